@@ -1,1 +1,3 @@
-export {}
+export type * from './types.ts'
+export type { Converted, Issue, Loss, Severity } from './issue.ts'
+export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
