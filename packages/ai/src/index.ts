@@ -1,1 +1,2 @@
-export {}
+export type * from './content.ts'
+export { ContentBlockType } from './content.ts'

@@ -1,0 +1,47 @@
+import type { UPPError } from './error.ts'
+
+/** Infrastructure settings, the same for every modality and vendor (UPP §4.1). */
+export interface ProviderConfig {
+  /** Default: the vendor's environment variable. Resolved for every attempt. */
+  readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
+  /** Replaces the vendor's versioned prefix, e.g. `https://api.openai.com/v1`. */
+  readonly baseUrl?: string
+  /** Longest duration in milliseconds of one attempt, body included. */
+  readonly timeout?: number
+  /** Finer limits, each in milliseconds. */
+  readonly timeouts?: Timeouts
+  readonly fetch?: Fetch
+  readonly retryStrategy?: RetryStrategy
+  /** Merged with the vendor's; on conflict these win, whatever their case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Largest accepted response body, or event of a stream, in bytes. Default 64 MiB. */
+  readonly maxResponseBytes?: number
+}
+
+export interface Timeouts {
+  /** Until the response headers. */
+  readonly headersMs?: number
+  /** From the headers to the first byte of the body. */
+  readonly firstByteMs?: number
+  /** Between two reads of the body. */
+  readonly idleMs?: number
+  /** The whole attempt; the same as `timeout`. */
+  readonly totalMs?: number
+}
+
+export type Fetch = (input: string, init: RequestInit) => Promise<Response>
+
+export interface KeyStrategy {
+  getKey(): string | Promise<string>
+  /** Told which key an attempt failed with, so that it can be rested. */
+  onKeyError?(key: string, error: UPPError): void
+}
+
+export interface RetryStrategy {
+  /** Delay in milliseconds before the next attempt, or null to give up. `attempt` starts at 1. */
+  onRetry(error: UPPError, attempt: number): number | null | Promise<number | null>
+  /** Delay in milliseconds before a request is sent. */
+  beforeRequest?(): number | Promise<number>
+  /** Called after a success. */
+  reset?(): void
+}

@@ -1,0 +1,83 @@
+import { SkeinError } from '@skein/base'
+import type { Turn } from './turn.ts'
+
+export const ErrorCode = {
+  AuthenticationFailed: 'AUTHENTICATION_FAILED',
+  RateLimited: 'RATE_LIMITED',
+  ContextLengthExceeded: 'CONTEXT_LENGTH_EXCEEDED',
+  ModelNotFound: 'MODEL_NOT_FOUND',
+  InvalidRequest: 'INVALID_REQUEST',
+  InvalidResponse: 'INVALID_RESPONSE',
+  ContentFiltered: 'CONTENT_FILTERED',
+  QuotaExceeded: 'QUOTA_EXCEEDED',
+  ProviderError: 'PROVIDER_ERROR',
+  NetworkError: 'NETWORK_ERROR',
+  Timeout: 'TIMEOUT',
+  Cancelled: 'CANCELLED',
+} as const
+export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
+
+export const Modality = { LLM: 'llm', Embedding: 'embedding', Image: 'image' } as const
+export type Modality = (typeof Modality)[keyof typeof Modality]
+
+export interface UPPErrorOptions {
+  readonly code: ErrorCode
+  readonly provider: string
+  readonly modality: Modality
+  readonly statusCode?: number | undefined
+  readonly cause?: unknown
+  readonly hint?: string | undefined
+  /** The vendor's own error code and type, e.g. `insufficient_quota`. */
+  readonly vendorCode?: string | undefined
+  readonly vendorType?: string | undefined
+  readonly requestId?: string | undefined
+  /** How long the vendor asks to wait. */
+  readonly retryAfterMs?: number | undefined
+  /** The vendor's explicit word on retrying (`x-should-retry`). */
+  readonly shouldRetry?: boolean | undefined
+  /** Rate-limit headers as the vendor sent them, lower-cased names. */
+  readonly rateLimit?: Readonly<Record<string, string>> | undefined
+  /** The error body, redacted and cut to a readable length. */
+  readonly body?: string | undefined
+}
+
+/** The error of every modality (UPP §4.4). No secret is in its message, cause, stack or JSON. */
+export class UPPError extends SkeinError {
+  declare readonly code: ErrorCode
+  readonly provider: string
+  readonly modality: Modality
+  readonly statusCode: number | undefined
+  readonly vendorCode: string | undefined
+  readonly vendorType: string | undefined
+  readonly requestId: string | undefined
+  readonly retryAfterMs: number | undefined
+  readonly shouldRetry: boolean | undefined
+  readonly rateLimit: Readonly<Record<string, string>> | undefined
+  readonly body: string | undefined
+  /** What was produced and paid for before the failure. Set by the core, never serialised. */
+  turn: Turn | undefined
+
+  constructor(message: string, options: UPPErrorOptions) {
+    super(message, {
+      code: options.code,
+      ...(options.hint !== undefined && { hint: options.hint }),
+      ...(options.cause !== undefined && { cause: options.cause }),
+    })
+    this.provider = options.provider
+    this.modality = options.modality
+    this.statusCode = options.statusCode
+    this.vendorCode = options.vendorCode
+    this.vendorType = options.vendorType
+    this.requestId = options.requestId
+    this.retryAfterMs = options.retryAfterMs
+    this.shouldRetry = options.shouldRetry
+    this.rateLimit = options.rateLimit
+    this.body = options.body
+    Object.defineProperty(this, 'turn', { value: undefined, writable: true, enumerable: false })
+  }
+}
+
+/** True for a `UPPError` of any installed copy of this package. */
+export function isUPPError(error: unknown): error is UPPError {
+  return SkeinError.is(error) && 'provider' in error && 'modality' in error
+}

@@ -1,0 +1,176 @@
+import { deepFreeze, randomIds, systemClock, type Clock, type IdSource } from '@skein/base'
+import type {
+  AssistantContent,
+  AudioBlock,
+  ContentBlock,
+  DocumentBlock,
+  ImageBlock,
+  ProviderMetadata,
+  UserContent,
+  VideoBlock,
+} from './content.ts'
+import { ErrorCode, UPPError } from './error.ts'
+import type { ToolCall, ToolResult } from './tool.ts'
+
+export const MessageRole = {
+  User: 'user',
+  Assistant: 'assistant',
+  ToolResult: 'tool_result',
+} as const
+export type MessageRole = (typeof MessageRole)[keyof typeof MessageRole]
+export type MessageType = MessageRole
+
+export interface MessageOptions {
+  readonly id?: string
+  readonly timestamp?: Date
+  readonly metadata?: ProviderMetadata
+  /** Where missing ids and times come from; for deterministic runs. */
+  readonly ids?: IdSource
+  readonly clock?: Clock
+}
+
+/** One message of a conversation. Frozen, with all it holds; shared by reference, never copied. */
+abstract class BaseMessage {
+  abstract readonly type: MessageType
+  readonly id: string
+  readonly timestamp: Date
+  readonly metadata?: ProviderMetadata
+
+  constructor({ id, timestamp, metadata, ids = randomIds, clock = systemClock }: MessageOptions) {
+    this.id = id ?? ids()
+    this.timestamp = timestamp ?? new Date(clock.now())
+    if (metadata) this.metadata = metadata
+  }
+
+  protected abstract blocks(): readonly ContentBlock[]
+
+  /** Text blocks joined without a separator, so that it equals the streamed text. */
+  get text(): string {
+    let text = ''
+    for (const block of this.blocks()) if (block.type === 'text') text += block.text
+    return text
+  }
+
+  get images(): readonly ImageBlock[] {
+    return this.blocks().filter((block) => block.type === 'image')
+  }
+
+  get documents(): readonly DocumentBlock[] {
+    return this.blocks().filter((block) => block.type === 'document')
+  }
+
+  get audio(): readonly AudioBlock[] {
+    return this.blocks().filter((block) => block.type === 'audio')
+  }
+
+  get video(): readonly VideoBlock[] {
+    return this.blocks().filter((block) => block.type === 'video')
+  }
+}
+
+export class UserMessage extends BaseMessage {
+  readonly type = 'user'
+  readonly content: readonly UserContent[]
+
+  constructor(content: string | readonly UserContent[], options: MessageOptions = {}) {
+    super(options)
+    this.content = typeof content === 'string' ? [{ type: 'text', text: content }] : [...content]
+    checkBlocks(this.content, userBlocks, 'a UserMessage')
+    deepFreeze(this)
+  }
+
+  protected blocks(): readonly ContentBlock[] {
+    return this.content
+  }
+}
+
+export class AssistantMessage extends BaseMessage {
+  readonly type = 'assistant'
+  readonly content: readonly AssistantContent[]
+  readonly toolCalls?: readonly ToolCall[]
+
+  constructor(
+    content: string | readonly AssistantContent[],
+    toolCalls?: readonly ToolCall[],
+    options: MessageOptions = {},
+  ) {
+    super(options)
+    this.content = typeof content === 'string' ? [{ type: 'text', text: content }] : [...content]
+    checkBlocks(this.content, assistantBlocks, 'an AssistantMessage')
+    if (toolCalls) this.toolCalls = [...toolCalls]
+    deepFreeze(this)
+  }
+
+  get hasToolCalls(): boolean {
+    return this.toolCalls !== undefined && this.toolCalls.length > 0
+  }
+
+  protected blocks(): readonly ContentBlock[] {
+    return this.content
+  }
+}
+
+export class ToolResultMessage extends BaseMessage {
+  readonly type = 'tool_result'
+  readonly results: readonly ToolResult[]
+
+  constructor(results: readonly ToolResult[], options: MessageOptions = {}) {
+    super(options)
+    this.results = [...results]
+    deepFreeze(this)
+  }
+
+  /** Results that are content blocks themselves (an image, a document) show in the accessors. */
+  protected blocks(): readonly ContentBlock[] {
+    return this.results.flatMap(({ result }) => contentOf(result))
+  }
+}
+
+export type Message = UserMessage | AssistantMessage | ToolResultMessage
+
+/** By `type`, so that it also holds for parsed JSON and for another copy of this package. */
+export function isUserMessage(message: unknown): message is UserMessage {
+  return typeOf(message) === 'user'
+}
+
+export function isAssistantMessage(message: unknown): message is AssistantMessage {
+  return typeOf(message) === 'assistant'
+}
+
+export function isToolResultMessage(message: unknown): message is ToolResultMessage {
+  return typeOf(message) === 'tool_result'
+}
+
+export function isMessage(value: unknown): value is Message {
+  const type = typeOf(value)
+  return type === 'user' || type === 'assistant' || type === 'tool_result'
+}
+
+function typeOf(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
+}
+
+const userBlocks = new Set(['text', 'image', 'document', 'audio', 'video', 'binary'])
+const assistantBlocks = new Set(['text', 'reasoning', 'image', 'audio', 'video', 'native'])
+
+function checkBlocks(content: readonly ContentBlock[], allowed: Set<string>, where: string): void {
+  content.forEach((block, index) => {
+    const type = typeOf(block)
+    if (typeof type === 'string' && allowed.has(type)) return
+    throw new UPPError(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, {
+      code: ErrorCode.InvalidRequest,
+      provider: 'skein',
+      modality: 'llm',
+      hint: `Allowed there: ${[...allowed].join(', ')}.`,
+    })
+  })
+}
+
+const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])
+
+/** The content blocks a tool returned: one block or a list of blocks; anything else has none. */
+export function contentOf(result: unknown): readonly UserContent[] {
+  const list = Array.isArray(result) ? result : [result]
+  const isBlocks = list.length > 0 && list.every((item) => resultBlocks.has(typeOf(item) as string))
+  return isBlocks ? (list as UserContent[]) : [] // checked just above, item by item
+}

@@ -1,0 +1,123 @@
+import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import type { ProviderMetadata } from './content.ts'
+
+/** A model's request to run a tool. */
+export interface ToolCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly arguments: JsonObject
+  /**
+   * Set when the model's text was not one JSON object (malformed, or cut off by a limit). Such a
+   * call never runs; the model is told. `arguments` is then `{}` and `text` is what it wrote.
+   */
+  readonly invalidArguments?: { readonly text: string; readonly reason: string }
+  /** Ids of calls in the same message that must finish first (UAP §8.6). */
+  readonly after?: readonly string[]
+  readonly metadata?: ProviderMetadata
+}
+
+export interface ToolResult {
+  readonly toolCallId: string
+  readonly result: unknown
+  readonly isError?: boolean
+  /** The called tool, so that vendors which match by name need no look-up. */
+  readonly toolName?: string
+  readonly metadata?: ProviderMetadata
+}
+
+/** A finished call, as the turn reports it (UPP §7.3). `duration` is in milliseconds. */
+export interface ToolExecution {
+  readonly toolName: string
+  readonly toolCallId: string
+  readonly arguments: JsonObject
+  readonly result: unknown
+  readonly isError: boolean
+  readonly duration: number
+}
+
+/** Second argument of `run` and `approval`. The agent layer passes a superset. */
+export interface ToolContext {
+  readonly signal: AbortSignal
+  readonly toolCallId: string
+  readonly toolName: string
+}
+
+/**
+ * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates
+ * them (§11.2); `tool()` builds tools that validate in their own `run`.
+ *
+ * `run` gets `(params, context)` when it declares two parameters or is marked by
+ * `withToolContext`, else `(params)` alone (UAP §8.4).
+ */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly run: (params: never, context: never) => unknown
+  /** `false` denies; `defer(...)` suspends the call as data. */
+  readonly approval?: (
+    params: never,
+    context: never,
+  ) => boolean | Deferred | Promise<boolean | Deferred>
+  readonly metadata?: ProviderMetadata
+  /** UAP §8.5: runs before the rest of its batch, one at a time. */
+  readonly sequential?: boolean
+  /** UAP §8.5: names of tools whose calls must succeed first. */
+  readonly dependsOn?: readonly string[]
+  /** Longest run in milliseconds; then the call is an error result and its signal aborts. */
+  readonly timeoutMs?: number
+}
+
+/** What a call waits for, as plain data: it can be stored and answered in another process. */
+export interface DeferRequest {
+  readonly kind: 'approval' | 'input' | 'child' | 'timer'
+  readonly request: JsonValue
+}
+
+const deferred = Symbol.for('skein.deferred')
+
+export interface Deferred extends DeferRequest {
+  readonly [deferred]: true
+}
+
+/** Returned by `run` or `approval` to end the turn with an open call instead of a result. */
+export function defer(request: DeferRequest): Deferred {
+  return Object.freeze({ ...request, [deferred]: true as const })
+}
+
+export function isDeferred(value: unknown): value is Deferred {
+  return typeof value === 'object' && value !== null && deferred in value
+}
+
+/** What became of one call. The executor answers one per call, in call order. */
+export type ToolOutcome =
+  | { readonly type: 'done'; readonly result: unknown }
+  | { readonly type: 'error'; readonly message: string; readonly cause?: unknown }
+  | { readonly type: 'denied'; readonly reason: string }
+  | { readonly type: 'deferred'; readonly request: DeferRequest }
+
+/** Hooks around the tool loop of one instance (UPP §11.3; semantics of the optional returns from 1.2). */
+export interface ToolUseStrategy {
+  /** Tool rounds after which the loop stops. Default 10; 0 leaves the calls to the caller. */
+  readonly maxIterations?: number
+  /** Calls that may run at once. Default: all. */
+  readonly maxConcurrency?: number
+  readonly onToolCall?: (call: ToolCall) => void | Promise<void>
+  /** `false` skips the call with an error result; `{ params }` replaces the arguments. */
+  readonly onBeforeCall?: (
+    call: ToolCall,
+    params: JsonObject,
+  ) => BeforeCallResult | Promise<BeforeCallResult>
+  /** `{ result }` replaces what the model sees. */
+  readonly onAfterCall?: (
+    call: ToolCall,
+    result: unknown,
+  ) => AfterCallResult | Promise<AfterCallResult>
+  readonly onError?: (call: ToolCall, error: Error) => void | Promise<void>
+  /** May throw to fail the turn instead of ending it. */
+  readonly onMaxIterations?: (iterations: number) => void | Promise<void>
+}
+
+export type BeforeCallResult =
+  void | boolean | { readonly proceed: boolean; readonly params?: JsonObject }
+export type AfterCallResult = void | { readonly result: unknown }

@@ -1,0 +1,61 @@
+import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import type { ErrorCode } from '../error.ts'
+import type { StreamEvent } from '../event.ts'
+import type { Message } from '../message.ts'
+import type { Params } from '../provider.ts'
+import type { Tool } from '../tool.ts'
+import type { WireName } from './wire.ts'
+
+/** The server half of a vendor format: lets ordinary clients of that vendor talk to us. */
+export interface WireServer {
+  readonly name: WireName
+  /** Throws `UPPError` INVALID_REQUEST that names the wrong field. */
+  decodeRequest(body: JsonValue, route: WireRoute): ServerRequest
+  encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject
+  createEncoder(context: EncodeContext): WireEncoder
+  encodeError(error: ServerError): { readonly status: number; readonly body: JsonObject }
+}
+
+/** What the address says, for wires that put model and mode there (Google). */
+export interface WireRoute {
+  readonly path: string
+  readonly search: string
+}
+
+export interface ServerRequest {
+  readonly modelId: string
+  readonly messages: readonly Message[]
+  readonly system?: string
+  /** Everything else the client sent, unchanged. */
+  readonly params: Params
+  /** Declared by the client; `run` is never called by the server. */
+  readonly tools: readonly Omit<Tool, 'run' | 'approval'>[]
+  readonly structure?: JsonSchema
+  readonly stream: boolean
+  /** True where the client asked for usage in a stream (OpenAI Chat). */
+  readonly includeUsage: boolean
+}
+
+export interface EncodeContext {
+  readonly request: ServerRequest
+  /** Id of the response in the vendor's style is made from this. */
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
+/** Turns events into wire text (SSE frames or lines), ready to be written. */
+export interface WireEncoder {
+  push(event: StreamEvent): string
+  /** Closing text, e.g. `data: [DONE]`. */
+  end(): string
+  /** A failure after the first byte was sent. */
+  fail(error: ServerError): string
+}
+
+export interface ServerError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly statusCode?: number
+  readonly retryAfterMs?: number
+}
