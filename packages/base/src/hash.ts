@@ -1,0 +1,49 @@
+import { SkeinError } from './error.ts'
+import { nodeCrypto } from './hash-node.ts'
+import { PortableSha256 } from './hash-portable.ts'
+
+/** A SHA-256 that is fed piece by piece. */
+export interface Sha256 {
+  /** Adds bytes, or text as UTF-8. */
+  update(chunk: Uint8Array | string): Sha256
+  /** The 32 bytes of the hash; ends the hash. */
+  digest(): Uint8Array<ArrayBuffer>
+}
+
+/** The SHA-256 of bytes, or of text as UTF-8, without waiting. */
+export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
+  return createSha256().update(data).digest()
+}
+
+/** As `sha256`, in lower-case hex. */
+export function sha256Hex(data: Uint8Array | string): string {
+  let text = ''
+  for (const byte of sha256(data)) text += (byte + 0x100).toString(16).slice(1)
+  return text
+}
+
+/** Starts a SHA-256 for data that comes in pieces. */
+export function createSha256(): Sha256 {
+  const inner = nodeCrypto()?.createHash('sha256') ?? new PortableSha256()
+  let done = false
+  const hash: Sha256 = {
+    update(chunk) {
+      if (done) throw finished()
+      inner.update(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
+      return hash
+    },
+    digest() {
+      if (done) throw finished()
+      done = true
+      return new Uint8Array(inner.digest())
+    },
+  }
+  return hash
+}
+
+function finished(): SkeinError {
+  return new SkeinError('This SHA-256 has given its digest and cannot be used again.', {
+    code: 'HASH_FINISHED',
+    hint: 'Call createSha256() for the next one.',
+  })
+}

@@ -1,0 +1,77 @@
+import { systemClock, type Clock } from './clock.ts'
+import type { Random } from './random.ts'
+
+/** Gives a new id each time it is called. */
+export type IdSource = () => string
+
+/** A source of UUIDv4: from the platform's secure generator, or from `random` where runs must repeat. */
+export function randomIds({ random }: { random?: Random | undefined } = {}): IdSource {
+  if (!random && 'randomUUID' in crypto) return () => crypto.randomUUID()
+  return () => {
+    const bytes = randomBytes(16, random)
+    bytes[6] = (bytes[6]! & 0x0f) | 0x40
+    bytes[8] = (bytes[8]! & 0x3f) | 0x80
+    return formatUuid(bytes)
+  }
+}
+
+/** Settings of `timeOrderedIds`. */
+export interface TimeOrderedIdOptions {
+  readonly clock?: Clock | undefined
+  readonly random?: Random | undefined
+}
+
+/**
+ * A source of UUIDv7. Ids of one source always rise, within a millisecond and when the clock goes
+ * back: 12 bits after the time count up from a random start (RFC 9562 §6.2, method 1).
+ */
+export function timeOrderedIds({
+  clock = systemClock,
+  random,
+}: TimeOrderedIdOptions = {}): IdSource {
+  let time = -1
+  let count = 0
+  return () => {
+    const bytes = randomBytes(16, random)
+    const now = Math.floor(clock.now())
+    // The counter starts in its lower half, so that a burst has room before it borrows from the time.
+    if (now <= time && count < 0xfff) count++
+    else {
+      time = Math.max(now, time + 1)
+      count = ((bytes[6]! & 0x07) << 8) | bytes[7]!
+    }
+    for (let i = 5, rest = time; i >= 0; i--, rest = Math.floor(rest / 256)) bytes[i] = rest % 256
+    bytes[6] = 0x70 | (count >> 8)
+    bytes[7] = count & 0xff
+    bytes[8] = (bytes[8]! & 0x3f) | 0x80
+    return formatUuid(bytes)
+  }
+}
+
+/** A source of `prefix1`, `prefix2`, …: for tests whose output is read. */
+export function sequentialIds(prefix = ''): IdSource {
+  let count = 0
+  return () => `${prefix}${++count}`
+}
+
+/** A new UUIDv4 from the platform's secure generator. */
+export const uuidV4: IdSource = () => randomIds()()
+
+let processIds: IdSource | undefined
+
+/** A new UUIDv7 from the machine's clock; rises within this process. */
+export const uuidV7: IdSource = () => (processIds ??= timeOrderedIds())()
+
+function randomBytes(length: number, random: Random | undefined): Uint8Array {
+  const bytes = new Uint8Array(length)
+  return random ? bytes.map(() => random() * 256) : crypto.getRandomValues(bytes)
+}
+
+function formatUuid(bytes: Uint8Array): string {
+  let text = ''
+  for (let i = 0; i < 16; i++) {
+    if (i === 4 || i === 6 || i === 8 || i === 10) text += '-'
+    text += (bytes[i]! + 0x100).toString(16).slice(1)
+  }
+  return text
+}

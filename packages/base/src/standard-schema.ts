@@ -1,0 +1,61 @@
+/** What a Standard Schema says about itself (standardschema.dev, version 1). */
+export interface StandardTypedProps<Input = unknown, Output = Input> {
+  readonly version: 1
+  readonly vendor: string
+  readonly types?: { readonly input: Input; readonly output: Output } | undefined
+}
+
+/** A schema that can validate: Zod, Valibot, ArkType and others. */
+export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  readonly '~standard': StandardTypedProps<Input, Output> & {
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+  }
+}
+
+/** A schema that can describe itself as JSON Schema. */
+export interface StandardJSONSchemaV1<Input = unknown, Output = Input> {
+  readonly '~standard': StandardTypedProps<Input, Output> & {
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: JsonSchemaTarget }) => Record<string, unknown>
+      readonly output: (options: { readonly target: JsonSchemaTarget }) => Record<string, unknown>
+    }
+  }
+}
+
+/** The dialect to write. The two drafts are widely supported, others as far as the vendor goes. */
+export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07' | 'openapi-3.0' | ({} & string)
+
+/** What validation answers: a value, or issues. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** One thing that is wrong with a value, and where. */
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** The type a schema accepts. */
+export type InferInput<S extends { readonly '~standard': StandardTypedProps }> = NonNullable<
+  S['~standard']['types']
+>['input']
+
+/** The type a schema produces. */
+export type InferOutput<S extends { readonly '~standard': StandardTypedProps }> = NonNullable<
+  S['~standard']['types']
+>['output']
+
+/** True for a schema that can validate. Some vendors' schemas are functions. */
+export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  return typeof standardProps(value)?.['validate'] === 'function'
+}
+
+/** The `~standard` member of a schema object or function, if it has one. */
+export function standardProps(value: unknown): Record<string, unknown> | undefined {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
+  const props: unknown = (value as { '~standard'?: unknown })['~standard']
+  return typeof props === 'object' && props !== null
+    ? (props as Record<string, unknown>)
+    : undefined
+}
