@@ -1,4 +1,4 @@
-import { deepFreeze, randomIds, systemClock, type Clock, type IdSource } from '@skein/base'
+import { deepFreeze, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
 import type {
   AssistantContent,
   AudioBlock,
@@ -36,7 +36,7 @@ abstract class BaseMessage {
   readonly timestamp: Date
   readonly metadata?: ProviderMetadata
 
-  constructor({ id, timestamp, metadata, ids = randomIds, clock = systemClock }: MessageOptions) {
+  constructor({ id, timestamp, metadata, ids = uuidV4, clock = systemClock }: MessageOptions) {
     this.id = id ?? ids()
     this.timestamp = timestamp ?? new Date(clock.now())
     if (metadata) this.metadata = metadata
