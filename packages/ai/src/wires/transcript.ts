@@ -1,0 +1,219 @@
+import { sha256Hex, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent } from '../content.ts'
+import type { BlockKind } from '../event.ts'
+import { ToolResultMessage, type AssistantMessage, type Message } from '../message.ts'
+import type { ToolCall, ToolResult } from '../tool.ts'
+import type { Warning } from '../warning.ts'
+
+/**
+ * Makes a conversation that every vendor accepts: each tool call is answered exactly once, before
+ * the next message. Missing results become error results, results of no open call are dropped;
+ * both are told in `warnings`. Messages that are right are passed on as the same objects.
+ */
+export function repairTranscript(
+  messages: readonly Message[],
+  warnings: Warning[] = [],
+): readonly Message[] {
+  const repaired: Message[] = []
+  let index = 0
+  while (index < messages.length) {
+    const message = messages[index++]!
+    if (message.type === 'tool_result') {
+      dropOrphans(message.results, warnings)
+      continue
+    }
+    repaired.push(message)
+    if (message.type !== 'assistant' || !message.toolCalls?.length) continue
+    const start = index
+    while (messages[index]?.type === 'tool_result') index++
+    // The slice holds tool results only, as the loop above just checked.
+    const answers = messages.slice(start, index) as ToolResultMessage[]
+    for (const answer of answerCalls(message, answers, warnings)) repaired.push(answer)
+  }
+  return isSame(messages, repaired) ? messages : repaired
+}
+
+function answerCalls(
+  message: AssistantMessage,
+  answers: readonly ToolResultMessage[],
+  warnings: Warning[],
+): readonly ToolResultMessage[] {
+  const calls = message.toolCalls!
+  if (answers.length === 1 && answersInOrder(calls, answers[0]!.results)) return answers
+  const open = new Map<string, number>()
+  for (const { toolCallId } of calls) open.set(toolCallId, (open.get(toolCallId) ?? 0) + 1)
+  const kept = answers.flatMap((answer) => keepOpen(answer, open, warnings))
+  const missing = calls.filter(({ toolCallId }) => takeOne(open, toolCallId))
+  if (missing.length > 0) kept.push(unanswered(message, missing, warnings))
+  return kept
+}
+
+/** The common case, without building a map. */
+function answersInOrder(calls: readonly ToolCall[], results: readonly ToolResult[]): boolean {
+  return (
+    calls.length === results.length &&
+    calls.every((call, index) => call.toolCallId === results[index]!.toolCallId)
+  )
+}
+
+function takeOne(open: Map<string, number>, id: string): boolean {
+  const count = open.get(id) ?? 0
+  if (count > 0) open.set(id, count - 1)
+  return count > 0
+}
+
+function keepOpen(
+  answer: ToolResultMessage,
+  open: Map<string, number>,
+  warnings: Warning[],
+): ToolResultMessage[] {
+  const orphans: ToolResult[] = []
+  const results = answer.results.filter((result) => {
+    const isOpen = takeOne(open, result.toolCallId)
+    if (!isOpen) orphans.push(result)
+    return isOpen
+  })
+  if (orphans.length === 0) return [answer]
+  dropOrphans(orphans, warnings)
+  if (results.length === 0) return []
+  const { id, timestamp, metadata } = answer
+  return [new ToolResultMessage(results, { id, timestamp, ...(metadata && { metadata }) })]
+}
+
+function dropOrphans(results: readonly ToolResult[], warnings: Warning[]): void {
+  for (const { toolCallId } of results) {
+    warnings.push({
+      code: 'orphan_tool_result_dropped',
+      message: `The result of tool call "${toolCallId}" answers no open call and was not sent.`,
+    })
+  }
+}
+
+function unanswered(
+  message: AssistantMessage,
+  calls: readonly ToolCall[],
+  warnings: Warning[],
+): ToolResultMessage {
+  for (const { toolCallId, toolName } of calls) {
+    warnings.push({
+      code: 'missing_tool_result',
+      message: `Tool call "${toolCallId}" (${toolName}) has no result; an error result was sent.`,
+    })
+  }
+  const results = calls.map(({ toolCallId, toolName }) => ({
+    toolCallId,
+    toolName,
+    result: 'This tool call was not executed.',
+    isError: true,
+  }))
+  const { id, timestamp } = message
+  return new ToolResultMessage(results, { id: `${id}-unanswered`, timestamp })
+}
+
+function isSame(before: readonly Message[], after: readonly Message[]): boolean {
+  return before.length === after.length && before.every((message, i) => message === after[i])
+}
+
+export type OrderedBlock =
+  | { readonly block: AssistantContent; readonly call?: never }
+  | { readonly call: ToolCall; readonly block?: never }
+
+/**
+ * Content and calls of an assistant message in their original order: the one its own vendor kept
+ * under `metadata[provider].order`, else all calls after the content.
+ */
+export function orderedBlocks(
+  message: AssistantMessage,
+  provider: string,
+): readonly OrderedBlock[] {
+  const { content } = message
+  const calls = message.toolCalls ?? []
+  const order = message.metadata?.[provider]?.['order']
+  if (!Array.isArray(order) || !matches(order, content.length, calls.length)) {
+    return [...content.map((block) => ({ block })), ...calls.map((call) => ({ call }))]
+  }
+  let block = 0
+  let call = 0
+  return order.map((kind) =>
+    kind === 'call' ? { call: calls[call++]! } : { block: content[block++]! },
+  )
+}
+
+/** An order that does not fit (the message was edited) is ignored. */
+function matches(order: readonly JsonValue[], blocks: number, calls: number): boolean {
+  const callCount = order.filter((kind) => kind === 'call').length
+  return callCount === calls && order.length - callCount === blocks
+}
+
+/**
+ * What a decoder keeps in its message metadata for `orderedBlocks`: `{ order }` when a call came
+ * before a content block, nothing when all calls came last.
+ */
+export function orderMetadata(kinds: readonly BlockKind[]): JsonObject {
+  const firstCall = kinds.indexOf('tool_call')
+  const isInterleaved =
+    firstCall >= 0 && kinds.slice(firstCall).some((kind) => kind !== 'tool_call')
+  if (!isInterleaved) return {}
+  return { order: kinds.map((kind) => (kind === 'tool_call' ? 'call' : 'block')) }
+}
+
+/** Looks up the name of a called tool, for vendors that match results by name. */
+export function toolNameOf(
+  messages: readonly Message[],
+): (toolCallId: string) => string | undefined {
+  let names: Map<string, string> | undefined
+  return (toolCallId) => {
+    names ??= collectNames(messages)
+    return names.get(toolCallId)
+  }
+}
+
+function collectNames(messages: readonly Message[]): Map<string, string> {
+  const names = new Map<string, string>()
+  for (const message of messages) {
+    if (message.type !== 'assistant') continue
+    for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
+  }
+  return names
+}
+
+export interface ToolCallIdRule {
+  /** Not global or sticky: it is tested many times. */
+  readonly pattern: RegExp
+  readonly maxLength: number
+}
+
+/**
+ * The id as it is where the vendor takes it, else a name made from its hash: the same id always
+ * gives the same name, so a call and its result still belong together.
+ */
+export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
+  if (id.length <= maxLength && pattern.test(id)) return id
+  const hash = sha256Hex(id)
+  const named = `call_${hash}`.slice(0, Math.min(maxLength, 40))
+  return pattern.test(named) && maxLength >= 16 ? named : hash.slice(0, maxLength)
+}
+
+/**
+ * A tool's result as the text a model reads: a string as it is, nothing as `''`, all else as JSON.
+ * Bytes are named by their size, errors by their message; what JSON cannot say never throws here.
+ */
+export function resultText(result: unknown): string {
+  if (typeof result === 'string') return result
+  try {
+    return JSON.stringify(result, readable) ?? ''
+  } catch (error) {
+    return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
+  }
+}
+
+/** `this[key]` is the value before its `toJSON`: a Buffer's would spell out every byte. */
+function readable(this: unknown, key: string, value: unknown): unknown {
+  const original = (this as Record<string, unknown>)[key]
+  if (ArrayBuffer.isView(original) || original instanceof ArrayBuffer) {
+    return `[binary data, ${original.byteLength} bytes]`
+  }
+  if (original instanceof Error) return { name: original.name, message: original.message }
+  if (typeof value === 'bigint') return value.toString()
+  return value
+}
