@@ -1,0 +1,33 @@
+/**
+ * `npm run build`: ESM and types of every package into its `dist`, from scratch, then a look at what
+ * would be published: packed, unpacked and used as a stranger would use it.
+ */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPackedProblems, packInto } from './build/packed.ts'
+import { findPackages, root, run } from './workspace.ts'
+
+const packages = findPackages()
+
+for (const { folder } of packages) {
+  rmSync(join(folder, 'dist'), { recursive: true, force: true })
+  rmSync(join(folder, 'tsconfig.tsbuildinfo'), { force: true })
+}
+const { code } = await run('tsc', ['-b', ...packages.map(({ folder }) => folder)])
+if (code !== 0) process.exit(code)
+console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
+
+const consumer = join(root, '.tmp', 'packed')
+const packed = await packInto(
+  consumer,
+  packages.filter(({ manifest }) => manifest.private !== true),
+)
+const problems = await findPackedProblems(consumer, packed)
+for (const problem of problems) console.error(problem)
+if (problems.length === 0) {
+  const entries = packed.reduce((sum, entry) => sum + entry.entries.length, 0)
+  console.log(
+    `packed ${packed.length} packages: ${entries} entries import and type-check as published`,
+  )
+}
+process.exitCode = problems.length === 0 ? 0 : 1

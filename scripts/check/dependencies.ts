@@ -1,0 +1,145 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { basename, join, relative } from 'node:path'
+import { findPackages, readJson, zeroDependencyPackages } from '../workspace.ts'
+import type { Manifest, WorkspacePackage } from '../workspace.ts'
+
+/** What each portable package may use of ours. Arrows never turn round. */
+const allowedBelow: Readonly<Record<string, readonly string[]>> = {
+  '@skein/base': [],
+  '@skein/ai': ['@skein/base'],
+  '@skein/agents': ['@skein/base', '@skein/ai'],
+  '@skein/threads': ['@skein/base'],
+  '@skein/governance': ['@skein/base'],
+}
+
+const exactVersion = /^(?:npm:(?:@[^@/]+\/)?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/
+
+/** Problems with versions, dependencies and imports in a workspace; empty when all is well. */
+export function findDependencyProblems(workspace: string): string[] {
+  const packages = findPackages(workspace)
+  const versions = new Map(packages.map(({ name, manifest }) => [name, manifest.version]))
+  const manifests: Array<readonly [string, Manifest]> = [
+    ['package.json', join(workspace, 'package.json')] as const,
+    ['bench/peers/package.json', join(workspace, 'bench', 'peers', 'package.json')] as const,
+    ...packages.map(
+      ({ folder }) =>
+        [join(relative(workspace, folder), 'package.json'), join(folder, 'package.json')] as const,
+    ),
+  ]
+    .filter(([, file]) => existsSync(file))
+    .map(([label, file]) => [label, readJson(file) as Manifest] as const)
+
+  return [
+    ...manifests.flatMap(([label, manifest]) => inexactVersions(label, manifest, versions)),
+    ...packages.flatMap((entry) => foreignDependencies(entry)),
+    ...packages.flatMap((entry) => undeclaredImports(workspace, entry)),
+  ]
+}
+
+function inexactVersions(
+  label: string,
+  manifest: Manifest,
+  versions: ReadonlyMap<string, string | undefined>,
+): string[] {
+  const problems: string[] = []
+  for (const field of [
+    'dependencies',
+    'devDependencies',
+    'optionalDependencies',
+    'overrides',
+  ] as const) {
+    for (const [name, version] of Object.entries(manifest[field] ?? {})) {
+      if (typeof version !== 'string' || !exactVersion.test(version)) {
+        problems.push(
+          `${label}: ${field}.${name} is ${JSON.stringify(version)}; write an exact version.`,
+        )
+      } else if (versions.has(name) && versions.get(name) !== version) {
+        problems.push(
+          `${label}: ${field}.${name} is ${version}, but the workspace has ${versions.get(name)}.`,
+        )
+      }
+    }
+  }
+  return problems
+}
+
+function foreignDependencies({ name, manifest }: WorkspacePackage): string[] {
+  if (!zeroDependencyPackages.includes(name)) return []
+  const allowed = allowedBelow[name] ?? []
+  return runtimeDependencies(manifest)
+    .filter((dependency) => !allowed.includes(dependency))
+    .map((dependency) =>
+      dependency.startsWith('@skein/')
+        ? `${name} depends on ${dependency}, which is not below it.`
+        : `${name} depends on ${dependency}; it must work without any third-party package.`,
+    )
+}
+
+/** What an installation of the package always brings along; optional peers are the user's choice. */
+function runtimeDependencies(manifest: Manifest): string[] {
+  const optional = manifest.peerDependenciesMeta ?? {}
+  const peers = Object.keys(manifest.peerDependencies ?? {})
+  return [
+    ...Object.keys(manifest.dependencies ?? {}),
+    ...Object.keys(manifest.optionalDependencies ?? {}),
+    ...peers.filter((peer) => optional[peer]?.optional !== true),
+  ]
+}
+
+function undeclaredImports(
+  workspace: string,
+  { name, folder, manifest }: WorkspacePackage,
+): string[] {
+  const declared = new Set([
+    name,
+    ...Object.keys(manifest.dependencies ?? {}),
+    ...Object.keys(manifest.optionalDependencies ?? {}),
+    ...Object.keys(manifest.peerDependencies ?? {}),
+  ])
+  const portable = zeroDependencyPackages.includes(name)
+  const problems: string[] = []
+  for (const file of sourceFiles(join(folder, 'src'))) {
+    const label = relative(workspace, file)
+    for (const specifier of importedSpecifiers(readFileSync(file, 'utf8'))) {
+      if (specifier.startsWith('.') || specifier.startsWith('#')) continue
+      if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
+        if (portable && !isNodeFile(file)) {
+          problems.push(
+            `${label} imports ${specifier}; only *-node.ts files of a portable package may.`,
+          )
+        }
+      } else if (!declared.has(packageOf(specifier))) {
+        problems.push(`${label} imports ${specifier}, which ${name} does not declare.`)
+      }
+    }
+  }
+  return problems
+}
+
+function sourceFiles(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file) && !/\.test(-d)?\.tsx?$/.test(file))
+    .map((file) => join(folder, file))
+}
+
+/** Static and dynamic imports; lines of comments do not count. */
+export function importedSpecifiers(source: string): string[] {
+  const code = source.replace(/^\s*(?:\/?\*|\/\/).*$/gm, '')
+  const patterns = [
+    /^\s*import\s+(?:[\w*{}\s,$]+\sfrom\s+)?['"]([^'"]+)['"]/gm,
+    /^\s*export\s+(?:type\s+)?(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s+['"]([^'"]+)['"]/gm,
+    /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g,
+  ]
+  return patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''))
+}
+
+function isNodeFile(file: string): boolean {
+  return /-node\.tsx?$/.test(basename(file)) || basename(file).startsWith('file-')
+}
+
+function packageOf(specifier: string): string {
+  const parts = specifier.split('/')
+  return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] ?? specifier)
+}
