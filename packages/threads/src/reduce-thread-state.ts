@@ -1,0 +1,170 @@
+import type { UppMessage } from './convert/upp/types.ts'
+import type { ErrorRaised, EvidenceAdded, GateDecided, Interrupt, InterruptAnswer, SubagentCreated } from './event.ts'
+import type { ThreadEvent, ThreadStatus, ToolOutcome, TurnOutcome, UnknownThreadEvent } from './event.ts'
+import type { AgentConfig, Usage } from './types.ts'
+
+/** Everything known about a thread after some of its events: plain JSON, never changed in place. */
+export interface ThreadState {
+  readonly threadId: string
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly title?: string
+  readonly parentThreadId?: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly agents: Readonly<Record<string, AgentConfig>>
+  readonly turns: readonly TurnState[]
+  readonly status: ThreadStatus
+  readonly statusText?: string
+  readonly interrupts: Readonly<Record<string, InterruptState>>
+  readonly subagents: Readonly<Record<string, SubagentState>>
+  readonly files: Readonly<Record<string, FileState>>
+  readonly evidence: readonly EvidenceAdded[]
+  readonly gates: readonly GateDecided[]
+  readonly errors: readonly ErrorRaised[]
+  /** Sum over messages and `usage_recorded`. */
+  readonly usage: Usage
+  /** Events folded so far, unknown ones included: the number to resume a stream from. */
+  readonly eventCount: number
+  readonly unknownEvents: number
+  /** Where turns, messages and calls without an outcome stand. Ids may repeat; the latest is meant. */
+  readonly index: ThreadIndex
+}
+
+export interface ThreadIndex {
+  readonly turns: Readonly<Record<string, number>>
+  readonly messages: Readonly<Record<string, readonly [turn: number, item: number]>>
+  readonly calls: Readonly<Record<string, readonly [turn: number, call: number]>>
+}
+
+export type TurnState = UserTurnState | AgentTurnState
+
+export interface UserTurnState {
+  readonly kind: 'user'
+  readonly turnId: string
+  readonly startedAt: string
+  readonly userId?: string
+  readonly items: readonly TurnItem[]
+}
+
+export interface AgentTurnState {
+  readonly kind: 'agent'
+  readonly turnId: string
+  readonly agentId: string
+  readonly startedAt: string
+  readonly endedAt?: string
+  readonly continues?: string
+  readonly outcome: TurnOutcome | 'running'
+  readonly reason?: string
+  /** Messages and events in the order in which they came. */
+  readonly items: readonly TurnItem[]
+  readonly calls: readonly ToolCallState[]
+  /** What the model has streamed of its next message. */
+  readonly draft?: DraftState
+}
+
+export type TurnItem = MessageItem | ResultItem | EventItem
+
+export interface MessageItem {
+  readonly kind: 'message'
+  readonly at: string
+  readonly message: UppMessage
+  readonly isSilent?: boolean
+  readonly isRemoved?: boolean
+  readonly agentId?: string
+  readonly modelName?: string
+  readonly providerName?: string
+  readonly providerResponseId?: string
+  readonly finishReason?: string
+  readonly usage?: Usage
+}
+
+/** One call's outcome, stored once whether it came from the executor or in a tool result message. */
+export interface ResultItem {
+  readonly kind: 'result'
+  readonly at: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly outcome: ToolOutcome
+  readonly result: unknown
+}
+
+/** A fact to be shown at this place of the turn, verbatim. */
+export interface EventItem {
+  readonly kind: 'event'
+  readonly event: ThreadEvent | UnknownThreadEvent
+}
+
+export interface DraftState {
+  readonly stepId: string
+  readonly blocks: readonly DraftBlock[]
+}
+
+export type DraftBlock =
+  | { readonly type: 'text' | 'reasoning'; readonly id: string; readonly text: string }
+  | {
+      readonly type: 'tool_call'
+      readonly id: string
+      readonly toolName: string
+      readonly text: string
+    }
+
+export interface ToolCallState {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly arguments: unknown
+  /** `requested` until it runs; `waiting` while an interrupt is open; then its outcome. */
+  readonly status: 'requested' | 'waiting' | 'running' | ToolOutcome
+  readonly startedAt?: string
+  readonly endedAt?: string
+  readonly durationMs?: number
+  readonly result?: unknown
+  /** The latest intermediate output, while it runs. */
+  readonly progress?: unknown
+  readonly interruptId?: string
+  readonly isHidden?: boolean
+}
+
+export interface InterruptState extends Interrupt {
+  readonly turnId: string
+  readonly openedAt: string
+  readonly answer?: InterruptAnswer
+  readonly answeredAt?: string
+  readonly answeredBy?: string
+}
+
+export interface SubagentState extends Omit<SubagentCreated, 'type' | 'at'> {
+  readonly createdAt: string
+  readonly status: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
+  readonly statusText?: string
+  readonly endedAt?: string
+  readonly result?: unknown
+}
+
+export interface FileState {
+  readonly path: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  readonly writtenAt: string
+  readonly hash?: string
+}
+
+/** The state before the first event. */
+export const emptyThreadState: ThreadState = {
+  threadId: '',
+  createdAt: '',
+  updatedAt: '',
+  metadata: {},
+  agents: {},
+  turns: [],
+  status: 'idle',
+  interrupts: {},
+  subagents: {},
+  files: {},
+  evidence: [],
+  gates: [],
+  errors: [],
+  usage: {},
+  eventCount: 0,
+  unknownEvents: 0,
+  index: { turns: {}, messages: {}, calls: {} },
+}

@@ -1,0 +1,102 @@
+import type { ThreadEvent, TurnEnd, TurnStart, UnknownThreadEvent } from './event.ts'
+import { getKey, setKey, type StateEditor, type Writable } from './reduce-thread-edit.ts'
+import type { AgentTurnState, DraftBlock, DraftState, TurnState } from './reduce-thread-state.ts'
+import type { StateDraft } from './reduce-thread.ts'
+
+export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
+  const { turnId, agentId, at, continues } = event
+  const turn: AgentTurnState = {
+    kind: 'agent',
+    turnId,
+    agentId,
+    startedAt: at,
+    outcome: 'running',
+    items: edit.adopt([]),
+    calls: edit.adopt([]),
+    ...(continues !== undefined && { continues }),
+  }
+  pushTurn(edit, state, turn)
+}
+
+export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEnd): void {
+  const turn = agentTurn(edit, state, event.turnId, event.at)
+  turn.outcome = event.outcome
+  turn.endedAt = event.at
+  if (event.reason !== undefined) turn.reason = event.reason
+  // A stream that was cut short is a fact of the turn; of a finished one nothing can be left.
+  if (event.outcome === 'completed') delete turn.draft
+}
+
+type StreamEvent = Extract<
+  ThreadEvent,
+  { type: 'step_start' | 'step_end' | 'step_reset' | 'text_delta' | 'reasoning_delta' | 'tool_call_delta' }
+>
+
+/** Folds what a model streams into the draft of its turn. */
+export function applyStream(edit: StateEditor, state: StateDraft, event: StreamEvent): void {
+  const turn = agentTurn(edit, state, event.turnId, event.at)
+  switch (event.type) {
+    case 'step_start':
+    case 'step_reset':
+      turn.draft = edit.adopt({ stepId: event.stepId, blocks: edit.adopt([]) })
+      return
+    case 'step_end':
+      return
+    case 'text_delta':
+      return appendDelta(edit, turn, { type: 'text', id: event.blockId, text: event.text })
+    case 'reasoning_delta':
+      return appendDelta(edit, turn, { type: 'reasoning', id: event.blockId, text: event.text })
+    case 'tool_call_delta':
+      return appendDelta(edit, turn, {
+        type: 'tool_call',
+        id: event.toolCallId,
+        toolName: event.toolName,
+        text: event.argumentsText,
+      })
+    default:
+      return event satisfies never
+  }
+}
+
+function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: DraftBlock): void {
+  turn.draft ??= edit.adopt<DraftState>({ stepId: '', blocks: edit.adopt([]) })
+  const blocks = edit.at(edit.at(turn as { draft: DraftState }, 'draft'), 'blocks')
+  // From the end: nearly always the last block grows.
+  const index = blocks.findLastIndex((block) => block.id === delta.id && block.type === delta.type)
+  if (index < 0) blocks.push(edit.adopt({ ...delta }))
+  else edit.at(blocks, index).text += delta.text
+}
+
+/** Puts a fact at the end of the turn it names, or of the last turn. Before the first turn there is no place. */
+export function addItem(
+  edit: StateEditor,
+  state: StateDraft,
+  event: (ThreadEvent & { readonly turnId?: string }) | UnknownThreadEvent,
+): void {
+  const turnId = event.turnId
+  const index = (typeof turnId === 'string' ? getKey(state.index.turns, turnId) : undefined) ?? state.turns.length - 1
+  if (index < 0) return
+  const turn = edit.at(edit.at(state, 'turns'), index)
+  edit.at(turn, 'items').push({ kind: 'event', event })
+}
+
+/** The named agent turn, writable. A turn whose start was never seen is opened: facts beat bookkeeping. */
+export function agentTurn(
+  edit: StateEditor,
+  state: StateDraft,
+  turnId: string,
+  at: string,
+  agentId = '',
+): Writable<AgentTurnState> {
+  const index = getKey(state.index.turns, turnId)
+  const turn = index === undefined ? undefined : edit.at(edit.at(state, 'turns'), index)
+  if (turn?.kind === 'agent') return turn
+  applyTurnStart(edit, state, { type: 'turn_start', turnId, agentId, at })
+  return edit.at(edit.at(state, 'turns'), state.turns.length - 1) as Writable<AgentTurnState>
+}
+
+export function pushTurn(edit: StateEditor, state: StateDraft, turn: TurnState): void {
+  const turns = edit.at(state, 'turns')
+  setKey(edit.at(edit.at(state, 'index'), 'turns'), turn.turnId, turns.length)
+  turns.push(edit.adopt(turn))
+}
