@@ -1,6 +1,19 @@
 import type { UppMessage } from './convert/upp/types.ts'
-import type { ErrorRaised, EvidenceAdded, GateDecided, Interrupt, InterruptAnswer, SubagentCreated } from './event.ts'
-import type { ThreadEvent, ThreadStatus, ToolOutcome, TurnOutcome, UnknownThreadEvent } from './event.ts'
+import type {
+  ErrorRaised,
+  EvidenceAdded,
+  GateDecided,
+  Interrupt,
+  InterruptAnswer,
+  SubagentCreated,
+} from './event.ts'
+import type {
+  ThreadEvent,
+  ThreadStatus,
+  ToolOutcome,
+  TurnOutcome,
+  UnknownThreadEvent,
+} from './event.ts'
 import type { AgentConfig, Usage } from './types.ts'
 
 /** Everything known about a thread after some of its events: plain JSON, never changed in place. */

@@ -80,7 +80,11 @@ function isSettled(call: ToolCallState): boolean {
   return call.endedAt !== undefined
 }
 
-function findCall(edit: StateEditor, state: StateDraft, toolCallId: string): Writable<ToolCallState> | undefined {
+function findCall(
+  edit: StateEditor,
+  state: StateDraft,
+  toolCallId: string,
+): Writable<ToolCallState> | undefined {
   const place = getKey(state.index.calls, toolCallId)
   if (!place) return undefined
   const turn = edit.at(edit.at(state, 'turns'), place[0])
@@ -95,8 +99,16 @@ function addCall(
 ): Writable<ToolCallState> {
   const { turnId, toolCallId, toolName } = event
   const calls = edit.at(agentTurn(edit, state, turnId, event.at), 'calls')
-  const call = edit.adopt<ToolCallState>({ toolCallId, toolName, arguments: event.arguments, status: 'requested' })
-  setKey(edit.at(edit.at(state, 'index'), 'calls'), toolCallId, [getKey(state.index.turns, turnId)!, calls.length])
+  const call = edit.adopt<ToolCallState>({
+    toolCallId,
+    toolName,
+    arguments: event.arguments,
+    status: 'requested',
+  })
+  setKey(edit.at(edit.at(state, 'index'), 'calls'), toolCallId, [
+    getKey(state.index.turns, turnId)!,
+    calls.length,
+  ])
   calls.push(call)
   return call
 }
@@ -107,7 +119,11 @@ function openInterrupt(
   event: Extract<ThreadEvent, { type: 'interrupt_opened' }>,
 ): void {
   const { interrupt, turnId, at } = event
-  setKey<InterruptState>(edit.at(state, 'interrupts'), interrupt.id, { ...interrupt, turnId, openedAt: at })
+  setKey<InterruptState>(edit.at(state, 'interrupts'), interrupt.id, {
+    ...interrupt,
+    turnId,
+    openedAt: at,
+  })
   const call = findCall(edit, state, interrupt.toolCallId)
   if (call && !isSettled(call)) {
     call.status = 'waiting'
@@ -127,7 +143,11 @@ function answerInterrupt(
   const known = getKey(interrupts, interruptId)
   if (!known || known.answer) return
   const answered = { ...known, answer, answeredAt: at }
-  setKey<InterruptState>(interrupts, interruptId, answeredBy === undefined ? answered : { ...answered, answeredBy })
+  setKey<InterruptState>(
+    interrupts,
+    interruptId,
+    answeredBy === undefined ? answered : { ...answered, answeredBy },
+  )
   const call = findCall(edit, state, known.toolCallId)
   if (call?.status === 'waiting') call.status = statusAfter(answer)
   addItem(edit, state, { ...event, turnId: known.turnId })

@@ -29,7 +29,15 @@ export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEn
 
 type StreamEvent = Extract<
   ThreadEvent,
-  { type: 'step_start' | 'step_end' | 'step_reset' | 'text_delta' | 'reasoning_delta' | 'tool_call_delta' }
+  {
+    type:
+      | 'step_start'
+      | 'step_end'
+      | 'step_reset'
+      | 'text_delta'
+      | 'reasoning_delta'
+      | 'tool_call_delta'
+  }
 >
 
 /** Folds what a model streams into the draft of its turn. */
@@ -74,7 +82,9 @@ export function addItem(
   event: (ThreadEvent & { readonly turnId?: string }) | UnknownThreadEvent,
 ): void {
   const turnId = event.turnId
-  const index = (typeof turnId === 'string' ? getKey(state.index.turns, turnId) : undefined) ?? state.turns.length - 1
+  const index =
+    (typeof turnId === 'string' ? getKey(state.index.turns, turnId) : undefined) ??
+    state.turns.length - 1
   if (index < 0) return
   const turn = edit.at(edit.at(state, 'turns'), index)
   edit.at(turn, 'items').push({ kind: 'event', event })

@@ -13,7 +13,10 @@ export type StateDraft = Writable<ThreadState>
  * Folds one event into the state of a thread: the only place where that state is made. The state given is left as it
  * was. Events of unknown type are counted and otherwise ignored.
  */
-export function reduceThread(state: ThreadState, event: ThreadEvent | UnknownThreadEvent): ThreadState {
+export function reduceThread(
+  state: ThreadState,
+  event: ThreadEvent | UnknownThreadEvent,
+): ThreadState {
   const fold = new ThreadFold(state)
   fold.push(event)
   return fold.state
@@ -150,15 +153,26 @@ function applySubagent(
   const subagents = edit.at(state, 'subagents')
   if (event.type === 'subagent_created') {
     const { type: _, at, ...fields } = event
-    return setKey<SubagentState>(subagents, event.reference, { ...fields, createdAt: at, status: 'running' })
+    return setKey<SubagentState>(subagents, event.reference, {
+      ...fields,
+      createdAt: at,
+      status: 'running',
+    })
   }
   const known = getKey(subagents, event.reference)
   if (!known) return
   setKey<SubagentState>(subagents, event.reference, {
     ...known,
     ...(event.type === 'subagent_updated'
-      ? { status: event.status, ...(event.statusText !== undefined && { statusText: event.statusText }) }
-      : { status: event.outcome, endedAt: event.at, ...('result' in event && { result: event.result }) }),
+      ? {
+          status: event.status,
+          ...(event.statusText !== undefined && { statusText: event.statusText }),
+        }
+      : {
+          status: event.outcome,
+          endedAt: event.at,
+          ...('result' in event && { result: event.result }),
+        }),
   })
 }
 
@@ -173,5 +187,11 @@ function applyFile(
     return
   }
   const { path, mediaType, sizeBytes, hash, at } = event
-  setKey(files, path, { path, mediaType, sizeBytes, writtenAt: at, ...(hash !== undefined && { hash }) })
+  setKey(files, path, {
+    path,
+    mediaType,
+    sizeBytes,
+    writtenAt: at,
+    ...(hash !== undefined && { hash }),
+  })
 }

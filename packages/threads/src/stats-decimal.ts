@@ -23,10 +23,13 @@ function parse(text: string): Decimal {
   const match = SHAPE.exec(text.trim())
   const exponent = Number(match?.[3] ?? 0)
   if (!match || Math.abs(exponent) > MAX_EXPONENT) {
-    throw new ThreadError(`The amount ${JSON.stringify(text.slice(0, 40))} is not a decimal number.`, {
-      code: 'INVALID_DECIMAL',
-      hint: 'Costs are decimal text such as "0.0125".',
-    })
+    throw new ThreadError(
+      `The amount ${JSON.stringify(text.slice(0, 40))} is not a decimal number.`,
+      {
+        code: 'INVALID_DECIMAL',
+        hint: 'Costs are decimal text such as "0.0125".',
+      },
+    )
   }
   const [whole = '', fraction = ''] = match[2]!.split('.')
   const digits = BigInt((match[1] === '-' ? '-' : '') + (whole + fraction || '0'))
