@@ -71,5 +71,7 @@ export function joinPointer(base: string, ...segments: readonly (string | number
 }
 
 function escapeSegment(segment: string): string {
-  return segment.includes('~') || segment.includes('/') ? segment.replaceAll('~', '~0').replaceAll('/', '~1') : segment
+  return segment.includes('~') || segment.includes('/')
+    ? segment.replaceAll('~', '~0').replaceAll('/', '~1')
+    : segment
 }
