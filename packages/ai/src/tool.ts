@@ -96,24 +96,36 @@ export type ToolOutcome =
   | { readonly type: 'denied'; readonly reason: string }
   | { readonly type: 'deferred'; readonly request: DeferRequest }
 
-/** Hooks around the tool loop of one instance (UPP §11.3; semantics of the optional returns from 1.2). */
+/**
+ * Hooks around the tool loop of one instance (UPP §11.3, signatures from UAP §10.4; the returns of
+ * `onBeforeCall` and `onAfterCall` from UPP 1.2). The call itself comes last. A call to an unknown
+ * tool has no tool to report and fires none of them but `onMaxIterations`.
+ */
 export interface ToolUseStrategy {
   /** Tool rounds after which the loop stops. Default 10; 0 leaves the calls to the caller. */
   readonly maxIterations?: number
   /** Calls that may run at once. Default: all. */
   readonly maxConcurrency?: number
-  readonly onToolCall?: (call: ToolCall) => void | Promise<void>
-  /** `false` skips the call with an error result; `{ params }` replaces the arguments. */
+  readonly onToolCall?: (tool: Tool, params: JsonObject, call: ToolCall) => void | Promise<void>
+  /** `false` skips the call with an error result; `{ proceed, params }` may replace the arguments. */
   readonly onBeforeCall?: (
-    call: ToolCall,
+    tool: Tool,
     params: JsonObject,
+    call: ToolCall,
   ) => BeforeCallResult | Promise<BeforeCallResult>
   /** `{ result }` replaces what the model sees. */
   readonly onAfterCall?: (
-    call: ToolCall,
+    tool: Tool,
+    params: JsonObject,
     result: unknown,
+    call: ToolCall,
   ) => AfterCallResult | Promise<AfterCallResult>
-  readonly onError?: (call: ToolCall, error: Error) => void | Promise<void>
+  readonly onError?: (
+    tool: Tool,
+    params: JsonObject,
+    error: Error,
+    call: ToolCall,
+  ) => void | Promise<void>
   /** May throw to fail the turn instead of ending it. */
   readonly onMaxIterations?: (iterations: number) => void | Promise<void>
 }
