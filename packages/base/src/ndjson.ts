@@ -1,5 +1,5 @@
 import { SkeinError } from './error.ts'
-import { LineText } from './line-text.ts'
+import { LineDecoder } from './line-decoder.ts'
 
 /** Settings of an `NdjsonDecoder`. */
 export interface NdjsonDecoderOptions {
@@ -7,45 +7,32 @@ export interface NdjsonDecoderOptions {
   readonly maxLineBytes?: number | undefined
 }
 
+const CR = 13
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
- * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF;
- * blank lines are left out. Parsing stays with the caller, who knows what a bad line means.
+ * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF; blank
+ * lines are left out. Parsing stays with the caller, who knows what a bad line means.
  */
-export class NdjsonDecoder {
-  readonly #lines: LineText
-
+export class NdjsonDecoder extends LineDecoder<string> {
   constructor({ maxLineBytes = DEFAULT_MAX_LINE_BYTES }: NdjsonDecoderOptions = {}) {
-    this.#lines = new LineText({
+    super({
       crEndsLine: false,
+      closing: '\n',
       maxLineBytes,
       tooLong: () => tooLong(maxLineBytes),
     })
   }
 
-  /** Lines that this read completes, without their line ends. */
-  push(chunk: Uint8Array): string[] {
-    return splitLines(this.#lines.push(chunk))
+  protected override decodeLines(text: string, lines: string[]): void {
+    for (let start = 0; start < text.length;) {
+      const end = text.indexOf('\n', start)
+      this.checkLine(text, start, end)
+      const line = text.slice(start, text.charCodeAt(end - 1) === CR ? end - 1 : end)
+      if (line.trim() !== '') lines.push(line)
+      start = end + 1
+    }
   }
-
-  /** The last line, if no line end closed it. */
-  end(): string[] {
-    return splitLines(this.#lines.end())
-  }
-}
-
-function splitLines(text: string): string[] {
-  const lines: string[] = []
-  let start = 0
-  while (start < text.length) {
-    const lf = text.indexOf('\n', start)
-    const end = lf < 0 ? text.length : lf
-    const line = text.slice(start, text.charCodeAt(end - 1) === 13 ? end - 1 : end)
-    if (line.trim() !== '') lines.push(line)
-    start = end + 1
-  }
-  return lines
 }
 
 function tooLong(maxBytes: number): SkeinError {

@@ -1,5 +1,6 @@
 import { SkeinError } from './error.ts'
-import { LineText } from './line-text.ts'
+import { LineDecoder } from './line-decoder.ts'
+import { utf8Length } from './utf8-length.ts'
 
 /** One server-sent event. */
 export interface SseEvent {
@@ -14,74 +15,57 @@ export interface SseEvent {
 
 /** Settings of an `SseDecoder`. */
 export interface SseDecoderOptions {
-  /** The most bytes one event's data, or one line, may have. Default 64 MiB. */
+  /** The most bytes that one line, or the data of one event, may have. Default 64 MiB. */
   readonly maxEventBytes?: number | undefined
   /** Deliver a last event that no blank line ended. Default false, as the WHATWG standard says. */
   readonly flushIncomplete?: boolean | undefined
 }
 
+const SPACE = 32
 const DEFAULT_MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 /**
- * Decodes one event stream by the WHATWG rules, one batch of events per network read.
- * Reads may be split anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`; events before it
- * in the same read are returned first, and the next call throws.
+ * Decodes one event stream by the WHATWG rules, one batch of events per network read. Reads may be cut
+ * anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`, and so does every later call.
+ *
+ * @example
+ * const decoder = new SseDecoder()
+ * for await (const chunk of response.body) for (const event of decoder.push(chunk)) handle(event)
+ * for (const event of decoder.end()) handle(event)
  */
-export class SseDecoder {
+export class SseDecoder extends LineDecoder<SseEvent> {
   readonly #maxBytes: number
-  readonly #flushIncomplete: boolean
-  readonly #lines: LineText
-  #failure: SkeinError | undefined
   #event = ''
   #id = ''
   #retry: number | undefined
-  /** The data lines of the open event; undefined when it has none, which is not the same as ''. */
+  /** The data of the open event; undefined when it has no data line, which is not the same as ''. */
   #data: string | undefined
-  #dataBytes = 0
+  /** Counted only once the data comes near the limit. */
+  #dataBytes: number | undefined
 
   constructor({ maxEventBytes, flushIncomplete }: SseDecoderOptions = {}) {
-    this.#maxBytes = maxEventBytes ?? DEFAULT_MAX_EVENT_BYTES
-    this.#flushIncomplete = flushIncomplete ?? false
-    this.#lines = new LineText({
+    const maxBytes = maxEventBytes ?? DEFAULT_MAX_EVENT_BYTES
+    super({
       crEndsLine: true,
-      maxLineBytes: this.#maxBytes,
-      tooLong: () => tooLarge(this.#maxBytes),
+      closing: flushIncomplete ? '\n\n' : undefined,
+      maxLineBytes: maxBytes,
+      tooLong: () => tooLarge(maxBytes),
     })
+    this.#maxBytes = maxBytes
   }
 
-  /** Events that this read completes, in order. */
-  push(chunk: Uint8Array): SseEvent[] {
-    return this.#collect((events) => this.#parse(this.#lines.push(chunk), events))
-  }
-
-  /** Ends the stream. An unfinished event is dropped unless `flushIncomplete` is set. */
-  end(): SseEvent[] {
-    return this.#collect((events) => {
-      const rest = this.#lines.end()
-      if (this.#flushIncomplete) this.#parse(rest === '' ? '\n' : `${rest}\n\n`, events)
-    })
-  }
-
-  #collect(decode: (events: SseEvent[]) => void): SseEvent[] {
-    if (this.#failure) throw this.#failure
-    const events: SseEvent[] = []
-    try {
-      decode(events)
-    } catch (error) {
-      this.#failure = error as SkeinError
-      if (events.length === 0) throw error
-    }
-    return events
-  }
-
-  #parse(source: string, events: SseEvent[]): void {
-    const text = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source
-    let start = 0
-    while (start < text.length) {
-      const end = text.indexOf('\n', start)
+  /** Each line end is looked for once, whichever of LF, CR and CRLF the stream uses. */
+  protected override decodeLines(text: string, events: SseEvent[]): void {
+    let lf = -1
+    let cr = -1
+    for (let start = 0; start < text.length;) {
+      if (lf < start) lf = find(text, '\n', start)
+      if (cr < start) cr = find(text, '\r', start)
+      const end = lf < cr ? lf : cr
+      const next = lf === cr + 1 ? lf + 1 : end + 1
       if (end === start) this.#dispatch(events)
-      else this.#field(text, start, end)
-      start = end + 1
+      else this.#line(text, start, end)
+      start = next
     }
   }
 
@@ -91,18 +75,22 @@ export class SseDecoder {
       events.push(this.#retry === undefined ? event : { ...event, retry: this.#retry })
       this.#retry = undefined
       this.#data = undefined
-      this.#dataBytes = 0
+      this.#dataBytes = undefined
     }
     this.#event = ''
   }
 
-  #field(text: string, start: number, end: number): void {
-    const line = text.slice(start, end)
+  #line(text: string, start: number, end: number): void {
+    this.checkLine(text, start, end)
+    if (text.startsWith('data:', start)) this.#addData(valueAt(text, start + 5, end))
+    else if (text.startsWith('event:', start)) this.#event = valueAt(text, start + 6, end)
+    else this.#rareLine(text.slice(start, end))
+  }
+
+  #rareLine(line: string): void {
     const colon = line.indexOf(':')
-    if (colon === 0) return
     const name = colon < 0 ? line : line.slice(0, colon)
-    const value =
-      colon < 0 ? '' : line.slice(line.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1)
+    const value = colon < 0 ? '' : valueAt(line, colon + 1, line.length)
     if (name === 'data') this.#addData(value)
     else if (name === 'event') this.#event = value
     else if (name === 'id' && !value.includes('\0')) this.#id = value
@@ -110,21 +98,25 @@ export class SseDecoder {
   }
 
   #addData(value: string): void {
-    this.#dataBytes += utf8Length(value) + (this.#data === undefined ? 0 : 1)
-    if (this.#dataBytes > this.#maxBytes) throw tooLarge(this.#maxBytes)
-    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
+    const data = this.#data === undefined ? value : `${this.#data}\n${value}`
+    if (data.length * 3 > this.#maxBytes) {
+      const before = this.#dataBytes ?? (this.#data === undefined ? -1 : utf8Length(this.#data))
+      this.#dataBytes = before + 1 + utf8Length(value)
+      if (this.#dataBytes > this.#maxBytes) throw tooLarge(this.#maxBytes)
+    }
+    this.#data = data
   }
 }
 
-function utf8Length(text: string): number {
-  let length = text.length
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit < 0x80) continue
-    // A surrogate pair is four bytes for two units, so each half adds one.
-    length += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
-  }
-  return length
+/** Where the mark stands; the length of the text where it does not. */
+function find(text: string, mark: string, start: number): number {
+  const at = text.indexOf(mark, start)
+  return at < 0 ? text.length : at
+}
+
+/** One space after the colon is not part of the value. */
+function valueAt(text: string, start: number, end: number): string {
+  return text.slice(text.charCodeAt(start) === SPACE ? start + 1 : start, end)
 }
 
 function tooLarge(maxBytes: number): SkeinError {

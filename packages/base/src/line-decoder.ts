@@ -1,0 +1,130 @@
+import type { SkeinError } from './error.ts'
+import { utf8Length } from './utf8-length.ts'
+
+const LF = 10
+const CR = 13
+const BYTE_ORDER_MARK = 0xfeff
+
+/** What a format decides about its lines. */
+export interface LineFormat {
+  /** Whether a lone CR ends a line (SSE) or is part of it (NDJSON). */
+  readonly crEndsLine: boolean
+  /** What to add to the text after the last line end when the stream ends; undefined drops that text. */
+  readonly closing: string | undefined
+  readonly maxLineBytes: number
+  /** Makes the error for a line beyond `maxLineBytes`. */
+  readonly tooLong: () => SkeinError
+}
+
+/**
+ * Decodes a text format of lines, one batch of items per network read. Each read is decoded once, and the
+ * pieces of an unfinished line are joined once, so the cost follows the bytes however they are cut.
+ * An error does not swallow the items before it: they are returned first, and the next call throws.
+ */
+export abstract class LineDecoder<Item> {
+  readonly #format: LineFormat
+  // Two decoders, because Node's is several times slower once it was asked to keep state. Nearly all reads
+  // end between characters and need none. `ignoreBOM` because only the mark at the very start is dropped.
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #splitDecoder: TextDecoder | undefined
+  #insideCharacter = false
+  #atStart = true
+  #afterCr = false
+  #pending = ''
+  #pendingBytes = 0
+  #failure: unknown
+
+  constructor(format: LineFormat) {
+    this.#format = format
+  }
+
+  /** Adds the items of `text`, which is whole lines with their line ends. */
+  protected abstract decodeLines(text: string, items: Item[]): void
+
+  /** The items that this read completes, in order. */
+  push(chunk: Uint8Array): Item[] {
+    return this.#decode(chunk)
+  }
+
+  /** The items that the end of the stream completes. */
+  end(): Item[] {
+    return this.#decode(undefined)
+  }
+
+  /** Throws if the line between the two places is over the limit, however the reads were cut. */
+  protected checkLine(text: string, start: number, end: number): void {
+    // UTF-8 takes at most three bytes per UTF-16 unit, so most lines need no exact count.
+    const { maxLineBytes, tooLong } = this.#format
+    if ((end - start) * 3 <= maxLineBytes) return
+    if (utf8Length(text.slice(start, end)) > maxLineBytes) throw tooLong()
+  }
+
+  #decode(chunk: Uint8Array | undefined): Item[] {
+    const items: Item[] = []
+    try {
+      if (this.#failure !== undefined) throw this.#failure
+      const text = chunk === undefined ? this.#takeRest() : this.#takeLines(chunk)
+      if (text !== '') this.decodeLines(text, items)
+    } catch (error) {
+      this.#failure = error
+      if (items.length === 0) throw error
+    }
+    return items
+  }
+
+  /** The text of all lines that this read completes; '' when there is none. */
+  #takeLines(chunk: Uint8Array): string {
+    const text = this.#toText(chunk)
+    const end = this.#endOfLastLine(text)
+    if (end === 0) {
+      this.#pending += text
+      this.#pendingBytes += chunk.length
+      if (this.#pendingBytes > this.#format.maxLineBytes) throw this.#format.tooLong()
+      return ''
+    }
+    const lines = end === text.length ? text : text.slice(0, end)
+    // `join` makes a flat string; `+` would make a tree that each later look-up has to go through.
+    const whole = this.#pending === '' ? lines : [this.#pending, lines].join('')
+    this.#pending = text.slice(end)
+    const isAscii = text.length === chunk.length
+    this.#pendingBytes = isAscii ? this.#pending.length : utf8Length(this.#pending)
+    return whole
+  }
+
+  #takeRest(): string {
+    const rest = this.#pending + (this.#splitDecoder?.decode() ?? '')
+    this.#pending = ''
+    this.#pendingBytes = 0
+    const { closing } = this.#format
+    return closing === undefined ? '' : rest + closing
+  }
+
+  /** Decodes the bytes, less a mark at the start and an LF whose CR ended the read before. */
+  #toText(chunk: Uint8Array): string {
+    const text = this.#decodeUtf8(chunk)
+    if (text === '') return text
+    const first = text.charCodeAt(0)
+    const skip = (this.#atStart && first === BYTE_ORDER_MARK) || (this.#afterCr && first === LF)
+    this.#atStart = false
+    this.#afterCr = this.#format.crEndsLine && text.charCodeAt(text.length - 1) === CR
+    return skip ? text.slice(1) : text
+  }
+
+  #decodeUtf8(chunk: Uint8Array): string {
+    const last = chunk[chunk.length - 1]
+    if (last === undefined) return ''
+    // A byte below 0x80 is a whole character, so nothing can be left over.
+    const stream = last >= 0x80
+    if (!stream && !this.#insideCharacter) return this.#decoder.decode(chunk)
+    this.#insideCharacter = stream
+    this.#splitDecoder ??= new TextDecoder('utf-8', { ignoreBOM: true })
+    return this.#splitDecoder.decode(chunk, { stream })
+  }
+
+  #endOfLastLine(text: string): number {
+    // `includes` is far faster than `lastIndexOf` on a text that has no line end at all.
+    const lf = text.includes('\n') ? text.lastIndexOf('\n') : -1
+    if (!this.#format.crEndsLine || !text.includes('\r', lf + 1)) return lf + 1
+    return text.lastIndexOf('\r') + 1
+  }
+}
