@@ -3,7 +3,9 @@
  *
  *   --results FILE   read this Vitest JSON instead of running the tests that name rows
  *   --mutate ROW     break the code under ROW's tests, one small change at a time, and see which are noticed
- *   --max N          mutants to try (default 20);  --seconds N  time for them (default 180)
+ *     --max N        mutants to try (default 20)
+ *     --seconds N    time for them (default 180)
+ *     --only PATH    break only files whose path contains PATH
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     mutate: { type: 'string' },
     max: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '180' },
+    only: { type: 'string' },
   },
 })
 
@@ -92,5 +95,9 @@ async function runTests(): Promise<string> {
 
 async function mutate(row: string): Promise<number> {
   const { mutateRow } = await import('../conformance/mutate/mutate-row.ts')
-  return mutateRow(row, { maxMutants: Number(values.max), maxSeconds: Number(values.seconds) })
+  return mutateRow(row, {
+    maxMutants: Number(values.max),
+    maxSeconds: Number(values.seconds),
+    only: values.only,
+  })
 }

@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { root } from './workspace.ts'
+
+/** A throw-away copy of the repository, for changes that must never touch the working tree. */
+export interface WorkspaceCopy {
+  readonly folder: string
+  /** What commands in the copy need: data beside the repository is still found. */
+  readonly env: NodeJS.ProcessEnv
+  remove(): void
+}
+
+/** Copies every file git knows or would add; installed packages are linked, ours to the copy. */
+export function copyWorkspace(): WorkspaceCopy {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
+  const list = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
+  const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' }).split('\0')
+  for (const file of files.filter((name) => name !== '' && existsSync(join(root, name)))) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    cpSync(join(root, file), join(folder, file))
+  }
+  linkModules(folder)
+  const shared = join(root, '..', 'shared')
+  return {
+    folder,
+    env: existsSync(shared) ? { SKEIN_SHARED: shared } : {},
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+function linkModules(folder: string): void {
+  const source = join(root, 'node_modules')
+  const target = join(folder, 'node_modules')
+  mkdirSync(join(target, '@skein'), { recursive: true })
+  for (const name of readdirSync(source)) {
+    if (name !== '@skein' && name !== '.vite') symlinkSync(join(source, name), join(target, name))
+  }
+  for (const name of readdirSync(join(folder, 'packages'))) {
+    symlinkSync(join(folder, 'packages', name), join(target, '@skein', name))
+    const nested = join(root, 'packages', name, 'node_modules')
+    if (existsSync(nested)) symlinkSync(nested, join(folder, 'packages', name, 'node_modules'))
+  }
+}
