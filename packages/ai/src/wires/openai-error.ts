@@ -1,0 +1,157 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import { ErrorCode } from '../error.ts'
+import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
+import type { ErrorResponse, VendorError } from './wire.ts'
+
+/**
+ * Error words of OpenAI and of those who speak its format, from their documentation: codes,
+ * types and OpenRouter's `metadata.error_type`. They beat the HTTP status.
+ */
+const codes: Readonly<Record<string, ErrorCode>> = {
+  insufficient_quota: ErrorCode.QuotaExceeded,
+  billing_hard_limit_reached: ErrorCode.QuotaExceeded,
+  billing_not_active: ErrorCode.QuotaExceeded,
+  insufficient_balance: ErrorCode.QuotaExceeded,
+  insufficient_credits: ErrorCode.QuotaExceeded,
+  exceeded_current_quota_error: ErrorCode.QuotaExceeded,
+  payment_required: ErrorCode.QuotaExceeded,
+  rate_limit_exceeded: ErrorCode.RateLimited,
+  rate_limit_reached_error: ErrorCode.RateLimited,
+  rate_limit_error: ErrorCode.RateLimited,
+  rate_limited: ErrorCode.RateLimited,
+  too_many_requests: ErrorCode.RateLimited,
+  context_length_exceeded: ErrorCode.ContextLengthExceeded,
+  context_window_exceeded: ErrorCode.ContextLengthExceeded,
+  exceed_context_size_error: ErrorCode.ContextLengthExceeded,
+  invalid_api_key: ErrorCode.AuthenticationFailed,
+  wrong_api_key: ErrorCode.AuthenticationFailed,
+  invalid_authentication_error: ErrorCode.AuthenticationFailed,
+  incorrect_api_key_error: ErrorCode.AuthenticationFailed,
+  authentication_error: ErrorCode.AuthenticationFailed,
+  permission_denied_error: ErrorCode.AuthenticationFailed,
+  permission_denied: ErrorCode.AuthenticationFailed,
+  model_not_found: ErrorCode.ModelNotFound,
+  model_not_available: ErrorCode.ModelNotFound,
+  model_decommissioned: ErrorCode.ModelNotFound,
+  invalid_model: ErrorCode.ModelNotFound,
+  deploymentnotfound: ErrorCode.ModelNotFound,
+  resource_not_found_error: ErrorCode.ModelNotFound,
+  content_filter: ErrorCode.ContentFiltered,
+  content_policy_violation: ErrorCode.ContentFiltered,
+  content_moderation: ErrorCode.ContentFiltered,
+  moderation_blocked: ErrorCode.ContentFiltered,
+  responsibleaipolicyviolation: ErrorCode.ContentFiltered,
+  image_content_policy_violation: ErrorCode.ContentFiltered,
+  invalid_prompt: ErrorCode.ContentFiltered,
+  bio_policy: ErrorCode.ContentFiltered,
+  cyber_policy: ErrorCode.ContentFiltered,
+  misalignment_policy_violation: ErrorCode.ContentFiltered,
+  server_error: ErrorCode.ProviderError,
+  internal_server_error: ErrorCode.ProviderError,
+  api_error: ErrorCode.ProviderError,
+  engine_overloaded_error: ErrorCode.ProviderError,
+  overloaded_error: ErrorCode.ProviderError,
+  service_unavailable: ErrorCode.ProviderError,
+  service_unavailable_error: ErrorCode.ProviderError,
+  provider_overloaded: ErrorCode.ProviderError,
+  vector_store_timeout: ErrorCode.ProviderError,
+  request_timeout: ErrorCode.Timeout,
+  timeout: ErrorCode.Timeout,
+  // Last: a general type, which a more specific code beside it overrules.
+  invalid_request_error: ErrorCode.InvalidRequest,
+}
+
+/** Vendors without a code for it say it in words. */
+const contextWords =
+  /maximum context length|context (length|window)|exceeds? the (available )?context|prompt is too long|maximum (prompt|allowed) (length|tokens)|too many tokens/i
+const moderationWords = /flagged|moderation|content (policy|filter)/i
+
+/** Reads an HTTP error of the OpenAI family. */
+export function readOpenAIError({ status, headers, json, text }: ErrorResponse): VendorError {
+  const requestId =
+    headers.get('x-request-id') ?? headers.get('apim-request-id') ?? headers.get('cf-ray')
+  const body = readErrorBody(json, status)
+  const message = body?.message ?? (firstLine(text) || `HTTP ${status}`)
+  return { message, ...body, ...(requestId !== null && { requestId }) }
+}
+
+/**
+ * Reads an error object in any of the shapes seen: `{ error: { … } }`, `{ error: 'text' }`,
+ * flat `{ code, message }`, `{ detail: [ … ] }`. Undefined when there is no error in it.
+ */
+export function readErrorBody(
+  json: JsonValue | undefined,
+  status?: number,
+): VendorError | undefined {
+  const outer = Array.isArray(json) ? objectOf(json[0]) : objectOf(json)
+  if (!outer) return undefined
+  const inner = objectOf(outer['error'])
+  const error = inner ?? outer
+  const message = messageOf(error) ?? stringOf(outer['error']) ?? messageOf(outer)
+  if (message === undefined && !inner) return undefined
+  const vendorType = textOf(error['type']) ?? textOf(outer['error_type'])
+  const metadata = objectOf(error['metadata'])
+  const rawCode = error['code'] ?? outer['code']
+  const vendorCode = textOf(rawCode) ?? (numberOf(rawCode) ?? undefined)?.toString()
+  const words = [
+    textOf(objectOf(error['innererror'])?.['code']),
+    textOf(metadata?.['error_type']),
+    vendorCode,
+    vendorType,
+  ]
+  const said = message ?? `${vendorType ?? vendorCode ?? 'unknown error'}`
+  const code = codeOf(words, said, numberOf(rawCode) ?? status)
+  return {
+    message: withRaw(said, metadata),
+    ...(code && { code }),
+    ...(vendorCode !== undefined && { vendorCode }),
+    ...(vendorType !== undefined && { vendorType }),
+  }
+}
+
+function codeOf(
+  words: readonly (string | undefined)[],
+  message: string,
+  status: number | undefined,
+): ErrorCode | undefined {
+  const known = words.map((word) => (word ? codes[word.toLowerCase()] : undefined))
+  const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
+  if (specific) return specific
+  const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
+  if (isRequestError && contextWords.test(message)) return ErrorCode.ContextLengthExceeded
+  if (status === 403 && moderationWords.test(message)) return ErrorCode.ContentFiltered
+  return codeOfStatus(status) ?? known.find((code) => code !== undefined)
+}
+
+/** Only what the general table of the transport does not say, and numbers inside a 200 stream. */
+function codeOfStatus(status: number | undefined): ErrorCode | undefined {
+  if (status === undefined || status < 400) return undefined
+  if (status === 401 || status === 403) return ErrorCode.AuthenticationFailed
+  if (status === 402) return ErrorCode.QuotaExceeded
+  if (status === 404) return ErrorCode.ModelNotFound
+  if (status === 408 || status === 504) return ErrorCode.Timeout
+  if (status === 429) return ErrorCode.RateLimited
+  return status >= 500 || status === 409 ? ErrorCode.ProviderError : ErrorCode.InvalidRequest
+}
+
+function messageOf(error: JsonObject): string | undefined {
+  const message = error['message'] ?? error['detail'] ?? error['msg']
+  if (typeof message === 'string') return message
+  const details = Array.isArray(message) ? message : listOf(objectOf(message)?.['detail'])
+  const lines = details.map((item) => {
+    const at = listOf(objectOf(item)?.['loc']).join('.')
+    const said = textOf(objectOf(item)?.['msg']) ?? JSON.stringify(item)
+    return at ? `${at}: ${said}` : said
+  })
+  return lines.length > 0 ? lines.join('; ') : undefined
+}
+
+/** OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`. */
+function withRaw(message: string, metadata: JsonObject | undefined): string {
+  const raw = textOf(metadata?.['raw'])
+  return raw && !message.includes(raw) ? `${message}: ${raw.slice(0, 500)}` : message
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0]!.slice(0, 300)
+}

@@ -1,0 +1,16 @@
+import type { AssistantContent } from '../content.ts'
+import type { Warning } from '../warning.ts'
+
+export const foreignReasoning: Warning = {
+  code: 'foreign_reasoning_dropped',
+  message: 'Reasoning of another vendor or API was left out of the history: it cannot be verified.',
+}
+
+/** An assistant block that cannot be said to this vendor. */
+export function droppedBlock(block: AssistantContent, provider: string): Warning {
+  const kind = block.type === 'native' ? `"${block.name}"` : block.type
+  return {
+    code: 'unsupported_block',
+    message: `An assistant's ${kind} block cannot be sent to ${provider} and was left out.`,
+  }
+}
