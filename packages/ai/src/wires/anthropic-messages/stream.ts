@@ -1,0 +1,312 @@
+import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import type { ProviderMetadata } from '../../content.ts'
+import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
+import { withNative } from '../native.ts'
+import { objectOf, textOf, without } from '../read-json.ts'
+import { toDialect } from '../schema-dialect.ts'
+import { orderMetadata } from '../transcript.ts'
+import { ValueUnwrapper } from '../unwrap-value.ts'
+import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
+import type { DecodeContext, WireDecoder } from '../wire.ts'
+import { readError } from './error.ts'
+import { schemaDialect } from './schema.ts'
+import { API, type AnthropicDialect, type AnthropicEvent } from './types.ts'
+import { mergeUsage, toUsage } from './usage.ts'
+
+/** Fields of a message and its deltas that do not go into its metadata. */
+const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
+
+/** Fields that the UPP block or call holds itself. */
+const heldByBlock = new Set(['text', 'thinking', 'input'])
+
+/** A block between its start and its stop. */
+interface OpenBlock {
+  readonly index: number
+  readonly kind: BlockKind
+  readonly toolCallId: string
+  readonly toolName: string
+  /** The vendor's block, without what the UPP block holds itself. */
+  native: JsonObject
+  /** Arguments that came with the start; deltas replace them. */
+  readonly input: JsonValue | undefined
+  /** JSON text of a server tool's input. */
+  readonly inputPieces: string[]
+  readonly unwrapper: ValueUnwrapper | undefined
+  hasDelta: boolean
+}
+
+/** Folds the events of a stream into ours. A whole answer goes through it as well. */
+export class AnthropicDecoder implements WireDecoder {
+  readonly #context: DecodeContext<AnthropicDialect>
+  readonly #provider: string
+  readonly #isWrapped: boolean
+  /** Open blocks by the vendor's index. */
+  readonly #blocks: (OpenBlock | undefined)[] = []
+  readonly #kinds: BlockKind[] = []
+  #state: 'before' | 'open' | 'done' = 'before'
+  #message: JsonObject = {}
+  #usage: JsonObject = {}
+  #stopReason: string | undefined
+
+  constructor(context: DecodeContext<AnthropicDialect>) {
+    const { structure } = context.request
+    this.#context = context
+    this.#provider = context.target.provider
+    this.#isWrapped = structure !== undefined && toDialect(structure, schemaDialect).isWrapped
+  }
+
+  push(frame: SseEvent): StreamEvent[] {
+    return this.decode(parseFrame(frame.data, this.#provider))
+  }
+
+  decode(event: AnthropicEvent): StreamEvent[] {
+    if (this.#state === 'done') return []
+    switch (event.type) {
+      case 'content_block_delta':
+        return this.#delta(event)
+      case 'content_block_start':
+        return this.#startBlock(event)
+      case 'content_block_stop':
+        return this.#stopBlock(event.index as number)
+      case 'message_start':
+        return this.#startMessage(event)
+      case 'message_delta':
+        return this.#messageDelta(event)
+      case 'message_stop':
+        return this.#stopMessage()
+      case 'error':
+        throw vendorFailure(this.#provider, readError(event) ?? { message: 'The stream failed.' })
+      default:
+        return [] // `ping`, and event types to come
+    }
+  }
+
+  end(): StreamEvent[] {
+    if (this.#state === 'done') return []
+    throw invalidResponse(this.#provider, 'its stream ended without message_stop')
+  }
+
+  #startMessage({ message }: AnthropicEvent): StreamEvent[] {
+    const fields = objectOf(message)
+    if (!fields || this.#state !== 'before') {
+      throw invalidResponse(this.#provider, 'message_start is out of place or empty')
+    }
+    this.#state = 'open'
+    this.#message = without(fields, apart)
+    this.#usage = mergeUsage({}, fields['usage'])
+    const model = textOf(fields['model'])
+    const id = textOf(fields['id'])
+    const delta = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    return [{ type: 'message_start', index: 0, delta }]
+  }
+
+  #startBlock({ index, content_block }: AnthropicEvent): StreamEvent[] {
+    const native = objectOf(content_block)
+    const type = native?.['type']
+    if (this.#state !== 'open' || !native || typeof type !== 'string' || !isIndex(index)) {
+      throw invalidResponse(this.#provider, 'content_block_start is out of place or incomplete')
+    }
+    const block = this.#openBlock(native, type)
+    this.#blocks[index] = block
+    const { kind, toolCallId, toolName } = block
+    const delta =
+      kind === 'tool_call'
+        ? { block: kind, toolCallId, toolName }
+        : kind === 'native'
+          ? { block: kind, name: type }
+          : { block: kind }
+    const start: StreamEvent = { type: 'content_block_start', index: block.index, delta }
+    // A whole answer has its text here; a stream starts with none.
+    if (kind === 'text') return [start, ...this.#text(block, native['text'])]
+    if (kind === 'reasoning') return [start, ...this.#reasoning(block, native['thinking'])]
+    return [start]
+  }
+
+  #openBlock(native: JsonObject, type: string): OpenBlock {
+    const kind = kindOf(type)
+    this.#kinds.push(kind)
+    return {
+      index: this.#kinds.length - 1,
+      kind,
+      toolCallId: kind === 'tool_call' ? String(native['id'] ?? '') : '',
+      toolName: kind === 'tool_call' ? String(native['name'] ?? '') : '',
+      native: kind === 'native' ? native : without(native, heldByBlock),
+      input: kind === 'tool_call' ? native['input'] : undefined,
+      inputPieces: [],
+      unwrapper: kind === 'text' && this.#isWrapped ? new ValueUnwrapper() : undefined,
+      hasDelta: false,
+    }
+  }
+
+  #delta({ index, delta }: AnthropicEvent): StreamEvent[] {
+    const block = this.#blocks[index as number]
+    if (!block || typeof delta !== 'object' || delta === null) {
+      throw invalidResponse(this.#provider, `content_block_delta of no open block (${index})`)
+    }
+    const fields = delta as JsonObject
+    switch (fields['type']) {
+      case 'text_delta':
+        return this.#text(block, fields['text'])
+      case 'thinking_delta':
+        return this.#reasoning(block, fields['thinking'])
+      case 'input_json_delta':
+        return this.#input(block, fields['partial_json'])
+      case 'citations_delta': {
+        const before = block.native['citations']
+        const citations = Array.isArray(before) ? (before as JsonValue[]) : []
+        citations.push(fields['citation'] ?? null)
+        block.native = { ...block.native, citations }
+        return []
+      }
+      case 'signature_delta':
+        block.native = { ...block.native, signature: fields['signature'] ?? '' }
+        return []
+      default:
+        block.native = mergeUnknown(block.native, fields)
+        return []
+    }
+  }
+
+  #text(block: OpenBlock, value: unknown): StreamEvent[] {
+    if (typeof value !== 'string' || value === '') return []
+    const text = block.unwrapper ? block.unwrapper.push(value) : value
+    if (text === '') return []
+    return [{ type: 'text_delta', index: block.index, delta: { text } }]
+  }
+
+  #reasoning(block: OpenBlock, text: unknown): StreamEvent[] {
+    if (typeof text !== 'string' || text === '') return []
+    return [{ type: 'reasoning_delta', index: block.index, delta: { text } }]
+  }
+
+  #input(block: OpenBlock, json: unknown): StreamEvent[] {
+    if (typeof json !== 'string') return []
+    if (block.kind === 'tool_call') {
+      block.hasDelta = true
+      return [callDelta(block, json)]
+    }
+    block.inputPieces.push(json)
+    return []
+  }
+
+  #stopBlock(vendorIndex: number): StreamEvent[] {
+    const block = this.#blocks[vendorIndex]
+    if (!block)
+      throw invalidResponse(this.#provider, `content_block_stop of no open block (${vendorIndex})`)
+    this.#blocks[vendorIndex] = undefined
+    const { index } = block
+    const events: StreamEvent[] = []
+    if (block.kind === 'tool_call' && !block.hasDelta) {
+      events.push(callDelta(block, JSON.stringify(block.input ?? {})))
+    }
+    const rest = block.unwrapper?.end()
+    if (rest) events.push({ type: 'text_delta', index, delta: { text: rest } })
+    const metadata = metadataOf(block, this.#provider)
+    events.push({ type: 'content_block_stop', index, delta: metadata ? { metadata } : {} })
+    return events
+  }
+
+  #messageDelta(event: AnthropicEvent): StreamEvent[] {
+    const delta = objectOf(event.delta) ?? {}
+    const stopReason = delta['stop_reason']
+    if (typeof stopReason === 'string') this.#stopReason = stopReason
+    const beside = without(event as JsonObject, apart)
+    this.#message = { ...this.#message, ...without(delta, apart), ...beside }
+    this.#usage = mergeUsage(this.#usage, event.usage)
+    return []
+  }
+
+  #stopMessage(): StreamEvent[] {
+    if (this.#state !== 'open') throw invalidResponse(this.#provider, 'message_stop came first')
+    const events: StreamEvent[] = []
+    this.#blocks.forEach((block, index) => block && events.push(...this.#stopBlock(index)))
+    this.#state = 'done'
+    const { warnings } = this.#context
+    events.push({
+      type: 'message_stop',
+      index: 0,
+      delta: {
+        stopReason: stopReasonOf(this.#stopReason),
+        ...(this.#stopReason !== undefined && { rawStopReason: this.#stopReason }),
+        usage: toUsage(this.#usage),
+        metadata: {
+          [this.#provider]: {
+            api: API,
+            ...this.#message,
+            ...orderMetadata(this.#kinds),
+          },
+        },
+        ...(warnings.length > 0 && { warnings }),
+      },
+    })
+    return events
+  }
+}
+
+function isIndex(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 100_000
+}
+
+function kindOf(type: string): BlockKind {
+  if (type === 'text') return 'text'
+  if (type === 'thinking' || type === 'redacted_thinking') return 'reasoning'
+  return type === 'tool_use' ? 'tool_call' : 'native'
+}
+
+function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: string): StreamEvent {
+  return { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } }
+}
+
+/** Deltas to come: texts and lists grow, everything else is replaced. */
+function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
+  const merged = Object.entries(without(delta, apart)).map(([key, value]): [string, JsonValue] => {
+    const before = native[key]
+    if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
+    if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
+    return [key, value]
+  })
+  return { ...native, ...Object.fromEntries(merged) }
+}
+
+/** What UPP has a field for, by block. */
+const held: Partial<Record<BlockKind, ReadonlySet<string>>> = {
+  text: new Set(['type']),
+  tool_call: new Set(['type', 'id', 'name']),
+}
+
+function metadataOf(block: OpenBlock, provider: string): ProviderMetadata | undefined {
+  const { kind, native, inputPieces } = block
+  const known = held[kind]
+  if (known) {
+    const says = ([key, value]: [string, JsonValue]): boolean =>
+      !known.has(key) && !(Array.isArray(value) && value.length === 0)
+    return Object.entries(native).some(says) ? withNative(provider, API, native) : undefined
+  }
+  if (inputPieces.length === 0) return withNative(provider, API, native)
+  return withNative(provider, API, { ...native, input: parseInput(inputPieces, native['input']) })
+}
+
+/** A server tool's input that was cut off cannot be replayed; the one of its start can. */
+function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
+  const text = pieces.join('')
+  try {
+    return text === '' ? (fallback ?? {}) : (JSON.parse(text) as JsonValue)
+  } catch {
+    return fallback ?? {}
+  }
+}
+
+const stopReasons: Readonly<Record<string, StopReason>> = {
+  end_turn: StopReason.EndTurn,
+  max_tokens: StopReason.MaxTokens,
+  stop_sequence: StopReason.StopSequence,
+  tool_use: StopReason.ToolUse,
+  pause_turn: StopReason.Pause,
+  refusal: StopReason.Refusal,
+  model_context_window_exceeded: StopReason.ContextWindow,
+}
+
+function stopReasonOf(raw: string | undefined): StopReason {
+  const known = raw !== undefined && Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined
+  return known ?? StopReason.Other
+}

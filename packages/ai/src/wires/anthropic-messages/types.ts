@@ -1,0 +1,46 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+
+/** What may differ between servers that speak this format. */
+export interface AnthropicDialect {
+  /** Sent as `max_tokens`, which the API demands, when the parameters have none. */
+  readonly maxTokens: number
+}
+
+/** A content block of a message, in either direction. Unknown fields are part of it. */
+export interface AnthropicBlock extends JsonObject {
+  readonly type: string
+}
+
+export interface AnthropicMessage extends JsonObject {
+  readonly role: 'user' | 'assistant' | 'system'
+  readonly content: string | readonly AnthropicBlock[]
+}
+
+/** A whole answer. */
+export interface AnthropicResponse extends JsonObject {
+  readonly id: string
+  readonly type: 'message'
+  readonly role: 'assistant'
+  readonly model: string
+  readonly content: readonly AnthropicBlock[]
+  readonly stop_reason: string | null
+  readonly stop_sequence: string | null
+  readonly usage: JsonObject
+}
+
+/** The events of a stream, as they are after `JSON.parse`: to be distrusted. */
+export interface AnthropicEvent {
+  readonly type?: JsonValue
+  readonly index?: JsonValue
+  readonly message?: JsonValue
+  readonly content_block?: JsonValue
+  readonly delta?: JsonValue
+  readonly usage?: JsonValue
+  readonly error?: JsonValue
+  readonly request_id?: JsonValue
+}
+
+export const API = 'anthropic-messages'
+
+/** Ids of tool calls must look like this (design of the API, not documented in its types). */
+export const toolCallIdRule = { pattern: /^[A-Za-z0-9_-]+$/, maxLength: 64 }

@@ -1,0 +1,16 @@
+import type { Wire } from '../wire.ts'
+import { decodeError } from './error.ts'
+import { encodeRequest } from './request.ts'
+import { decodeResponse } from './response.ts'
+import { AnthropicDecoder } from './stream.ts'
+import { API, type AnthropicDialect } from './types.ts'
+
+/** Anthropic's Messages API, client half. */
+export const anthropicMessages: Wire<AnthropicDialect> = {
+  name: API,
+  framing: 'sse',
+  encodeRequest,
+  decodeResponse,
+  createDecoder: (context) => new AnthropicDecoder(context),
+  decodeError,
+}
