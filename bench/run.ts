@@ -1,0 +1,58 @@
+/**
+ * `npm run bench`: runs `bench/<area>/<name>.bench.ts`.
+ *
+ *   npm run bench -- base             those whose id contains "base"
+ *   npm run bench -- --quick          a short look, no peers installed
+ *   npm run bench -- --no-peers       without the contenders that need other packages
+ *   npm run bench -- --save           write bench/results/<area>.json and .md as well
+ */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Bench } from './runner/bench.ts'
+import { toMarkdown } from './runner/markdown.ts'
+import { installPeers } from './runner/peers.ts'
+import { runBench } from './runner/run-bench.ts'
+import type { BenchResult } from './runner/run-bench.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  allowNegative: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: true },
+    save: { type: 'boolean', default: false },
+  },
+})
+
+const benches = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => /^[a-z-]+\/[a-z0-9-]+\.bench\.ts$/.test(file))
+  .map((file) => ({ id: file.replace('.bench.ts', ''), file: join(import.meta.dirname, file) }))
+  .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.includes(part)))
+  .toSorted((a, b) => a.id.localeCompare(b.id))
+
+const withPeers = values.peers && !values.quick
+const machine = `${cpus()[0]?.model.trim() ?? 'an unknown processor'} (${cpus().length} cores), Node ${process.versions.node}`
+const results: BenchResult[] = []
+for (const { id, file } of benches) {
+  const { default: bench } = (await import(pathToFileURL(file).href)) as { default: Bench }
+  const needsPeers = Object.values(bench.contenders).some(({ peers = [] }) => peers.length > 0)
+  if (withPeers && needsPeers) await installPeers()
+  const result = await runBench({ id, file, bench }, { quick: values.quick, withPeers })
+  console.log(toMarkdown([result], machine))
+  results.push(result)
+}
+
+if (values.save) {
+  const folder = join(import.meta.dirname, 'results')
+  mkdirSync(folder, { recursive: true })
+  for (const area of new Set(results.map(({ id }) => id.split('/')[0] ?? id))) {
+    const own = results.filter(({ id }) => id.startsWith(`${area}/`))
+    const report = { machine, date: new Date().toISOString().slice(0, 10), results: own }
+    writeFileSync(join(folder, `${area}.json`), `${JSON.stringify(report, null, 2)}\n`)
+    writeFileSync(join(folder, `${area}.md`), toMarkdown(own, `${machine}, ${report.date}`))
+  }
+}
