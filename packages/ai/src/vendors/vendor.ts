@@ -1,6 +1,7 @@
 import type { LLMCapabilities, ModelReference } from '../provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
 import type { Wire } from '../wires/wire.ts'
 
 /** A vendor on one page: addresses, key, wires and quirks. `defineVendor` makes the provider. */
@@ -15,8 +16,8 @@ export interface VendorDefinition {
   /** Always sent, e.g. a version header. */
   readonly headers?: Readonly<Record<string, string>>
   readonly llm?: VendorLLM | ((reference: ModelReference) => VendorLLM)
-  readonly embedding?: EmbeddingHandler
-  readonly image?: ImageHandler
+  readonly embedding?: (endpoint: VendorEndpoint) => EmbeddingHandler
+  readonly image?: (endpoint: VendorEndpoint) => ImageHandler
 }
 
 export interface VendorLLM<Dialect = unknown> {

@@ -1,0 +1,260 @@
+import { systemClock, type Clock } from '@skein/base'
+import type { ProviderConfig } from '../config.ts'
+import { ErrorCode, isUPPError, UPPError, type Modality } from '../error.ts'
+import type { ErrorResponse, VendorError } from '../wires/wire.ts'
+import { resolveKey } from './api-key.ts'
+import { requestHeaders, requestUrl, type ErrorContext, type VendorEndpoint } from './endpoint.ts'
+import { httpError, requestIdOf, type HttpErrorOptions } from './http-error.ts'
+import { limitsOf, type CallLimits } from './limits.ts'
+import { networkError } from './network-error.ts'
+import { pickTransport } from './pick-transport.ts'
+import { redactUPPError, secretsOf } from './redact.ts'
+import { rateLimitOf } from './retry-after.ts'
+import type { ResponseHeaders, TransportRequest, TransportResponse } from './transport.ts'
+import { untilAborted } from './until-aborted.ts'
+import { Watchdog, type TimeoutPhase } from './watchdog.ts'
+
+/** One request to a vendor, whatever the modality. */
+export interface VendorCall {
+  readonly endpoint: VendorEndpoint
+  readonly modality: Modality
+  readonly config: ProviderConfig
+  readonly signal: AbortSignal
+  /** Below the base URL, with its query. */
+  readonly path: string
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON text or a form. */
+  readonly body?: string | FormData
+  readonly decodeError: (response: ErrorResponse) => VendorError
+  readonly clock?: Clock
+}
+
+/** A successful response whose body is read under the attempt's limits. */
+export interface Answer {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly limits: CallLimits
+  /** The next network read; undefined at the end. */
+  read(): Promise<Uint8Array | undefined>
+  /** The whole body as text. */
+  text(): Promise<string>
+}
+
+/** One try of a call: its key, its time limits, its connection. Closing it is the caller's part. */
+export class Attempt implements Answer {
+  readonly #call: VendorCall
+  readonly #context: ErrorContext
+  readonly #controller = new AbortController()
+  readonly #watchdog: Watchdog
+  readonly limits: CallLimits
+  readonly #onAbort = (): void => this.#controller.abort(cancelled(this.#call))
+  /** Everything that must not show in an error. */
+  secrets: readonly string[] = []
+  key: string | undefined
+  #url = ''
+  #response: TransportResponse | undefined
+  #hasRead = false
+
+  constructor(call: VendorCall) {
+    this.#call = call
+    this.#context = contextOf(call)
+    this.limits = limitsOf(call.config, this.#context)
+    this.#watchdog = new Watchdog((phase, ms) =>
+      this.#controller.abort(timedOut(this.#context, phase, ms)),
+    )
+  }
+
+  get status(): number {
+    return this.#response?.status ?? 0
+  }
+
+  get headers(): ResponseHeaders {
+    return this.#response?.headers ?? new Headers()
+  }
+
+  /** Sends the request and waits for the headers of a success. */
+  async open(): Promise<Answer> {
+    const { signal } = this.#call
+    if (signal.aborted) throw cancelled(this.#call)
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#watchdog.start(this.limits.totalMs)
+    const request = await this.#prepare()
+    this.#watchdog.arm('headers', this.limits.headersMs)
+    const response = await pickTransport(this.#call.config, request.url).send(request)
+    this.#watchdog.disarm()
+    this.#response = response
+    if (response.status >= 200 && response.status < 300) return this
+    throw await this.#failure(response)
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    const { firstByteMs, idleMs } = this.limits
+    this.#watchdog.arm(this.#hasRead ? 'idle' : 'firstByte', this.#hasRead ? idleMs : firstByteMs)
+    this.#hasRead = true
+    const chunk = await this.#response!.body.read()
+    this.#watchdog.disarm()
+    return chunk
+  }
+
+  text(): Promise<string> {
+    return readText(this, this.limits.maxResponseBytes, () => this.#tooLarge())
+  }
+
+  /** Ends the attempt; what is still on its way is cut off. */
+  close(): void {
+    this.#call.signal.removeEventListener('abort', this.#onAbort)
+    this.#watchdog.stop()
+    if (this.#response) this.#response.body.cancel()
+    else this.#controller.abort(cancelled(this.#call))
+  }
+
+  /** Whatever was thrown, as a typed error that holds no secret. */
+  errorOf(error: unknown): UPPError {
+    const { signal } = this.#controller
+    const typed: UPPError = signal.aborted
+      ? (signal.reason as UPPError) // only `#onAbort` and the watchdog abort it
+      : isUPPError(error)
+        ? error
+        : networkError(error, this.#context, hostOf(this.#url))
+    const headers = this.#response?.headers
+    return redactUPPError(typed, this.secrets, {
+      ...(headers && { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }),
+    })
+  }
+
+  async #prepare(): Promise<TransportRequest> {
+    const { endpoint, config, path, method = 'POST', body } = this.#call
+    const { signal } = this.#controller
+    this.#url = requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
+    const key = resolveKey(endpoint, config, this.#context)
+    this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
+    this.secrets = secretsOf(this.key, config.headers ?? {})
+    const headers = requestHeaders(
+      { endpoint, config, key: this.key, request: ownHeaders(this.#call) },
+      this.#context,
+    )
+    this.secrets = secretsOf(this.key, headers)
+    return { url: this.#url, method, headers, signal, ...(body !== undefined && { body }) }
+  }
+
+  async #failure(response: TransportResponse): Promise<UPPError> {
+    const text = await readErrorText(this)
+    this.#controller.signal.throwIfAborted()
+    const { status, headers } = response
+    return httpError({ status, headers, text }, errorOptionsOf(this.#call))
+  }
+
+  #tooLarge(): UPPError {
+    const limit = this.limits.maxResponseBytes
+    return new UPPError(`The response of ${this.#context.provider} is over ${limit} bytes.`, {
+      code: ErrorCode.InvalidResponse,
+      ...this.#context,
+      statusCode: this.status,
+      hint: 'Raise config.maxResponseBytes if it may be that large.',
+    })
+  }
+}
+
+export function contextOf({ endpoint, modality }: VendorCall): ErrorContext {
+  return { provider: endpoint.name, modality }
+}
+
+export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
+  const { clock = systemClock, decodeError, endpoint } = call
+  return {
+    context: contextOf(call),
+    decodeError,
+    keyVariables: endpoint.keyVariables,
+    now: clock.now(),
+  }
+}
+
+export function cancelled(call: VendorCall): UPPError {
+  const { reason } = call.signal as { reason: unknown }
+  return new UPPError(`The call to ${call.endpoint.name} was cancelled.`, {
+    code: ErrorCode.Cancelled,
+    ...contextOf(call),
+    cause: reason,
+  })
+}
+
+const waitedFor: Readonly<Record<TimeoutPhase, string>> = {
+  total: 'did not finish',
+  headers: 'sent no response headers',
+  firstByte: 'sent no first byte of the body',
+  idle: 'sent nothing more',
+}
+const settingOf: Readonly<Record<TimeoutPhase, string>> = {
+  total: 'config.timeout',
+  headers: 'config.timeouts.headersMs',
+  firstByte: 'config.timeouts.firstByteMs',
+  idle: 'config.timeouts.idleMs',
+}
+
+function timedOut(context: ErrorContext, phase: TimeoutPhase, ms: number): UPPError {
+  return new UPPError(`${context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
+    code: ErrorCode.Timeout,
+    ...context,
+    hint: `The limit is ${settingOf[phase]}.`,
+  })
+}
+
+function ownHeaders({ headers, body }: VendorCall): Readonly<Record<string, string>> {
+  // A form's content type carries its boundary, which only its encoder knows.
+  const json = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
+  return headers ? { ...json, ...headers } : json
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'the vendor'
+}
+
+/** As much of an error body as is worth keeping; what arrived before it broke off is kept too. */
+const MAX_ERROR_BYTES = 256 * 1024
+
+async function readErrorText(answer: Answer): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    while (length < MAX_ERROR_BYTES) {
+      const chunk = await answer.read()
+      if (!chunk) break
+      chunks.push(chunk)
+      length += chunk.length
+    }
+  } catch {
+    // The status says that it failed; the rest of the explanation is lost, nothing else.
+  }
+  return decodeChunks(chunks, length)
+}
+
+async function readText(
+  answer: Answer,
+  maxBytes: number,
+  tooLarge: () => UPPError,
+): Promise<string> {
+  if (Number(answer.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for (;;) {
+    const chunk = await answer.read()
+    if (!chunk) return decodeChunks(chunks, length)
+    length += chunk.length
+    if (length > maxBytes) throw tooLarge()
+    chunks.push(chunk)
+  }
+}
+
+const decoder = new TextDecoder()
+
+function decodeChunks(chunks: readonly Uint8Array[], length: number): string {
+  if (chunks.length === 1) return decoder.decode(chunks[0])
+  const bytes = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return decoder.decode(bytes)
+}

@@ -1,0 +1,142 @@
+import { NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { Answer } from './attempt.ts'
+import type { ErrorContext } from './endpoint.ts'
+import type { AnswerReader } from './vendor-run.ts'
+
+/** Folds frames into events; throws `UPPError` on an error frame, a malformed one, a missing end. */
+export interface FrameDecoder<T> {
+  push(frame: SseEvent): readonly T[]
+  end(): readonly T[]
+}
+
+export interface FrameReaderOptions<T> {
+  readonly framing: 'sse' | 'ndjson'
+  readonly decoder: FrameDecoder<T>
+  readonly context: ErrorContext
+  /** Events that carry nothing yet: kept back until one that does, so that a retry is invisible. */
+  readonly isHeld: (event: T) => boolean
+  /** The event after which the body has nothing more to say. */
+  readonly isLast: (event: T) => boolean
+}
+
+/** Reads a streamed body: all events of one network read in one batch, without a step per event. */
+export class FrameReader<T> implements AnswerReader<readonly T[]> {
+  readonly #answer: Answer
+  readonly #options: FrameReaderOptions<T>
+  readonly #frames: Frames
+  #held: T[] | undefined = []
+  #failure: { readonly error: unknown } | undefined
+  #ended = false
+  #last = false
+
+  constructor(answer: Answer, options: FrameReaderOptions<T>) {
+    this.#answer = answer
+    this.#options = options
+    const maxBytes = answer.limits.maxResponseBytes
+    this.#frames = options.framing === 'sse' ? sseFrames(maxBytes) : ndjsonFrames(maxBytes)
+  }
+
+  async next(): Promise<readonly T[] | undefined> {
+    while (!this.#ended) {
+      if (this.#failure) throw this.#failure.error
+      if (this.#last) return this.#drain()
+      const chunk = await this.#answer.read()
+      const events: T[] = []
+      try {
+        if (chunk) this.#decode(this.#frames.push(chunk), events)
+        else this.#end(events)
+      } catch (error) {
+        // What came before the failure in the same read still belongs to the caller.
+        this.#failure = { error: asUPPError(error, this.#options.context) }
+      }
+      const batch = this.#held ? this.#release(events) : events
+      if (batch.length > 0) return batch
+    }
+    return undefined
+  }
+
+  #decode(frames: readonly SseEvent[], events: T[]): void {
+    const { decoder } = this.#options
+    for (const frame of frames) {
+      const decoded = decoder.push(frame)
+      for (const event of decoded) events.push(event)
+    }
+    const last = events.at(-1)
+    if (last !== undefined && this.#options.isLast(last)) this.#last = true
+  }
+
+  #end(events: T[]): void {
+    this.#ended = true
+    try {
+      this.#decode(this.#frames.end(), events)
+      if (!this.#last) for (const event of this.#options.decoder.end()) events.push(event)
+    } catch (error) {
+      this.#ended = false
+      throw error
+    }
+  }
+
+  #release(events: readonly T[]): readonly T[] {
+    const held = this.#held!
+    for (const event of events) held.push(event)
+    if (held.every(this.#options.isHeld)) return []
+    this.#held = undefined
+    return held
+  }
+
+  /**
+   * The answer is complete; the end of the body is only awaited so that the connection can be used
+   * again. A server that holds it open, or breaks it now, changes nothing.
+   */
+  async #drain(): Promise<undefined> {
+    this.#ended = true
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const grace = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), DRAIN_MS)
+    })
+    try {
+      while (await Promise.race([this.#answer.read(), grace]));
+    } catch {
+      // nothing is missing
+    } finally {
+      clearTimeout(timer)
+    }
+    return undefined
+  }
+}
+
+const DRAIN_MS = 100
+
+interface Frames {
+  push(chunk: Uint8Array): readonly SseEvent[]
+  end(): readonly SseEvent[]
+}
+
+function sseFrames(maxEventBytes: number): Frames {
+  // Some vendors leave out the blank line after their last event.
+  return new SseDecoder({ maxEventBytes, flushIncomplete: true })
+}
+
+function ndjsonFrames(maxLineBytes: number): Frames {
+  const lines = new NdjsonDecoder({ maxLineBytes })
+  return {
+    push: (chunk) => lines.push(chunk).map(toFrame),
+    end: () => lines.end().map(toFrame),
+  }
+}
+
+function toFrame(data: string): SseEvent {
+  return { event: '', data, id: '' }
+}
+
+/** A decoder that fails in its own way has met something the vendor should not have sent. */
+export function asUPPError(error: unknown, context: ErrorContext): UPPError {
+  if (isUPPError(error)) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new UPPError(`The response of ${context.provider} could not be read: ${reason}`, {
+    code: ErrorCode.InvalidResponse,
+    ...context,
+    cause: error,
+  })
+}

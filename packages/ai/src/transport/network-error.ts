@@ -1,0 +1,123 @@
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { ErrorContext } from './endpoint.ts'
+
+/** The error of an exchange that failed below HTTP. */
+export function networkError(error: unknown, context: ErrorContext, host: string): UPPError {
+  if (isUPPError(error)) return error
+  const codes = codesOf(error)
+  const timeout = timeoutCodes.find((code) => codes.includes(code))
+  if (timeout || nameOf(error) === 'TimeoutError') {
+    return new UPPError(`The request to ${host} timed out${timeout ? ` (${timeout})` : ''}.`, {
+      code: ErrorCode.Timeout,
+      ...context,
+      cause: error,
+    })
+  }
+  if (nameOf(error) === 'AbortError') {
+    return new UPPError(`The request to ${host} was aborted by the fetch in use.`, {
+      code: ErrorCode.Cancelled,
+      ...context,
+      cause: error,
+    })
+  }
+  const known = explain(codes)
+  const what = known?.what ?? (deepestMessage(error) || 'the connection failed')
+  return new UPPError(`The request to ${host} failed: ${what}.`, {
+    code: ErrorCode.NetworkError,
+    ...context,
+    cause: error,
+    hint: known?.hint,
+  })
+}
+
+const timeoutCodes = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']
+
+interface Explanation {
+  readonly what: string
+  readonly hint: string
+}
+
+const tryAgain = 'Usually passes; raise the retries if it happens often.'
+const explanations: readonly (readonly [pattern: RegExp, explanation: Explanation])[] = [
+  [
+    /^ECONNREFUSED$/,
+    {
+      what: 'nothing listens there (ECONNREFUSED)',
+      hint: 'Check baseUrl and that the server runs.',
+    },
+  ],
+  [
+    /^(ENOTFOUND|EAI_NODATA|EAI_NONAME)$/,
+    { what: 'the host name is unknown (ENOTFOUND)', hint: 'Check baseUrl for a typing error.' },
+  ],
+  [
+    /^EAI_AGAIN$/,
+    { what: 'the name server did not answer (EAI_AGAIN)', hint: 'Check the network.' },
+  ],
+  [
+    /^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET)$/,
+    { what: 'the connection was closed by the other side (ECONNRESET)', hint: tryAgain },
+  ],
+  [
+    /^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/,
+    { what: 'the connection could not be made in time (ETIMEDOUT)', hint: 'Check the network.' },
+  ],
+  [
+    /^(EHOSTUNREACH|ENETUNREACH|ENETDOWN)$/,
+    { what: 'there is no route to the host', hint: 'Check the network or the proxy settings.' },
+  ],
+  [
+    /CERT|^ERR_TLS|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/,
+    {
+      what: 'its TLS certificate is not trusted',
+      hint: 'Add the certificate authority with NODE_EXTRA_CA_CERTS; do not switch the check off.',
+    },
+  ],
+  [
+    /^(EPROTO|ERR_SSL_.*)$/,
+    { what: 'the TLS handshake failed', hint: 'Is the address http rather than https?' },
+  ],
+  [
+    /^HPE_|^UND_ERR_RESPONSE/,
+    { what: 'the answer is not HTTP', hint: 'Is the address https rather than http?' },
+  ],
+]
+
+function explain(codes: readonly string[]): Explanation | undefined {
+  for (const [pattern, explanation] of explanations) {
+    if (codes.some((code) => pattern.test(code))) return explanation
+  }
+  return undefined
+}
+
+/** Codes in the chain of causes; `fetch` hides the real one a level or two down. */
+function codesOf(error: unknown): string[] {
+  return chainOf(error).flatMap((link) => {
+    const { code } = link as { code?: unknown }
+    return typeof code === 'string' ? [code] : []
+  })
+}
+
+function chainOf(error: unknown): object[] {
+  const links: object[] = []
+  const pending = [error]
+  while (pending.length > 0 && links.length < 20) {
+    const link = pending.shift()
+    if (typeof link !== 'object' || link === null || links.includes(link)) continue
+    links.push(link)
+    const { cause, errors } = link as { cause?: unknown; errors?: unknown }
+    pending.push(cause, ...(Array.isArray(errors) ? errors : []))
+  }
+  return links
+}
+
+function deepestMessage(error: unknown): string {
+  if (typeof error === 'string') return error
+  const messages = chainOf(error).map((link) => (link as { message?: unknown }).message)
+  const last = messages.findLast((message) => typeof message === 'string' && message !== '')
+  return typeof last === 'string' ? last.replace(/\.$/, '') : ''
+}
+
+function nameOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'name' in error ? error.name : undefined
+}

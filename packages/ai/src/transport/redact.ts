@@ -1,0 +1,111 @@
+import { redactSecrets } from '@skein/base'
+import { UPPError, type UPPErrorOptions } from '../error.ts'
+
+const secretName =
+  /authorization|api-?key|cookie|secret|passw|credential|signature|(^|[-_])(auth|key|token)($|[-_])/
+
+/** What must never be read in a text: the key, and the values of headers that look like credentials. */
+export function secretsOf(
+  key: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): readonly string[] {
+  const secrets = key === undefined ? [] : [key, key.trim()]
+  for (const [name, value] of Object.entries(headers)) {
+    // `Bearer abc`: the text may come back without its scheme.
+    if (secretName.test(name)) secrets.push(value, ...value.split(/\s+/).slice(1))
+  }
+  return [...new Set(secrets)]
+}
+
+/** What the transport knows about a failure beyond the error itself. */
+export type ErrorFacts = Pick<UPPErrorOptions, 'requestId' | 'rateLimit' | 'retryAfterMs'>
+
+/** The same error without secrets and with the facts added; itself if there is nothing to change. */
+export function redactUPPError(
+  error: UPPError,
+  secrets: readonly string[],
+  facts: ErrorFacts = {},
+): UPPError {
+  const added = Object.entries(facts).some(
+    ([name, value]) => value !== undefined && error[name as keyof ErrorFacts] === undefined,
+  )
+  if (!added && !holdsSecret(error, secrets)) return error
+  const clean = <T extends string | undefined>(text: T): T =>
+    (text === undefined ? text : redactSecrets(text, secrets)) as T // same presence as given
+  const copy = new UPPError(clean(error.message), {
+    code: error.code,
+    provider: error.provider,
+    modality: error.modality,
+    statusCode: error.statusCode,
+    cause: redactCause(error.cause, secrets),
+    hint: clean(error.hint),
+    vendorCode: clean(error.vendorCode),
+    vendorType: clean(error.vendorType),
+    requestId: clean(error.requestId ?? facts.requestId),
+    retryAfterMs: error.retryAfterMs ?? facts.retryAfterMs,
+    shouldRetry: error.shouldRetry,
+    rateLimit: redactRecord(error.rateLimit ?? facts.rateLimit, secrets),
+    body: clean(error.body),
+  })
+  copy.turn = error.turn
+  if (error.stack !== undefined) copy.stack = clean(error.stack)
+  return copy
+}
+
+function redactRecord(
+  record: Readonly<Record<string, string>> | undefined,
+  secrets: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (!record) return undefined
+  const pairs = Object.entries(record).map(([name, value]) => [name, redactSecrets(value, secrets)])
+  return Object.fromEntries(pairs) as Record<string, string>
+}
+
+/** The original error where it holds no secret, else a copy of its texts without them. */
+export function redactCause(cause: unknown, secrets: readonly string[]): unknown {
+  if (!holdsSecret(cause, secrets)) return cause
+  if (typeof cause === 'string') return redactSecrets(cause, secrets)
+  if (!(cause instanceof Error)) return new Error('The cause held a secret and was left out.')
+  const copy: Error & { code?: unknown; errors?: unknown } = new Error(
+    redactSecrets(cause.message, secrets),
+  )
+  const { code, errors } = cause as { code?: unknown; errors?: unknown }
+  Object.defineProperty(copy, 'name', { value: cause.name, configurable: true, writable: true })
+  if (cause.stack !== undefined) copy.stack = redactSecrets(cause.stack, secrets)
+  if (typeof code === 'string' || typeof code === 'number') copy.code = code
+  if (Array.isArray(errors)) copy.errors = errors.map((error) => redactCause(error, secrets))
+  if (cause.cause !== undefined) copy.cause = redactCause(cause.cause, secrets)
+  return copy
+}
+
+/** Objects looked at before a cause counts as too large to vouch for. */
+const MAX_NODES = 2000
+
+function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
+  if (secrets.length === 0) return false
+  const seen = new Set<object>()
+  const pending: unknown[] = [root]
+  while (pending.length > 0) {
+    const node = pending.pop()
+    if (typeof node === 'string') {
+      if (redactSecrets(node, secrets) !== node) return true
+    } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
+      if (seen.size === MAX_NODES) return true
+      seen.add(node)
+      pushContents(node, pending)
+    }
+  }
+  return false
+}
+
+function pushContents(node: object, pending: unknown[]): void {
+  if (ArrayBuffer.isView(node)) return
+  if (node instanceof Error) pending.push(node.message, node.stack)
+  if (node instanceof URL) pending.push(node.href)
+  if (node instanceof Map || node instanceof Headers || node instanceof URLSearchParams) {
+    for (const [name, value] of node) pending.push(name, value)
+  }
+  for (const key of Reflect.ownKeys(node)) {
+    pending.push(Object.getOwnPropertyDescriptor(node, key)?.value)
+  }
+}

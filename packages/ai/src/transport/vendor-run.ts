@@ -1,0 +1,170 @@
+import type { RetryStrategy } from '../config.ts'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { defaultRetry, isRetryable } from '../retry.ts'
+import { Attempt, cancelled, contextOf, type Answer, type VendorCall } from './attempt.ts'
+import { redactUPPError } from './redact.ts'
+import { sleep, untilAborted } from './until-aborted.ts'
+
+/** Turns the body of a successful response into values; undefined at the end. */
+export interface AnswerReader<T> {
+  next(): Promise<T | undefined>
+}
+
+/**
+ * One call with its retries, as an iterator of what its reader makes of the body. The one path for
+ * waiting and streaming: a failed attempt is repeated, with the next key, until a value was handed
+ * out. Ending the iteration early, or aborting, closes the connection at once.
+ */
+export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
+  readonly #call: VendorCall
+  readonly #openReader: (answer: Answer) => AnswerReader<T>
+  readonly #strategy: RetryStrategy
+  #attempt: Attempt | undefined
+  #reader: AnswerReader<T> | undefined
+  #waiting: AbortController | undefined
+  #failures = 0
+  #delivered = false
+  #done = false
+  /** Of all attempts: a later error may quote an earlier key. */
+  #secrets: readonly string[] = []
+
+  constructor(call: VendorCall, openReader: (answer: Answer) => AnswerReader<T>) {
+    this.#call = call
+    this.#openReader = openReader
+    this.#strategy = call.config.retryStrategy ?? defaultRetry
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<T, undefined>> {
+    while (!this.#done) {
+      try {
+        this.#reader ??= await this.#open()
+        const value = await this.#reader.next()
+        if (value !== undefined) {
+          this.#delivered = true
+          return { done: false, value }
+        }
+        this.#finish()
+        this.#strategy.reset?.()
+      } catch (error) {
+        if (!this.#done) await this.#recover(error)
+      }
+    }
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#finish()
+    return { done: true, value: undefined }
+  }
+
+  #finish(): void {
+    this.#done = true
+    this.#waiting?.abort()
+    this.#endAttempt()
+  }
+
+  #endAttempt(): void {
+    this.#attempt?.close()
+    this.#attempt = this.#reader = undefined
+  }
+
+  async #open(): Promise<AnswerReader<T>> {
+    if (this.#call.signal.aborted) throw cancelled(this.#call)
+    if (this.#strategy.beforeRequest) await this.#waitBefore(this.#strategy)
+    this.#attempt = new Attempt(this.#call)
+    return this.#openReader(await this.#attempt.open())
+  }
+
+  async #waitBefore(strategy: RetryStrategy): Promise<void> {
+    const ms = await this.#abortable((signal) =>
+      untilAborted(signal, Promise.resolve(strategy.beforeRequest!())),
+    )
+    if (ms > 0) await this.#abortable((signal) => sleep(ms, signal))
+  }
+
+  /** Waits for the next attempt, or ends the run and throws what the caller gets. */
+  async #recover(thrown: unknown): Promise<void> {
+    const attempt = this.#attempt
+    this.#secrets = [...this.#secrets, ...(attempt?.secrets ?? [])]
+    const error = attempt ? attempt.errorOf(thrown) : strategyError(thrown, this.#call)
+    const failure = redactUPPError(error, this.#secrets)
+    this.#tellKeyStrategy(attempt?.key, failure)
+    this.#endAttempt()
+    try {
+      const delay = this.#delivered || !isRetryable(failure) ? null : await this.#delay(failure)
+      if (delay === null) throw failure
+      await this.#abortable((signal) => sleep(delay, signal))
+    } catch (error) {
+      this.#finish()
+      throw error
+    }
+  }
+
+  async #delay(failure: UPPError): Promise<number | null> {
+    this.#failures += 1
+    let delay: number | null
+    try {
+      delay = await this.#abortable((signal) =>
+        untilAborted(signal, Promise.resolve(this.#strategy.onRetry(failure, this.#failures))),
+      )
+    } catch (error) {
+      throw strategyError(error, this.#call)
+    }
+    return typeof delay === 'number' && Number.isFinite(delay) ? Math.max(0, delay) : null
+  }
+
+  /** Waits that both the caller's signal and `return` end at once, as CANCELLED. */
+  async #abortable<R>(wait: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    const { signal } = this.#call
+    const controller = (this.#waiting = new AbortController())
+    const onAbort = (): void => controller.abort()
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await wait(controller.signal)
+    } catch (error) {
+      throw controller.signal.aborted ? cancelled(this.#call) : error
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      this.#waiting = undefined
+    }
+  }
+
+  #tellKeyStrategy(key: string | undefined, error: UPPError): void {
+    const { apiKey } = this.#call.config
+    if (key === undefined || typeof apiKey !== 'object' || !keyErrors.has(error.code)) return
+    apiKey.onKeyError?.(key, error)
+  }
+}
+
+/** Failures that another key might not have. */
+const keyErrors = new Set<string>([
+  ErrorCode.RateLimited,
+  ErrorCode.QuotaExceeded,
+  ErrorCode.AuthenticationFailed,
+])
+
+function strategyError(error: unknown, call: VendorCall): UPPError {
+  if (isUPPError(error)) return error
+  return new UPPError(`The retry strategy for ${call.endpoint.name} threw an error.`, {
+    code: ErrorCode.InvalidRequest,
+    ...contextOf(call),
+    cause: error,
+    hint: 'See the cause; onRetry and beforeRequest must return milliseconds, onRetry also null.',
+  })
+}
+
+/** Runs a call whose reader gives exactly one value. */
+export async function runForOne<T>(
+  call: VendorCall,
+  openReader: (answer: Answer) => AnswerReader<T>,
+): Promise<T> {
+  const run = new VendorRun(call, openReader)
+  const first = await run.next()
+  if (!first.done) await run.next() // lets the run end as it would in a stream
+  return first.value as T // readers of this function always give one value or throw
+}

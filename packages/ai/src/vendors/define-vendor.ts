@@ -1,0 +1,160 @@
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { StreamEvent } from '../event.ts'
+import {
+  createProvider,
+  type BoundLLMModel,
+  type LLMCapabilities,
+  type LLMHandler,
+  type LLMRequest,
+  type ModelReference,
+  type Provider,
+} from '../provider.ts'
+import { contextOf, type Answer, type VendorCall } from '../transport/attempt.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { FrameReader } from '../transport/frame-reader.ts'
+import { JsonReader } from '../transport/json-answer.ts'
+import { runForOne, VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
+import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
+import type { VendorDefinition, VendorLLM } from './vendor.ts'
+
+/** Makes the provider of a vendor page: its wires over HTTP, with keys, retries and limits. */
+export function defineVendor(definition: VendorDefinition): Provider {
+  const { name, baseUrl, keyVariables, headers = {}, llm, embedding, image } = definition
+  const endpoint: VendorEndpoint = Object.freeze({
+    name,
+    baseUrl,
+    keyVariables,
+    headers,
+    authHeaders: definition.authHeaders ?? bearer,
+  })
+  return createProvider({
+    name,
+    ...(llm && { llm: llmHandler(endpoint, llm) }),
+    ...(embedding && { embedding: embedding(endpoint) }),
+    ...(image && { image: image(endpoint) }),
+  })
+}
+
+function bearer(key: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${key}` }
+}
+
+function llmHandler(
+  endpoint: VendorEndpoint,
+  llm: NonNullable<VendorDefinition['llm']>,
+): LLMHandler {
+  const choose = typeof llm === 'function' ? llm : () => llm
+  return {
+    get capabilities(): LLMCapabilities {
+      // Those of the API the vendor takes when a reference asks for none.
+      return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
+    },
+    bind: (reference: ModelReference) =>
+      new HttpModel(endpoint, reference.modelId, choose(reference)),
+  }
+}
+
+/** One model over one wire: the same call path whether the answer is waited for or streamed. */
+class HttpModel implements BoundLLMModel {
+  readonly modelId: string
+  readonly provider: string
+  readonly capabilities: LLMCapabilities
+  readonly #endpoint: VendorEndpoint
+  readonly #wire: Wire
+  readonly #target: Target
+
+  constructor(
+    endpoint: VendorEndpoint,
+    modelId: string,
+    { wire, dialect, capabilities }: VendorLLM,
+  ) {
+    this.modelId = modelId
+    this.provider = endpoint.name
+    this.capabilities = Object.freeze({ ...capabilities })
+    this.#endpoint = endpoint
+    this.#wire = wire
+    this.#target = { provider: endpoint.name, modelId, dialect }
+  }
+
+  async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
+    const { call, context } = this.#encode(request, 'complete')
+    return runForOne(call, (answer) => this.#wholeReader(answer, call, context))
+  }
+
+  stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]> {
+    try {
+      const { call, context } = this.#encode(request, 'stream')
+      return new VendorRun(call, (answer) => this.#streamReader(answer, call, context))
+    } catch (error) {
+      return failing(error)
+    }
+  }
+
+  #encode(request: LLMRequest, mode: RequestMode): { call: VendorCall; context: DecodeContext } {
+    const { config, signal, clock } = request
+    const target = this.#target
+    const { body, path, headers, warnings } = this.#encodeRequest(request, mode)
+    const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
+    const call: VendorCall = {
+      endpoint: this.#endpoint,
+      modality: 'llm',
+      config,
+      signal,
+      clock,
+      path,
+      body,
+      headers: { accept, ...headers },
+      decodeError: (response) => this.#wire.decodeError(response, target),
+    }
+    return { call, context: { target, request, warnings } }
+  }
+
+  #encodeRequest(request: LLMRequest, mode: RequestMode): EncodedRequest {
+    try {
+      return this.#wire.encodeRequest(request, this.#target, mode)
+    } catch (error) {
+      if (isUPPError(error)) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new UPPError(`The request for ${this.provider} cannot be written: ${reason}`, {
+        code: ErrorCode.InvalidRequest,
+        provider: this.provider,
+        modality: 'llm',
+        cause: error,
+        hint: 'Params, tools and messages must be JSON: no cycle, no BigInt.',
+      })
+    }
+  }
+
+  #wholeReader(answer: Answer, call: VendorCall, context: DecodeContext): AnswerReader<Batch> {
+    return new JsonReader(answer, call, (json) => this.#wire.decodeResponse(json, context))
+  }
+
+  #streamReader(answer: Answer, call: VendorCall, context: DecodeContext): AnswerReader<Batch> {
+    // A server that does not stream answers whole; an error in between is a page.
+    const type = answer.headers.get('content-type') ?? ''
+    if (/^\s*(application\/json|text\/html)/i.test(type)) {
+      return this.#wholeReader(answer, call, context)
+    }
+    return new FrameReader(answer, {
+      framing: this.#wire.framing,
+      decoder: this.#wire.createDecoder(context),
+      context: contextOf(call),
+      isHeld: carriesNothing,
+      isLast: (event) => event.type === 'message_stop',
+    })
+  }
+}
+
+type Batch = readonly StreamEvent[]
+
+const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const
+
+/** Nothing a reader could be shown yet: until more comes, the attempt can still be repeated. */
+function carriesNothing({ type, delta }: StreamEvent): boolean {
+  return type === 'message_start' || (type === 'content_block_start' && delta.block === 'text')
+}
+
+// oxlint-disable-next-line require-yield
+async function* failing(error: unknown): AsyncGenerator<never, void, undefined> {
+  throw error
+}
