@@ -54,7 +54,7 @@ export const IssueCode = {
   ThinkingWithoutProvider: 'thinking_without_provider',
   /** A timestamp without zone; read as UTC. */
   ZonelessTimestamp: 'zoneless_timestamp',
-  /** Text with half of a surrogate pair, which Python refuses. */
+  /** Text with half of a surrogate pair, which Python refuses. Looked for in the profile `strict` only. */
   LoneSurrogate: 'lone_surrogate',
   /** A JSON key stands twice in one object; the last one won. */
   DuplicateKey: 'duplicate_key',
@@ -99,7 +99,7 @@ const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity,
   agent_differs: ['info', 'info', 'info'],
   thinking_without_provider: ['warning', 'warning', 'info'],
   zoneless_timestamp: ['warning', 'warning', 'info'],
-  lone_surrogate: ['warning', 'warning', 'info'],
+  lone_surrogate: ['warning', 'info', 'info'],
   duplicate_key: ['error', 'warning', 'warning'],
 }
 

@@ -61,16 +61,31 @@ function passObject(
       first = false
     } else {
       if (text.charCodeAt(at) !== COMMA) return MISMATCH
-      at = skipSpace(text, at + 1)
+      at++
     }
-    if (text.charCodeAt(at) !== QUOTE) return MISMATCH
-    at = skipSpace(text, passString(text, key.length, at))
-    if (text.charCodeAt(at) !== COLON) return MISMATCH
-    at = passValue(text, object[key], skipSpace(text, at + 1), depth)
+    at = passKey(text, key.length, at)
+    const value = object[key]
+    at = passValue(text, value, at, depth)
     if (at === MISMATCH) return MISMATCH
-    at = skipSpace(text, at)
+    if (text.charCodeAt(at) <= 32) at = skipSpace(text, at)
   }
   return text.charCodeAt(at) === 125 ? at + 1 : MISMATCH
+}
+
+/** Passes a key and its colon, to where the value starts. The first branch is the compact form. */
+function passKey(text: string, length: number, at: number): number {
+  const end = at + 1 + length
+  if (
+    text.charCodeAt(at) === QUOTE &&
+    text.charCodeAt(end) === QUOTE &&
+    text.charCodeAt(end + 1) === COLON &&
+    text.charCodeAt(end - 1) !== BACKSLASH
+  ) {
+    return text.charCodeAt(end + 2) <= 32 ? skipSpace(text, end + 2) : end + 2
+  }
+  at = skipSpace(text, at)
+  if (text.charCodeAt(at) !== QUOTE) return text.length
+  return skipSpace(text, skipSpace(text, passString(text, length, at)) + 1)
 }
 
 /**

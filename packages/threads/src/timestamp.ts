@@ -17,11 +17,11 @@ const DAY = 24 * 60 * MINUTE
  * (Doubles hold every microsecond until the year 2255; after that order is exact to 32 µs.)
  */
 export function instantOf(text: string): number {
-  const year = digits(text, 0, 4)
-  const month = digits(text, 5, 2)
-  const day = digits(text, 8, 2)
-  const hour = digits(text, 11, 2)
-  const minute = digits(text, 14, 2)
+  const year = four(text, 0)
+  const month = two(text, 5)
+  const day = two(text, 8)
+  const hour = two(text, 11)
+  const minute = two(text, 14)
   if (!(month >= 1 && month <= 12 && day >= 1 && hour <= 23 && minute <= 59 && year >= 0))
     return NaN
   if (
@@ -44,7 +44,7 @@ export function isZoneless(text: string): boolean {
 }
 
 function withSeconds(text: string, base: number): number {
-  const seconds = digits(text, 17, 2)
+  const seconds = two(text, 17)
   if (!(seconds <= 60)) return NaN
   const mark = text.charCodeAt(19)
   if (mark !== 46 && mark !== 44) return withZone(text, 19, base + seconds * 1_000_000)
@@ -63,12 +63,12 @@ function withZone(text: string, at: number, micros: number): number {
   const sign = text.charCodeAt(at)
   if (sign === 90) return at + 1 === text.length ? micros : NaN
   if (sign !== 43 && sign !== 45) return NaN
-  const hours = digits(text, at + 1, 2)
+  const hours = two(text, at + 1)
   let minutes = 0
   at += 3
   if (at < text.length) {
     if (text.charCodeAt(at) === 58) at++
-    minutes = digits(text, at, 2)
+    minutes = two(text, at)
     at += 2
   }
   if (!(hours <= 23 && minutes <= 59) || at !== text.length) return NaN
@@ -76,15 +76,15 @@ function withZone(text: string, at: number, micros: number): number {
   return sign === 43 ? micros - offset : micros + offset
 }
 
-/** The number that `count` digits spell, or NaN. */
-function digits(text: string, at: number, count: number): number {
-  let value = 0
-  for (let end = at + count; at < end; at++) {
-    const digit = text.charCodeAt(at) - 48
-    if (!(digit >= 0 && digit <= 9)) return NaN
-    value = value * 10 + digit
-  }
-  return value
+function four(text: string, at: number): number {
+  return two(text, at) * 100 + two(text, at + 2)
+}
+
+/** The number that two digits spell, or NaN. */
+function two(text: string, at: number): number {
+  const tens = text.charCodeAt(at) - 48
+  const ones = text.charCodeAt(at + 1) - 48
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NaN
 }
 
 function daysInMonth(year: number, month: number): number {

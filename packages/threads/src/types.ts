@@ -83,7 +83,8 @@ export interface AgentTurn {
 
 /** Why and when a turn was cut short. */
 export interface Interruption {
-  readonly reason: 'user_cancelled' | 'timeout' | 'network_failure' | 'safety_halt' | 'error' | (string & {})
+  readonly reason:
+    'user_cancelled' | 'timeout' | 'network_failure' | 'safety_halt' | 'error' | (string & {})
   /** ISO 8601. */
   readonly interrupted_at: string
 }
@@ -126,6 +127,8 @@ export interface SystemPromptMark {
   readonly at: number
   /** The prompt part with `content` replaced by `content_ref`; other fields as they were. */
   readonly prompt: { readonly content_ref?: string; readonly [key: string]: unknown }
+  /** Instead of `prompt.content_ref`, when the part could not be taken apart: reference of its whole JSON text. */
+  readonly part_ref?: string
 }
 
 /** What an import from Pydantic AI changed in one message. Empty when nothing but names changed. */
@@ -138,6 +141,8 @@ export interface PydanticOrigin {
   readonly verbatim?: readonly number[]
   /** Source fields whose names the thread uses for itself. */
   readonly fields?: { readonly [key: string]: unknown }
+  /** Order of the source's keys, when `fields` is set. */
+  readonly keys?: readonly string[]
 }
 
 /** The specification's seven part kinds, and the further ones of Pydantic AI. */
@@ -298,7 +303,13 @@ export interface SystemMessage {
 
 /** The specification's event names; any other string is legal. */
 export type SystemEventType =
-  'agent.handoff' | 'tool.grant' | 'tool.revoke' | 'state.update' | 'ui.update' | 'context.switch' | (string & {})
+  | 'agent.handoff'
+  | 'tool.grant'
+  | 'tool.revoke'
+  | 'state.update'
+  | 'ui.update'
+  | 'context.switch'
+  | (string & {})
 
 /** Token counts. The first four are the specification's; the others are Pydantic AI's, where totals are inclusive. */
 export interface Usage {
@@ -320,7 +331,14 @@ export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_call' | 
 
 export type UserContent = string | MultiModalContent
 export type MultiModalContent =
-  ImageUrl | AudioUrl | DocumentUrl | VideoUrl | BinaryContent | TextContent | UploadedFile | CachePoint
+  | ImageUrl
+  | AudioUrl
+  | DocumentUrl
+  | VideoUrl
+  | BinaryContent
+  | TextContent
+  | UploadedFile
+  | CachePoint
 export type UrlContent = ImageUrl | AudioUrl | DocumentUrl | VideoUrl
 
 interface UrlFields {

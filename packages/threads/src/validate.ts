@@ -74,6 +74,7 @@ export class ThreadCheck {
   itemIndex = -1
 
   readonly #profile: Profile
+  readonly #strict: boolean
   readonly #uuids: boolean
   readonly #maxIssues: number
   #agents: Fields | undefined
@@ -85,6 +86,7 @@ export class ThreadCheck {
 
   constructor({ profile = 'standard', ids = 'any', maxIssues = 1_000 }: ValidateOptions) {
     this.#profile = profile
+    this.#strict = profile === 'strict'
     this.#uuids = ids === 'uuid'
     this.#maxIssues = maxIssues
   }
@@ -304,7 +306,7 @@ export class ThreadCheck {
 
   text(value: unknown, tail: string): void {
     if (typeof value !== 'string') this.missingOr(value, tail, 'a string')
-    else if (!isWellFormed(value)) this.report(IssueCode.LoneSurrogate, tail)
+    else if (this.#strict && !isWellFormed(value)) this.report(IssueCode.LoneSurrogate, tail)
   }
 
   /** Pydantic AI writes absent fields as null, so null counts as absent. */
