@@ -1,3 +1,4 @@
+import { addDecimals } from './stats-decimal.ts'
 import type { Usage } from './types.ts'
 
 /**
@@ -37,28 +38,10 @@ function addDetails(sum: { [key: string]: number }, details: unknown): void {
   }
 }
 
-const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
+/** What can be added; other text in `cost` is nobody's price and is left out of the sum. */
+const DECIMAL = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/
 
 function costText(cost: unknown): string | undefined {
   if (typeof cost !== 'string' && typeof cost !== 'number') return undefined
   return DECIMAL.test(String(cost)) ? String(cost) : undefined
-}
-
-/** Adds two decimal texts without rounding. */
-export function addDecimals(left: string, right: string): string {
-  const a = toScaled(left)
-  const b = toScaled(right)
-  const scale = Math.max(a.scale, b.scale)
-  const total =
-    a.digits * 10n ** BigInt(scale - a.scale) + b.digits * 10n ** BigInt(scale - b.scale)
-  const text = (total < 0n ? -total : total).toString().padStart(scale + 1, '0')
-  const sign = total < 0n ? '-' : ''
-  return scale === 0 ? sign + text : `${sign}${text.slice(0, -scale)}.${text.slice(-scale)}`
-}
-
-function toScaled(text: string): { digits: bigint; scale: number } {
-  const [, sign, whole, fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? ['', '', '0']
-  const scale = fraction.length - Number(exponent)
-  const digits = BigInt(`${sign}${whole}${fraction}`)
-  return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
 }
