@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../error.ts'
+import { codeForStatus } from '../transport/http-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
 import type { ErrorResponse, VendorError } from './wire.ts'
 
@@ -114,24 +115,21 @@ function codeOf(
   message: string,
   status: number | undefined,
 ): ErrorCode | undefined {
-  const known = words.map((word) => (word ? codes[word.toLowerCase()] : undefined))
+  const known = words.map((word) => codeOfWord(word))
   const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
   if (isRequestError && contextWords.test(message)) return ErrorCode.ContextLengthExceeded
   if (status === 403 && moderationWords.test(message)) return ErrorCode.ContentFiltered
-  return codeOfStatus(status) ?? known.find((code) => code !== undefined)
+  return (
+    (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
+    known.find((code) => code !== undefined)
+  )
 }
 
-/** Only what the general table of the transport does not say, and numbers inside a 200 stream. */
-function codeOfStatus(status: number | undefined): ErrorCode | undefined {
-  if (status === undefined || status < 400) return undefined
-  if (status === 401 || status === 403) return ErrorCode.AuthenticationFailed
-  if (status === 402) return ErrorCode.QuotaExceeded
-  if (status === 404) return ErrorCode.ModelNotFound
-  if (status === 408 || status === 504) return ErrorCode.Timeout
-  if (status === 429) return ErrorCode.RateLimited
-  return status >= 500 || status === 409 ? ErrorCode.ProviderError : ErrorCode.InvalidRequest
+function codeOfWord(word: string | undefined): ErrorCode | undefined {
+  const key = word?.toLowerCase()
+  return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
 }
 
 function messageOf(error: JsonObject): string | undefined {

@@ -1,0 +1,317 @@
+import { decodeBase64, type JsonObject, type JsonValue, type SseEvent } from '@skein/base'
+import type { BlockKind, StreamEvent } from '../../event.ts'
+import { audioMimeType, parseDataUrl } from '../data-url.ts'
+import { withNative } from '../native.ts'
+import { readErrorBody } from '../openai-error.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { orderMetadata } from '../transcript.ts'
+import { ValueUnwrapper } from '../unwrap-value.ts'
+import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
+import type { DecodeContext, WireDecoder } from '../wire.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
+import { mergeField } from './merge-field.ts'
+import { ReasoningDetails } from './reasoning-details.ts'
+import { failureReasons, toStopReason } from './stop-reason.ts'
+import { chatStructure } from './structure.ts'
+import { ToolCalls } from './tool-calls.ts'
+import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
+import { toUsage } from './usage.ts'
+
+const chunkFields = new Set(
+  'id object created model choices usage error x_groq obfuscation'.split(' '),
+)
+const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
+
+/** The block that takes the next piece of text; tool calls are apart, since they may interleave. */
+type OpenKind = 'none' | 'text' | 'refusal' | 'reasoning' | 'audio'
+
+/**
+ * Folds chunks into events. A whole answer is one chunk whose delta is the message, so both ways
+ * share every line. Blocks open with their first piece and close when another kind begins.
+ */
+export class ChatDecoder implements WireDecoder {
+  readonly #context: DecodeContext<OpenAIChatDialect>
+  readonly #provider: string
+  readonly #unwrapper: ValueUnwrapper | undefined
+  readonly #calls: ToolCalls
+  readonly #details = new ReasoningDetails()
+  readonly #kinds: BlockKind[] = []
+  #open: OpenKind = 'none'
+  #openIndex = 0
+  #audio: ChatAudio = {}
+  #extra: Record<string, JsonValue> = {}
+  #head: { provider: string; model?: string; id?: string } | undefined
+  #usage: JsonObject | undefined
+  #finishReason: string | undefined
+  #hasChoice = false
+  #hasRefusal = false
+  #ignoresChoices = false
+  #isDone = false
+
+  constructor(context: DecodeContext<OpenAIChatDialect>) {
+    const { target, request } = context
+    this.#context = context
+    this.#provider = target.provider
+    const { isWrapped } = chatStructure(request, target.dialect)
+    this.#unwrapper = isWrapped ? new ValueUnwrapper() : undefined
+    this.#calls = new ToolCalls({
+      provider: target.provider,
+      ids: request.ids,
+      nextBlock: () => this.#kinds.push('tool_call') - 1,
+    })
+  }
+
+  push(frame: SseEvent): StreamEvent[] {
+    if (this.#isDone) return []
+    if (frame.data === '[DONE]') return this.finish()
+    try {
+      return this.decode(JSON.parse(frame.data) as ChatChunk)
+    } catch (error) {
+      throw asDecodeError(this.#provider, error)
+    }
+  }
+
+  end(): StreamEvent[] {
+    if (this.#isDone) return []
+    if (this.#finishReason !== undefined) return this.finish()
+    throw invalidResponse(this.#provider, 'its stream ended before the answer did')
+  }
+
+  decode(chunk: ChatChunk): StreamEvent[] {
+    const events: StreamEvent[] = []
+    if (chunk.error || chunk.x_groq?.error) throw this.#failure(chunk)
+    const choice = this.#choiceOf(chunk)
+    if (this.#head === undefined) this.#start(chunk, events)
+    if (choice) this.#readChoice(choice, events)
+    if (!choice || choice.finish_reason || chunk.usage) this.#readRest(chunk, choice)
+    return events
+  }
+
+  /** The answer is complete. */
+  finish(): StreamEvent[] {
+    if (!this.#hasChoice) throw invalidResponse(this.#provider, 'it has no choices')
+    this.#isDone = true
+    const raw = this.#finishReason
+    const events: StreamEvent[] = []
+    const rest = this.#unwrapper?.end()
+    if (rest) this.#text('text', rest, events)
+    this.#close(events)
+    this.#calls.end(events, raw === 'length')
+    const hasCalls = this.#calls.count > 0
+    const warnings = this.#warnings()
+    events.push({
+      type: 'message_stop',
+      index: 0,
+      delta: {
+        stopReason: toStopReason({ raw, hasCalls, hasRefusal: this.#hasRefusal }),
+        ...(raw !== undefined && { rawStopReason: raw }),
+        usage: toUsage(this.#usage),
+        metadata: { [this.#provider]: this.#metadata() },
+        ...(warnings.length > 0 && { warnings }),
+      },
+    })
+    return events
+  }
+
+  /** Several choices (`n`) can be asked for; UPP has one answer. */
+  #choiceOf({ choices }: ChatChunk): ChatChoice | undefined {
+    if (!choices) return undefined
+    const first = choices[0]
+    if (choices.length > 1 || first?.index) this.#ignoresChoices = true
+    return first?.index ? choices.find((choice) => !choice.index) : first
+  }
+
+  /** Azure's first chunk is about the prompt and names neither model nor id. */
+  #start({ id, model, choices }: ChatChunk, events: StreamEvent[]): void {
+    if (!id && !model && !choices?.length) return
+    this.#head = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    events.push({ type: 'message_start', index: 0, delta: this.#head })
+  }
+
+  #readChoice(choice: ChatChoice, events: StreamEvent[]): void {
+    this.#hasChoice = true
+    const delta = choice.delta ?? choice.message
+    if (delta) this.#readDelta(delta, events)
+    if (choice.logprobs) this.#keep('logprobs', choice.logprobs)
+    if (choice.finish_reason) this.#finishReason = choice.finish_reason
+  }
+
+  #readDelta(delta: ChatDelta, events: StreamEvent[]): void {
+    const { content } = delta
+    const reasoning = delta.reasoning_content ?? delta.reasoning
+    if (reasoning || delta.reasoning_details) this.#readReasoning(reasoning, delta, events)
+    if (typeof content === 'string') {
+      if (content !== '') this.#content(content, events)
+    } else if (content) this.#parts(content, events)
+    for (const key in delta) {
+      switch (key) {
+        case 'content':
+        case 'role':
+        case 'reasoning':
+        case 'reasoning_content':
+        case 'reasoning_details':
+          continue
+        default:
+          this.#readField(key, delta, events)
+      }
+    }
+  }
+
+  #readField(key: string, delta: ChatDelta, events: StreamEvent[]): void {
+    const value = (delta as JsonObject)[key]
+    if (value === null || value === undefined) return
+    switch (key) {
+      case 'refusal':
+        if (value !== '') this.#refusal(String(value), events)
+        return
+      case 'tool_calls':
+        for (const piece of delta.tool_calls ?? []) this.#calls.push(piece, events)
+        return
+      case 'function_call':
+        return this.#calls.push({ index: -1, function: delta.function_call! }, events)
+      case 'audio':
+        return this.#readAudio(delta.audio!, events)
+      case 'images':
+        for (const image of delta.images ?? []) this.#image(image, events)
+        return
+      default:
+        return this.#keep(key, value)
+    }
+  }
+
+  #content(content: string, events: StreamEvent[]): void {
+    const text = this.#unwrapper ? this.#unwrapper.push(content) : content
+    if (text !== '') this.#text('text', text, events)
+  }
+
+  #refusal(text: string, events: StreamEvent[]): void {
+    this.#hasRefusal = true
+    this.#text('refusal', text, events)
+  }
+
+  #text(kind: 'text' | 'refusal', text: string, events: StreamEvent[]): void {
+    if (this.#open !== kind) this.#switchTo(kind, 'text', events)
+    events.push({ type: 'text_delta', index: this.#openIndex, delta: { text } })
+  }
+
+  /** OpenRouter sends the same thoughts as text and as details; the details alone are for replay. */
+  #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
+    const fromDetails = this.#details.push(listOf(delta.reasoning_details))
+    this.#reasoning(stringOf(told) || fromDetails, events)
+  }
+
+  #reasoning(text: string, events: StreamEvent[]): void {
+    if (text === '') return
+    if (this.#open !== 'reasoning') this.#switchTo('reasoning', 'reasoning', events)
+    events.push({ type: 'reasoning_delta', index: this.#openIndex, delta: { text } })
+  }
+
+  /** Mistral sends content as parts when the model thinks aloud. */
+  #parts(parts: readonly JsonObject[], events: StreamEvent[]): void {
+    for (const part of parts) {
+      if (part['type'] === 'text') this.#content(stringOf(part['text']) ?? '', events)
+      else if (part['type'] === 'thinking') {
+        for (const piece of listOf(part['thinking'])) {
+          this.#reasoning(stringOf(objectOf(piece)?.['text']) ?? '', events)
+        }
+      } else if (part['type'] === 'image_url') this.#image(part, events)
+      else this.#keep('content_parts', [part])
+    }
+  }
+
+  #readAudio(audio: ChatAudio, events: StreamEvent[]): void {
+    if (this.#open !== 'audio') this.#switchTo('audio', 'audio', events)
+    const transcript = (this.#audio.transcript ?? '') + (audio.transcript ?? '')
+    this.#audio = { ...this.#audio, ...audio, transcript, data: '' }
+    if (!audio.data) return
+    const format = textOf(objectOf(this.#context.request.params['audio'])?.['format']) ?? 'wav'
+    events.push({
+      type: 'audio_delta',
+      index: this.#openIndex,
+      delta: { data: decodeBase64(audio.data), mimeType: audioMimeType(format) },
+    })
+  }
+
+  #image(image: JsonObject, events: StreamEvent[]): void {
+    this.#close(events)
+    const index = this.#kinds.push('image') - 1
+    const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
+    const inline = parseDataUrl(url)
+    const data = inline ? decodeBase64(inline.data) : new Uint8Array()
+    const mimeType = inline?.mimeType ?? 'image/png'
+    const metadata = withNative(this.#provider, 'openai-chat', image)
+    events.push(
+      { type: 'content_block_start', index, delta: { block: 'image' } },
+      { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
+      { type: 'content_block_stop', index, delta: { metadata } },
+    )
+  }
+
+  #switchTo(kind: OpenKind, block: BlockKind, events: StreamEvent[]): void {
+    this.#close(events)
+    this.#open = kind
+    this.#openIndex = this.#kinds.push(block) - 1
+    events.push({ type: 'content_block_start', index: this.#openIndex, delta: { block } })
+  }
+
+  #close(events: StreamEvent[]): void {
+    if (this.#open === 'none') return
+    const native = this.#open === 'refusal' ? { type: 'refusal' } : this.#audioNative()
+    const metadata = native && withNative(this.#provider, 'openai-chat', native)
+    events.push({
+      type: 'content_block_stop',
+      index: this.#openIndex,
+      delta: metadata ? { metadata } : {},
+    })
+    this.#open = 'none'
+  }
+
+  #audioNative(): JsonObject | undefined {
+    return this.#open === 'audio'
+      ? without(this.#audio as JsonObject, new Set(['data']))
+      : undefined
+  }
+
+  /** Usage, and fields of the closing chunks that UPP does not name. */
+  #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
+    const usage = chunk.usage ?? chunk.x_groq?.usage ?? choice?.usage
+    if (usage) this.#usage = usage
+    Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
+    if (!choice) return
+    Object.assign(this.#extra, without(choice as JsonObject, choiceFields))
+    const error = (choice as { error?: JsonValue }).error
+    if (error || failureReasons.has(choice.finish_reason ?? ''))
+      throw this.#failure({ error: error! })
+  }
+
+  #keep(key: string, value: JsonValue): void {
+    mergeField(this.#extra, key, value)
+  }
+
+  #failure({ error, x_groq }: ChatChunk): Error {
+    const told = readErrorBody({ error: error ?? x_groq?.error ?? {} })
+    const message = told?.message ?? 'unknown error'
+    return vendorFailure(this.#provider, {
+      ...told,
+      message: message === 'unknown error' ? 'The vendor broke off its answer.' : message,
+    })
+  }
+
+  #warnings(): DecodeContext['warnings'] {
+    if (!this.#ignoresChoices) return this.#context.warnings
+    const message = 'The vendor gave several choices; only the first one is the answer.'
+    return [...this.#context.warnings, { code: 'choices_ignored', message, pointer: '/params/n' }]
+  }
+
+  #metadata(): JsonObject {
+    const details = this.#details.list
+    const { provider: _, ...head } = this.#head ?? { provider: '' }
+    return {
+      api: 'openai-chat',
+      ...head,
+      ...(!isEmpty(this.#extra) && this.#extra),
+      ...(details.length > 0 && { reasoning_details: details }),
+      ...orderMetadata(this.#kinds),
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { JsonValue } from '@skein/base'
+import type { StreamEvent } from '../../event.ts'
+import { readErrorBody, readOpenAIError } from '../openai-error.ts'
+import { objectOf } from '../read-json.ts'
+import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
+import type { DecodeContext, Wire } from '../wire.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
+import { encodeRequest } from './request.ts'
+import { ChatDecoder } from './stream.ts'
+import type { ChatChunk } from './types.ts'
+
+/** OpenAI Chat Completions, the format that most servers speak. */
+export const openaiChat: Wire<OpenAIChatDialect> = {
+  name: 'openai-chat',
+  framing: 'sse',
+  encodeRequest,
+  decodeResponse,
+  createDecoder: (context) => new ChatDecoder(context),
+  decodeError: readOpenAIError,
+}
+
+/** A whole answer is a stream of one chunk. */
+function decodeResponse(body: JsonValue, context: DecodeContext<OpenAIChatDialect>): StreamEvent[] {
+  const { provider } = context.target
+  const answer = objectOf(body)
+  if (!answer) throw invalidResponse(provider, 'it is not a JSON object')
+  if (answer['choices'] === undefined) {
+    const error = readErrorBody(answer)
+    if (error) throw vendorFailure(provider, error)
+  }
+  const decoder = new ChatDecoder(context)
+  try {
+    const events = decoder.decode(answer as ChatChunk)
+    for (const event of decoder.finish()) events.push(event)
+    return events
+  } catch (error) {
+    throw asDecodeError(provider, error)
+  }
+}
