@@ -10,11 +10,16 @@ import type { Exports, WorkspacePackage } from '../workspace.ts'
  * `any` cannot hide behind inference.
  */
 export async function findPublicAny(packages: readonly WorkspacePackage[]): Promise<string[]> {
-  const declarations = packages.flatMap(publicDeclarations)
-  const missing = declarations.filter((file) => !existsSync(file))
-  if (missing.length > 0) return missing.map((file) => `${relative(root, file)} was not emitted.`)
-  if (declarations.length === 0) return []
+  const all = packages.flatMap(publicDeclarations)
+  const declarations = all.filter((file) => existsSync(file))
+  const missing = all.filter((file) => !existsSync(file))
+  return [
+    ...missing.map((file) => `${relative(root, file)} was not emitted.`),
+    ...(declarations.length === 0 ? [] : await findAny(declarations)),
+  ]
+}
 
+async function findAny(declarations: readonly string[]): Promise<string[]> {
   const { output } = await run(
     'oxlint',
     [
@@ -28,8 +33,9 @@ export async function findPublicAny(packages: readonly WorkspacePackage[]): Prom
   )
   const { diagnostics, number_of_files: files } = JSON.parse(output) as LintReport
   // A linter that skipped a file would be a check that cannot fail.
-  if (files !== declarations.length)
+  if (files !== declarations.length) {
     return [`oxlint read ${files} of ${declarations.length} declaration files.`]
+  }
   return diagnostics.map(({ filename, labels, message }) => {
     const line = labels[0]?.span.line
     return `${relative(root, filename)}:${line ?? '?'} has \`any\` in a public type (${message})`
