@@ -42,7 +42,8 @@ export class AnthropicDecoder implements WireDecoder {
   readonly #isWrapped: boolean
   /** Open blocks by the vendor's index. */
   readonly #blocks: (OpenBlock | undefined)[] = []
-  readonly #kinds: BlockKind[] = []
+  /** By our index; undefined for a block that turned out to say nothing, which no message keeps. */
+  readonly #kinds: (BlockKind | undefined)[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #message: JsonObject = {}
   #usage: JsonObject = {}
@@ -171,6 +172,7 @@ export class AnthropicDecoder implements WireDecoder {
     if (typeof value !== 'string' || value === '') return []
     const text = block.unwrapper ? block.unwrapper.push(value) : value
     if (text === '') return []
+    block.hasDelta = true
     return [{ type: 'text_delta', index: block.index, delta: { text } }]
   }
 
@@ -202,6 +204,9 @@ export class AnthropicDecoder implements WireDecoder {
     const rest = block.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index, delta: { text: rest } })
     const metadata = metadataOf(block, this.#provider)
+    if (block.kind === 'text' && !block.hasDelta && !rest && !metadata) {
+      this.#kinds[index] = undefined
+    }
     events.push({ type: 'content_block_stop', index, delta: metadata ? { metadata } : {} })
     return events
   }
@@ -233,7 +238,7 @@ export class AnthropicDecoder implements WireDecoder {
           [this.#provider]: {
             api: API,
             ...this.#message,
-            ...orderMetadata(this.#kinds),
+            ...orderMetadata(this.#kinds.filter((kind) => kind !== undefined)),
           },
         },
         ...(warnings.length > 0 && { warnings }),

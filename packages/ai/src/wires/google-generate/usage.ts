@@ -1,0 +1,54 @@
+import type { JsonObject } from '@skein/base'
+import type { TokenUsage } from '../../usage.ts'
+import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
+
+/** Thoughts are output, tool results of the vendor's own tools are input; the API counts both apart. */
+export function toUsage(usage: JsonObject): TokenUsage {
+  const count = (name: string): number => numberOf(usage[name]) ?? 0
+  const inputTokens = count('promptTokenCount') + count('toolUsePromptTokenCount')
+  const outputTokens = count('candidatesTokenCount') + count('thoughtsTokenCount')
+  const thoughts = numberOf(usage['thoughtsTokenCount'])
+  const tokensByModality = byModality(usage)
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    cacheReadTokens: count('cachedContentTokenCount'),
+    cacheWriteTokens: 0,
+    ...(thoughts !== undefined && { reasoningTokens: thoughts }),
+    ...(tokensByModality && { tokensByModality }),
+    raw: usage,
+  }
+}
+
+const details = {
+  promptTokensDetails: 'input',
+  toolUsePromptTokensDetails: 'input',
+  candidatesTokensDetails: 'output',
+}
+
+function byModality(usage: JsonObject): Record<string, number> | undefined {
+  let counts: Record<string, number> | undefined
+  for (const [field, side] of Object.entries(details)) {
+    for (const item of listOf(usage[field])) {
+      const modality = textOf(objectOf(item)?.['modality'])
+      if (!modality) continue
+      const name = side + modality[0]!.toUpperCase() + modality.slice(1).toLowerCase()
+      counts ??= {}
+      counts[name] = (counts[name] ?? 0) + (numberOf(objectOf(item)?.['tokenCount']) ?? 0)
+    }
+  }
+  return counts
+}
+
+/** The other direction, for the server half. */
+export function fromUsage(usage: TokenUsage): JsonObject {
+  const { inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens } = usage
+  return {
+    promptTokenCount: inputTokens,
+    candidatesTokenCount: outputTokens - (reasoningTokens ?? 0),
+    ...(reasoningTokens !== undefined && { thoughtsTokenCount: reasoningTokens }),
+    ...(cacheReadTokens > 0 && { cachedContentTokenCount: cacheReadTokens }),
+    totalTokenCount: totalTokens,
+  }
+}

@@ -1,0 +1,16 @@
+import type { Wire } from '../wire.ts'
+import { decodeError } from './error.ts'
+import { encodeRequest } from './request.ts'
+import { decodeResponse } from './response.ts'
+import { GoogleDecoder } from './stream.ts'
+import { API, type GoogleDialect } from './types.ts'
+
+/** Google's `generateContent` and `streamGenerateContent`, client half. */
+export const googleGenerate: Wire<GoogleDialect> = {
+  name: API,
+  framing: 'sse',
+  encodeRequest,
+  decodeResponse,
+  createDecoder: (context) => new GoogleDecoder(context),
+  decodeError,
+}

@@ -1,0 +1,16 @@
+import type { Wire } from '../wire.ts'
+import { decodeError } from './error.ts'
+import { encodeRequest } from './request.ts'
+import { decodeResponse } from './response.ts'
+import { OllamaDecoder } from './stream.ts'
+import { API, type OllamaDialect } from './types.ts'
+
+/** Ollama's `/api/chat`, client half. */
+export const ollamaChat: Wire<OllamaDialect> = {
+  name: API,
+  framing: 'ndjson',
+  encodeRequest,
+  decodeResponse,
+  createDecoder: (context) => new OllamaDecoder(context),
+  decodeError,
+}
