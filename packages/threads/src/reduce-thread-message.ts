@@ -1,15 +1,15 @@
 import type { UppAssistantMessage, UppToolResultMessage } from './convert/upp/types.ts'
 import type { MessageAdded, MessageRemoved, MessageUpdated, ToolOutcome } from './event.ts'
 import { getKey, setKey, type StateEditor } from './reduce-thread-edit.ts'
-import type { MessageItem, ToolCallState } from './reduce-thread-state.ts'
+import type { MessageItem, LiveToolCall } from './reduce-thread-state.ts'
 import { settleCall } from './reduce-thread-tool.ts'
 import { agentTurn, pushTurn } from './reduce-thread-turn.ts'
 import type { StateDraft } from './reduce-thread.ts'
-import { addUsage } from './stats-usage.ts'
+import { sumUsage } from './usage.ts'
 
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
   const { message } = event
-  state.usage = addUsage(state.usage, event.usage)
+  state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
   if (message.type === 'user') return addUserMessage(edit, state, event)
   agentTurn(edit, state, event.turnId, event.at, event.agentId)
   pushMessage(edit, state, event)
@@ -53,7 +53,7 @@ function openCalls(
   const index = edit.at(edit.at(state, 'index'), 'calls')
   for (const { toolCallId, toolName, arguments: args } of message.toolCalls) {
     setKey(index, toolCallId, [turnIndex, calls.length])
-    const call: ToolCallState = { toolCallId, toolName, arguments: args, status: 'requested' }
+    const call: LiveToolCall = { toolCallId, toolName, arguments: args, status: 'requested' }
     calls.push(edit.adopt(call))
   }
 }

@@ -70,7 +70,7 @@ export interface AgentTurnState {
   readonly reason?: string
   /** Messages and events in the order in which they came. */
   readonly items: readonly TurnItem[]
-  readonly calls: readonly ToolCallState[]
+  readonly calls: readonly LiveToolCall[]
   /** What the model has streamed of its next message. */
   readonly draft?: DraftState
 }
@@ -121,7 +121,7 @@ export type DraftBlock =
       readonly text: string
     }
 
-export interface ToolCallState {
+export interface LiveToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly arguments: unknown

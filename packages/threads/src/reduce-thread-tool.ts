@@ -1,6 +1,6 @@
 import type { InterruptAnswer, ThreadEvent, ToolOutcome } from './event.ts'
 import { getKey, setKey, type StateEditor, type Writable } from './reduce-thread-edit.ts'
-import type { InterruptState, ToolCallState } from './reduce-thread-state.ts'
+import type { InterruptState, LiveToolCall } from './reduce-thread-state.ts'
 import { addItem, agentTurn } from './reduce-thread-turn.ts'
 import type { StateDraft } from './reduce-thread.ts'
 
@@ -76,7 +76,7 @@ export function settleCall(edit: StateEditor, state: StateDraft, settlement: Set
   edit.at(turn, 'items').push({ kind: 'result', at, toolCallId, toolName, outcome, result })
 }
 
-function isSettled(call: ToolCallState): boolean {
+function isSettled(call: LiveToolCall): boolean {
   return call.endedAt !== undefined
 }
 
@@ -84,7 +84,7 @@ function findCall(
   edit: StateEditor,
   state: StateDraft,
   toolCallId: string,
-): Writable<ToolCallState> | undefined {
+): Writable<LiveToolCall> | undefined {
   const place = getKey(state.index.calls, toolCallId)
   if (!place) return undefined
   const turn = edit.at(edit.at(state, 'turns'), place[0])
@@ -96,10 +96,10 @@ function addCall(
   edit: StateEditor,
   state: StateDraft,
   event: Extract<ThreadEvent, { type: 'tool_execution_start' }>,
-): Writable<ToolCallState> {
+): Writable<LiveToolCall> {
   const { turnId, toolCallId, toolName } = event
   const calls = edit.at(agentTurn(edit, state, turnId, event.at), 'calls')
-  const call = edit.adopt<ToolCallState>({
+  const call = edit.adopt<LiveToolCall>({
     toolCallId,
     toolName,
     arguments: event.arguments,
@@ -154,6 +154,6 @@ function answerInterrupt(
 }
 
 /** An answered call is requested again until the runtime runs or closes it. */
-function statusAfter(answer: InterruptAnswer): ToolCallState['status'] {
+function statusAfter(answer: InterruptAnswer): LiveToolCall['status'] {
   return answer.type === 'deny' ? 'denied' : 'requested'
 }

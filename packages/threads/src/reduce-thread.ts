@@ -4,7 +4,7 @@ import { applyMessage, removeMessage, updateMessage } from './reduce-thread-mess
 import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-thread-turn.ts'
 import { applyTool } from './reduce-thread-tool.ts'
 import { emptyThreadState, type SubagentState, type ThreadState } from './reduce-thread-state.ts'
-import { addUsage } from './stats-usage.ts'
+import { sumUsage } from './usage.ts'
 
 /** A state that the current batch may write to. */
 export type StateDraft = Writable<ThreadState>
@@ -119,7 +119,7 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
       else state.statusText = event.text
       return
     case 'usage_recorded':
-      state.usage = addUsage(state.usage, event.usage)
+      state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
       return
     default:
       return event satisfies never

@@ -1,0 +1,215 @@
+import { missing } from './assemble.ts'
+import { parsePartialJson } from './partial-json.ts'
+import type { OpenToolPart, ProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
+
+type ToolChunk = Extract<UIMessageChunk, { type: `tool-${string}` }>
+type CallChunk = Extract<ToolChunk, { toolName: string }>
+type ResultChunk = Extract<ToolChunk, { type: 'tool-output-available' | 'tool-output-error' }>
+
+/** The tool parts of one message. Within a step a call id is unique; across steps the latest is meant. */
+export class ToolAssembler {
+  readonly #parts: UIMessagePart[]
+  readonly #latest = new Map<string, OpenToolPart>()
+  readonly #approvals = new Map<string, OpenToolPart>()
+  readonly #streaming = new Map<string, OpenToolPart>()
+  #step = new Map<string, OpenToolPart>()
+
+  readonly rawInputs = new Map<UIMessagePart, string>()
+  readonly outcomes = new Set<UIMessagePart>()
+  readonly refusals = new Set<UIMessagePart>()
+
+  constructor(parts: UIMessagePart[]) {
+    this.#parts = parts
+  }
+
+  beginStep(): void {
+    this.#step = new Map()
+  }
+
+  /** Reads the parts again: all of them count, those from `start` on belong to the step. */
+  rebuild(start: number): void {
+    this.#latest.clear()
+    this.#approvals.clear()
+    this.#streaming.clear()
+    this.#step = new Map()
+    this.#parts.forEach((part, index) => {
+      if (!isToolPart(part)) return
+      const tool = part as OpenToolPart
+      const { toolCallId, approval } = tool
+      this.#latest.set(toolCallId, tool)
+      if (approval && !this.#approvals.has(approval.id)) this.#approvals.set(approval.id, tool)
+      if (index < start) return
+      this.#step.set(toolCallId, tool)
+      if (tool.state === 'input-streaming') this.#streaming.set(toolCallId, tool)
+    })
+  }
+
+  push(chunk: ToolChunk): void {
+    switch (chunk.type) {
+      case 'tool-input-delta': {
+        const part = this.#streaming.get(chunk.toolCallId) ?? missing(chunk.type, chunk.toolCallId)
+        part.rawInput = ((part.rawInput as string | undefined) ?? '') + chunk.inputTextDelta
+        return
+      }
+      case 'tool-input-start':
+        return this.#start(chunk)
+      case 'tool-input-available': {
+        const part = this.#open(chunk, 'input-available')
+        part.input = chunk.input
+        if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
+        return
+      }
+      case 'tool-input-error':
+        return this.#refuse(chunk)
+      case 'tool-approval-request':
+        return this.#request(chunk)
+      case 'tool-approval-response':
+        return this.#respond(chunk)
+      case 'tool-output-denied': {
+        const part = this.#find(chunk)
+        part.state = 'output-denied'
+        this.outcomes.add(part as UIMessagePart)
+        return
+      }
+      case 'tool-output-available':
+      case 'tool-output-error':
+        return this.#finish(chunk)
+      default:
+        return chunk satisfies never
+    }
+  }
+
+  #start(chunk: Extract<ToolChunk, { type: 'tool-input-start' }>): void {
+    const part = this.#open(chunk, 'input-streaming')
+    if (chunk.inputEncoding) part.inputEncoding = chunk.inputEncoding
+    if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
+    this.#streaming.set(chunk.toolCallId, part)
+  }
+
+  /** The part of this call in the current step, in its new state; made if the step has none. */
+  #open(chunk: CallChunk, state: OpenToolPart['state']): OpenToolPart {
+    const type = chunk.dynamic ? 'dynamic-tool' : `tool-${chunk.toolName}`
+    let part = this.#step.get(chunk.toolCallId)
+    if (!part || (part.type === 'dynamic-tool') !== (type === 'dynamic-tool')) {
+      part = { type, toolCallId: chunk.toolCallId, state }
+      this.#parts.push(part as UIMessagePart)
+      this.#step.set(chunk.toolCallId, part)
+      this.#latest.set(chunk.toolCallId, part)
+    }
+    this.#keepRawInput(part)
+    part.type = type
+    if (type === 'dynamic-tool') part.toolName = chunk.toolName
+    part.state = state
+    describe(part, chunk)
+    clearOutcome(part)
+    return part
+  }
+
+  #refuse(chunk: Extract<ToolChunk, { type: 'tool-input-error' }>): void {
+    // A part that exists keeps its type, as in the client, so that it is updated and not doubled.
+    const known = this.#step.get(chunk.toolCallId)
+    const dynamic = known ? known.type === 'dynamic-tool' : chunk.dynamic === true
+    const { title: _, ...rest } = chunk
+    const part = this.#open({ ...rest, dynamic }, 'output-error')
+    part.input = chunk.input
+    part.errorText = chunk.errorText
+    if (chunk.providerMetadata) part.resultProviderMetadata = chunk.providerMetadata
+    this.refusals.add(part as UIMessagePart)
+    this.outcomes.add(part as UIMessagePart)
+  }
+
+  #finish(chunk: ResultChunk): void {
+    const part = this.#find(chunk)
+    this.#keepRawInput(part)
+    const [input, rawInput] = [inputOf(part), part.rawInput]
+    clearOutcome(part)
+    part.input = input
+    describe(part, chunk)
+    if (chunk.type === 'tool-output-available') {
+      part.state = 'output-available'
+      part.output = chunk.output
+      if (chunk.preliminary !== undefined) part.preliminary = chunk.preliminary
+    } else {
+      part.state = 'output-error'
+      part.errorText = chunk.errorText
+      if (rawInput !== undefined && part.type !== 'dynamic-tool') part.rawInput = rawInput
+    }
+    if (chunk.providerMetadata) part.resultProviderMetadata = chunk.providerMetadata
+    if (!(chunk.type === 'tool-output-available' && chunk.preliminary))
+      this.outcomes.add(part as UIMessagePart)
+  }
+
+  #request(chunk: Extract<ToolChunk, { type: 'tool-approval-request' }>): void {
+    const part = this.#find(chunk)
+    part.state = 'approval-requested'
+    part.approval = {
+      id: chunk.approvalId,
+      ...(chunk.approvalDescriptor != null && { descriptor: chunk.approvalDescriptor }),
+      ...('inputSchemaInput' in chunk && { inputSchemaInput: chunk.inputSchemaInput }),
+      ...(chunk.reason !== undefined && { requestReason: chunk.reason }),
+      ...(chunk.isAutomatic === true && { isAutomatic: true }),
+      ...(chunk.signature !== undefined && { signature: chunk.signature }),
+    }
+    if (!this.#approvals.has(chunk.approvalId)) this.#approvals.set(chunk.approvalId, part)
+  }
+
+  #respond(chunk: Extract<ToolChunk, { type: 'tool-approval-response' }>): void {
+    const part = this.#approvals.get(chunk.approvalId) ?? missing(chunk.type, chunk.approvalId)
+    part.state = 'approval-responded'
+    part.approval = {
+      ...part.approval,
+      id: chunk.approvalId,
+      approved: chunk.approved,
+      ...(chunk.reason !== undefined && { reason: chunk.reason }),
+    }
+    if (chunk.providerExecuted !== undefined) part.providerExecuted = chunk.providerExecuted
+    if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
+  }
+
+  #find({ type, toolCallId }: { type: string; toolCallId: string }): OpenToolPart {
+    return this.#step.get(toolCallId) ?? this.#latest.get(toolCallId) ?? missing(type, toolCallId)
+  }
+
+  /** The client forgets the argument text once the input is parsed; a thread wants it byte for byte. */
+  #keepRawInput(part: OpenToolPart): void {
+    if (typeof part.rawInput === 'string' && part.state === 'input-streaming') {
+      this.rawInputs.set(part as UIMessagePart, part.rawInput)
+    }
+  }
+}
+
+/** The input of a part, as far as it has arrived. */
+export function inputOf(part: OpenToolPart): unknown {
+  if (part.state !== 'input-streaming' || typeof part.rawInput !== 'string') return part.input
+  return part.inputEncoding === 'text' ? part.rawInput : parsePartialJson(part.rawInput)
+}
+
+export function isToolPart(part: { readonly type: string }): boolean {
+  return part.type.startsWith('tool-') || part.type === 'dynamic-tool'
+}
+
+interface Description {
+  providerExecuted?: boolean
+  title?: string
+  toolMetadata?: OpenToolPart['toolMetadata']
+  providerMetadata?: ProviderMetadata
+}
+
+/** What is said once of a call stays said. */
+function describe(
+  part: OpenToolPart,
+  { providerExecuted, title, toolMetadata }: Description,
+): void {
+  if (providerExecuted !== undefined) part.providerExecuted = providerExecuted
+  if (title !== undefined) part.title = title
+  if (toolMetadata !== undefined) part.toolMetadata = toolMetadata
+}
+
+function clearOutcome(part: OpenToolPart): void {
+  delete part.input
+  delete part.output
+  delete part.errorText
+  delete part.rawInput
+  delete part.inputEncoding
+  delete part.preliminary
+}

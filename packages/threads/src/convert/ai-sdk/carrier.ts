@@ -1,0 +1,80 @@
+import type { ProviderMetadata, UIJsonObject } from './types.ts'
+
+/** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
+export const CARRIER = 'threadprotocol'
+
+/**
+ * What one UI part remembers of the thread. `agent_id`, `outcome` and `errors` are for everyone to see; the others are
+ * written only on request, because they hold what a server may not want to show (signatures, provider ids).
+ */
+export interface PartCarrier {
+  /** Who said it. */
+  readonly agent_id?: string
+  /** How a call ended, where the UI has only one word for several endings. */
+  readonly outcome?: CallOutcome
+  /** The problems that a retry asks the model to mend, when they are a list. */
+  readonly errors?: unknown
+  /** Place in the thread: turn.message.part, or turn.part in a user turn; one more number for a content item. */
+  readonly at?: string
+  /** The part, or content item, without the field that the UI part itself shows. */
+  readonly part?: unknown
+  /** Which field that is; absent when `part` is whole. */
+  readonly from?: ShownField
+  /** For the first item of a content list: the prompt part around it. */
+  readonly prompt?: unknown
+  /** The return of a denied call, for which the UI has no place of its own. */
+  readonly result?: PartCarrier
+}
+
+export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
+
+/** One turn in a message's metadata. */
+export interface TurnCarrier {
+  readonly turn_id?: string
+  readonly agent_id?: string
+  readonly agent_name?: string
+  /** The fields below are written only on request. */
+  readonly index?: number
+  /** The turn without what its UI message shows. */
+  readonly turn?: Readonly<Record<string, unknown>>
+  /** Its messages, likewise; `shown` names the data part that holds an event's data. */
+  readonly messages?: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** Our share of a message's metadata. */
+export interface MessageCarrier {
+  readonly turns?: readonly TurnCarrier[]
+  /** The thread's own fields, on the first message. */
+  readonly thread?: Readonly<Record<string, unknown>>
+}
+
+/** The endings that a UI shows as an error but a thread keeps apart. */
+export type CallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
+
+/** Wraps a carrier, beside metadata that a part already had. */
+export function carry(carrier: PartCarrier, part?: object): ProviderMetadata {
+  // Parts come from JSON, so what they hold is JSON.
+  const own = { [CARRIER]: carrier as unknown as UIJsonObject }
+  const others = part && (part as { provider_metadata?: ProviderMetadata }).provider_metadata
+  return others ? { ...others, ...own } : own
+}
+
+/** Reads a carrier; anything else found under our key is ignored, since clients control what they send. */
+export function carried(metadata: unknown): PartCarrier {
+  const own = (metadata as ProviderMetadata | undefined)?.[CARRIER]
+  return typeof own === 'object' && own !== null ? (own as PartCarrier) : {}
+}
+
+/** The part again, from a carrier and the value that the UI part shows; undefined when the carrier has none. */
+export function restore(carrier: PartCarrier, shown: unknown): unknown {
+  const { part, from } = carrier
+  if (from === undefined) return part
+  return typeof part === 'object' && part !== null ? { ...part, [from]: shown } : shown
+}
+
+/** A copy without some keys. */
+export function without<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
+  const copy: Record<string, unknown> = { ...value } as Record<string, unknown>
+  for (const key of keys) delete copy[key]
+  return copy as Partial<T>
+}

@@ -1,0 +1,111 @@
+import type { AgentTurn, FinishReason, Thread } from '../../types.ts'
+import { encodeTool } from './encode-ui-tool.ts'
+import { isToolPart } from './assemble-tools.ts'
+import { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'
+import type {
+  DataUIPart,
+  OpenToolPart,
+  UIFinishReason,
+  UIMessage,
+  UIMessageChunk,
+  UIMessagePart,
+} from './types.ts'
+
+/** What a message does not say about the stream that made it. */
+export interface EncodeUIMessageOptions {
+  readonly finishReason?: UIFinishReason | undefined
+}
+
+/** The chunks that make the client arrive at exactly this message: one response, from `start` to `finish`. */
+export function* encodeUIMessage(
+  message: UIMessage,
+  { finishReason }: EncodeUIMessageOptions = {},
+): Generator<UIMessageChunk, void, undefined> {
+  const messageMetadata = message.metadata != null ? { messageMetadata: message.metadata } : {}
+  yield { type: 'start', messageId: message.id, ...messageMetadata }
+  let isStepOpen = false
+  for (const [index, part] of message.parts.entries()) {
+    if (part.type === 'step-start') {
+      if (isStepOpen) yield { type: 'finish-step' }
+      isStepOpen = true
+      yield { type: 'start-step' }
+    } else {
+      yield* encodePart(part, `p${index}`)
+    }
+  }
+  if (isStepOpen) yield { type: 'finish-step' }
+  yield finishReason === undefined ? { type: 'finish' } : { type: 'finish', finishReason }
+}
+
+/** The chunks of a thread's last response: what a server sends again to a client that lost its connection. */
+export function encodeLastResponse(
+  thread: Thread,
+  options?: ToUIMessagesOptions,
+): UIMessageChunk[] {
+  const message = toUIMessages(thread, options).at(-1)
+  if (message?.role !== 'assistant') return []
+  const turn = thread.turns.findLast((candidate) => candidate.turn_type === 'agent')
+  return [...encodeUIMessage(message, { finishReason: turn && finishReasonOf(turn) })]
+}
+
+/** Why a turn ended, in the hyphenated words of the client. `interrupted` makes it stop sending by itself. */
+export function finishReasonOf(turn: AgentTurn): UIFinishReason | undefined {
+  if (turn.completion_status === 'interrupted') return 'interrupted'
+  const last = turn.messages.findLast((message) => message.message_type === 'response')
+  const { finish_reason, ui_finish_reason } = (last ?? {}) as {
+    finish_reason?: FinishReason
+    ui_finish_reason?: UIFinishReason
+  }
+  return finish_reason ? FINISH_REASONS[finish_reason] : ui_finish_reason
+}
+
+const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  content_filter: 'content-filter',
+  tool_call: 'tool-calls',
+  error: 'error',
+}
+
+type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
+
+function* encodePart(part: OtherPart, id: string): Generator<UIMessageChunk, void, undefined> {
+  switch (part.type) {
+    case 'text': {
+      yield { type: 'text-start', id, ...metadataOf(part) }
+      if (part.text !== '') yield { type: 'text-delta', id, delta: part.text }
+      const citations = part.citations ? { citations: part.citations } : {}
+      if (part.state !== 'streaming') yield { type: 'text-end', id, ...citations }
+      return
+    }
+    case 'reasoning': {
+      const reasoningId = part.id ?? id
+      yield { type: 'reasoning-start', id: reasoningId, ...metadataOf(part) }
+      if (part.text !== '') yield { type: 'reasoning-delta', id: reasoningId, delta: part.text }
+      if (part.state !== 'streaming') yield { type: 'reasoning-end', id: reasoningId }
+      return
+    }
+    case 'file':
+      // The chunk has no place for `filename` and `providerReference`: only a person's files have them.
+      yield { type: part.type, url: part.url, mediaType: part.mediaType, ...metadataOf(part) }
+      return
+    case 'reasoning-file':
+    case 'custom':
+    case 'source-url':
+    case 'source-document':
+    case 'steering-message':
+      yield part
+      return
+    default:
+      if (isToolPart(part)) yield* encodeTool(part as OpenToolPart)
+      else yield encodeData(part as DataUIPart)
+  }
+}
+
+function encodeData({ type, id, data }: DataUIPart): UIMessageChunk {
+  return id === undefined ? { type, data } : { type, id, data }
+}
+
+function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { providerMetadata?: T } {
+  return providerMetadata === undefined ? {} : { providerMetadata }
+}

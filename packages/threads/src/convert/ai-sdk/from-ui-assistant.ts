@@ -1,0 +1,327 @@
+import { joinPointer, type Loss } from '../../issue.ts'
+import type {
+  AgentTurn,
+  FinishReason,
+  MessagePart,
+  SystemMessage,
+  ThreadMessage,
+} from '../../types.ts'
+import { isToolPart } from './assemble-tools.ts'
+import { carried, without } from './carrier.ts'
+import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
+import { foreignMetadata, userPrompt } from './from-ui-user.ts'
+import { contentOfUrl } from './media.ts'
+import type { OpenToolPart, UIFinishReason, UIMessage, UIMessagePart } from './types.ts'
+
+/** What a stream told beyond the message that it made. */
+export interface StreamNotes {
+  readonly rawInputs: ReadonlyMap<UIMessagePart, string>
+  readonly outcomes: ReadonlySet<UIMessagePart>
+  readonly refusals: ReadonlySet<UIMessagePart>
+  readonly finishReason: UIFinishReason | undefined
+  readonly isFinished: boolean
+  readonly isAborted: boolean
+  readonly abortReason: string | undefined
+  readonly errors: readonly string[]
+}
+
+export interface AssistantContext {
+  readonly at: string
+  readonly pointer: string
+  readonly lost: Loss[]
+  /** The agent that speaks where no part names one. */
+  readonly agent: string
+  readonly notes: StreamNotes | undefined
+}
+
+/** Reads an assistant message step by step: one step is one response, then what became of its calls. */
+export function agentTurns(message: UIMessage, context: AssistantContext): AgentTurn[] {
+  const reader = new TurnReader(message, context)
+  message.parts.forEach((part, index) => reader.read(part, index))
+  return reader.end()
+}
+
+type Entry = ThreadMessage | SystemMessage
+
+class TurnReader {
+  readonly #context: AssistantContext
+  readonly #turns: (Omit<AgentTurn, 'messages'> & { readonly messages: Entry[] })[] = []
+  #agentId: string
+  #turnId: string
+  #messages: Entry[] = []
+  #step = emptyStep()
+  #lastResponse: ThreadMessage | undefined
+
+  constructor(message: UIMessage, context: AssistantContext) {
+    this.#context = context
+    this.#agentId = firstAgent(message) ?? context.agent
+    this.#turnId = message.id
+  }
+
+  read(part: UIMessagePart, index: number): void {
+    switch (part.type) {
+      case 'step-start':
+        this.#flush()
+        this.#step.hasResponse = true
+        return
+      case 'text': {
+        const { citations, providerMetadata } = part
+        const extra = { ...(citations && { citations }), ...providerFields(providerMetadata, 'id') }
+        return this.#add({ part_kind: 'text', content: part.text, ...extra }, providerMetadata)
+      }
+      case 'reasoning': {
+        const fields = providerFields(part.providerMetadata, 'thinking_id')
+        return this.#add(
+          { part_kind: 'thinking', content: part.text, ...fields },
+          part.providerMetadata,
+        )
+      }
+      case 'file':
+      case 'reasoning-file': {
+        const content = contentOfUrl(part.url, part.mediaType)
+        const extra = {
+          ...(part.type === 'reasoning-file' && { reasoning: true }),
+          ...providerFields(part.providerMetadata, 'id'),
+        }
+        return this.#add({ part_kind: 'file', content, ...extra }, part.providerMetadata)
+      }
+      case 'steering-message': {
+        const { pointer, lost, at } = this.#context
+        const parts = userPrompt(part.parts, joinPointer(pointer, 'parts', index), lost)
+        this.#step.before.push({
+          message_type: 'request',
+          timestamp: at,
+          agent_id: this.#agentId,
+          parts,
+        })
+        return
+      }
+      case 'source-url': {
+        const { sourceId: source_id, url, title } = part
+        const data = {
+          source_id,
+          url,
+          ...(title !== undefined && { title }),
+          ...foreignMetadata(part.providerMetadata),
+        }
+        return this.#event('source.url', data)
+      }
+      case 'source-document': {
+        const { sourceId: source_id, mediaType: media_type, title, filename } = part
+        const name = filename === undefined ? {} : { filename }
+        const data = {
+          source_id,
+          media_type,
+          title,
+          ...name,
+          ...foreignMetadata(part.providerMetadata),
+        }
+        return this.#event('source.document', data)
+      }
+      case 'custom':
+        return this.#event('content.custom', {
+          kind: part.kind,
+          ...foreignMetadata(part.providerMetadata),
+        })
+      default:
+        if (isToolPart(part)) return this.#readTool(part as OpenToolPart, index)
+        return this.#readData(part as { type: string; id?: string; data: unknown })
+    }
+  }
+
+  #readTool(tool: OpenToolPart, index: number): void {
+    const { notes, lost, pointer, at } = this.#context
+    const place = joinPointer(pointer, 'parts', index)
+    if (tool.state === 'input-streaming') {
+      lost.push({ pointer: place, reason: 'the arguments of this call never became complete' })
+      return
+    }
+    const part = tool as UIMessagePart
+    this.#add(callPart(tool, notes?.rawInputs.get(part)), tool.callProviderMetadata)
+    this.#step.approvals.push(...approvalEvents(tool, at))
+    if (tool.preliminary)
+      lost.push({ pointer: place, reason: 'a preliminary output is shown, never history' })
+    const outcome = outcomePart(tool, notes?.refusals.has(part) ?? false)
+    if (!outcome) return
+    if (tool.providerExecuted) this.#step.parts.push(outcome)
+    else this.#step.returns.set(part, outcome)
+  }
+
+  #readData({ type, id, data }: { type: string; id?: string; data: unknown }): void {
+    if (type === 'data-tp-turn') return this.#nextTurn(data)
+    const part = type === 'data-tp-part' ? (data as { part?: MessagePart } | null)?.part : undefined
+    if (part) this.#step.returns.set(part, withStatus(part))
+    else this.#event(type.slice('data-'.length), data, id)
+  }
+
+  #nextTurn(data: unknown): void {
+    const { turn_id, agent_id } = (data ?? {}) as { turn_id?: string; agent_id?: string }
+    if (this.#messages.length > 0 || !isEmpty(this.#step)) this.#closeTurn()
+    if (typeof turn_id === 'string') this.#turnId = turn_id
+    if (typeof agent_id === 'string') this.#agentId = agent_id
+  }
+
+  #add(part: object, metadata: unknown): void {
+    const agent = carried(metadata).agent_id
+    if (typeof agent === 'string') this.#step.agentId ??= agent
+    this.#step.hasResponse = true
+    this.#step.parts.push(part as MessagePart)
+  }
+
+  #event(event_type: string, event_data: unknown, id?: string): void {
+    const event = {
+      message_type: 'system',
+      timestamp: this.#context.at,
+      event_type,
+      event_data,
+    } as const
+    const list = this.#step.parts.length === 0 ? this.#step.before : this.#step.after
+    list.push(id === undefined ? event : ({ ...event, event_id: id } as SystemMessage))
+  }
+
+  #flush(): void {
+    const { before, parts, approvals, returns, after, hasResponse, agentId } = this.#step
+    const agent_id = agentId ?? this.#agentId
+    const timestamp = this.#context.at
+    this.#messages.push(...before)
+    if (hasResponse) {
+      this.#lastResponse = { message_type: 'response', timestamp, agent_id, parts }
+      this.#messages.push(this.#lastResponse)
+    }
+    this.#messages.push(...approvals)
+    const results = inOrder(returns, this.#context.notes)
+    if (results.length > 0)
+      this.#messages.push({ message_type: 'request', timestamp, agent_id, parts: results })
+    this.#messages.push(...after)
+    this.#step = emptyStep()
+  }
+
+  #closeTurn(): void {
+    this.#flush()
+    const { at } = this.#context
+    this.#turns.push({
+      turn_type: 'agent',
+      turn_id: this.#turnId,
+      agent_id: this.#agentId,
+      started_at: at,
+      completed_at: at,
+      messages: this.#messages,
+    })
+    this.#messages = []
+  }
+
+  end(): AgentTurn[] {
+    this.#closeTurn()
+    const { notes, at } = this.#context
+    const last = this.#turns.at(-1)
+    if (!notes || !last) return this.#turns
+    if (this.#lastResponse) Object.assign(this.#lastResponse, finishFields(notes.finishReason))
+    for (const message of notes.errors)
+      last.messages.push(streamEvent('stream.error', { message }, at))
+    if (notes.isAborted) {
+      const data = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
+      last.messages.push(streamEvent('stream.aborted', data, at))
+    }
+    Object.assign(last, interruption(notes, at))
+    return this.#turns
+  }
+}
+
+interface Step {
+  hasResponse: boolean
+  agentId: string | undefined
+  readonly before: Entry[]
+  readonly parts: MessagePart[]
+  readonly approvals: SystemMessage[]
+  readonly returns: Map<object, MessagePart>
+  readonly after: Entry[]
+}
+
+function emptyStep(): Step {
+  return {
+    hasResponse: false,
+    agentId: undefined,
+    before: [],
+    parts: [],
+    approvals: [],
+    returns: new Map(),
+    after: [],
+  }
+}
+
+function isEmpty(step: Step): boolean {
+  const { hasResponse, before, approvals, returns, after } = step
+  return !hasResponse && before.length + approvals.length + returns.size + after.length === 0
+}
+
+/** Outcomes in the order in which the stream brought them; those it did not bring come as they stand. */
+function inOrder(
+  returns: ReadonlyMap<object, MessagePart>,
+  notes: StreamNotes | undefined,
+): MessagePart[] {
+  if (!notes || returns.size < 2) return [...returns.values()]
+  const streamed = [...notes.outcomes].filter((part) => returns.has(part))
+  return [...new Set<object>([...streamed, ...returns.keys()])].map((part) => returns.get(part)!)
+}
+
+function firstAgent(message: UIMessage): string | undefined {
+  const metadata = message.metadata as
+    { threadprotocol?: { turns?: { agent_id?: string }[] } } | undefined
+  return metadata?.threadprotocol?.turns?.[0]?.agent_id
+}
+
+/** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */
+export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
+  const all = metadata as Parameters<typeof foreignMetadata>[0]
+  const told = all?.['pydantic_ai'] ?? {}
+  const { id, signature, provider_name, provider_details, ...rest } = told
+  return {
+    ...(id !== undefined && { [idName]: id }),
+    ...(signature !== undefined && { signature }),
+    ...(provider_name !== undefined && { provider_name }),
+    ...(provider_details !== undefined && { provider_details }),
+    ...foreignMetadata(all, ...(Object.keys(rest).length === 0 ? ['pydantic_ai'] : [])),
+  }
+}
+
+/** A return shown as data has an outcome but no status; a thread asks for both. */
+function withStatus(part: MessagePart): MessagePart {
+  const shown = part as { part_kind: string; status?: string; outcome?: string }
+  if (shown.part_kind !== 'tool-return' || shown.status) return part
+  if (shown.outcome === 'validation_error') {
+    return { ...without(shown, 'outcome'), status: 'validation_error' } as MessagePart
+  }
+  return { ...shown, status: shown.outcome === 'success' ? 'success' : 'error' } as MessagePart
+}
+
+function streamEvent(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
+  return { message_type: 'system', timestamp, event_type, event_data }
+}
+
+const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
+  stop: 'stop',
+  length: 'length',
+  'content-filter': 'content_filter',
+  'tool-calls': 'tool_call',
+  error: 'error',
+}
+
+function finishFields(reason: UIFinishReason | undefined): object {
+  if (reason === undefined || reason === 'interrupted') return {}
+  const known = FINISH[reason]
+  return known ? { finish_reason: known } : { ui_finish_reason: reason }
+}
+
+/** A stream that did not reach `finish` was cut, whatever its last chunk looks like. */
+function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
+  const { isFinished, isAborted, errors, finishReason, abortReason } = notes
+  if (isFinished && !isAborted && finishReason !== 'interrupted') return {}
+  const reason = isAborted
+    ? (abortReason ?? 'user_cancelled')
+    : isFinished
+      ? 'user_cancelled'
+      : errors.length > 0
+        ? 'error'
+        : 'network_failure'
+  return { completion_status: 'interrupted', interruption: { reason, interrupted_at: at } }
+}

@@ -1,0 +1,209 @@
+import type {
+  AgentTurn,
+  MessagePart,
+  SystemMessage,
+  Thread,
+  ThreadMessage,
+  Turn,
+} from '../../types.ts'
+import { isToolPart } from './assemble-tools.ts'
+import {
+  CARRIER,
+  carried,
+  restore,
+  without,
+  type MessageCarrier,
+  type PartCarrier,
+  type TurnCarrier,
+} from './carrier.ts'
+import { approvalEvents, outcomePart } from './from-ui-tool.ts'
+import { dataUrlBody } from './media.ts'
+import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
+
+/** The turns of messages that carry their thread (`carry: 'all'`). */
+export interface RebuiltTurns {
+  readonly thread: Partial<Thread> | undefined
+  covers(message: UIMessage): boolean
+  /** The carried turns, then one more for what the client has added since. */
+  turnsOf(message: UIMessage, at: string): Turn[]
+}
+
+/** Reads what the messages carry. Parts of one turn may stand in another turn's message: a return stands with its call. */
+export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
+  const placed = new Placements()
+  for (const message of messages) for (const part of message.parts) placed.read(part)
+  const first = carrierOf(messages[0])
+  return {
+    thread: first.thread as Partial<Thread> | undefined,
+    covers: (message) => entriesOf(message).length > 0,
+    turnsOf: (message, at) => {
+      const turns = entriesOf(message).map((entry) => rebuildTurn(entry, placed))
+      const added = addedByClient(message, turns, at)
+      return added ? [...turns, added] : turns
+    },
+  }
+}
+
+function carrierOf(message: UIMessage | undefined): MessageCarrier {
+  return (message?.metadata as { [CARRIER]?: MessageCarrier } | null | undefined)?.[CARRIER] ?? {}
+}
+
+function entriesOf(message: UIMessage): readonly TurnCarrier[] {
+  const { turns } = carrierOf(message)
+  return Array.isArray(turns)
+    ? turns.filter((entry: TurnCarrier) => entry.turn && entry.index !== undefined)
+    : []
+}
+
+function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements): Turn {
+  if (turn?.['turn_type'] === 'user')
+    return { ...turn, parts: placed.partsAt(`${index}`) } as unknown as Turn
+  if (!messages) return turn as unknown as Turn
+  const rebuilt = messages.map((message, place) =>
+    rebuildMessage(message, `${index}.${place}`, placed),
+  )
+  return { ...turn, messages: rebuilt } as unknown as Turn
+}
+
+function rebuildMessage(
+  message: Readonly<Record<string, unknown>>,
+  at: string,
+  placed: Placements,
+): object {
+  const { shown } = message
+  if (message['message_type'] === 'system') {
+    if (typeof shown !== 'string') return message
+    return { ...without(message, 'shown'), event_data: placed.dataOf(shown) }
+  }
+  if ('parts' in message) return message
+  return { ...message, parts: placed.partsAt(at) }
+}
+
+/** Parts and content items by their place. */
+class Placements {
+  readonly #values = new Map<string, unknown>()
+  readonly #prompts = new Map<string, unknown>()
+  readonly #data = new Map<string, unknown>()
+
+  read(part: UIMessagePart): void {
+    if (isToolPart(part)) return this.#readTool(part as OpenToolPart)
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return this.#place(carried(part.providerMetadata), part.text)
+      case 'file':
+      case 'reasoning-file':
+        return this.#place(carried(part.providerMetadata), part.url)
+      case 'steering-message':
+        for (const item of part.parts) this.read(item)
+        return
+      default:
+        if ('data' in part) this.#readData(part)
+    }
+  }
+
+  #readTool(tool: OpenToolPart): void {
+    const call = carried(tool.callProviderMetadata)
+    this.#place(call, tool.input)
+    if (call.result) this.#place(call.result, undefined)
+    const shown = tool.state === 'output-available' ? tool.output : tool.errorText
+    this.#place(carried(tool.resultProviderMetadata), shown)
+  }
+
+  #readData(part: DataUIPart): void {
+    const { id, data, type } = part
+    if (id === undefined) return
+    if (type !== 'data-tp-part') this.#data.set(id, data)
+    else if (typeof data === 'object' && data !== null)
+      this.#place({ ...data, at: id.slice('tp-'.length) }, undefined)
+  }
+
+  #place(carrier: PartCarrier, shown: unknown): void {
+    const { at, prompt, from } = carrier
+    if (typeof at !== 'string') return
+    if (prompt !== undefined) this.#prompts.set(at.slice(0, at.lastIndexOf('.')), prompt)
+    this.#values.set(
+      at,
+      from === 'data' ? restoreBytes(carrier, String(shown)) : restore(carrier, shown),
+    )
+  }
+
+  dataOf(id: string): unknown {
+    return this.#data.get(id)
+  }
+
+  /** The parts below a place, in order. */
+  partsAt(at: string): MessagePart[] {
+    const parts: MessagePart[] = []
+    for (let index = 0; ; index++) {
+      const place = `${at}.${index}`
+      if (this.#values.has(place)) parts.push(this.#values.get(place) as MessagePart)
+      else if (this.#prompts.has(place)) parts.push(this.#promptAt(place))
+      else return parts
+    }
+  }
+
+  #promptAt(at: string): MessagePart {
+    const content: unknown[] = []
+    for (let index = 0; this.#values.has(`${at}.${index}`); index++)
+      content.push(this.#values.get(`${at}.${index}`))
+    return { ...(this.#prompts.get(at) as object), content } as MessagePart
+  }
+}
+
+/** Puts the bytes of a data URL back where they were: on a content item, or inside a file part. */
+function restoreBytes({ part }: PartCarrier, url: string): unknown {
+  const data = dataUrlBody(url) ?? ''
+  const { content } = part as { content?: object }
+  return content
+    ? { ...(part as object), content: { ...content, data } }
+    : { ...(part as object), data }
+}
+
+/** Answers and outputs that the client put on carried calls: the beginning of the next run. */
+function addedByClient(
+  message: UIMessage,
+  turns: readonly Turn[],
+  at: string,
+): AgentTurn | undefined {
+  const last = turns.findLast((turn) => turn.turn_type === 'agent')
+  if (!last) return undefined
+  const answered = answeredApprovals(turns)
+  const events: SystemMessage[] = []
+  const parts: MessagePart[] = []
+  for (const part of message.parts) {
+    if (!isToolPart(part)) continue
+    const tool = part as OpenToolPart
+    const call = carried(tool.callProviderMetadata)
+    if (tool.approval?.approved !== undefined && !answered.has(tool.approval.id) && !call.result) {
+      events.push(...approvalEvents(tool, at).slice(1))
+    }
+    if (call.result || carried(tool.resultProviderMetadata).at !== undefined) continue
+    const outcome = outcomePart(tool, false)
+    if (outcome) parts.push(outcome)
+  }
+  if (events.length + parts.length === 0) return undefined
+  const { agent_id } = last
+  const request: ThreadMessage[] =
+    parts.length === 0 ? [] : [{ message_type: 'request', timestamp: at, agent_id, parts }]
+  return {
+    turn_type: 'agent',
+    agent_id,
+    started_at: at,
+    completed_at: at,
+    messages: [...events, ...request],
+  }
+}
+
+function answeredApprovals(turns: readonly Turn[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const turn of turns) {
+    if (turn.turn_type !== 'agent' || !Array.isArray(turn.messages)) continue
+    for (const message of turn.messages) {
+      if (message.message_type !== 'system' || message.event_type !== 'tool.approval.responded')
+        continue
+      ids.add((message.event_data as { approval_id: string }).approval_id)
+    }
+  }
+  return ids
+}

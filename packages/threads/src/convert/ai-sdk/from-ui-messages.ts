@@ -1,0 +1,127 @@
+import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import type { Converted, Loss } from '../../issue.ts'
+import { instantOf } from '../../timestamp.ts'
+import type { AgentConfig, Thread, Turn, UserTurn } from '../../types.ts'
+import { CARRIER, without, type MessageCarrier } from './carrier.ts'
+import { rebuildTurns } from './from-ui-carried.ts'
+import { agentTurns, type StreamNotes } from './from-ui-assistant.ts'
+import { userPrompt } from './from-ui-user.ts'
+import type { UIMessage } from './types.ts'
+
+/** Who and when, for messages that do not say. */
+export interface FromUIMessagesOptions {
+  /** Fields of the thread; a carried thread's own fields stand above them. */
+  readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
+  /** The agent that speaks where no part names one. Default `assistant`. */
+  readonly agent?: { readonly agent_id: string; readonly agent_name: string }
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  /** What the stream told about the last message; given by the decoder. */
+  readonly notes?: StreamNotes
+}
+
+/**
+ * A chat's messages as a thread. Messages that carry their thread (`carry: 'all'`) give it back unchanged, and what the
+ * client has added since is appended; others are read by their steps.
+ */
+export function fromUIMessages(
+  messages: readonly UIMessage[],
+  options: FromUIMessagesOptions = {},
+): Converted<Thread> {
+  const { clock = systemClock, agent = { agent_id: 'assistant', agent_name: 'Assistant' } } =
+    options
+  const lost: Loss[] = []
+  const agents: Record<string, AgentConfig> = { ...options.thread?.agents }
+  const turns: Turn[] = []
+  const times = turnTimes(messages, clock)
+  const rebuilt = rebuildTurns(messages)
+  messages.forEach((message, index) => {
+    const at = times[index]!
+    const pointer = `/${index}`
+    if (rebuilt.covers(message)) turns.push(...rebuilt.turnsOf(message, at))
+    else if (message.role === 'user') turns.push(userTurn(message, at, pointer, lost))
+    else if (message.role === 'assistant') {
+      const notes = index === messages.length - 1 ? options.notes : undefined
+      const [first, ...more] = agentTurns(message, {
+        at,
+        pointer,
+        lost,
+        agent: agent.agent_id,
+        notes,
+      })
+      turns.push(...(first ? [withClient(first, message)] : []), ...more)
+    } else
+      lost.push({
+        pointer,
+        reason: 'system prompts are configuration and are not stored in a thread',
+      })
+    nameAgents(agents, message, { ...agent, created_at: at })
+  })
+  return { value: assemble(turns, agents, rebuilt.thread, options, times, clock), lost }
+}
+
+function assemble(
+  turns: Turn[],
+  agents: Record<string, AgentConfig>,
+  carried: Partial<Thread> | undefined,
+  { thread, ids }: FromUIMessagesOptions,
+  times: readonly string[],
+  clock: Clock,
+): Thread {
+  const now = new Date(clock.now()).toISOString()
+  return {
+    version: '2.0.0',
+    thread_id: carried?.thread_id ?? thread?.thread_id ?? (ids ?? timeOrderedIds({ clock }))(),
+    created_at: times[0] ?? now,
+    updated_at: times.at(-1) ?? now,
+    ...thread,
+    agents,
+    ...carried,
+    turns,
+  }
+}
+
+function userTurn(message: UIMessage, at: string, pointer: string, lost: Loss[]): UserTurn {
+  const turn = { turn_type: 'user', turn_id: message.id, submitted_at: at } as const
+  const parts = userPrompt(message.parts, pointer, lost)
+  return withClient({ ...turn, parts }, message)
+}
+
+/** The client's own metadata stays with the turn; ours has been read by now. */
+function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
+  if (metadata === undefined || metadata === null) return turn
+  const client_metadata =
+    typeof metadata === 'object' ? without(metadata, CARRIER) : { value: metadata }
+  return Object.keys(client_metadata).length === 0 ? turn : { ...turn, client_metadata }
+}
+
+function nameAgents(
+  agents: Record<string, AgentConfig>,
+  message: UIMessage,
+  speaker: AgentConfig,
+): void {
+  if (message.role !== 'assistant') return
+  const carrier = (message.metadata as { [CARRIER]?: MessageCarrier } | undefined)?.[CARRIER]
+  const named = carrier?.turns ?? []
+  for (const { agent_id, agent_name } of named) {
+    if (typeof agent_id !== 'string' || Object.hasOwn(agents, agent_id)) continue
+    agents[agent_id] = {
+      agent_id,
+      agent_name: agent_name ?? agent_id,
+      created_at: speaker.created_at,
+    }
+  }
+  if (named.length === 0 && !Object.hasOwn(agents, speaker.agent_id))
+    agents[speaker.agent_id] = speaker
+}
+
+/** When each message was made: as Pydantic AI's adapter says, else like its neighbours, else now. */
+function turnTimes(messages: readonly UIMessage[], clock: Clock): string[] {
+  const known = messages.map(({ metadata }) => {
+    const told = (metadata as { pydantic_ai?: { timestamp?: unknown } } | undefined)?.pydantic_ai
+      ?.timestamp
+    return typeof told === 'string' && !Number.isNaN(instantOf(told)) ? told : undefined
+  })
+  let time = known.find((value) => value !== undefined) ?? new Date(clock.now()).toISOString()
+  return known.map((value) => (time = value ?? time))
+}

@@ -1,0 +1,136 @@
+import type { AgentTurn, Thread, Turn, UserTurn } from '../../types.ts'
+import { CARRIER, without, type MessageCarrier, type TurnCarrier } from './carrier.ts'
+import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
+import type { UIMessage } from './types.ts'
+
+/** How `toUIMessages` treats what a client has no use for. */
+export interface ToUIMessagesOptions {
+  /**
+   * `public` (default) shows content, attribution and outcomes. `all` also carries everything else of the thread in
+   * metadata, so that `fromUIMessages` gives it back unchanged: usage, provider ids, signatures and instructions
+   * included. The client sees, and can change, what it is sent.
+   */
+  readonly carry?: Carry
+}
+
+/**
+ * A thread as the messages of a chat. Agent turns that follow one another make one assistant message, as one response
+ * does in a stream; who said what stands on each part.
+ */
+export function toUIMessages(
+  thread: Thread,
+  { carry = 'public' }: ToUIMessagesOptions = {},
+): UIMessage[] {
+  const builder = new UIPartBuilder(carry)
+  const messages: UIMessage[] = []
+  for (const group of groupTurns(thread.turns)) {
+    const message = isUserTurn(group.turns[0]!)
+      ? userMessage(builder, thread, group)
+      : assistantMessage(builder, thread, group)
+    if (message) messages.push(message)
+  }
+  if (carry === 'all' && messages[0]) carryRoot(messages[0], thread)
+  return messages
+}
+
+/** The message id of a turn: its own id, or one derived from its place. */
+export function turnIdOf(thread: Thread, index: number): string {
+  return thread.turns[index]?.turn_id ?? `${thread.thread_id}:${index}`
+}
+
+interface Group {
+  readonly start: number
+  readonly turns: Turn[]
+}
+
+function groupTurns(turns: readonly Turn[]): Group[] {
+  const groups: Group[] = []
+  turns.forEach((turn, index) => {
+    const last = groups.at(-1)
+    if (last && !isUserTurn(turn) && !isUserTurn(last.turns[0]!)) last.turns.push(turn)
+    else groups.push({ start: index, turns: [turn] })
+  })
+  return groups
+}
+
+function isUserTurn(turn: Turn): turn is UserTurn {
+  return turn.turn_type === 'user'
+}
+
+function userMessage(
+  builder: UIPartBuilder,
+  thread: Thread,
+  { start, turns }: Group,
+): UIMessage | undefined {
+  const turn = turns[0] as UserTurn
+  const parts = builder.begin()
+  turn.parts.forEach((part, index) => builder.addUserPart(part, `${start}.${index}`))
+  if (builder.carry === 'all') {
+    // A user message must have a part, also when a turn only brought tool results.
+    if (parts.length === 0) parts.push({ type: 'data-tp-turn', id: `tp-${start}`, data: {} })
+    const entry = { index: start, turn: without(turn, 'parts') as Record<string, unknown> }
+    return message('user', thread, start, parts, metadataOf(turns, { turns: [entry] }))
+  }
+  return parts.length === 0 ? undefined : message('user', thread, start, parts, metadataOf(turns))
+}
+
+function assistantMessage(
+  builder: UIPartBuilder,
+  thread: Thread,
+  { start, turns }: Group,
+): UIMessage {
+  const parts = builder.begin()
+  const entries = turns.map((turn, offset): TurnCarrier => {
+    const index = start + offset
+    const { agent_id } = turn as AgentTurn
+    const name = Object.hasOwn(thread.agents, agent_id)
+      ? thread.agents[agent_id]?.agent_name
+      : undefined
+    const who = {
+      turn_id: turnIdOf(thread, index),
+      agent_id,
+      ...(name !== undefined && { agent_name: name }),
+    }
+    if (turns.length > 1) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })
+    return { ...who, ...addAgentTurn(builder, turn as AgentTurn, index) }
+  })
+  return message('assistant', thread, start, parts, metadataOf(turns, { turns: entries }))
+}
+
+/** Shows a turn; returns what its metadata has to carry. */
+function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): TurnCarrier {
+  if (!Array.isArray(turn.messages)) {
+    // A kind of turn that is not known here: nothing to show, but kept.
+    return builder.carry === 'all'
+      ? { index, turn: turn as unknown as Record<string, unknown> }
+      : {}
+  }
+  const messages = turn.messages.map((entry, place) =>
+    builder.addMessage(entry, `${index}.${place}`),
+  )
+  if (builder.carry !== 'all') return {}
+  return { index, turn: without(turn, 'messages') as Record<string, unknown>, messages }
+}
+
+function metadataOf(turns: readonly Turn[], carrier?: MessageCarrier): object | undefined {
+  const client = turns.map((turn) => (turn as UserTurn).client_metadata)
+  const metadata = Object.assign({}, ...client, carrier && { [CARRIER]: carrier }) as object
+  return Object.keys(metadata).length === 0 ? undefined : metadata
+}
+
+function message(
+  role: UIMessage['role'],
+  thread: Thread,
+  index: number,
+  parts: UIMessage['parts'],
+  metadata: object | undefined,
+): UIMessage {
+  const fields = { id: turnIdOf(thread, index), role, parts }
+  return metadata === undefined ? fields : { ...fields, metadata }
+}
+
+function carryRoot(first: UIMessage, thread: Thread): void {
+  const metadata = first.metadata as { [CARRIER]: MessageCarrier }
+  const root = without(thread, 'turns') as Record<string, unknown>
+  first.metadata = { ...metadata, [CARRIER]: { ...metadata[CARRIER], thread: root } }
+}

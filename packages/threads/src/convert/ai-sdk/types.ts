@@ -1,0 +1,308 @@
+/**
+ * The UI messages and stream chunks of the Vercel AI SDK 7, written structurally: values of these types are accepted
+ * where the `ai` package asks for its own `UIMessage` and `UIMessageChunk`, without importing it.
+ */
+
+/** JSON as the AI SDK types it. */
+export type UIJson = null | string | number | boolean | UIJson[] | UIJsonObject
+export interface UIJsonObject {
+  [key: string]: UIJson | undefined
+}
+
+/** Data by provider name. Ours stands under `threadprotocol`. */
+export type ProviderMetadata = Record<string, UIJsonObject>
+
+export interface UIMessage {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  metadata?: unknown
+  parts: UIMessagePart[]
+}
+
+export type UIMessagePart =
+  | TextUIPart
+  | ReasoningUIPart
+  | CustomUIPart
+  | FileUIPart
+  | ReasoningFileUIPart
+  | SourceUrlUIPart
+  | SourceDocumentUIPart
+  | SteeringMessageUIPart
+  | StepStartUIPart
+  | DataUIPart
+  | ToolUIPart
+
+export interface TextUIPart {
+  type: 'text'
+  text: string
+  state?: 'streaming' | 'done'
+  citations?: Citation[]
+  providerMetadata?: ProviderMetadata
+}
+
+export interface ReasoningUIPart {
+  type: 'reasoning'
+  id?: string
+  text: string
+  state?: 'streaming' | 'done'
+  providerMetadata?: ProviderMetadata
+}
+
+export interface CustomUIPart {
+  type: 'custom'
+  kind: `${string}.${string}`
+  providerMetadata?: ProviderMetadata
+}
+
+export interface FileUIPart {
+  type: 'file'
+  mediaType: string
+  url: string
+  filename?: string
+  providerReference?: Record<string, string>
+  providerMetadata?: ProviderMetadata
+}
+
+export interface ReasoningFileUIPart {
+  type: 'reasoning-file'
+  mediaType: string
+  url: string
+  providerMetadata?: ProviderMetadata
+}
+
+export interface SourceUrlUIPart {
+  type: 'source-url'
+  sourceId: string
+  url: string
+  title?: string
+  providerMetadata?: ProviderMetadata
+}
+
+export interface SourceDocumentUIPart {
+  type: 'source-document'
+  sourceId: string
+  mediaType: string
+  title: string
+  filename?: string
+  providerMetadata?: ProviderMetadata
+}
+
+export interface SteeringMessageUIPart {
+  type: 'steering-message'
+  id: string
+  parts: (TextUIPart | FileUIPart)[]
+}
+
+export interface StepStartUIPart {
+  type: 'step-start'
+}
+
+export interface DataUIPart {
+  type: `data-${string}`
+  id?: string
+  data: unknown
+}
+
+/** A reference that supports a text. */
+export interface Citation {
+  source:
+    | {
+        type: 'source'
+        sourceType: 'url'
+        id: string
+        url: string
+        title?: string
+        providerMetadata?: ProviderMetadata
+      }
+    | {
+        type: 'source'
+        sourceType: 'document'
+        id: string
+        mediaType: string
+        title: string
+        filename?: string
+        providerMetadata?: ProviderMetadata
+      }
+  startIndex?: number
+  endIndex?: number
+  citedText?: string
+}
+
+/** What a person was asked, and what they answered. */
+interface ApprovalFields {
+  id: string
+  descriptor?: unknown
+  requestReason?: string
+  isAutomatic?: boolean
+  signature?: string
+  inputSchemaInput?: unknown
+}
+
+type ToolState =
+  | {
+      state: 'input-streaming'
+      input?: unknown
+      rawInput?: string
+      inputEncoding?: 'json' | 'text'
+      callProviderMetadata?: ProviderMetadata
+    }
+  | { state: 'input-available'; input: unknown; callProviderMetadata?: ProviderMetadata }
+  | {
+      state: 'approval-requested'
+      input: unknown
+      callProviderMetadata?: ProviderMetadata
+      approval: ApprovalFields
+    }
+  | {
+      state: 'approval-responded'
+      input: unknown
+      callProviderMetadata?: ProviderMetadata
+      approval: ApprovalFields & { approved: boolean; reason?: string }
+    }
+  | {
+      state: 'output-available'
+      input: unknown
+      output: unknown
+      preliminary?: boolean
+      callProviderMetadata?: ProviderMetadata
+      resultProviderMetadata?: ProviderMetadata
+      approval?: ApprovalFields & { approved: true; reason?: string }
+    }
+  | {
+      state: 'output-error'
+      input: unknown
+      rawInput?: unknown
+      errorText: string
+      callProviderMetadata?: ProviderMetadata
+      resultProviderMetadata?: ProviderMetadata
+      approval?: ApprovalFields & { approved: true; reason?: string }
+    }
+  | {
+      state: 'output-denied'
+      input: unknown
+      callProviderMetadata?: ProviderMetadata
+      approval: ApprovalFields & { approved: false; reason?: string }
+    }
+
+interface ToolFields {
+  toolCallId: string
+  title?: string
+  toolMetadata?: UIJsonObject
+  providerExecuted?: boolean
+}
+
+export type StaticToolUIPart = { type: `tool-${string}` } & ToolFields & ToolState
+export type DynamicToolUIPart = {
+  type: 'dynamic-tool'
+  toolName: string
+  dynamic?: false
+} & ToolFields &
+  ToolState
+export type ToolUIPart = StaticToolUIPart | DynamicToolUIPart
+
+/** A tool part while it is being built: every field any state may have. The finished part obeys its state. */
+export interface OpenToolPart {
+  type: string
+  toolName?: string
+  toolCallId: string
+  state: ToolUIPart['state']
+  title?: string | undefined
+  toolMetadata?: UIJsonObject | undefined
+  providerExecuted?: boolean | undefined
+  input?: unknown
+  rawInput?: unknown
+  inputEncoding?: 'json' | 'text'
+  output?: unknown
+  errorText?: string | undefined
+  preliminary?: boolean | undefined
+  callProviderMetadata?: ProviderMetadata
+  resultProviderMetadata?: ProviderMetadata
+  approval?: ApprovalFields & { approved?: boolean; reason?: string }
+}
+
+export type UIFinishReason =
+  'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
+
+interface CallChunkFields {
+  toolCallId: string
+  toolName: string
+  providerExecuted?: boolean
+  providerMetadata?: ProviderMetadata
+  toolMetadata?: UIJsonObject
+  dynamic?: boolean
+  title?: string
+}
+
+interface ResultChunkFields {
+  toolCallId: string
+  providerExecuted?: boolean
+  providerMetadata?: ProviderMetadata
+  toolMetadata?: UIJsonObject
+  dynamic?: boolean
+}
+
+/** One chunk of a UI message stream: every type that `ai` 7.0.169 knows. */
+export type UIMessageChunk =
+  | { type: 'start'; messageId?: string; messageMetadata?: unknown }
+  | { type: 'start-step' }
+  | { type: 'finish-step' }
+  | { type: 'reset-step' }
+  | { type: 'text-start'; id: string; providerMetadata?: ProviderMetadata }
+  | { type: 'text-delta'; id: string; delta: string; providerMetadata?: ProviderMetadata }
+  | { type: 'text-end'; id: string; citations?: Citation[]; providerMetadata?: ProviderMetadata }
+  | { type: 'reasoning-start'; id: string; providerMetadata?: ProviderMetadata }
+  | { type: 'reasoning-delta'; id: string; delta: string; providerMetadata?: ProviderMetadata }
+  | { type: 'reasoning-end'; id: string; providerMetadata?: ProviderMetadata }
+  | { type: 'custom'; kind: `${string}.${string}`; providerMetadata?: ProviderMetadata }
+  | {
+      type: 'file' | 'reasoning-file'
+      url: string
+      mediaType: string
+      providerMetadata?: ProviderMetadata
+    }
+  | {
+      type: 'source-url'
+      sourceId: string
+      url: string
+      title?: string
+      providerMetadata?: ProviderMetadata
+    }
+  | {
+      type: 'source-document'
+      sourceId: string
+      mediaType: string
+      title: string
+      filename?: string
+      providerMetadata?: ProviderMetadata
+    }
+  | ({ type: 'tool-input-start'; inputEncoding?: 'json' | 'text' } & CallChunkFields)
+  | { type: 'tool-input-delta'; toolCallId: string; inputTextDelta: string }
+  | ({ type: 'tool-input-available'; input: unknown } & CallChunkFields)
+  | ({ type: 'tool-input-error'; input: unknown; errorText: string } & CallChunkFields)
+  | {
+      type: 'tool-approval-request'
+      approvalId: string
+      toolCallId: string
+      approvalDescriptor?: unknown
+      inputSchemaInput?: unknown
+      reason?: string
+      isAutomatic?: boolean
+      signature?: string
+    }
+  | {
+      type: 'tool-approval-response'
+      approvalId: string
+      approved: boolean
+      reason?: string
+      providerExecuted?: boolean
+      providerMetadata?: ProviderMetadata
+    }
+  | ({ type: 'tool-output-available'; output: unknown; preliminary?: boolean } & ResultChunkFields)
+  | ({ type: 'tool-output-error'; errorText: string } & ResultChunkFields)
+  | { type: 'tool-output-denied'; toolCallId: string }
+  | { type: 'steering-message'; id: string; parts: (TextUIPart | FileUIPart)[] }
+  | { type: `data-${string}`; id?: string; data: unknown; transient?: boolean }
+  | { type: 'message-metadata'; messageMetadata: unknown }
+  | { type: 'finish'; finishReason?: UIFinishReason; messageMetadata?: unknown }
+  | { type: 'abort'; reason?: string }
+  | { type: 'error'; errorText: string }

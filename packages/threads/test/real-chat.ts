@@ -1,0 +1,110 @@
+import {
+  AbstractChat,
+  readUIMessageStream,
+  uiMessageChunkSchema,
+  type ChatState,
+  type ChatStatus,
+  type ChatTransport,
+  type UIMessage,
+  type UIMessageChunk,
+} from 'ai'
+
+class State implements ChatState<UIMessage> {
+  status: ChatStatus = 'ready'
+  error: Error | undefined = undefined
+  messages: UIMessage[]
+
+  constructor(messages: UIMessage[]) {
+    this.messages = messages
+  }
+
+  pushMessage = (message: UIMessage): void => {
+    this.messages = [...this.messages, message]
+  }
+  popMessage = (): void => {
+    this.messages = this.messages.slice(0, -1)
+  }
+  replaceMessage = (index: number, message: UIMessage): void => {
+    this.messages = this.messages.with(index, structuredClone(message))
+  }
+  snapshot = <T>(value: T): T => structuredClone(value)
+}
+
+class Chat extends AbstractChat<UIMessage> {
+  constructor(
+    messages: UIMessage[],
+    transport: ChatTransport<UIMessage>,
+    onFinish: (end: Finish) => void,
+  ) {
+    super({ state: new State(messages), transport, onFinish, onError: () => undefined })
+  }
+}
+
+export interface Finish {
+  readonly isAbort: boolean
+  readonly isDisconnect: boolean
+  readonly isError: boolean
+  readonly finishReason?: string | undefined
+}
+
+/** What the real chat class of the `ai` package holds after it has read a response. */
+export async function realChat(
+  before: readonly unknown[],
+  chunks: Iterable<unknown>,
+): Promise<{
+  messages: unknown[]
+  status: string
+  error: string | undefined
+  finish: Finish | undefined
+}> {
+  const messages = structuredClone(before) as UIMessage[]
+  const stream = () => Promise.resolve(streamOf(chunks))
+  const transport = { sendMessages: stream, reconnectToStream: () => Promise.resolve(null) }
+  let finish: Finish | undefined
+  const last = messages.at(-1)
+  const initial = last?.role === 'user' ? messages.slice(0, -1) : messages
+  const chat = new Chat(initial, transport as ChatTransport<UIMessage>, (end) => (finish = end))
+  if (last?.role === 'user') await chat.sendMessage(last as never)
+  else await chat.sendMessage()
+  return {
+    messages: plain(chat.messages) as unknown[],
+    status: chat.status,
+    error: chat.error?.message,
+    finish,
+  }
+}
+
+/** The last state that the real `readUIMessageStream` gives. */
+export async function realRead(chunks: Iterable<unknown>, message?: unknown): Promise<unknown> {
+  let last: unknown
+  const options = { stream: streamOf(chunks), terminateOnError: true }
+  const continued = message === undefined ? {} : { message: structuredClone(message) as UIMessage }
+  for await (const state of readUIMessageStream({ ...options, ...continued })) last = state
+  return plain(last)
+}
+
+/** Names the first chunk that the real schema refuses. */
+export async function refusedChunk(chunks: Iterable<unknown>): Promise<string | undefined> {
+  const schema = uiMessageChunkSchema()
+  for (const chunk of chunks) {
+    // Through text, as on the wire: undefined fields vanish there.
+    const result = await schema.validate?.(plain(chunk))
+    if (!result?.success) return JSON.stringify(chunk)
+  }
+  return undefined
+}
+
+/** A value as JSON text would bring it. */
+export function plain<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T)
+}
+
+function streamOf(chunks: Iterable<unknown>): ReadableStream<UIMessageChunk> {
+  const list = [...chunks].map(plain) as UIMessageChunk[]
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of list) controller.enqueue(chunk)
+      controller.close()
+    },
+  })
+}
