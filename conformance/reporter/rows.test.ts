@@ -41,6 +41,6 @@ test.each([
   ['UPP-012: unlike UPP-013', ['UPP-012']],
   ['UPP-0123 is read whole', ['UPP-0123']],
   ['HTTP-200 is no row', []],
-])('%s names %j', (title, ids) => {
+])('the title %j names %j', (title, ids) => {
   expect(rowsNamedBy(title)).toEqual(ids)
 })
