@@ -1,37 +1,46 @@
-/** Graphs known to be frozen all the way down. Each node is visited once in its life. */
+/** Graphs known to be frozen all the way down, so that none is walked twice. */
 const deepFrozen = new WeakSet<object>()
+/** An object this small with nothing below it is looked at again: that is cheaper than remembering it. */
+const SMALL = 8
 
 /**
  * Freezes a value and all it holds, in place, and returns it. Graphs frozen earlier are not walked again,
- * so adding to a frozen history costs only what is new. Arrays, plain objects and class instances are
- * frozen; functions and built-ins with inner state (typed arrays, Map, Set, Date, …) are left as they are,
- * because freezing would throw or not keep them from changing. Getters are not called.
+ * so adding to a frozen history costs only what is new. Arrays, plain objects and class instances are frozen,
+ * through their enumerable properties as JSON sees them. Functions and built-ins with inner state (typed
+ * arrays, Map, Set, Date, …) are left as they are: freezing would throw, or would not keep them from changing.
  */
 export function deepFreeze<T>(value: T): T {
-  const pending: unknown[] = [value]
-  while (pending.length > 0) {
-    const node = pending.pop()
-    if (!isFreezable(node) || deepFrozen.has(node)) continue
+  walk(value, (node) => {
     Object.freeze(node)
-    deepFrozen.add(node)
-    pushChildren(node, pending)
-  }
+    return true
+  })
   return value
 }
 
 /** True when `deepFreeze` would change nothing. */
 export function isDeepFrozen(value: unknown): boolean {
-  if (!isFreezable(value) || deepFrozen.has(value)) return true
-  const seen = new Set<object>()
-  const pending: unknown[] = [value]
-  while (pending.length > 0) {
-    const node = pending.pop()
-    if (!isFreezable(node) || seen.has(node) || deepFrozen.has(node)) continue
-    if (!Object.isFrozen(node)) return false
-    seen.add(node)
-    pushChildren(node, pending)
+  return walk(value, Object.isFrozen)
+}
+
+/** Visits what is not yet known to be frozen, without recursion; stops and forgets when `visit` says false. */
+function walk(root: unknown, visit: (node: object) => boolean): boolean {
+  const pending: unknown[] = [root]
+  const marked: object[] = []
+  let isComplete = false
+  try {
+    while (pending.length > 0) {
+      const node = pending.pop()
+      if (!isFreezable(node) || deepFrozen.has(node)) continue
+      if (!visit(node)) return false
+      if (!pushChildren(node, pending)) continue
+      deepFrozen.add(node)
+      marked.push(node)
+    }
+    isComplete = true
+  } finally {
+    // Also when a getter throws: a mark must never stand for a graph that was not finished.
+    if (!isComplete) for (const node of marked) deepFrozen.delete(node)
   }
-  for (const node of seen) deepFrozen.add(node)
   return true
 }
 
@@ -43,9 +52,13 @@ function isFreezable(value: unknown): value is object {
   return Object.prototype.toString.call(value) === '[object Object]'
 }
 
-function pushChildren(node: object, pending: unknown[]): void {
-  for (const key of Reflect.ownKeys(node)) {
-    const child: unknown = Object.getOwnPropertyDescriptor(node, key)?.value
+/** Adds the objects below a node; false for a small one that has none. */
+function pushChildren(node: object, pending: unknown[]): boolean {
+  const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
+  const before = pending.length
+  for (let i = 0; i < values.length; i++) {
+    const child = values[i]
     if (typeof child === 'object' && child !== null) pending.push(child)
   }
+  return pending.length > before || values.length > SMALL
 }

@@ -1,8 +1,14 @@
 type NodeCrypto = typeof import('node:crypto')
 
-/** Node's own hash, where the platform has it (Node, Bun, Deno, Workers with compatibility). */
+let found: NodeCrypto | undefined
+let searched = false
+
+/** Node's own hashes, where the platform has them: Node, Deno, Bun, Workers with Node compatibility. */
 export function nodeCrypto(): NodeCrypto | undefined {
-  if (typeof process === 'undefined' || typeof process.getBuiltinModule !== 'function')
-    return undefined
-  return process.getBuiltinModule('node:crypto')
+  if (searched) return found
+  searched = true
+  if (typeof process !== 'undefined' && typeof process.getBuiltinModule === 'function') {
+    found = process.getBuiltinModule('node:crypto')
+  }
+  return found
 }

@@ -1,9 +1,12 @@
-/** Round constants: the first 32 bits of the fractions of the cube roots of the first 64 primes. */
-const K = /* @__PURE__ */ roundConstants()
+/** Round constants (FIPS 180-4 §4.2.2), made at first use. */
+let constants: Int32Array | undefined
+/** Scratch space of `#compress`, which never waits, so all hashes can share it. */
+const schedule = /* @__PURE__ */ new Int32Array(64)
 
 /** SHA-256 (FIPS 180-4) in plain TypeScript, for platforms without a synchronous hash of their own. */
 export class PortableSha256 {
-  readonly #state = /* @__PURE__ */ Uint32Array.of(
+  readonly #constants = (constants ??= roundConstants())
+  readonly #state = Int32Array.of(
     0x6a09e667,
     0xbb67ae85,
     0x3c6ef372,
@@ -13,13 +16,12 @@ export class PortableSha256 {
     0x1f83d9ab,
     0x5be0cd19,
   )
-  readonly #schedule = new Int32Array(64)
   readonly #block = new Uint8Array(64)
   #filled = 0
-  #total = 0
+  #totalBytes = 0
 
   update(data: Uint8Array): void {
-    this.#total += data.length
+    this.#totalBytes += data.length
     let at = 0
     if (this.#filled > 0) {
       at = Math.min(64 - this.#filled, data.length)
@@ -35,47 +37,36 @@ export class PortableSha256 {
 
   digest(): Uint8Array<ArrayBuffer> {
     const block = this.#block
-    block.fill(0, this.#filled)
     block[this.#filled] = 0x80
+    block.fill(0, this.#filled + 1)
     if (this.#filled >= 56) {
       this.#compress(block, 0)
       block.fill(0)
     }
-    const view = new DataView(block.buffer)
-    // The length in bits has 64 bits; a double holds the number of bytes exactly, so it is split here.
-    view.setUint32(56, Math.floor(this.#total / 0x20000000))
-    view.setUint32(60, this.#total << 3)
+    // The length in bits takes 64 bits; the number of bytes is exact in a double, so it is split by hand.
+    writeWord(block, 56, Math.floor(this.#totalBytes / 0x20000000))
+    writeWord(block, 60, this.#totalBytes << 3)
     this.#compress(block, 0)
     const digest = new Uint8Array(32)
-    const out = new DataView(digest.buffer)
-    this.#state.forEach((word, i) => out.setUint32(i * 4, word))
+    this.#state.forEach((word, i) => writeWord(digest, i * 4, word))
     return digest
   }
 
   #compress(data: Uint8Array, at: number): void {
-    const w = this.#schedule
-    for (let i = 0, j = at; i < 16; i++, j += 4) {
-      w[i] = (data[j]! << 24) | (data[j + 1]! << 16) | (data[j + 2]! << 8) | data[j + 3]!
-    }
-    for (let i = 16; i < 64; i++) {
-      const x = w[i - 15]!
-      const y = w[i - 2]!
-      const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3)
-      const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10)
-      w[i] = (w[i - 16]! + s0 + w[i - 7]! + s1) | 0
-    }
+    expand(data, at)
+    const k = this.#constants
     const s = this.#state
-    let a = s[0]! | 0
-    let b = s[1]! | 0
-    let c = s[2]! | 0
-    let d = s[3]! | 0
-    let e = s[4]! | 0
-    let f = s[5]! | 0
-    let g = s[6]! | 0
-    let h = s[7]! | 0
+    let a = s[0]!
+    let b = s[1]!
+    let c = s[2]!
+    let d = s[3]!
+    let e = s[4]!
+    let f = s[5]!
+    let g = s[6]!
+    let h = s[7]!
     for (let i = 0; i < 64; i++) {
       const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7))
-      const t1 = (h + s1 + ((e & f) ^ (~e & g)) + K[i]! + w[i]!) | 0
+      const t1 = (h + s1 + ((e & f) ^ (~e & g)) + k[i]! + schedule[i]!) | 0
       const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10))
       const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0
       h = g
@@ -98,12 +89,35 @@ export class PortableSha256 {
   }
 }
 
-function roundConstants(): Int32Array {
-  const constants = new Int32Array(64)
-  for (let count = 0, n = 2; count < 64; n++) {
-    let prime = true
-    for (let d = 2; d * d <= n; d++) if (n % d === 0) prime = false
-    if (prime) constants[count++] = (Math.cbrt(n) % 1) * 2 ** 32
+/** Fills the schedule from the block of 64 bytes at `at` (§6.2.2, step 1). */
+function expand(data: Uint8Array, at: number): void {
+  const w = schedule
+  for (let i = 0, j = at; i < 16; i++, j += 4) {
+    w[i] = (data[j]! << 24) | (data[j + 1]! << 16) | (data[j + 2]! << 8) | data[j + 3]!
   }
-  return constants
+  for (let i = 16; i < 64; i++) {
+    const x = w[i - 15]!
+    const y = w[i - 2]!
+    const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3)
+    const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10)
+    w[i] = (w[i - 16]! + s0 + w[i - 7]! + s1) | 0
+  }
+}
+
+function writeWord(bytes: Uint8Array, at: number, word: number): void {
+  bytes[at] = word >>> 24
+  bytes[at + 1] = word >>> 16
+  bytes[at + 2] = word >>> 8
+  bytes[at + 3] = word
+}
+
+/** The first 32 bits behind the point of the cube roots of the first 64 primes. */
+function roundConstants(): Int32Array {
+  const words: number[] = []
+  for (let n = 2; words.length < 64; n++) {
+    let isPrime = true
+    for (let divisor = 2; divisor * divisor <= n; divisor++) isPrime &&= n % divisor !== 0
+    if (isPrime) words.push((Math.cbrt(n) % 1) * 2 ** 32)
+  }
+  return Int32Array.from(words, (word) => word | 0)
 }

@@ -12,29 +12,32 @@ export interface Sha256 {
 
 /** The SHA-256 of bytes, or of text as UTF-8, without waiting. */
 export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
+  const node = nodeCrypto()
+  // The one-shot call takes half the time; not every platform with node:crypto has it.
+  if (node?.hash) return new Uint8Array(node.hash('sha256', data, 'buffer'))
   return createSha256().update(data).digest()
 }
 
 /** As `sha256`, in lower-case hex. */
 export function sha256Hex(data: Uint8Array | string): string {
-  let text = ''
-  for (const byte of sha256(data)) text += (byte + 0x100).toString(16).slice(1)
-  return text
+  const node = nodeCrypto()
+  if (node?.hash) return node.hash('sha256', data, 'hex')
+  return Array.from(sha256(data), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** Starts a SHA-256 for data that comes in pieces. */
 export function createSha256(): Sha256 {
   const inner = nodeCrypto()?.createHash('sha256') ?? new PortableSha256()
-  let done = false
+  let isFinished = false
   const hash: Sha256 = {
     update(chunk) {
-      if (done) throw finished()
+      if (isFinished) throw finished()
       inner.update(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
       return hash
     },
     digest() {
-      if (done) throw finished()
-      done = true
+      if (isFinished) throw finished()
+      isFinished = true
       return new Uint8Array(inner.digest())
     },
   }

@@ -6,13 +6,8 @@ export type IdSource = () => string
 
 /** A source of UUIDv4: from the platform's secure generator, or from `random` where runs must repeat. */
 export function randomIds({ random }: { random?: Random | undefined } = {}): IdSource {
-  if (!random && 'randomUUID' in crypto) return () => crypto.randomUUID()
-  return () => {
-    const bytes = randomBytes(16, random)
-    bytes[6] = (bytes[6]! & 0x0f) | 0x40
-    bytes[8] = (bytes[8]! & 0x3f) | 0x80
-    return formatUuid(bytes)
-  }
+  if (!random) return uuidV4
+  return () => randomUuid(random)
 }
 
 /** Settings of `timeOrderedIds`. */
@@ -32,7 +27,7 @@ export function timeOrderedIds({
   let time = -1
   let count = 0
   return () => {
-    const bytes = randomBytes(16, random)
+    const bytes = randomBytes(random)
     const now = Math.floor(clock.now())
     // The counter starts in its lower half, so that a burst has room before it borrows from the time.
     if (now <= time && count < 0xfff) count++
@@ -55,15 +50,24 @@ export function sequentialIds(prefix = ''): IdSource {
 }
 
 /** A new UUIDv4 from the platform's secure generator. */
-export const uuidV4: IdSource = () => randomIds()()
+export const uuidV4: IdSource = () =>
+  // Browsers have randomUUID on secure pages only.
+  typeof crypto.randomUUID === 'function' ? crypto.randomUUID() : randomUuid(undefined)
 
 let processIds: IdSource | undefined
 
 /** A new UUIDv7 from the machine's clock; rises within this process. */
 export const uuidV7: IdSource = () => (processIds ??= timeOrderedIds())()
 
-function randomBytes(length: number, random: Random | undefined): Uint8Array {
-  const bytes = new Uint8Array(length)
+function randomUuid(random: Random | undefined): string {
+  const bytes = randomBytes(random)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  return formatUuid(bytes)
+}
+
+function randomBytes(random: Random | undefined): Uint8Array {
+  const bytes = new Uint8Array(16)
   return random ? bytes.map(() => random() * 256) : crypto.getRandomValues(bytes)
 }
 

@@ -5,13 +5,15 @@ const MIN_LENGTH = 4
 const MARK = '[redacted]'
 
 /**
- * Replaces each secret in a text by `[redacted]`, also where it stands URL-encoded, in base64, in
- * base64url or JSON-escaped. Secrets shorter than 4 characters are ignored.
+ * Replaces each secret in a text by `[redacted]`, also where it stands URL-encoded, JSON-escaped, or in
+ * base64 or base64url, alone or inside something longer as in `Basic` credentials. White space round a secret
+ * is not part of it; secrets shorter than 4 characters are ignored.
  */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const ranges = secrets
+    .map((secret) => secret.trim())
     .filter((secret) => secret.length >= MIN_LENGTH)
-    .flatMap(formsOf)
+    .flatMap((secret) => [...formsOf(secret)])
     .flatMap((form) => occurrences(text, form))
     .sort((a, b) => a.start - b.start)
   return ranges.length === 0 ? text : cutOut(text, ranges)
@@ -22,33 +24,44 @@ interface Range {
   readonly end: number
 }
 
-function formsOf(secret: string): string[] {
+function formsOf(secret: string): Set<string> {
   const bytes = new TextEncoder().encode(secret)
-  const url = encodeURIComponent(secret.replace(/\p{Surrogate}/gu, '\ufffd'))
-  const lowerHex = url.replace(/%../g, (escape) => escape.toLowerCase())
-  const base64 = encodeBase64(bytes).replace(/=+$/, '')
-  const json = JSON.stringify(secret).slice(1, -1)
-  return [
-    ...new Set([
-      secret,
-      url,
-      lowerHex,
-      url.replaceAll('%20', '+'),
-      base64,
-      encodeBase64Url(bytes),
-      json,
-    ]),
-  ]
+  // `encodeURIComponent` throws on a lone surrogate, so it gets what UTF-8 makes of it.
+  const component = encodeURIComponent(new TextDecoder().decode(bytes))
+  const query = new URLSearchParams({ q: secret }).toString().slice(2)
+  return new Set([
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    component,
+    lowerEscapes(component),
+    query,
+    lowerEscapes(query),
+    encodeBase64(bytes),
+    ...[0, 1, 2].flatMap((offset) => insideBase64(bytes, offset)),
+  ])
+}
+
+function lowerEscapes(url: string): string {
+  return url.replace(/%../g, (escape) => escape.toLowerCase())
+}
+
+/** The characters that bytes give in base64 when `offset` bytes of a group come before them, whatever those are. */
+function insideBase64(bytes: Uint8Array, offset: number): string[] {
+  const padded = new Uint8Array(offset + bytes.length)
+  padded.set(bytes, offset)
+  const start = Math.ceil((offset * 8) / 6)
+  const end = Math.floor((padded.length * 8) / 6)
+  return [encodeBase64(padded).slice(start, end), encodeBase64Url(padded).slice(start, end)]
 }
 
 function occurrences(text: string, form: string): Range[] {
   const ranges: Range[] = []
   let start = text.indexOf(form)
   while (start >= 0) {
-    // The last occurrence that touches this one; those between lie inside the same range.
+    // The last occurrence that touches this one; any between lie inside the same range.
     const last = text.lastIndexOf(form, start + form.length)
     ranges.push({ start, end: last + form.length })
-    start = text.indexOf(form, last === start ? start + form.length : last + 1)
+    start = text.indexOf(form, last + 1)
   }
   return ranges
 }
