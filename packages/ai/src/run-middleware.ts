@@ -148,7 +148,7 @@ export class MiddlewareRun {
         for (const event of current) {
           const answer = one.onStreamEvent!(event, this.#streamContext)
           // No async boundary per event unless the hook asks for one.
-          collect(next, event, answer instanceof Promise ? await answer : answer)
+          collect(next, event, isPromise(answer) ? await answer : answer)
         }
       } catch (error) {
         throw hookError(error, `onStreamEvent of the middleware "${one.name}"`, this.#origin)
@@ -174,10 +174,14 @@ export class MiddlewareRun {
   }
 }
 
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | null | undefined)?.then === 'function'
+}
+
 function collect(
   into: StreamEvent[],
   event: StreamEvent,
-  answer: StreamEventResult | Promise<StreamEventResult> | undefined,
+  answer: StreamEventResult | undefined,
 ): void {
   if (answer === null) return
   if (answer === undefined)

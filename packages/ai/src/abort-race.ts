@@ -1,0 +1,45 @@
+/**
+ * Waits for one piece of work at a time, but no longer than until the signal aborts. What the work
+ * gives later is dropped, and its late rejection is handled. One listener for the whole call.
+ */
+export class AbortRace {
+  readonly #signal: AbortSignal
+  readonly #toError: () => Error
+  #reject: ((error: Error) => void) | undefined
+  readonly #onAbort = (): void => this.#reject?.(this.#toError())
+
+  constructor(signal: AbortSignal, toError: () => Error) {
+    this.#signal = signal
+    this.#toError = toError
+    signal.addEventListener('abort', this.#onAbort)
+  }
+
+  throwIfAborted(): void {
+    if (this.#signal.aborted) throw this.#toError()
+  }
+
+  run<T>(work: PromiseLike<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#reject = reject
+      work.then(resolve, reject)
+      if (this.#signal.aborted) reject(this.#toError())
+    })
+  }
+
+  dispose(): void {
+    this.#reject = undefined
+    this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+/** Aborts `controller` when `signal` does. Call the answer when the work is over. */
+export function linkAbort(
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+): () => void {
+  if (!signal) return () => {}
+  const forward = (): void => controller.abort(signal.reason)
+  if (signal.aborted) forward()
+  else signal.addEventListener('abort', forward, { once: true })
+  return () => signal.removeEventListener('abort', forward)
+}

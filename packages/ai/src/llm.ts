@@ -1,0 +1,273 @@
+import {
+  isStandardSchema,
+  systemClock,
+  toJsonSchema,
+  uuidV4,
+  type Clock,
+  type IdSource,
+} from '@skein/base'
+import { linkAbort } from './abort-race.ts'
+import { checkOptions } from './check-request.ts'
+import type { ProviderConfig } from './config.ts'
+import type { StreamEvent } from './event.ts'
+import type { Message } from './message.ts'
+import type { Middleware } from './middleware.ts'
+import { protectConfig } from './protect-config.ts'
+import type {
+  BoundLLMModel,
+  LLMCapabilities,
+  LLMRequest,
+  ModelReference,
+  Params,
+} from './provider.ts'
+import { MiddlewareRun } from './run-middleware.ts'
+import { runTurn, toolHooks, type TurnTask } from './run-turn.ts'
+import { StreamResult } from './stream-result.ts'
+import { toStructure, type Structure } from './structure.ts'
+import { toMessages, type CallMessages, type History, type InferenceInput } from './to-messages.ts'
+import { hookError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+import { deriveTool } from './tool-context.ts'
+import { executeTools, type BatchResult, type ToolBatch } from './tool-executor.ts'
+import type { Tool, ToolUseStrategy } from './tool.ts'
+import type { Turn } from './turn.ts'
+
+/** Everything about a model but the conversation (UPP §5.2). */
+export interface LLMOptions<Data = unknown> {
+  readonly model: ModelReference
+  readonly config?: ProviderConfig
+  /** Go to the vendor unchanged. */
+  readonly params?: Params
+  readonly system?: string
+  readonly tools?: readonly Tool[]
+  readonly toolStrategy?: ToolUseStrategy
+  /** Answers are JSON of this shape, parsed into `turn.data`, not validated. */
+  readonly structure?: Structure<Data>
+  readonly middleware?: readonly Middleware[]
+  /** Aborts every call of this instance. For one call: `model.with({ signal }).generate(…)`. */
+  readonly signal?: AbortSignal
+  /** Where times and ids come from; for runs that repeat. */
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+/** A model, ready to be asked (UPP §5.3). Keeps no history between calls. */
+export interface LLMInstance<Data = unknown> {
+  readonly model: BoundLLMModel
+  readonly capabilities: LLMCapabilities
+  /** The answer when it is complete, tools included. */
+  generate(history: History, ...inputs: InferenceInput[]): Promise<Turn<Data>>
+  generate(...inputs: InferenceInput[]): Promise<Turn<Data>>
+  /** The answer while it is made. Same inputs, same turn. */
+  stream(history: History, ...inputs: InferenceInput[]): StreamResult<Data>
+  stream(...inputs: InferenceInput[]): StreamResult<Data>
+  /** The same model with some options changed, e.g. a signal for one call. */
+  with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed>
+  /** One inference without running tools, within all hooks: what an agent's step is made of. */
+  infer(
+    messages: readonly Message[],
+    options?: InferOptions,
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>>
+  /** Runs calls as `generate` would: with this instance's tools, strategy and middleware. */
+  executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
+}
+
+export interface InferOptions {
+  /** Whether the vendor streams. Default true. */
+  readonly streaming?: boolean
+  readonly signal?: AbortSignal
+  /** The middleware's `state`, for calls that belong to one run. */
+  readonly state?: Map<string, unknown>
+}
+
+/** A batch for `executeTools`; what is left out comes from the instance. */
+export type ToolRun = Pick<ToolBatch, 'calls'> &
+  Partial<Omit<ToolBatch, 'hooks' | 'provider'>> &
+  Pick<InferOptions, 'streaming' | 'state'>
+
+/**
+ * Binds a model to its settings.
+ *
+ *     const claude = llm({ model: anthropic('claude-sonnet-4-5'), system: 'Be brief.' })
+ *     const turn = await claude.generate('Hello!')
+ *     for await (const event of claude.stream(turn.messages, 'And now?')) …
+ */
+export function llm<Data = unknown>(options: LLMOptions<Data>): LLMInstance<Data> {
+  return new LLM<Data>(options)
+}
+
+class LLM<Data> implements LLMInstance<Data> {
+  readonly model: BoundLLMModel
+  readonly capabilities: LLMCapabilities
+  readonly #options: LLMOptions<Data>
+  readonly #origin: ErrorOrigin
+  /** Of every request, without what belongs to one call. */
+  readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
+
+  constructor(options: LLMOptions<Data>) {
+    const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
+    this.model = bindModel(options.model)
+    this.capabilities = frozen(this.model.capabilities)
+    this.#origin = { provider: this.model.provider, modality: 'llm' }
+    this.#options = options
+    this.#base = {
+      ...(system !== undefined && { system }),
+      params,
+      tools: (options.tools ?? []).map((tool) => withJsonSchema(tool, this.#origin)),
+      ...(structure && { structure: toStructure(structure, this.#origin) }),
+      config: protectConfig(options.config),
+      clock,
+      ids,
+    }
+    checkOptions(this.#base, this.capabilities, this.#origin)
+  }
+
+  async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data>> {
+    const turn = this.#run(this.#toMessages(given), { streaming: false })
+    for (;;) {
+      const step = await turn.next()
+      if (step.done) return step.value
+    }
+  }
+
+  stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data> {
+    const controller = new AbortController()
+    let isFinal = false
+    const onFinal = (): void => void (isFinal = true)
+    return new StreamResult<Data>({
+      batches: this.#tryRun(given, { streaming: true, controller, onFinal }),
+      controller,
+      isFinal: () => isFinal,
+      origin: this.#origin,
+    })
+  }
+
+  with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed> {
+    // A new structure brings its own type; without one, the old one stays and `Changed` is `Data`.
+    const options: LLMOptions = this.#options
+    return new LLM<Changed>({ ...(options as LLMOptions<Changed>), ...changes })
+  }
+
+  infer(
+    messages: readonly Message[],
+    { streaming = true, signal, state }: InferOptions = {},
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+    const strategy = { maxIterations: 0 }
+    return this.#run(
+      { messages: [...messages], inputs: [] },
+      { streaming, strategy, signal, state },
+    )
+  }
+
+  async *executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
+    const { streaming = true, state, ...batch } = toolRun
+    const { middleware = [], toolStrategy } = this.#options
+    const { modelId, provider } = this.model
+    const { clock, tools } = this.#base
+    const signal = anySignal(batch.signal, this.#options.signal)
+    const request = { ...this.#base, messages: [], signal }
+    const run = new MiddlewareRun(middleware, {
+      ...{ modality: 'llm', modelId, provider, streaming, request, clock },
+      ...(state && { state }),
+    })
+    const events = executeTools({
+      ...{ tools, clock, provider, hooks: toolHooks(run) },
+      ...(toolStrategy && { strategy: toolStrategy }),
+      ...batch,
+      signal,
+    })
+    try {
+      for (;;) {
+        const step = await events.next()
+        if (step.done) return step.value
+        yield run.transform(step.value)
+      }
+    } finally {
+      await events.return({ settled: [], warnings: [] }) // stops the tools when the reader leaves
+    }
+  }
+
+  /** Inputs that cannot be used fail the stream when it is read, like everything else that fails it. */
+  #tryRun(
+    given: readonly (History | InferenceInput)[],
+    options: RunOptions,
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+    try {
+      return this.#run(this.#toMessages(given), options)
+    } catch (error) {
+      return failing(error)
+    }
+  }
+
+  #run(
+    { messages, inputs }: CallMessages,
+    { controller = new AbortController(), signal, strategy, ...options }: RunOptions,
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+    const turn = runTurn({
+      ...options,
+      model: this.model,
+      request: { ...this.#base, messages },
+      inputs,
+      controller,
+      signals: [this.#options.signal, signal],
+      strategy: strategy ?? this.#options.toolStrategy ?? {},
+      middleware: this.#options.middleware ?? [],
+    })
+    // UPP §12.2: nothing checks that the data has the type which the schema promises.
+    return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data>>
+  }
+
+  #toMessages(given: readonly (History | InferenceInput)[]): CallMessages {
+    const { ids, clock } = this.#base
+    return toMessages(given, { ids, clock, origin: this.#origin })
+  }
+}
+
+type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'onFinal'> & {
+  readonly controller?: AbortController
+  readonly signal?: AbortSignal | undefined
+  readonly strategy?: ToolUseStrategy
+}
+
+// oxlint-disable-next-line require-yield -- it has nothing to yield
+async function* failing(error: unknown): AsyncGenerator<never, never> {
+  throw error
+}
+
+function bindModel(reference: ModelReference): BoundLLMModel {
+  const provider = reference?.provider
+  if (typeof provider !== 'function')
+    throw invalidRequest(
+      'llm() was given no model.',
+      { provider: 'skein', modality: 'llm' },
+      "Pass a model reference, e.g. llm({ model: openai('gpt-5') }).",
+    )
+  const handler = provider.handlers.llm
+  if (!handler)
+    throw invalidRequest(
+      `The provider "${provider.name}" has no language models.`,
+      { provider: provider.name, modality: 'llm' },
+      `It has: ${Object.keys(provider.handlers).join(', ') || 'nothing'}.`,
+    )
+  return handler.bind(reference)
+}
+
+/** UPP §5.4: static for the lifetime of the instance. */
+function frozen(capabilities: LLMCapabilities): LLMCapabilities {
+  return Object.isFrozen(capabilities) ? capabilities : Object.freeze({ ...capabilities })
+}
+
+/** A tool may be written with a schema object; vendors are sent JSON Schema. Nothing is validated. */
+function withJsonSchema(tool: Tool, origin: ErrorOrigin): Tool {
+  if (!isStandardSchema(tool.parameters)) return tool
+  try {
+    return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })
+  } catch (error) {
+    throw hookError(error, `Reading the parameters of the tool "${tool.name}"`, origin)
+  }
+}
+
+function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  const [first, second] = signals.filter((signal) => signal !== undefined)
+  if (!first) return new AbortController().signal
+  return second ? AbortSignal.any([first, second]) : first
+}

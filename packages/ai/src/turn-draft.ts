@@ -1,0 +1,167 @@
+import { deepFreeze } from '@skein/base'
+import { ErrorCode, UPPError } from './error.ts'
+import { MessageFold } from './fold-message.ts'
+import { AssistantMessage, ToolResultMessage, type Message } from './message.ts'
+import type { LLMRequest } from './provider.ts'
+import { parseData } from './structure.ts'
+import type { ErrorOrigin } from './to-upp-error.ts'
+import type { BatchResult, SettledCall, ToolExecutionEvent } from './tool-executor.ts'
+import { toToolExecution, toToolResult } from './tool-result.ts'
+import type { ToolExecution } from './tool.ts'
+import type { OpenCall, Turn } from './turn.ts'
+import { addUsage, zeroUsage, type TokenUsage } from './usage.ts'
+import type { Warning } from './warning.ts'
+
+/** A turn while it grows. The only place where a `Turn` is built, whole or partial. */
+export class TurnDraft {
+  /** Messages of the model and of its tools, in order. */
+  readonly produced: Message[] = []
+  /** Tool rounds so far. */
+  rounds = 0
+  readonly #inputs: readonly Message[]
+  readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
+  readonly #origin: ErrorOrigin
+  readonly #executions: ToolExecution[] = []
+  readonly #usageByCycle: TokenUsage[] = []
+  readonly #warnings: Warning[] = []
+  #fold: MessageFold | undefined
+  #stop: MessageFold['stop']
+  #response: AssistantMessage | undefined
+  /** Ended calls of the running batch, so that a failed turn still tells of them. */
+  #running: ToolExecution[] = []
+  #openCalls: readonly OpenCall[] = []
+
+  constructor(
+    inputs: readonly Message[],
+    sources: Pick<LLMRequest, 'ids' | 'clock'>,
+    origin: ErrorOrigin,
+  ) {
+    this.#inputs = inputs
+    this.#sources = sources
+    this.#origin = origin
+  }
+
+  get cycles(): number {
+    return this.#usageByCycle.length
+  }
+
+  beginMessage(): MessageFold {
+    return (this.#fold = new MessageFold())
+  }
+
+  /** Throws when the terminal event never came: a cut stream is not an answer. */
+  endMessage(fold: MessageFold): AssistantMessage {
+    if (!fold.stop) throw cutOff(this.#origin)
+    this.#fold = undefined
+    this.#stop = fold.stop
+    this.#usageByCycle.push(fold.stop.usage)
+    this.#warnings.push(...(fold.stop.warnings ?? []))
+    const message = fold.message(this.#sources)
+    this.#addResponse(message)
+    return message
+  }
+
+  get stopReason(): Turn['stopReason'] {
+    return this.#stop?.stopReason ?? 'other'
+  }
+
+  noteTools(events: readonly ToolExecutionEvent[]): void {
+    for (const { type, delta } of events) {
+      if (type === 'tool_execution_start') continue
+      const { toolCallId, toolName, result, isError, durationMs: duration } = delta
+      const args = this.#response?.toolCalls?.find((call) => call.toolCallId === toolCallId)
+      this.#running.push({
+        toolName,
+        toolCallId,
+        arguments: args?.arguments ?? {},
+        result,
+        isError,
+        duration,
+      })
+    }
+  }
+
+  /** True when every call was answered, so that the model can go on. */
+  endTools({ settled, warnings }: BatchResult): boolean {
+    this.rounds++
+    this.#running = []
+    this.#warnings.push(...warnings)
+    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    this.#executions.push(...answered.map(toToolExecution))
+    if (answered.length > 0)
+      this.produced.push(new ToolResultMessage(answered.map(toToolResult), this.#sources))
+    this.#openCalls = openAfter(this.#response, settled)
+    return this.#openCalls.length === 0
+  }
+
+  turn(structure: unknown): Turn {
+    const response = this.#response
+    if (!response) throw cutOff(this.#origin)
+    const turn = this.#build(response)
+    if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
+    return deepFreeze({ ...turn, data: parseData(response, turn.stopReason, this.#origin) })
+  }
+
+  /** What was produced and paid for before a failure. */
+  partial(): Turn {
+    if (this.#fold) this.#addResponse(this.#fold.message(this.#sources))
+    this.#fold = undefined
+    if (this.#running.length > 0) {
+      this.#executions.push(...this.#running)
+      const results = this.#running.map(({ toolCallId, toolName, result, isError }) => ({
+        toolCallId,
+        toolName,
+        result,
+        isError,
+      }))
+      this.produced.push(new ToolResultMessage(results, this.#sources))
+      this.#running = []
+    }
+    return deepFreeze(
+      this.#build(this.#response ?? new AssistantMessage([], undefined, this.#sources)),
+    )
+  }
+
+  #addResponse(message: AssistantMessage): void {
+    this.#response = message
+    this.produced.push(message)
+    this.#openCalls = openAfter(message, [])
+  }
+
+  #build(response: AssistantMessage): Turn {
+    const raw = this.#stop?.rawStopReason
+    return {
+      messages: [...this.#inputs, ...this.produced],
+      response,
+      toolExecutions: [...this.#executions],
+      usage: this.#usageByCycle.reduce(addUsage, zeroUsage),
+      usageByCycle: [...this.#usageByCycle],
+      cycles: this.cycles,
+      stopReason: this.stopReason,
+      ...(raw !== undefined && { rawStopReason: raw }),
+      warnings: [...this.#warnings],
+      openCalls: this.#openCalls,
+    }
+  }
+}
+
+/** Calls of a message that have no answer among `settled`. */
+function openAfter(
+  message: AssistantMessage | undefined,
+  settled: readonly SettledCall[],
+): readonly OpenCall[] {
+  const outcomes = new Map(settled.map(({ call, outcome }) => [call.toolCallId, outcome]))
+  return (message?.toolCalls ?? []).flatMap(({ toolCallId }): OpenCall[] => {
+    const outcome = outcomes.get(toolCallId)
+    if (!outcome) return [{ toolCallId }]
+    return outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : []
+  })
+}
+
+function cutOff(origin: ErrorOrigin): UPPError {
+  return new UPPError('The answer ended without its terminal event.', {
+    code: ErrorCode.InvalidResponse,
+    ...origin,
+    hint: 'The connection was probably cut; error.turn holds what had arrived.',
+  })
+}
