@@ -2,13 +2,13 @@
 export type Random = () => number
 
 /**
- * Repeatable random numbers: sfc32 with the seed in its state and twelve rounds thrown away, 32 bits
- * per number. The same seed gives the same numbers on every machine. Not for keys or tokens.
+ * Repeatable random numbers: sfc32, state (0, low half of the seed, high half, 1), twelve rounds thrown
+ * away, 32 bits per number. The seed is a whole number. The same seed gives the same numbers on every machine. Not for keys or tokens.
  */
 export function seededRandom(seed: number): Random {
   let a = 0
-  let b = Math.floor(seed / 2 ** 32) | 0
-  let c = seed | 0
+  let b = seed | 0
+  let c = Math.floor(seed / 2 ** 32) | 0
   let counter = 1
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { deepFreeze, isDeepFrozen } from '@skein/base'
+
+/** Every object below a value, found by plain recursion. */
+function below(value: unknown, found = new Set<object>()): Set<object> {
+  if (typeof value !== 'object' || value === null || found.has(value)) return found
+  found.add(value)
+  for (const child of Object.values(value)) below(child, found)
+  return found
+}
+
+test('freezes everything below and returns the value itself', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      expect(isDeepFrozen(value)).toBe([...below(value)].length === 0)
+      expect(deepFreeze(value)).toBe(value)
+      expect([...below(value)].every(Object.isFrozen)).toBe(true)
+      expect(isDeepFrozen(value)).toBe(true)
+    }),
+    { numRuns: process.env['SKEIN_DEEP'] ? 10_000 : 300, seed: 1 },
+  )
+})
+
+test('a shallow frozen object is gone through', () => {
+  const inner = { list: [1] }
+  const outer = Object.freeze({ inner })
+  expect(isDeepFrozen(outer)).toBe(false)
+  deepFreeze(outer)
+  expect(Object.isFrozen(inner.list)).toBe(true)
+  expect(isDeepFrozen(outer)).toBe(true)
+})
+
+test('what others have frozen all the way down counts', () => {
+  expect(isDeepFrozen(Object.freeze({ a: Object.freeze([Object.freeze({})]) }))).toBe(true)
+  expect(isDeepFrozen(Object.freeze({ a: Object.freeze([{}]) }))).toBe(false)
+})
+
+test('asking about a graph that is not frozen leaves no mark on its frozen parts', () => {
+  const child: { a?: unknown } = {}
+  const middle = Object.freeze({ child })
+  const top = Object.freeze({ middle })
+  expect(isDeepFrozen(top)).toBe(false)
+  expect(isDeepFrozen(middle)).toBe(false)
+  Object.freeze(child)
+  expect(isDeepFrozen(top)).toBe(true)
+})
+
+test('cycles end', () => {
+  const a: Record<string, unknown> = { list: [] }
+  a['self'] = a
+  ;(a['list'] as unknown[]).push(a)
+  expect(isDeepFrozen(a)).toBe(false)
+  deepFreeze(a)
+  expect(Object.isFrozen(a['list'])).toBe(true)
+  expect(isDeepFrozen(a)).toBe(true)
+})
+
+test('100,000 levels do not overflow the stack', () => {
+  let value: unknown[] = []
+  const bottom = value
+  for (let i = 0; i < 100_000; i++) value = [value]
+  deepFreeze(value)
+  expect(Object.isFrozen(bottom)).toBe(true)
+  expect(isDeepFrozen(value)).toBe(true)
+})
+
+test('a frozen graph is not walked again when it gets a new owner', () => {
+  let reads = 0
+  const counting = { get probe() { return reads++ }, child: {} } // prettier-ignore
+  deepFreeze(counting)
+  const before = reads
+  for (let i = 0; i < 10; i++) deepFreeze({ history: [counting], i })
+  expect(reads).toBe(before)
+})
+
+test('a getter that throws leaves no graph marked as frozen', () => {
+  const child = { list: [1] }
+  const bad = { a: { child }, get b(): unknown { throw new Error('no') } } // prettier-ignore
+  const outer = { child, bad }
+  expect(() => deepFreeze(outer)).toThrow('no')
+  expect(() => isDeepFrozen(outer)).toThrow('no')
+})
+
+describe('what is left as it is', () => {
+  class Point {
+    x = { y: 1 }
+  }
+
+  test.each<[string, object]>([
+    ['typed array', new Uint8Array([1, 2])],
+    ['ArrayBuffer', new ArrayBuffer(1)],
+    ['DataView', new DataView(new ArrayBuffer(1))],
+    ['Map', new Map([[1, {}]])],
+    ['Set', new Set([{}])],
+    ['Date', new Date()],
+    ['RegExp', /a/g],
+    ['function', () => 1],
+    ['Promise', Promise.resolve()],
+  ])('%s', (_title, value) => {
+    const owner = deepFreeze({ value })
+    expect(Object.isFrozen(owner)).toBe(true)
+    expect(Object.isFrozen(value)).toBe(false)
+    expect(isDeepFrozen(owner)).toBe(true)
+    expect(isDeepFrozen(value)).toBe(true)
+  })
+
+  test('but a class instance is frozen', () => {
+    const point = deepFreeze(new Point())
+    expect(Object.isFrozen(point) && Object.isFrozen(point.x)).toBe(true)
+  })
+})
