@@ -95,24 +95,26 @@ class ActionGrouping {
 
   #user(action: Fields): void {
     this.#closeRun()
-    const { action_type, timestamp, sequence, content, attachments, ...rest } = action
+    const { timestamp, content, attachments } = action
     this.#turns.push({
       turn_type: 'user',
       submitted_at: timestamp,
       parts: [
         { part_kind: 'user-prompt', content: migrateContent(content, attachments, this.#infer()) },
       ],
-      ...rest,
+      ...without(action, 'action_type', 'sequence', 'timestamp', 'content', 'attachments'),
     })
   }
 
   #assistant(action: Fields): void {
     const content = migrateContent(action['content'], undefined, this.#infer())
     const items: readonly unknown[] = Array.isArray(content) ? content : [content]
+    // What the draft does not define, and the time, stay with the text they came with.
+    const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
     const parts = items.map((item) =>
       typeof item === 'string'
-        ? { part_kind: 'text', content: item }
-        : { part_kind: 'file', content: item },
+        ? { part_kind: 'text', content: item, ...rest }
+        : { part_kind: 'file', content: item, ...rest },
     )
     const last = this.#lastMessage()
     // One response has one answer; the next begins another response.
@@ -226,8 +228,15 @@ class ActionGrouping {
 
 /** A part from the named fields of an action; fields that the draft does not define come along, time and id included. */
 function part(action: Fields, kind: string, names: readonly string[]): Draft {
-  const { action_type, sequence, agent_id, usage, ...rest } = action
+  const rest = without(action, ...OWN_FIELDS)
   const made: Draft = { part_kind: kind }
   for (const name of names) if (rest[name] !== undefined) made[name] = rest[name]
   return keepJsonText(action, { ...made, ...rest, part_kind: kind })
+}
+
+/** Fields of an action that become something else than a field of a part. */
+const OWN_FIELDS = ['action_type', 'sequence', 'agent_id', 'usage']
+
+function without(source: Fields, ...names: readonly string[]): Draft {
+  return Object.fromEntries(Object.entries(source).filter(([key]) => !names.includes(key)))
 }

@@ -45,18 +45,20 @@ const CONVERTERS: ReadonlyMap<string, Converter> = new Map([
   ['2.0.0', (document) => document as unknown as Thread],
   ['0.0.3', withTurns],
   ['0.0.4', withTurns],
-  [
-    '1.0.0',
-    (document, report) => {
-      const { actions, ...rest } = document
-      return keepJsonText(document, {
-        ...rest,
-        version: '2.0.0',
-        turns: migrateActions(actions, document, report),
-      }) as unknown as Thread
-    },
-  ],
+  ['1.0.0', withActions],
 ])
+
+function withActions(
+  document: { readonly [key: string]: unknown },
+  report: MigrationReport,
+): Thread {
+  const rest = Object.entries(document).filter(([key]) => key !== 'actions')
+  return keepJsonText(document, {
+    ...Object.fromEntries(rest),
+    version: '2.0.0',
+    turns: migrateActions(document['actions'], document, report),
+  }) as unknown as Thread
+}
 
 function withTurns(document: { readonly [key: string]: unknown }, report: MigrationReport): Thread {
   return keepJsonText(document, {

@@ -68,16 +68,18 @@ export async function withSystemPrompt(
 
 /** Bookkeeping of the thread that is not part of a message. */
 const NOT_IN_VIEW = new Set([
-  ...[
-    'turn_type',
-    'message_type',
-    'submitted_at',
-    'timestamp',
-    'parts',
-    'pydantic_ai',
-    'system_prompts',
-  ],
-  ...['instructions_ref', 'turn_id', 'user_id', 'name', 'client_metadata'],
+  'turn_type',
+  'message_type',
+  'submitted_at',
+  'timestamp',
+  'parts',
+  'pydantic_ai',
+  'system_prompts',
+  'instructions_ref',
+  'turn_id',
+  'user_id',
+  'name',
+  'client_metadata',
 ])
 
 class View {

@@ -18,16 +18,17 @@ type Draft = { [key: string]: unknown }
 
 /** Fields of the thread that say nothing to Pydantic AI. */
 const THREAD_ONLY = new Set([
-  ...[
-    'turn_type',
-    'message_type',
-    'submitted_at',
-    'agent_id',
-    'pydantic_ai',
-    'system_prompts',
-    'instructions_ref',
-  ],
-  ...['turn_id', 'user_id', 'name', 'client_metadata'],
+  'turn_type',
+  'message_type',
+  'submitted_at',
+  'agent_id',
+  'pydantic_ai',
+  'system_prompts',
+  'instructions_ref',
+  'turn_id',
+  'user_id',
+  'name',
+  'client_metadata',
 ])
 
 /** Turns a ThreadMessage, or the UserTurn that is the first request of a run, back into a message. */

@@ -22,8 +22,15 @@ export interface MessageImport {
 /** Names that the thread uses for itself, so a source field of that name must step aside. */
 const RESERVED = {
   user: new Set([
-    ...['turn_type', 'submitted_at', 'turn_id', 'user_id', 'name', 'client_metadata'],
-    ...['instructions_ref', 'system_prompts', 'pydantic_ai'],
+    'turn_type',
+    'submitted_at',
+    'turn_id',
+    'user_id',
+    'name',
+    'client_metadata',
+    'instructions_ref',
+    'system_prompts',
+    'pydantic_ai',
   ]),
   agent: new Set(['message_type', 'agent_id', 'instructions_ref', 'system_prompts', 'pydantic_ai']),
 }

@@ -111,17 +111,37 @@ export const DATED_PARTS: ReadonlySet<string> = new Set(
 )
 
 export const REQUEST_PARTS: ReadonlySet<string> = new Set([
-  ...['system-prompt', 'user-prompt', 'tool-return', 'retry-prompt'],
-  ...['tool-availability-delta', 'speech'],
+  'system-prompt',
+  'user-prompt',
+  'tool-return',
+  'retry-prompt',
+  'tool-availability-delta',
+  'speech',
 ])
 export const RESPONSE_PARTS: ReadonlySet<string> = new Set([
-  ...['text', 'thinking', 'tool-call', 'builtin-tool-call', 'builtin-tool-return'],
-  ...['compaction', 'file', 'speech'],
+  'text',
+  'thinking',
+  'tool-call',
+  'builtin-tool-call',
+  'builtin-tool-return',
+  'compaction',
+  'file',
+  'speech',
 ])
 export const CONTENT_KINDS: ReadonlySet<string> = new Set([
-  ...['text-content', 'image-url', 'audio-url', 'video-url', 'document-url'],
-  ...['binary', 'uploaded-file', 'cache-point'],
+  'text-content',
+  'image-url',
+  'audio-url',
+  'video-url',
+  'document-url',
+  'binary',
+  'uploaded-file',
+  'cache-point',
 ])
 export const FINISH_REASONS: ReadonlySet<string> = new Set([
-  ...['stop', 'length', 'content_filter', 'tool_call', 'error'],
+  'stop',
+  'length',
+  'content_filter',
+  'tool_call',
+  'error',
 ])
