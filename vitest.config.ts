@@ -8,7 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: [
-      'packages/*/src/**/*.test.{ts,tsx}',
+      'packages/*/{src,test}/**/*.test.{ts,tsx}',
       'conformance/**/*.test.ts',
       'examples/**/*.test.ts',
       'scripts/**/*.test.ts',
@@ -19,7 +19,7 @@ export default defineConfig({
     // Type tests (`*.test-d.ts`) run with `--typecheck`, as `npm test` does. Errors elsewhere are
     // `npm run check`'s to report.
     typecheck: {
-      include: ['packages/*/src/**/*.test-d.ts', 'conformance/**/*.test-d.ts'],
+      include: ['packages/*/{src,test}/**/*.test-d.ts', 'conformance/**/*.test-d.ts'],
       ignoreSourceErrors: true,
     },
   },

@@ -8,7 +8,7 @@
  *     --only PATH    break only files whose path contains PATH
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { toMarkdown } from '../conformance/reporter/markdown.ts'
 import { evaluate } from '../conformance/reporter/report.ts'
@@ -40,12 +40,8 @@ async function report(): Promise<number> {
   const { tests, brokenFiles } = readResults(results, root)
   const evaluation = evaluate(specs, tests)
 
-  mkdirSync(join(root, 'docs'), { recursive: true })
-  writeFileSync(
-    join(root, 'conformance', 'report.json'),
-    `${JSON.stringify(evaluation.report, null, 2)}\n`,
-  )
-  writeFileSync(join(root, 'docs', 'conformance.md'), toMarkdown(specs, evaluation))
+  write('conformance/report.json', `${JSON.stringify(evaluation.report, null, 2)}\n`)
+  write('docs/conformance.md', toMarkdown(specs, evaluation))
 
   let failures = evaluation.problems.length + brokenFiles.length
   for (const [spec, { rows, proved, failing, missing }] of Object.entries(
@@ -63,6 +59,15 @@ async function report(): Promise<number> {
   for (const problem of evaluation.problems) console.error(problem)
   for (const file of brokenFiles) console.error(`${file} did not run.`)
   return failures === 0 ? 0 : 1
+}
+
+/** Writes a file that is kept in the repository, and says so when that changes it. */
+function write(path: string, content: string): void {
+  const file = join(root, path)
+  if (existsSync(file) && readFileSync(file, 'utf8') === content) return
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, content)
+  console.log(`${path} has changed; commit it with the tests.`)
 }
 
 /** Runs only the test files that name a row at all. */

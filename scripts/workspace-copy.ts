@@ -30,7 +30,7 @@ export function copyWorkspace(): WorkspaceCopy {
     cpSync(join(root, file), join(folder, file))
   }
   linkModules(folder)
-  const shared = join(root, '..', 'shared')
+  const shared = process.env['SKEIN_SHARED'] ?? join(root, '..', 'shared')
   return {
     folder,
     env: existsSync(shared) ? { SKEIN_SHARED: shared } : {},

@@ -34,7 +34,9 @@ export async function mutateRow(row: string, options: MutateOptions): Promise<nu
   try {
     const files = testFilesNaming(copy.folder, row)
     if (files.length === 0) {
-      console.error(`No test names ${row}.`)
+      console.error(
+        `No test names ${row}, or only type tests do: they run no code that could be broken.`,
+      )
       return 1
     }
     // What importing alone runs: no test has a name like this.

@@ -55,6 +55,7 @@ export async function findPackedProblems(
 ): Promise<string[]> {
   return [
     ...packed.flatMap(missingTargets),
+    ...packed.flatMap(packedTests),
     ...(await Promise.all(packed.map(publintMessages))).flat(),
     ...(await Promise.all(packed.map((entry) => failingImports(consumer, entry)))).flat(),
     ...(await typeErrors(consumer, packed)),
@@ -90,6 +91,12 @@ function missingTargets({ name, folder, manifest }: PackedPackage): string[] {
   }
   for (const [path, node] of Object.entries(exports)) visit(path, node)
   return problems
+}
+
+function packedTests({ name, folder }: PackedPackage): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.test(-d)?\.[a-z.]+$|__fixtures__/.test(file))
+    .map((file) => `${name}: ${file} is a test and should not be packed.`)
 }
 
 async function publintMessages({ name, folder }: PackedPackage): Promise<string[]> {
