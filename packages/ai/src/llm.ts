@@ -6,7 +6,6 @@ import {
   type Clock,
   type IdSource,
 } from '@skein/base'
-import { linkAbort } from './abort-race.ts'
 import { checkOptions } from './check-request.ts'
 import type { ProviderConfig } from './config.ts'
 import type { StreamEvent } from './event.ts'
@@ -166,11 +165,19 @@ class LLM<Data> implements LLMInstance<Data> {
     const signal = anySignal(batch.signal, this.#options.signal)
     const request = { ...this.#base, messages: [], signal }
     const run = new MiddlewareRun(middleware, {
-      ...{ modality: 'llm', modelId, provider, streaming, request, clock },
-      ...(state && { state }),
+      modality: 'llm',
+      modelId,
+      provider,
+      streaming,
+      request,
+      clock,
+      state,
     })
     const events = executeTools({
-      ...{ tools, clock, provider, hooks: toolHooks(run) },
+      tools,
+      clock,
+      provider,
+      hooks: toolHooks(run),
       ...(toolStrategy && { strategy: toolStrategy }),
       ...batch,
       signal,

@@ -24,7 +24,7 @@ export interface MiddlewareCall {
   readonly request: AnyRequest
   readonly clock: Clock
   /** Shared state of several calls that belong together; default: a map of this call's own. */
-  readonly state?: Map<string, unknown>
+  readonly state?: Map<string, unknown> | undefined
 }
 
 /**

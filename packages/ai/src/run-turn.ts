@@ -106,8 +106,13 @@ class Call {
     this.#unlink = task.signals.map((one) => linkAbort(one, controller))
     this.#origin = { provider, modality: 'llm' }
     this.run = new MiddlewareRun(middleware, {
-      ...{ modality: 'llm', modelId, provider, streaming, request, clock },
-      ...(state && { state }),
+      modality: 'llm',
+      modelId,
+      provider,
+      streaming,
+      request,
+      clock,
+      state,
     })
     this.race = new AbortRace(signal, () => this.cancelled())
     this.draft = new TurnDraft(inputs, request, this.#origin)

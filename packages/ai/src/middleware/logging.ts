@@ -1,0 +1,117 @@
+import { isUPPError } from '../error.ts'
+import type { AnyResponse, Middleware, MiddlewareContext } from '../middleware.ts'
+import { redactConfig } from '../protect-config.ts'
+import type { ToolCall } from '../tool.ts'
+
+export const LogLevel = { Debug: 'debug', Info: 'info', Warn: 'warn', Error: 'error' } as const
+export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel]
+
+/** Facts beside the message. Never the content of a conversation, nor a secret. */
+export type LogDetails = Readonly<Record<string, string | number | boolean | undefined>>
+export type Logger = (level: LogLevel, message: string, details: LogDetails) => void
+
+export interface LoggingOptions {
+  /** Lowest level that is logged. Default `info`. */
+  readonly level?: LogLevel
+  /** Default: the method of `console` that is named like the level. */
+  readonly logger?: Logger
+}
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+/** Logs the life of each call: its start, its tools, its end or its failure. */
+export function loggingMiddleware({
+  level = 'info',
+  logger = consoleLogger,
+}: LoggingOptions = {}): Middleware {
+  const lowest = levels.indexOf(level)
+  const log = (
+    at: LogLevel,
+    what: string,
+    context: MiddlewareContext,
+    details: LogDetails = {},
+  ) => {
+    if (levels.indexOf(at) < lowest) return
+    const { config } = context.request
+    const { provider, modelId, modality } = context
+    logger(at, redactConfig(`[${modality}] ${provider}/${modelId} ${what}`, config), {
+      provider,
+      modelId,
+      modality,
+      ...redacted(details, (text) => redactConfig(text, config)),
+    })
+  }
+  return {
+    name: 'logging',
+    onStart: (context) => log('info', 'started', context, { streaming: context.streaming }),
+    onRequest: (context) => log('debug', 'request', context, requestDetails(context)),
+    onCycle: (_, cycle, context) => log('debug', `inference ${cycle}`, context, { cycle }),
+    onToolCall: (call, context) => log('debug', toolText(call, 'called'), context, ids(call)),
+    onToolResult: (call, _, context) =>
+      log('debug', toolText(call, 'returned'), context, ids(call)),
+    onResponse: (context) => log('debug', 'response', context),
+    onEnd: (context) => log('info', 'ended', context, endDetails(context)),
+    onAbort: (_, context) => log('warn', 'was cancelled', context, durationOf(context)),
+    onError: (error, context) =>
+      log('error', `failed: ${error.message}`, context, {
+        ...durationOf(context),
+        ...errorDetails(error),
+      }),
+  }
+}
+
+function consoleLogger(level: LogLevel, message: string, details: LogDetails): void {
+  console[level](message, details)
+}
+
+function redacted(details: LogDetails, redact: (text: string) => string): LogDetails {
+  return Object.fromEntries(
+    Object.entries(details).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? redact(value) : value,
+    ]),
+  )
+}
+
+function requestDetails({ request }: MiddlewareContext): LogDetails {
+  return {
+    params: Object.keys(request.params).join(', '),
+    ...('messages' in request && {
+      messages: request.messages.length,
+      tools: request.tools.map((tool) => tool.name).join(', '),
+    }),
+  }
+}
+
+function toolText({ toolName }: ToolCall, what: string): string {
+  return `tool ${toolName} ${what}`
+}
+
+function ids({ toolName, toolCallId }: ToolCall): LogDetails {
+  return { toolName, toolCallId }
+}
+
+function durationOf({ startTime, endTime = startTime }: MiddlewareContext): LogDetails {
+  return { durationMs: endTime - startTime }
+}
+
+function endDetails(context: MiddlewareContext): LogDetails {
+  return { ...durationOf(context), ...(context.response && responseDetails(context.response)) }
+}
+
+function responseDetails(response: AnyResponse): LogDetails {
+  if ('cycles' in response) {
+    const { cycles, stopReason, usage } = response
+    const { inputTokens, outputTokens, totalTokens } = usage
+    return { cycles, stopReason, inputTokens, outputTokens, totalTokens }
+  }
+  return 'embeddings' in response
+    ? { embeddings: response.embeddings.length, totalTokens: response.usage.totalTokens }
+    : { images: response.images.length }
+}
+
+function errorDetails(error: Error): LogDetails {
+  if (!isUPPError(error)) return {}
+  const { code, statusCode, vendorCode, requestId } = error
+  return { code, statusCode, vendorCode, requestId }
+}

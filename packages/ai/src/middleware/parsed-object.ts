@@ -1,0 +1,74 @@
+import type { ObjectDeltaEvent, StreamEvent, ToolCallDeltaEvent } from '../event.ts'
+import type { Middleware } from '../middleware.ts'
+import { parsePartialJson, PartialJson } from '../partial-json.ts'
+
+/** What `parsedObjectMiddleware` adds to a delta. */
+export type ParsedEventDelta = StreamEvent['delta'] & {
+  /** The JSON of this block so far; undefined when there is nothing to see yet. Read-only. */
+  readonly parsed?: unknown
+}
+
+/** The type to cast an event to behind `parsedObjectMiddleware` (UPP §10.8). */
+export type ParsedStreamEvent = StreamEvent & { readonly delta: ParsedEventDelta }
+
+export interface ParsedObjectOptions {
+  /** Parse structured answers. Default true. */
+  readonly parseObjects?: boolean
+  /** Parse the arguments of tool calls. Default true. */
+  readonly parseToolCalls?: boolean
+}
+
+/** The parsers of the current message, by block index. */
+const stateKey = 'parsedObject:parsers'
+
+/** Adds `delta.parsed`, the incrementally parsed JSON, to `object_delta` and `tool_call_delta`. */
+export function parsedObjectMiddleware({
+  parseObjects = true,
+  parseToolCalls = true,
+}: ParsedObjectOptions = {}): Middleware {
+  return {
+    name: 'parsedObject',
+    onStreamEvent(event, { state }) {
+      // Indexes start again with each message of a tool loop.
+      if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())
+      if (event.type === 'object_delta' && parseObjects)
+        return withParsed(event, event.delta.text, state)
+      if (event.type === 'tool_call_delta' && parseToolCalls)
+        return withParsed(event, event.delta.argumentsJson, state)
+      return event
+    },
+  }
+}
+
+function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
+  event: E,
+  piece: string,
+  state: Map<string, unknown>,
+): E {
+  const parser = parserOf(event.index, state)
+  parser.push(piece)
+  const { length } = parser.text
+  let known: { readonly value: unknown } | undefined
+  // Made when it is looked at, because most readers look at few of them.
+  const parsed = (): unknown => (known ??= { value: valueAt(parser, length) }).value
+  const delta = Object.defineProperty({ ...event.delta }, 'parsed', {
+    get: parsed,
+    enumerable: true,
+    configurable: true,
+  })
+  return { ...event, delta }
+}
+
+function parserOf(index: number, state: Map<string, unknown>): PartialJson {
+  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson> // only set here
+  state.set(stateKey, parsers)
+  const parser = parsers.get(index) ?? new PartialJson()
+  parsers.set(index, parser)
+  return parser
+}
+
+/** An event that is looked at late still shows its own moment. */
+function valueAt(parser: PartialJson, length: number): unknown {
+  const { text } = parser
+  return text.length === length ? parser.value() : parsePartialJson(text.slice(0, length))
+}
