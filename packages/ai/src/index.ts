@@ -1,2 +1,29 @@
 export type * from './content.ts'
 export { ContentBlockType } from './content.ts'
+export { llm, type InferOptions, type LLMInstance, type LLMOptions, type ToolRun } from './llm.ts'
+export { StreamResult } from './stream-result.ts'
+export type { History, InferenceInput } from './to-messages.ts'
+export type { Structure } from './structure.ts'
+export type { OpenCall, Turn } from './turn.ts'
+export { addUsage, zeroUsage, type TokenUsage } from './usage.ts'
+export type { Warning } from './warning.ts'
+export * from './message.ts'
+export * from './error.ts'
+export * from './event.ts'
+export * from './tool.ts'
+export { withToolContext } from './tool-context.ts'
+export {
+  executeTools,
+  type BatchResult,
+  type SettledCall,
+  type ToolBatch,
+  type ToolEffect,
+  type ToolExecutionEvent,
+  type ToolHooks,
+} from './tool-executor.ts'
+export { toToolExecution, toToolResult } from './tool-result.ts'
+export { parsePartialJson, PartialJson } from './partial-json.ts'
+export type * from './config.ts'
+export type * from './middleware.ts'
+export * from './provider.ts'
+export * from './middleware/index.ts'
