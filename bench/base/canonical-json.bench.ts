@@ -1,5 +1,5 @@
 import { canonicalJson } from '@skein/base'
-import { defineBench } from '../runner/bench.ts'
+import type { Bench } from '../runner/bench.ts'
 import { peer } from '../runner/peers.ts'
 
 /** About 1 MB of messages with keys out of order. */
@@ -20,7 +20,7 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, member]) => [key, sortKeys(member)]))
 }
 
-export default defineBench({
+const bench: Bench = {
   title: 'Canonical JSON of about 1 MB',
   baseline: 'sort, then JSON.stringify',
   contenders: {
@@ -55,4 +55,5 @@ export default defineBench({
       },
     },
   },
-})
+}
+export default bench

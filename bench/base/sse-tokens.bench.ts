@@ -1,5 +1,5 @@
 import { SseDecoder } from '@skein/base'
-import { defineBench } from '../runner/bench.ts'
+import type { Bench } from '../runner/bench.ts'
 import { peer } from '../runner/peers.ts'
 
 const tokens = 20_000
@@ -18,7 +18,7 @@ function makeReads(): Uint8Array[] {
   return reads
 }
 
-export default defineBench({
+const bench: Bench = {
   title: `SSE: ${tokens.toLocaleString('en')} small events in reads of 4 kB`,
   baseline: 'split by hand',
   amount: { value: tokens, unit: 'events' },
@@ -65,7 +65,8 @@ export default defineBench({
       },
     },
   },
-})
+}
+export default bench
 
 interface EventSourceParser {
   createParser(callbacks: { onEvent: (event: { data: string }) => void }): {

@@ -1,5 +1,5 @@
 import { SseDecoder } from '@skein/base'
-import { defineBench } from '../runner/bench.ts'
+import type { Bench } from '../runner/bench.ts'
 import { peer } from '../runner/peers.ts'
 
 const megabytes = 8
@@ -15,7 +15,7 @@ function makeReads(): Uint8Array[] {
   return reads
 }
 
-export default defineBench({
+const bench: Bench = {
   title: `SSE: one event of ${megabytes} MB in reads of 16 kB`,
   baseline: 'linear scan',
   amount: { value: megabytes, unit: 'MB' },
@@ -60,7 +60,8 @@ export default defineBench({
       },
     },
   },
-})
+}
+export default bench
 
 interface EventSourceParser {
   createParser(callbacks: { onEvent: (event: { data: string }) => void }): {

@@ -31,11 +31,6 @@ export interface Bench {
   readonly processes?: number
 }
 
-/** Gives a bench its type. */
-export function defineBench(bench: Bench): Bench {
-  return bench
-}
-
 /** A value the contender measured by itself (a stall, a size), with the output to compare. */
 export class Measured {
   readonly value: number

@@ -106,7 +106,7 @@ function undeclaredImports(
       if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
         if (portable && !isNodeFile(file)) {
           problems.push(
-            `${label} imports ${specifier}; only *-node.ts files of a portable package may.`,
+            `${label} imports ${specifier}; only files named for it (*-node.ts) may, in a portable package.`,
           )
         }
       } else if (!declared.has(packageOf(specifier))) {
@@ -136,7 +136,7 @@ export function importedSpecifiers(source: string): string[] {
 }
 
 function isNodeFile(file: string): boolean {
-  return /-node\.tsx?$/.test(basename(file)) || basename(file).startsWith('file-')
+  return /-node[-.]/.test(basename(file)) || basename(file).startsWith('file-')
 }
 
 function packageOf(specifier: string): string {
