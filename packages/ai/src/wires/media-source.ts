@@ -1,5 +1,6 @@
 import { encodeBase64 } from '@skein/base'
 import type { DocumentBlock, ImageBlock } from '../content.ts'
+import { parseDataUrl } from './data-url.ts'
 
 /** Media as every vendor takes it: inline as base64, or by address. */
 export type MediaSource =
@@ -24,7 +25,6 @@ export function documentSource({
 }
 
 function addressed(url: string, mimeType: string): MediaSource {
-  const data = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i.exec(url)
-  if (!data) return { url, mimeType }
-  return { base64: url.slice(data[0].length), mimeType: data[1] || mimeType }
+  const inline = parseDataUrl(url)
+  return inline ? { base64: inline.data, mimeType: inline.mimeType } : { url, mimeType }
 }

@@ -1,10 +1,11 @@
-import { decodeBase64, encodeBase64, type JsonObject } from '@skein/base'
+import { decodeBase64, type JsonObject } from '@skein/base'
 import type { AssistantContent, DocumentBlock, ReasoningBlock, UserContent } from '../../content.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { documentSource, imageSource } from '../media-source.ts'
 import { nativeOf } from '../native.ts'
+import { droppedBlock, foreignReasoning } from '../replay-warning.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { optionsOf } from '../wire-options.ts'
@@ -146,14 +147,11 @@ function encodeAssistantBlock(
       return encodeReasoning(block, native, warnings)
     case 'native':
       if (native) return native as AnthropicBlock // its `type` came with it
-      return dropped(
-        warnings,
-        'foreign_block_dropped',
-        `"${block.name}", a block of another vendor`,
-      )
+      break
     default:
-      return dropped(warnings, 'unsupported_block', `the ${block.type} of an earlier answer`)
   }
+  warnings.push(droppedBlock(block, provider))
+  return undefined
 }
 
 /** Only what the vendor signed itself can go back: a blank or foreign signature is refused. */
@@ -164,15 +162,7 @@ function encodeReasoning(
 ): AnthropicBlock | undefined {
   if (native?.['type'] === 'redacted_thinking') return native as AnthropicBlock
   if (native?.['signature']) return { ...native, type: 'thinking', thinking: text }
-  return dropped(
-    warnings,
-    'foreign_reasoning_dropped',
-    'reasoning without a signature of the vendor',
-  )
-}
-
-function dropped(warnings: Warning[], code: string, what: string): undefined {
-  warnings.push({ code, message: `Left out of the request: ${what}.` })
+  warnings.push(foreignReasoning)
   return undefined
 }
 
@@ -200,7 +190,7 @@ function encodeResultBlock(
   if (block.type === 'text' || block.type === 'image' || block.type === 'document') {
     return encodeUserBlock(block, provider)
   }
-  dropped(warnings, 'unsupported_block', `the ${block.type} that a tool returned`)
-  const size = encodeBase64(block.data).length
-  return { type: 'text', text: `[${block.mimeType}, ${size} characters of base64: not shown]` }
+  const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
+  warnings.push({ code: 'unsupported_block', message })
+  return { type: 'text', text: `[${block.mimeType}, ${block.data.length} bytes: not shown]` }
 }

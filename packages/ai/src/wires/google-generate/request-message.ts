@@ -6,6 +6,7 @@ import type { Warning } from '../../warning.ts'
 import { documentSource, imageSource } from '../media-source.ts'
 import { nativeOf } from '../native.ts'
 import { objectOf, without } from '../read-json.ts'
+import { droppedBlock, foreignReasoning } from '../replay-warning.ts'
 import { orderedBlocks } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import { bytesSource, mediaPart, textSource } from './media-part.ts'
@@ -82,21 +83,16 @@ function encodeBlock(
       return block.text === '' && !native ? undefined : { text: block.text, ...native }
     case 'reasoning':
       if (isOwn || native) return { text: block.text, thought: true, ...native }
-      return dropped(warnings, 'foreign_reasoning_dropped', 'reasoning of another vendor')
+      warnings.push(foreignReasoning)
+      return undefined
     case 'native':
-      return (
-        native ?? dropped(warnings, 'foreign_block_dropped', `"${block.name}" of another vendor`)
-      )
+      if (!native) warnings.push(droppedBlock(block, provider))
+      return native
     case 'image':
       return { ...mediaPart(imageSource(block)), ...native }
     default:
       return { ...mediaPart(bytesSource(block)), ...native }
   }
-}
-
-function dropped(warnings: Warning[], code: string, what: string): undefined {
-  warnings.push({ code, message: `Left out of the request: ${what}.` })
-  return undefined
 }
 
 function encodeCall(call: ToolCall, provider: string): GooglePart {

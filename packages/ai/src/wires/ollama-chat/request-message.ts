@@ -6,6 +6,7 @@ import type { Warning } from '../../warning.ts'
 import { imageSource } from '../media-source.ts'
 import { nativeOf } from '../native.ts'
 import { objectOf, without } from '../read-json.ts'
+import { droppedBlock, foreignReasoning } from '../replay-warning.ts'
 import { resultText } from '../transcript.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { API, type OllamaMessage } from './types.ts'
@@ -67,13 +68,12 @@ function encodeAssistant(
   const isOwn = message.metadata?.[provider]?.['api'] === API
   let content = ''
   let thinking = ''
-  const dropped = new Set<string>()
   for (const block of message.content) {
     if (block.type === 'text') content += block.text
     else if (block.type === 'reasoning' && isOwn) thinking += block.text
-    else dropped.add(block.type)
+    else if (block.type === 'reasoning') warnings.push(foreignReasoning)
+    else warnings.push(droppedBlock(block, provider))
   }
-  for (const type of dropped) warnings.push(droppedBlock(type))
   const calls = message.toolCalls?.map((call) => encodeCall(call, provider)) ?? []
   if (content === '' && thinking === '' && calls.length === 0) return []
   return [
@@ -84,11 +84,6 @@ function encodeAssistant(
       ...(calls.length > 0 && { tool_calls: calls }),
     },
   ]
-}
-
-function droppedBlock(type: string): Warning {
-  const code = type === 'reasoning' ? 'foreign_reasoning_dropped' : 'unsupported_block'
-  return { code, message: `Left out of the request: ${type}, which cannot be sent there.` }
 }
 
 const functionKey = new Set(['function'])
@@ -132,12 +127,13 @@ function encodeOutput(
 }
 
 /** A tool may return what the model cannot see; then it is told so, and goes on. */
-function showable(block: UserContent, { warnings }: EncodeOptions): UserContent {
+function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
   if (block.type === 'text') return block
   if (block.type === 'document' && block.source.type === 'text') {
     return { type: 'text', text: block.source.data }
   }
   if (block.type === 'image' && imageSource(block).base64 !== undefined) return block
-  warnings.push(droppedBlock(block.type))
+  const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
+  warnings.push({ code: 'unsupported_block', message })
   return { type: 'text', text: `[${block.type}, ${block.mimeType}: not shown]` }
 }

@@ -1,0 +1,40 @@
+import type { Provider } from '../provider.ts'
+import { googleGenerate } from '../wires/google-generate/wire.ts'
+import { defineVendor } from './define-vendor.ts'
+
+/**
+ * Google's Gemini API (`generateContent`).
+ *
+ * - Generation parameters (`temperature`, `thinkingConfig`, …) may stand loose in `params` or inside
+ *   `params.generationConfig`, which passes unchanged and wins. All other parameters stay at the
+ *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
+ * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
+ * - Grounding, citations and safety ratings are in `message.metadata.google`.
+ */
+export const google: Provider = defineVendor({
+  name: 'google',
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
+  authHeaders: (key) => ({ 'x-goog-api-key': key }),
+  llm: {
+    wire: googleGenerate,
+    dialect: { unsignedCall },
+    capabilities: {
+      streaming: true,
+      tools: true,
+      structuredOutput: true,
+      imageInput: true,
+      documentInput: true,
+      videoInput: true,
+      audioInput: true,
+    },
+  },
+})
+
+/** Documented for calls that another model made; models before Gemini 3 need and know no such mark. */
+function unsignedCall(modelId: string): string | undefined {
+  const [, version] = /gemini-(\d+)/.exec(modelId) ?? []
+  return Number(version) >= 3 ? 'skip_thought_signature_validator' : undefined
+}
+
+export default google
