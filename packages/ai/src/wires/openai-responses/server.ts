@@ -1,0 +1,16 @@
+import { encodeError } from '../openai-server-error.ts'
+import type { WireServer } from '../wire-server.ts'
+import { decodeRequest } from './server-request.ts'
+import { encodeResponse, ResponsesEncoder } from './server-stream.ts'
+
+/**
+ * Responses served: one message per answer. Items that a client sends back are kept verbatim
+ * under `metadata.openai`.
+ */
+export const openaiResponsesServer: WireServer = {
+  name: 'openai-responses',
+  decodeRequest,
+  encodeResponse,
+  createEncoder: (context) => new ResponsesEncoder(context),
+  encodeError,
+}

@@ -1,0 +1,257 @@
+import { decodeBase64, type JsonObject, type JsonValue, type SseEvent } from '@skein/base'
+import type { StreamEvent } from '../../event.ts'
+import { audioMimeType } from '../data-url.ts'
+import { withNative } from '../native.ts'
+import { readErrorBody } from '../openai-error.ts'
+import { listOf, objectOf, stringOf, textOf } from '../read-json.ts'
+import { orderMetadata } from '../transcript.ts'
+import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
+import type { DecodeContext, WireDecoder } from '../wire.ts'
+import type { OpenAIResponsesDialect } from './dialect.ts'
+import { openItem, type ItemPart, type MessageParts, type OpenItem } from './open-item.ts'
+import { isWrapped } from './request.ts'
+import { endOf, failureOf, responseMetadata } from './response.ts'
+import type { ResponsesEvent } from './types.ts'
+import { toUsage } from './usage.ts'
+
+/** Which part of its item a piece of text belongs to, by event type. */
+const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
+  ['response.output_text.delta', 'text'],
+  ['response.refusal.delta', 'refusal'],
+  ['response.reasoning_text.delta', 'text'],
+  ['response.reasoning_summary_text.delta', 'summary'],
+  ['response.function_call_arguments.delta', 'arguments'],
+  ['response.custom_tool_call_input.delta', 'input'],
+])
+
+interface StreamedItem {
+  readonly open: OpenItem
+  /** As it was announced; used if its end never comes. */
+  readonly item: JsonObject
+  isClosed: boolean
+}
+
+/** Spoken answers belong to no item. */
+interface OpenAudio {
+  readonly block: number
+  transcript: string
+}
+
+/**
+ * Folds events of a response. A whole response is decoded by the same code: its items are opened
+ * and closed at once. Whatever the terminal event repeats and the stream did not say is caught up
+ * on then, so servers may leave out events.
+ */
+export class ResponsesDecoder implements WireDecoder {
+  readonly #context: DecodeContext<OpenAIResponsesDialect>
+  readonly #provider: string
+  readonly #parts: MessageParts
+  readonly #items: (StreamedItem | undefined)[] = []
+  #audio: OpenAudio | undefined
+  #isStarted = false
+  #isDone = false
+
+  constructor(context: DecodeContext<OpenAIResponsesDialect>) {
+    const { provider } = context.target
+    this.#context = context
+    this.#provider = provider
+    const wrapped = isWrapped(context.request)
+    this.#parts = { provider, isWrapped: wrapped, kinds: [], hasRefusal: false }
+  }
+
+  push(frame: SseEvent): StreamEvent[] {
+    if (this.#isDone || frame.data === '[DONE]') return []
+    const events: StreamEvent[] = []
+    try {
+      this.#read(JSON.parse(frame.data) as ResponsesEvent, events)
+    } catch (error) {
+      throw asDecodeError(this.#provider, error)
+    }
+    return events
+  }
+
+  end(): StreamEvent[] {
+    if (this.#isDone) return []
+    throw invalidResponse(this.#provider, 'its stream ended before the response did')
+  }
+
+  /** A whole response. */
+  decode(response: JsonObject): StreamEvent[] {
+    const events: StreamEvent[] = []
+    this.#start(response, events)
+    this.#finish(response, events)
+    return events
+  }
+
+  #read(event: ResponsesEvent, events: StreamEvent[]): void {
+    const { type = '' } = event
+    const part = textEvents.get(type)
+    if (part !== undefined) return this.#text(part, event, events)
+    switch (type) {
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        return this.#start(objectOf(event.response) ?? {}, events)
+      case 'response.output_item.added':
+        return void this.#open(event, objectOf(event.item) ?? {}, events)
+      case 'response.output_item.done':
+        return this.#close(event, objectOf(event.item) ?? {}, events)
+      case 'response.content_part.added':
+        return this.#openPart(event, events)
+      case 'response.image_generation_call.partial_image': {
+        const preview = { type: 'preview', index: 0, format: event.output_format } as const
+        return this.#itemOf(event, events)?.open.delta(
+          event.partial_image_b64 ?? '',
+          preview,
+          events,
+        )
+      }
+      case 'response.audio.delta':
+        return this.#audioDelta(event.delta ?? '', events)
+      case 'response.audio.transcript.delta':
+        this.#openAudio(events).transcript += event.delta ?? ''
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+      case 'response.cancelled':
+        return this.#end(type, event, events)
+      case 'error':
+        throw this.#failure(event)
+      default:
+        // Progress of hosted tools and repetitions: the closing item tells it all.
+        return
+    }
+  }
+
+  #start({ id, model }: JsonObject, events: StreamEvent[]): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    events.push({
+      type: 'message_start',
+      index: 0,
+      delta: {
+        provider: this.#provider,
+        ...(typeof model === 'string' && { model }),
+        ...(typeof id === 'string' && { id }),
+      },
+    })
+  }
+
+  #text(type: ItemPart['type'], event: ResponsesEvent, events: StreamEvent[]): void {
+    const { delta } = event
+    if (typeof delta !== 'string' || delta === '') return
+    const index = event.content_index ?? event.summary_index ?? 0
+    this.#itemOf(event, events)?.open.delta(delta, { type, index }, events)
+  }
+
+  /** Refusals and empty texts are known by their part; texts open with their first piece. */
+  #openPart(event: ResponsesEvent, events: StreamEvent[]): void {
+    const type = objectOf(event.part)?.['type']
+    const item = this.#itemOf(event, events)
+    if (item?.item['type'] !== 'message') return
+    const kind = type === 'refusal' ? 'refusal' : 'text'
+    item.open.delta('', { type: kind, index: event.content_index ?? 0 }, events)
+  }
+
+  /** By position, or by id where a server gives no position. An unannounced item is a message. */
+  #itemOf(event: ResponsesEvent, events: StreamEvent[]): StreamedItem | undefined {
+    const { output_index, item_id } = event
+    const found =
+      typeof output_index === 'number'
+        ? this.#items[output_index]
+        : this.#items.find((item) => item?.open.id === item_id)
+    if (found) return found.isClosed ? undefined : found
+    const isText = event.type === 'response.output_text.delta'
+    if (!isText) return undefined
+    return this.#open(event, { type: 'message', role: 'assistant', id: item_id ?? '' }, events)
+  }
+
+  #open(event: ResponsesEvent, item: JsonObject, events: StreamEvent[]): StreamedItem {
+    this.#start({}, events)
+    const position = event.output_index ?? this.#items.length
+    const open = openItem(item, this.#parts, events)
+    return (this.#items[position] = { open, item, isClosed: false })
+  }
+
+  #close(event: ResponsesEvent, item: JsonObject, events: StreamEvent[]): void {
+    const { output_index } = event
+    const id = textOf(item['id'])
+    const known =
+      typeof output_index === 'number'
+        ? this.#items[output_index]
+        : this.#items.find((each) => each && !each.isClosed && each.open.id === id)
+    const streamed = known ?? this.#open(event, item, events)
+    if (streamed.isClosed) return
+    streamed.isClosed = true
+    streamed.open.close(item, events)
+  }
+
+  #audioDelta(base64: string, events: StreamEvent[]): void {
+    const told = objectOf(this.#context.request.params['audio'])?.['format']
+    const mimeType = audioMimeType(textOf(told) ?? 'pcm16')
+    const index = this.#openAudio(events).block
+    events.push({ type: 'audio_delta', index, delta: { data: decodeBase64(base64), mimeType } })
+  }
+
+  #openAudio(events: StreamEvent[]): OpenAudio {
+    if (this.#audio) return this.#audio
+    this.#start({}, events)
+    const block = this.#parts.kinds.push('audio') - 1
+    events.push({ type: 'content_block_start', index: block, delta: { block: 'audio' } })
+    return (this.#audio = { block, transcript: '' })
+  }
+
+  #end(type: string, event: ResponsesEvent, events: StreamEvent[]): void {
+    const response = objectOf(event.response) ?? {}
+    const status = type.slice('response.'.length)
+    this.#start(response, events)
+    this.#finish({ status, ...response }, events)
+  }
+
+  #finish(response: JsonObject, events: StreamEvent[]): void {
+    const failure = failureOf(response, this.#provider)
+    if (failure) throw failure
+    this.#isDone = true
+    this.#catchUp(listOf(response['output']), events)
+    this.#closeAudio(events)
+    const { kinds, hasRefusal } = this.#parts
+    const { warnings } = this.#context
+    events.push({
+      type: 'message_stop',
+      index: 0,
+      delta: {
+        ...endOf(response, { hasCalls: kinds.includes('tool_call'), hasRefusal }),
+        usage: toUsage(objectOf(response['usage']), objectOf(response['tool_usage'])),
+        metadata: {
+          [this.#provider]: { ...responseMetadata(response), ...orderMetadata(kinds) },
+        },
+        ...(warnings.length > 0 && { warnings }),
+      },
+    })
+  }
+
+  #catchUp(output: readonly JsonValue[], events: StreamEvent[]): void {
+    output.forEach((item, output_index) =>
+      this.#close({ output_index }, objectOf(item) ?? {}, events),
+    )
+    this.#items.forEach((item, output_index) => {
+      if (item && !item.isClosed) this.#close({ output_index }, item.item, events)
+    })
+  }
+
+  #closeAudio(events: StreamEvent[]): void {
+    if (!this.#audio) return
+    const { block, transcript } = this.#audio
+    const metadata = withNative(this.#provider, 'openai-responses', { type: 'audio', transcript })
+    events.push({ type: 'content_block_stop', index: block, delta: { metadata } })
+  }
+
+  /** Flat `{ code, message }` by the types, nested `{ error: … }` in the field. */
+  #failure(event: ResponsesEvent): Error {
+    const { type: _, ...flat } = event as JsonObject
+    const error = readErrorBody({ error: event.error ?? flat })
+    const message = stringOf(error?.message) ?? 'The stream failed, and the vendor gave no reason.'
+    return vendorFailure(this.#provider, { ...error, message })
+  }
+}
