@@ -84,6 +84,22 @@ describe('imports', () => {
     expect(findDependencyProblems(folder)).toHaveLength(2)
   })
 
+  test('of tests may be development dependencies of the package or the workspace, nothing else', () => {
+    write(
+      'packages/base/src/x.test.ts',
+      `import { z } from 'zod'\nimport 'vitest'\nimport { v } from 'valibot'\n`,
+    )
+    write('package.json', { name: 'workspace', devDependencies: { vitest: '5.1.0' } })
+    write('packages/base/package.json', {
+      name: '@skein/base',
+      version: '0.1.0',
+      devDependencies: { zod: '4.6.7' },
+    })
+    expect(findDependencyProblems(folder)).toEqual([
+      'packages/base/src/x.test.ts imports valibot, which @skein/base does not declare.',
+    ])
+  })
+
   test('of built-ins stay in files named for it; tests are free', () => {
     write('packages/base/src/hash-node.ts', `import { createHash } from 'node:crypto'\n`)
     write('packages/base/src/hash.test.ts', `import { createHash } from 'node:crypto'\n`)

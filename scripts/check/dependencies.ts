@@ -91,25 +91,33 @@ function undeclaredImports(
   workspace: string,
   { name, folder, manifest }: WorkspacePackage,
 ): string[] {
-  const declared = new Set([
-    name,
-    ...Object.keys(manifest.dependencies ?? {}),
-    ...Object.keys(manifest.optionalDependencies ?? {}),
-    ...Object.keys(manifest.peerDependencies ?? {}),
-  ])
+  const development = [manifest, readJson(join(workspace, 'package.json')) as Manifest]
+  const declared = {
+    source: new Set([
+      name,
+      ...Object.keys(manifest.dependencies ?? {}),
+      ...Object.keys(manifest.optionalDependencies ?? {}),
+      ...Object.keys(manifest.peerDependencies ?? {}),
+    ]),
+    test: new Set(development.flatMap((entry) => Object.keys(entry.devDependencies ?? {}))),
+  }
   const portable = zeroDependencyPackages.includes(name)
   const problems: string[] = []
-  for (const file of sourceFiles(join(folder, 'src'))) {
+  for (const file of sourceFiles(folder)) {
     const label = relative(workspace, file)
+    const isTest = isTestFile(file, folder)
     for (const specifier of importedSpecifiers(readFileSync(file, 'utf8'))) {
       if (specifier.startsWith('.') || specifier.startsWith('#')) continue
       if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
-        if (portable && !isNodeFile(file)) {
+        if (portable && !isTest && !isNodeFile(file)) {
           problems.push(
             `${label} imports ${specifier}; only files named for it (*-node.ts) may, in a portable package.`,
           )
         }
-      } else if (!declared.has(packageOf(specifier))) {
+        continue
+      }
+      const wanted = packageOf(specifier)
+      if (!declared.source.has(wanted) && !(isTest && declared.test.has(wanted))) {
         problems.push(`${label} imports ${specifier}, which ${name} does not declare.`)
       }
     }
@@ -118,10 +126,18 @@ function undeclaredImports(
 }
 
 function sourceFiles(folder: string): string[] {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.tsx?$/.test(file) && !/\.test(-d)?\.tsx?$/.test(file))
-    .map((file) => join(folder, file))
+  return ['src', 'test']
+    .map((name) => join(folder, name))
+    .filter((path) => existsSync(path))
+    .flatMap((path) =>
+      readdirSync(path, { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.tsx?$/.test(file))
+        .map((file) => join(path, file)),
+    )
+}
+
+function isTestFile(file: string, folder: string): boolean {
+  return /\.test(-d)?\.tsx?$/.test(file) || relative(folder, file).startsWith('test')
 }
 
 /** Static and dynamic imports; lines of comments do not count. */
