@@ -1,7 +1,15 @@
-import type { JsonObject } from '@skein/base'
+import { systemClock, type Clock, type JsonObject } from '@skein/base'
+import { linkAbort } from './abort-race.ts'
 import type { ProviderConfig } from './config.ts'
 import type { ImageBlock, TextBlock } from './content.ts'
+import { embedBatches, joinResults } from './embeddings/embed-batches.ts'
+import { checkInputs, planBatches } from './embeddings/plan-batches.ts'
+import type { Middleware } from './middleware.ts'
+import { protectConfig } from './protect-config.ts'
 import type { ModelReference, Params } from './provider.ts'
+import { ResultStream } from './result-stream.ts'
+import { MiddlewareRun } from './run-middleware.ts'
+import { invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
 export type EmbeddingInput = string | TextBlock | ImageBlock
 
@@ -36,6 +44,8 @@ export interface EmbeddingRequest {
 export interface EmbeddingHandler {
   /** Most inputs the vendor takes in one request; larger inputs are batched. */
   readonly maxBatchSize: number
+  /** Most tokens in one request, all inputs together; estimated from the text. */
+  readonly maxBatchTokens?: number
   readonly imageInput: boolean
   bind(reference: ModelReference): BoundEmbeddingModel
 }
@@ -45,4 +55,149 @@ export interface BoundEmbeddingModel {
   readonly provider: string
   /** One vendor request. */
   embed(request: EmbeddingRequest): Promise<EmbeddingResult>
+}
+
+export interface EmbeddingOptions {
+  readonly model: ModelReference
+  readonly config?: ProviderConfig
+  /** Go to the vendor unchanged. */
+  readonly params?: Params
+  readonly middleware?: readonly Middleware[]
+  readonly clock?: Clock
+}
+
+export interface EmbedOptions {
+  readonly signal?: AbortSignal
+  readonly inputType?: 'document' | 'query'
+  /** Inputs per request. Default and upper bound: what the vendor takes. */
+  readonly batchSize?: number
+  /** Requests at once. Default 4. */
+  readonly concurrency?: number
+}
+
+export interface ChunkedEmbedOptions extends EmbedOptions {
+  readonly chunked: true
+}
+
+/** One finished chunk of a chunked call, in input order. */
+export interface EmbeddingProgress {
+  readonly embeddings: readonly Embedding[]
+  readonly completed: number
+  readonly total: number
+  /** 0 to 100. */
+  readonly percent: number
+}
+
+export type EmbeddingStream = ResultStream<EmbeddingProgress, EmbeddingResult>
+
+/** A model that turns texts, and where it can images, into vectors (UPP §13.3). */
+export interface EmbeddingInstance {
+  readonly model: BoundEmbeddingModel
+  /** All at once; large inputs go out in several requests. */
+  embed(
+    input: EmbeddingInput | readonly EmbeddingInput[],
+    options?: EmbedOptions & { readonly chunked?: false },
+  ): Promise<EmbeddingResult>
+  /** Chunk by chunk, with progress. */
+  embed(
+    input: EmbeddingInput | readonly EmbeddingInput[],
+    options: ChunkedEmbedOptions,
+  ): EmbeddingStream
+}
+
+/**
+ * Binds an embedding model to its settings.
+ *
+ *     const embedder = embedding({ model: openai('text-embedding-3-small') })
+ *     const { embeddings } = await embedder.embed(['a cat', 'a dog'])
+ *     for await (const { percent, embeddings } of embedder.embed(documents, { chunked: true })) …
+ */
+export function embedding(options: EmbeddingOptions): EmbeddingInstance {
+  return new Embedder(options)
+}
+
+type Inputs = EmbeddingInput | readonly EmbeddingInput[]
+type AnyEmbedOptions = EmbedOptions & { readonly chunked?: boolean }
+
+class Embedder implements EmbeddingInstance {
+  readonly model: BoundEmbeddingModel
+  readonly #handler: EmbeddingHandler
+  readonly #options: EmbeddingOptions
+  readonly #config: ProviderConfig
+  readonly #origin: ErrorOrigin
+
+  constructor(options: EmbeddingOptions) {
+    const provider = options.model?.provider
+    this.#origin = { provider: provider?.name ?? 'skein', modality: 'embedding' }
+    const handler = provider?.handlers?.embedding
+    if (!handler) {
+      const hint = 'Use a model of a provider that has them, e.g. openai, google or ollama.'
+      throw invalidRequest(`${this.#origin.provider} has no embeddings.`, this.#origin, hint)
+    }
+    this.#handler = handler
+    this.model = handler.bind(options.model)
+    this.#options = options
+    this.#config = protectConfig(options.config)
+  }
+
+  embed(input: Inputs, options?: EmbedOptions & { chunked?: false }): Promise<EmbeddingResult>
+  embed(input: Inputs, options: ChunkedEmbedOptions): EmbeddingStream
+  embed(input: Inputs, options: AnyEmbedOptions = {}): Promise<EmbeddingResult> | EmbeddingStream {
+    const controller = new AbortController()
+    const steps = this.#run(input, options, controller)
+    const stream: EmbeddingStream = new ResultStream(steps, controller, this.#origin)
+    return options.chunked ? stream : stream.result
+  }
+
+  /** Both modes: waiting is reading the chunks to the end. */
+  async *#run(
+    input: Inputs,
+    options: AnyEmbedOptions,
+    controller: AbortController,
+  ): AsyncGenerator<EmbeddingProgress, EmbeddingResult> {
+    const unlink = linkAbort(options.signal, controller)
+    const run = this.#middlewareRun(input, options, controller.signal)
+    try {
+      await run.start()
+      const request = run.context.request as EmbeddingRequest // of this run's modality
+      checkInputs(request.inputs, this.#handler, this.#origin)
+      const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
+      const results: EmbeddingResult[] = []
+      let completed = 0
+      for await (const result of embedBatches(this.model, request, batches, options.concurrency)) {
+        results.push(result)
+        completed += result.embeddings.length
+        const total = request.inputs.length
+        const percent = (completed / total) * 100
+        yield { embeddings: result.embeddings, completed, total, percent }
+      }
+      return await run.end(joinResults(results, this.model.provider))
+    } catch (error) {
+      throw await run.fail(error)
+    } finally {
+      unlink()
+      controller.abort() // the other batches, when one failed or nobody reads on
+    }
+  }
+
+  #middlewareRun(input: Inputs, options: AnyEmbedOptions, signal: AbortSignal): MiddlewareRun {
+    const { params = {}, middleware = [], clock = systemClock } = this.#options
+    const { inputType } = options
+    const inputs = Array.isArray(input) ? [...(input as EmbeddingInput[])] : [input]
+    const request: EmbeddingRequest = {
+      inputs: inputs as EmbeddingInput[], // a list, or the one input
+      params,
+      config: this.#config,
+      signal,
+      ...(inputType && { inputType }),
+    }
+    return new MiddlewareRun(middleware, {
+      modality: 'embedding',
+      modelId: this.model.modelId,
+      provider: this.model.provider,
+      streaming: options.chunked === true,
+      request,
+      clock,
+    })
+  }
 }

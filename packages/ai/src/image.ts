@@ -1,8 +1,14 @@
-import type { JsonObject } from '@skein/base'
+import { systemClock, type Clock, type JsonObject } from '@skein/base'
+import { linkAbort } from './abort-race.ts'
 import type { ProviderConfig } from './config.ts'
 import type { ImageBlock } from './content.ts'
 import type { Image } from './media/image.ts'
+import type { Middleware } from './middleware.ts'
+import { protectConfig } from './protect-config.ts'
 import type { ModelReference, Params } from './provider.ts'
+import { ResultStream } from './result-stream.ts'
+import { MiddlewareRun, runWithMiddleware } from './run-middleware.ts'
+import { invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
 export interface ImageCapabilities {
   readonly generate: boolean
@@ -61,4 +67,156 @@ export interface BoundImageModel {
   generate(request: ImageRequest): Promise<ImageResult>
   edit?(request: ImageRequest): Promise<ImageResult>
   stream?(request: ImageRequest): AsyncIterable<ImageStreamEvent>
+}
+
+export interface ImageOptions {
+  readonly model: ModelReference
+  readonly config?: ProviderConfig
+  /** Size, quality, number: go to the vendor unchanged. */
+  readonly params?: Params
+  readonly middleware?: readonly Middleware[]
+  readonly clock?: Clock
+}
+
+export type ImageInput = string | { readonly prompt: string }
+
+export interface ImageEditInput {
+  readonly prompt: string
+  /** One image, or several with `images`. */
+  readonly image?: ImageBlock
+  readonly images?: readonly ImageBlock[]
+  /** Where it is transparent, the first image is changed. */
+  readonly mask?: ImageBlock
+}
+
+export interface ImageCallOptions {
+  readonly signal?: AbortSignal
+}
+
+export type ImageStream = ResultStream<ImageStreamEvent, ImageResult>
+
+/** A model that makes images (UPP §14.3). What it cannot do is refused with INVALID_REQUEST. */
+export interface ImageInstance {
+  readonly model: BoundImageModel
+  readonly capabilities: ImageCapabilities
+  generate(input: ImageInput, options?: ImageCallOptions): Promise<ImageResult>
+  /** Previews while the image is made; `result` is the finished one. */
+  stream(input: ImageInput, options?: ImageCallOptions): ImageStream
+  edit(input: ImageEditInput, options?: ImageCallOptions): Promise<ImageResult>
+}
+
+/**
+ * Binds an image model to its settings.
+ *
+ *     const painter = image({ model: openai('gpt-image-1'), params: { size: '1024x1024' } })
+ *     const { images } = await painter.generate('A sunset over mountains')
+ *     await writeFile('sunset.png', images[0].image.toBytes())
+ */
+export function image(options: ImageOptions): ImageInstance {
+  return new ImageMaker(options)
+}
+
+class ImageMaker implements ImageInstance {
+  readonly model: BoundImageModel
+  readonly capabilities: ImageCapabilities
+  readonly #options: ImageOptions
+  readonly #config: ProviderConfig
+  readonly #origin: ErrorOrigin
+
+  constructor(options: ImageOptions) {
+    const provider = options.model?.provider
+    this.#origin = { provider: provider?.name ?? 'skein', modality: 'image' }
+    const handler = provider?.handlers?.image
+    if (!handler) {
+      const hint = 'Use a model of a provider that has them, e.g. openai or google.'
+      throw invalidRequest(`${this.#origin.provider} makes no images.`, this.#origin, hint)
+    }
+    this.model = handler.bind(options.model)
+    this.capabilities = Object.freeze({ ...this.model.capabilities })
+    this.#options = options
+    this.#config = protectConfig(options.config)
+  }
+
+  async generate(input: ImageInput, options: ImageCallOptions = {}): Promise<ImageResult> {
+    if (!this.capabilities.generate) throw this.#unsupported('make an image from a prompt')
+    const fields = { prompt: this.#promptOf(input) }
+    return this.#call(fields, options, (request) => this.model.generate(request))
+  }
+
+  async edit(input: ImageEditInput, options: ImageCallOptions = {}): Promise<ImageResult> {
+    const { model, capabilities } = this
+    if (!capabilities.edit || !model.edit) throw this.#unsupported('edit images')
+    const { image: one, images = one ? [one] : [], mask } = input
+    if (images.length === 0) {
+      throw invalidRequest('There is no image to edit.', this.#origin, 'Pass image or images.')
+    }
+    const fields = { prompt: this.#promptOf(input), images, ...(mask && { mask }) }
+    return this.#call(fields, options, (request) => model.edit!(request))
+  }
+
+  stream(input: ImageInput, { signal }: ImageCallOptions = {}): ImageStream {
+    if (!this.capabilities.streaming || !this.model.stream) {
+      throw this.#unsupported('stream previews')
+    }
+    const controller = new AbortController()
+    const steps = this.#stream({ prompt: this.#promptOf(input) }, signal, controller)
+    return new ResultStream(steps, controller, this.#origin)
+  }
+
+  async #call(
+    fields: Pick<ImageRequest, 'prompt' | 'images' | 'mask'>,
+    { signal = new AbortController().signal }: ImageCallOptions,
+    send: (request: ImageRequest) => Promise<ImageResult>,
+  ): Promise<ImageResult> {
+    return runWithMiddleware(this.#middlewareRun(fields, signal, false), send)
+  }
+
+  async *#stream(
+    fields: Pick<ImageRequest, 'prompt'>,
+    signal: AbortSignal | undefined,
+    controller: AbortController,
+  ): AsyncGenerator<ImageStreamEvent, ImageResult> {
+    const unlink = linkAbort(signal, controller)
+    const run = this.#middlewareRun(fields, controller.signal, true)
+    try {
+      await run.start()
+      const images: GeneratedImage[] = []
+      let end: Omit<ImageStreamEvent & { type: 'end' }, 'type'> = {}
+      for await (const event of this.model.stream!(run.context.request as ImageRequest)) {
+        if (event.type === 'image') images[event.index] = event.image
+        if (event.type === 'end') end = event
+        yield event
+      }
+      const { usage, metadata } = end
+      return await run.end({ images, ...(usage && { usage }), ...(metadata && { metadata }) })
+    } catch (error) {
+      throw await run.fail(error)
+    } finally {
+      unlink()
+    }
+  }
+
+  #middlewareRun(
+    fields: Pick<ImageRequest, 'prompt' | 'images' | 'mask'>,
+    signal: AbortSignal,
+    streaming: boolean,
+  ): MiddlewareRun {
+    const { params = {}, middleware = [], clock = systemClock } = this.#options
+    const request: ImageRequest = { ...fields, params, config: this.#config, signal }
+    const { modelId, provider } = this.model
+    const call = { modality: 'image', modelId, provider, streaming, request, clock } as const
+    return new MiddlewareRun(middleware, call)
+  }
+
+  #promptOf(input: ImageInput): string {
+    const prompt: unknown = typeof input === 'string' ? input : input?.prompt
+    if (typeof prompt === 'string') return prompt
+    throw invalidRequest(`The prompt is ${typeof prompt}.`, this.#origin, 'Pass it as a string.')
+  }
+
+  #unsupported(what: string): Error {
+    const { modelId } = this.model
+    const hint = 'See `capabilities` of the instance.'
+    return invalidRequest(`${this.#origin.provider} ${modelId} cannot ${what}.`, this.#origin, hint)
+  }
 }

@@ -37,6 +37,8 @@ export interface Answer {
   readonly limits: CallLimits
   /** The next network read; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
+  /** The whole body. */
+  bytes(): Promise<Uint8Array>
   /** The whole body as text. */
   text(): Promise<string>
 }
@@ -97,8 +99,22 @@ export class Attempt implements Answer {
     return chunk
   }
 
-  text(): Promise<string> {
-    return readText(this, this.limits.maxResponseBytes, () => this.#tooLarge())
+  async bytes(): Promise<Uint8Array> {
+    const { maxResponseBytes } = this.limits
+    if (Number(this.headers.get('content-length') ?? 0) > maxResponseBytes) throw this.#tooLarge()
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for (;;) {
+      const chunk = await this.read()
+      if (!chunk) return joinChunks(chunks, length)
+      length += chunk.length
+      if (length > maxResponseBytes) throw this.#tooLarge()
+      chunks.push(chunk)
+    }
+  }
+
+  async text(): Promise<string> {
+    return decoder.decode(await this.bytes())
   }
 
   /** Ends the attempt; what is still on its way is cut off. */
@@ -226,35 +242,18 @@ async function readErrorText(answer: Answer): Promise<string> {
   } catch {
     // The status says that it failed; the rest of the explanation is lost, nothing else.
   }
-  return decodeChunks(chunks, length)
-}
-
-async function readText(
-  answer: Answer,
-  maxBytes: number,
-  tooLarge: () => UPPError,
-): Promise<string> {
-  if (Number(answer.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for (;;) {
-    const chunk = await answer.read()
-    if (!chunk) return decodeChunks(chunks, length)
-    length += chunk.length
-    if (length > maxBytes) throw tooLarge()
-    chunks.push(chunk)
-  }
+  return decoder.decode(joinChunks(chunks, length))
 }
 
 const decoder = new TextDecoder()
 
-function decodeChunks(chunks: readonly Uint8Array[], length: number): string {
-  if (chunks.length === 1) return decoder.decode(chunks[0])
+function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!
   const bytes = new Uint8Array(length)
   let offset = 0
   for (const chunk of chunks) {
     bytes.set(chunk, offset)
     offset += chunk.length
   }
-  return decoder.decode(bytes)
+  return bytes
 }

@@ -15,9 +15,9 @@ export class Connection {
   readonly #owner: ConnectionOwner
   #exchange: Exchange | undefined
   /** It carried a request before: the server may have closed it meanwhile. */
-  isReused = false
+  isReused: boolean = false
   /** When it becomes too old to be used again, by `performance.now()`. */
-  expiresAt = Infinity
+  expiresAt: number = Infinity
 
   constructor(socket: Socket, owner: ConnectionOwner) {
     this.#socket = socket

@@ -1,0 +1,48 @@
+import type { JsonObject } from '@skein/base'
+import type { BoundEmbeddingModel, EmbeddingRequest, EmbeddingResult } from '../embedding.ts'
+import type { Batch } from './plan-batches.ts'
+
+/** Embeds the batches, several at once; gives the results in input order with indexes of the whole. */
+export async function* embedBatches(
+  model: BoundEmbeddingModel,
+  request: EmbeddingRequest,
+  batches: readonly Batch[],
+  concurrency = 4,
+): AsyncGenerator<EmbeddingResult, void, undefined> {
+  const running: Promise<EmbeddingResult>[] = []
+  let next = 0
+  const fill = (): void => {
+    while (running.length < concurrency && next < batches.length) {
+      const batch = embedBatch(model, request, batches[next++]!)
+      batch.catch(() => {}) // awaited below in its turn, or not at all when one before it failed
+      running.push(batch)
+    }
+  }
+  for (fill(); running.length > 0; fill()) yield await running.shift()!
+}
+
+async function embedBatch(
+  model: BoundEmbeddingModel,
+  request: EmbeddingRequest,
+  { start, end }: Batch,
+): Promise<EmbeddingResult> {
+  const result = await model.embed({ ...request, inputs: request.inputs.slice(start, end) })
+  if (start === 0) return result
+  const embeddings = result.embeddings.map((one) => ({ ...one, index: one.index + start }))
+  return { ...result, embeddings }
+}
+
+/** One result of several requests: embeddings in order, usage added, what the vendor said kept. */
+export function joinResults(
+  results: readonly EmbeddingResult[],
+  provider: string,
+): EmbeddingResult {
+  if (results.length === 1) return results[0]!
+  const said = results.flatMap(({ metadata }) => metadata?.[provider] ?? [])
+  const metadata: JsonObject = { ...Object.assign({}, ...said), responses: said }
+  return {
+    embeddings: results.flatMap(({ embeddings }) => embeddings),
+    usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
+    ...(said.length > 0 && { metadata: { [provider]: metadata } }),
+  }
+}

@@ -1,0 +1,67 @@
+import type { JsonObject } from '@skein/base'
+import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { decodeError } from '../wires/google-generate/error.ts'
+import { imageSource } from '../wires/media-source.ts'
+import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.ts'
+import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
+
+/** Gemini's `batchEmbedContents`: 100 inputs a request; `params` go into each of them. */
+export function googleEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  return (endpoint) => httpEmbedding(endpoint, wire)
+}
+
+const wire: EmbeddingWire = {
+  maxBatchSize: 100,
+  imageInput: true,
+  encode: (request, modelId) => ({
+    path: `/${resourceOf(modelId)}:batchEmbedContents`,
+    body: { requests: request.inputs.map((input) => encodeInput(input, request, modelId)) },
+  }),
+  decode,
+  decodeError,
+}
+
+function resourceOf(modelId: string): string {
+  return modelId.includes('/') ? modelId : `models/${modelId}`
+}
+
+const taskTypes = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const
+
+function encodeInput(
+  input: EmbeddingInput,
+  { params, inputType }: EmbeddingRequest,
+  modelId: string,
+): JsonObject {
+  return {
+    model: resourceOf(modelId),
+    content: { parts: [encodePart(input)] },
+    ...(inputType && { taskType: taskTypes[inputType] }),
+    ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+  }
+}
+
+function encodePart(input: EmbeddingInput): JsonObject {
+  if (typeof input === 'string') return { text: input }
+  if (input.type === 'text') return { text: input.text }
+  const { base64, url, mimeType } = imageSource(input)
+  return url === undefined
+    ? { inlineData: { mimeType, data: base64 } }
+    : { fileData: { mimeType, fileUri: url } }
+}
+
+const listField = new Set(['embeddings'])
+const valueField = new Set(['values'])
+
+function decode(body: JsonObject): DecodedEmbeddings {
+  const usage = objectOf(body['usageMetadata'])
+  return {
+    vectors: listOf(body['embeddings']).map((item) => {
+      const entry = objectOf(item) ?? {}
+      const metadata = without(entry, valueField)
+      return { vector: entry['values'], ...(!isEmpty(metadata) && { metadata }) }
+    }),
+    totalTokens: countOf(usage?.['totalTokenCount'] ?? usage?.['promptTokenCount']),
+    metadata: without(body, listField),
+  }
+}

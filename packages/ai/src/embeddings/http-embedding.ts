@@ -1,0 +1,137 @@
+import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type {
+  BoundEmbeddingModel,
+  Embedding,
+  EmbeddingHandler,
+  EmbeddingRequest,
+  EmbeddingResult,
+} from '../embedding.ts'
+import { ErrorCode, UPPError } from '../error.ts'
+import { contextOf, type VendorCall } from '../transport/attempt.ts'
+import type { ErrorContext, VendorEndpoint } from '../transport/endpoint.ts'
+import { jsonBody } from '../transport/json-body.ts'
+import { JsonReader } from '../transport/json-answer.ts'
+import { runForOne } from '../transport/vendor-run.ts'
+import type { ErrorResponse, VendorError } from '../wires/wire.ts'
+
+/** A vendor's embedding format: pure functions on JSON. */
+export interface EmbeddingWire {
+  readonly maxBatchSize: number
+  readonly maxBatchTokens?: number
+  readonly imageInput: boolean
+  encode(request: EmbeddingRequest, modelId: string): { path: string; body: JsonObject }
+  decode(body: JsonObject): DecodedEmbeddings
+  decodeError(response: ErrorResponse): VendorError
+}
+
+/** What a response holds, as the vendor ordered it. */
+export interface DecodedEmbeddings {
+  readonly vectors: readonly DecodedVector[]
+  readonly totalTokens: number
+  /** Everything else the response said. */
+  readonly metadata: JsonObject
+}
+
+export interface DecodedVector {
+  readonly vector: unknown
+  /** Position in the request; default: in the response. */
+  readonly index?: number | undefined
+  readonly metadata?: JsonObject
+}
+
+/** An embedding handler over HTTP. */
+export function httpEmbedding(endpoint: VendorEndpoint, wire: EmbeddingWire): EmbeddingHandler {
+  const { maxBatchSize, maxBatchTokens, imageInput } = wire
+  return {
+    maxBatchSize,
+    ...(maxBatchTokens !== undefined && { maxBatchTokens }),
+    imageInput,
+    bind: ({ modelId }): BoundEmbeddingModel => ({
+      modelId,
+      provider: endpoint.name,
+      embed: (request) => embed(endpoint, wire, modelId, request),
+    }),
+  }
+}
+
+async function embed(
+  endpoint: VendorEndpoint,
+  wire: EmbeddingWire,
+  modelId: string,
+  request: EmbeddingRequest,
+): Promise<EmbeddingResult> {
+  const { config, signal } = request
+  const context: ErrorContext = { provider: endpoint.name, modality: 'embedding' }
+  const { path, body } = wire.encode(request, modelId)
+  const call: VendorCall = {
+    endpoint,
+    modality: 'embedding',
+    config,
+    signal,
+    path,
+    body: jsonBody(body, context),
+    headers: { accept: 'application/json' },
+    decodeError: (response) => wire.decodeError(response),
+  }
+  return runForOne(
+    call,
+    (answer) => new JsonReader(answer, call, (json) => toResult(json, wire, request, call)),
+  )
+}
+
+function toResult(
+  json: JsonValue,
+  wire: EmbeddingWire,
+  { inputs }: EmbeddingRequest,
+  call: VendorCall,
+): EmbeddingResult {
+  const context = contextOf(call)
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw malformed('it is not an object', context)
+  }
+  const { vectors, totalTokens, metadata } = wire.decode(json as JsonObject)
+  if (vectors.length !== inputs.length) {
+    throw malformed(`it has ${vectors.length} vectors for ${inputs.length} inputs`, context)
+  }
+  const embeddings: Embedding[] = []
+  vectors.forEach((decoded, position) => {
+    const index = decoded.index ?? position
+    if (!Number.isInteger(index) || index < 0 || index >= inputs.length || embeddings[index]) {
+      throw malformed(`the index ${index} stands twice or outside the inputs`, context)
+    }
+    embeddings[index] = toEmbedding(decoded, index, context)
+  })
+  return { embeddings, usage: { totalTokens }, metadata: { [context.provider]: metadata } }
+}
+
+function toEmbedding(
+  { vector, metadata }: DecodedVector,
+  index: number,
+  context: ErrorContext,
+): Embedding {
+  const numbers = typeof vector === 'string' ? decodeFloats(vector) : vector
+  if (!Array.isArray(numbers) || numbers.length === 0 || !numbers.every(Number.isFinite)) {
+    throw malformed(`the vector at ${index} is not a list of numbers`, context)
+  }
+  return {
+    vector: numbers as number[],
+    dimensions: numbers.length,
+    index,
+    ...(metadata && { metadata: { [context.provider]: metadata } }),
+  }
+}
+
+function malformed(what: string, context: ErrorContext): UPPError {
+  return new UPPError(`The embeddings of ${context.provider} cannot be read: ${what}.`, {
+    code: ErrorCode.InvalidResponse,
+    ...context,
+  })
+}
+
+/** `encoding_format: base64`: 32-bit floats, little endian. */
+function decodeFloats(base64: string): number[] | undefined {
+  const bytes = decodeBase64(base64)
+  if (bytes.length % 4 !== 0) return undefined
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(i * 4, true))
+}

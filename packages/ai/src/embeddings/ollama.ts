@@ -1,0 +1,36 @@
+import type { JsonObject } from '@skein/base'
+import type { EmbeddingHandler } from '../embedding.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { decodeError } from '../wires/ollama-chat/error.ts'
+import { countOf, listOf, without } from '../wires/read-json.ts'
+import { httpEmbedding, type EmbeddingWire } from './http-embedding.ts'
+
+/** Ollama's `/embed`. It has no limit of its own; batches keep a local server responsive. */
+export function ollamaEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  return (endpoint) => httpEmbedding(endpoint, wire)
+}
+
+const listField = new Set(['embeddings'])
+
+const wire: EmbeddingWire = {
+  maxBatchSize: 256,
+  imageInput: false,
+  encode: ({ inputs, params }, modelId) => ({
+    path: '/embed',
+    body: {
+      model: modelId,
+      input: inputs.map((input) => (typeof input === 'string' ? input : textOf(input))),
+      ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+    },
+  }),
+  decode: (body) => ({
+    vectors: listOf(body['embeddings']).map((vector) => ({ vector })),
+    totalTokens: countOf(body['prompt_eval_count']),
+    metadata: without(body, listField),
+  }),
+  decodeError,
+}
+
+function textOf(input: object): string {
+  return 'text' in input ? String(input.text) : '' // images are refused before
+}

@@ -1,0 +1,91 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { imageUrl } from '../wires/data-url.ts'
+import { readOpenAIError } from '../wires/openai-error.ts'
+import { countOf, isEmpty, listOf, numberOf, objectOf, without } from '../wires/read-json.ts'
+import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
+
+/** How a vendor of the OpenAI family differs. */
+export interface OpenAIEmbeddingOptions {
+  /** Default 2048, OpenAI's limit. */
+  readonly maxBatchSize?: number
+  /** Default 300,000, OpenAI's limit. */
+  readonly maxBatchTokens?: number
+  /** Inputs may be content lists with images (OpenRouter). */
+  readonly imageInput?: boolean
+  /** The vendor's field for `inputType` and its two values. */
+  readonly inputType?: { readonly field: string; readonly document: string; readonly query: string }
+}
+
+/** `POST /embeddings` of OpenAI, Azure OpenAI and every server that speaks it. */
+export function openaiEmbeddings(
+  options: OpenAIEmbeddingOptions = {},
+): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  const { maxBatchSize = 2048, maxBatchTokens = 300_000, imageInput = false } = options
+  const wire: EmbeddingWire = {
+    maxBatchSize,
+    maxBatchTokens,
+    imageInput,
+    encode: (request, modelId) => ({
+      path: '/embeddings',
+      body: encodeBody(request, modelId, options),
+    }),
+    decode,
+    decodeError: readOpenAIError,
+  }
+  return (endpoint) => httpEmbedding(endpoint, wire)
+}
+
+/** Mistral names no count, but limits the tokens of a request. */
+export function mistralEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  return openaiEmbeddings({ maxBatchSize: 128, maxBatchTokens: 16_000 })
+}
+
+/** OpenRouter passes images and the kind of text on to the models that know them. */
+export function openrouterEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  return openaiEmbeddings({
+    imageInput: true,
+    inputType: { field: 'input_type', document: 'search_document', query: 'search_query' },
+  })
+}
+
+function encodeBody(
+  { inputs, params, inputType }: EmbeddingRequest,
+  modelId: string,
+  options: OpenAIEmbeddingOptions,
+): JsonObject {
+  const kind = inputType && options.inputType
+  return {
+    model: modelId,
+    input: inputs.map(encodeInput),
+    ...(kind && { [kind.field]: kind[inputType] }),
+    ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+  }
+}
+
+function encodeInput(input: EmbeddingInput): JsonValue {
+  if (typeof input === 'string') return input
+  if (input.type === 'text') return input.text
+  return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
+}
+
+const dataField = new Set(['data'])
+const vectorFields = new Set(['embedding', 'index', 'object'])
+
+function decode(body: JsonObject): DecodedEmbeddings {
+  const usage = objectOf(body['usage'])
+  return {
+    vectors: listOf(body['data']).map((item) => {
+      const entry = objectOf(item) ?? {}
+      const metadata = without(entry, vectorFields)
+      return {
+        vector: entry['embedding'],
+        index: numberOf(entry['index']),
+        ...(!isEmpty(metadata) && { metadata }),
+      }
+    }),
+    totalTokens: countOf(usage?.['total_tokens'] ?? usage?.['prompt_tokens']),
+    metadata: without(body, dataField),
+  }
+}

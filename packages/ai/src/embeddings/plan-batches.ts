@@ -1,0 +1,75 @@
+import type { EmbeddingHandler, EmbeddingInput, EmbedOptions } from '../embedding.ts'
+import { invalidRequest, type ErrorOrigin } from '../to-upp-error.ts'
+
+/** Throws for the first input that is not a text or an image, or an image the vendor cannot take. */
+export function checkInputs(
+  inputs: readonly EmbeddingInput[],
+  { imageInput }: EmbeddingHandler,
+  origin: ErrorOrigin,
+): void {
+  inputs.forEach((input, index) => {
+    const kind = kindOf(input)
+    if (kind === 'text' || (kind === 'image' && imageInput)) return
+    if (kind === 'image') {
+      throw invalidRequest(`${origin.provider} cannot embed the image at input ${index}.`, origin)
+    }
+    const hint = 'An input is a string, a text block or an image block.'
+    throw invalidRequest(`Input ${index} to embed is ${kind}.`, origin, hint)
+  })
+}
+
+function kindOf(input: unknown): string {
+  if (typeof input === 'string') return 'text'
+  if (typeof input !== 'object' || input === null) return input === null ? 'null' : typeof input
+  const { type, text } = input as { type?: unknown; text?: unknown }
+  if (type === 'image' || (type === 'text' && typeof text === 'string')) return type
+  return `an object of type ${JSON.stringify(type)}`
+}
+
+/** A run of inputs for one request. */
+export interface Batch {
+  readonly start: number
+  readonly end: number
+}
+
+/** Cuts the inputs into requests the vendor takes, by count and by estimated tokens. */
+export function planBatches(
+  inputs: readonly EmbeddingInput[],
+  { maxBatchSize, maxBatchTokens = Infinity }: EmbeddingHandler,
+  { batchSize = maxBatchSize, concurrency = 4 }: EmbedOptions,
+  origin: ErrorOrigin,
+): readonly Batch[] {
+  checkCount('batchSize', batchSize, origin)
+  checkCount('concurrency', concurrency, origin)
+  const most = Math.min(batchSize, maxBatchSize)
+  const batches: Batch[] = []
+  let start = 0
+  let tokens = 0
+  inputs.forEach((input, index) => {
+    const size = estimateTokens(input)
+    const isFull = index - start === most || tokens + size > maxBatchTokens
+    if (isFull && index > start) {
+      batches.push({ start, end: index })
+      start = index
+      tokens = 0
+    }
+    tokens += size
+  })
+  if (start < inputs.length) batches.push({ start, end: inputs.length })
+  return batches
+}
+
+function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
+  if (Number.isInteger(value) && (value as number) > 0) return
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  const hint = 'Expected a whole number above 0.'
+  throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
+}
+
+/** On the high side: three ASCII characters to a token, one of any other script. */
+function estimateTokens(input: EmbeddingInput): number {
+  const text = typeof input === 'string' ? input : input.type === 'text' ? input.text : ''
+  let others = 0
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
+  return Math.ceil((text.length - others) / 3) + others
+}

@@ -1,0 +1,103 @@
+import type { JsonObject } from '@skein/base'
+import type { ProviderMetadata } from '../content.ts'
+import { ErrorCode, UPPError } from '../error.ts'
+import type { GeneratedImage, ImageRequest, ImageResult, ImageUsage } from '../image.ts'
+import { Image } from '../media/image.ts'
+import { imageTypeOf } from '../media/image-type.ts'
+import type { VendorCall } from '../transport/attempt.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { JsonReader } from '../transport/json-answer.ts'
+import { runForOne } from '../transport/vendor-run.ts'
+import { objectOf } from '../wires/read-json.ts'
+import type { ErrorResponse, VendorError } from '../wires/wire.ts'
+import { downloadImage } from './download-image.ts'
+
+/** One image request of a vendor. */
+export interface ImageCall {
+  readonly endpoint: VendorEndpoint
+  readonly request: ImageRequest
+  readonly path: string
+  readonly body: string | FormData
+  readonly decodeError: (response: ErrorResponse) => VendorError
+}
+
+/** An image as a vendor gives it: data, or an address that has to be fetched. */
+export interface VendorImage {
+  readonly base64?: string | undefined
+  readonly url?: string | undefined
+  /** What the vendor calls it; the bytes themselves are believed first. */
+  readonly mimeType?: string | undefined
+  readonly metadata?: JsonObject
+}
+
+export interface DecodedImages {
+  readonly images: readonly VendorImage[]
+  readonly usage?: ImageUsage
+  readonly metadata: JsonObject
+}
+
+export function imageVendorCall(call: ImageCall, accept = 'application/json'): VendorCall {
+  const { endpoint, request, path, body, decodeError } = call
+  const { config, signal } = request
+  return {
+    endpoint,
+    modality: 'image',
+    config,
+    signal,
+    path,
+    body,
+    headers: { accept },
+    decodeError,
+  }
+}
+
+/** Sends the request and makes images with bytes of what comes back. */
+export async function requestImages(
+  call: ImageCall,
+  decode: (body: JsonObject) => DecodedImages,
+): Promise<ImageResult> {
+  const vendorCall = imageVendorCall(call)
+  const { provider, modality } = { provider: call.endpoint.name, modality: 'image' as const }
+  const decoded = await runForOne(
+    vendorCall,
+    (answer) =>
+      new JsonReader(answer, vendorCall, (json) => {
+        const body = objectOf(json)
+        if (body) return decode(body)
+        throw new UPPError(`The response of ${provider} is not an object.`, {
+          code: ErrorCode.InvalidResponse,
+          provider,
+          modality,
+        })
+      }),
+  )
+  const images = await Promise.all(decoded.images.map((image) => toGenerated(image, call)))
+  return {
+    images,
+    usage: { imagesGenerated: images.length, ...decoded.usage },
+    metadata: { [provider]: decoded.metadata },
+  }
+}
+
+/** An image with its bytes, so that `toBytes()` works whatever way the vendor answered. */
+export async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
+  const { base64, url, mimeType, metadata } = image
+  const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
+  const helper =
+    base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
+  return { image: helper, ...(said && { metadata: said }) }
+}
+
+export function fromBase64(base64: string, mimeType?: string): Image {
+  return Image.fromBase64(base64, sniff(base64) ?? mimeType ?? 'image/png')
+}
+
+/** The type of an image from its first bytes. */
+function sniff(base64: string): string | undefined {
+  const head = base64.slice(0, 64)
+  return head.length % 4 === 0 ? imageTypeOf(decodeHead(head)) : undefined
+}
+
+function decodeHead(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+}

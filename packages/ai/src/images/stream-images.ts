@@ -1,0 +1,64 @@
+import type { JsonObject } from '@skein/base'
+import type { ImageStreamEvent, ImageUsage } from '../image.ts'
+import { contextOf, type Answer } from '../transport/attempt.ts'
+import { FrameReader, type FrameDecoder } from '../transport/frame-reader.ts'
+import { JsonReader } from '../transport/json-answer.ts'
+import { VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
+import { objectOf } from '../wires/read-json.ts'
+import {
+  imageVendorCall,
+  toGenerated,
+  type DecodedImages,
+  type ImageCall,
+  type VendorImage,
+} from './http-image.ts'
+
+/** An event of an image stream, before the bytes of its image are at hand. */
+export type ImageFrame =
+  | { readonly type: 'preview'; readonly index: number; readonly image: VendorImage }
+  | { readonly type: 'image'; readonly index: number; readonly image: VendorImage }
+  | { readonly type: 'end'; readonly usage?: ImageUsage; readonly metadata?: JsonObject }
+
+/** Images while they are made. A server that does not stream gives the finished ones. */
+export async function* streamImages(
+  call: ImageCall,
+  createDecoder: () => FrameDecoder<ImageFrame>,
+  decodeWhole: (body: JsonObject) => DecodedImages,
+): AsyncGenerator<ImageStreamEvent, void, undefined> {
+  const vendorCall = imageVendorCall(call, 'text/event-stream')
+  const open = (answer: Answer): AnswerReader<readonly ImageFrame[]> =>
+    /^\s*(application\/json|text\/html)/i.test(answer.headers.get('content-type') ?? '')
+      ? new JsonReader(answer, vendorCall, (json) => wholeFrames(decodeWhole(objectOf(json) ?? {})))
+      : new FrameReader(answer, {
+          framing: 'sse',
+          decoder: createDecoder(),
+          context: contextOf(vendorCall),
+          isHeld: () => false,
+          isLast: () => false,
+        })
+  for await (const frames of new VendorRun(vendorCall, open)) {
+    for (const frame of frames) yield await toEvent(frame, call)
+  }
+}
+
+function wholeFrames({ images, usage, metadata }: DecodedImages): readonly ImageFrame[] {
+  return [
+    ...images.map((image, index) => ({ type: 'image' as const, index, image })),
+    { type: 'end', ...(usage && { usage }), metadata },
+  ]
+}
+
+async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamEvent> {
+  if (frame.type === 'end') {
+    const { usage, metadata } = frame
+    return {
+      type: 'end',
+      ...(usage && { usage }),
+      ...(metadata && { metadata: { [call.endpoint.name]: metadata } }),
+    }
+  }
+  const generated = await toGenerated(frame.image, call)
+  return frame.type === 'preview'
+    ? { type: 'preview', index: frame.index, image: generated.image }
+    : { type: 'image', index: frame.index, image: generated }
+}
