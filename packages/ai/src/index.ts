@@ -27,3 +27,18 @@ export type * from './config.ts'
 export type * from './middleware.ts'
 export * from './provider.ts'
 export * from './middleware/index.ts'
+export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './keys.ts'
+export {
+  ExponentialBackoff,
+  LinearBackoff,
+  NoRetry,
+  type ExponentialBackoffOptions,
+  type LinearBackoffOptions,
+} from './retry.ts'
+export * from './embedding.ts'
+export * from './image.ts'
+export { Image } from './media/image.ts'
+export { ResultStream } from './result-stream.ts'
+export { defineVendor } from './vendors/define-vendor.ts'
+export type * from './vendors/vendor.ts'
+export type { VendorEndpoint } from './transport/endpoint.ts'
