@@ -157,11 +157,10 @@ class ActionGrouping {
   #openRun(agentId: unknown, time: unknown): void {
     if (this.#run?.['agent_id'] === agentId && this.#run) return
     this.#closeRun()
-    const started = this.#waiting[0]?.['timestamp'] ?? time
     this.#run = {
       turn_type: 'agent',
       agent_id: agentId,
-      started_at: started,
+      started_at: time,
       completed_at: time,
       messages: this.#waiting,
     }

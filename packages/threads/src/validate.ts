@@ -64,7 +64,7 @@ const COUNTERS = [
  */
 export class ThreadCheck {
   readonly issues: Issue[] = []
-  readonly calls = new CallLedger<OpenCall>()
+  readonly calls: CallLedger<OpenCall> = new CallLedger()
   valid = true
   total = 0
   /** Indices of the current place; -1 where there is none. */

@@ -5,6 +5,7 @@ export {
   encodeUIMessage,
   type EncodeUIMessageOptions,
 } from './ai-sdk/encode-ui-message.ts'
+export { UIStreamEncoder, type UIStreamEncoderOptions } from './ai-sdk/encode-events.ts'
 export {
   UIStreamDecoder,
   fromUIChunks,

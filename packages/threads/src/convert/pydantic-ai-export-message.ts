@@ -1,11 +1,11 @@
 import { isObject } from '../is-object.ts'
 import { joinPointer } from '../issue.ts'
-import { keepJsonText } from '../json-notes.ts'
+import { keepJsonText, numberText, setJsonNotes } from '../json-notes.ts'
 import { parseJson, setOwn } from '../json-parse.ts'
 import type { PydanticOrigin, SystemPromptMark, ThreadMessage, UserTurn } from '../types.ts'
 import type { ExportContext } from './pydantic-ai-export.ts'
 import { exportPart, inOrder } from './pydantic-ai-export-part.ts'
-import { renameKey } from './pydantic-ai-import-message.ts'
+import { RESERVED, renameKey } from './pydantic-ai-import-message.ts'
 import {
   FINISH_REASONS,
   MESSAGE_FIELDS,
@@ -16,20 +16,12 @@ import {
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
 
-/** Fields of the thread that say nothing to Pydantic AI. */
-const THREAD_ONLY = new Set([
-  'turn_type',
-  'message_type',
-  'submitted_at',
-  'agent_id',
-  'pydantic_ai',
-  'system_prompts',
-  'instructions_ref',
-  'turn_id',
-  'user_id',
-  'name',
-  'client_metadata',
-])
+interface Export {
+  readonly kind: string
+  readonly at: string
+  readonly owner: 'user' | 'agent'
+  readonly context: ExportContext
+}
 
 /** Turns a ThreadMessage, or the UserTurn that is the first request of a run, back into a message. */
 export function exportMessage(
@@ -38,11 +30,12 @@ export function exportMessage(
   context: ExportContext,
 ): PydanticMessage {
   const source = message as unknown as Fields
-  const kind = source['message_type'] === 'response' ? 'response' : 'request'
+  const owner = source['turn_type'] === 'user' ? 'user' : 'agent'
+  const kind = owner === 'agent' && source['message_type'] === 'response' ? 'response' : 'request'
   const origin = source['pydantic_ai']
   const draft = isObject(origin)
-    ? goBack(source, origin as PydanticOrigin, kind, at, context)
-    : fromThread(source, kind, at, context)
+    ? goBack(source, origin as PydanticOrigin, { kind, at, owner, context })
+    : fromThread(source, { kind, at, owner, context })
   const reason = draft['finish_reason']
   if (typeof reason === 'string' && !FINISH_REASONS.has(reason)) {
     if (context.refuse(`${at}/finish_reason`, `unknown finish reason`))
@@ -55,45 +48,54 @@ export function exportMessage(
 function goBack(
   source: Fields,
   origin: PydanticOrigin,
-  kind: string,
-  at: string,
-  context: ExportContext,
+  { kind, at, owner, context }: Export,
 ): Draft {
   const draft: Draft = {}
-  const renamed: { [key: string]: string } = {}
+  const renamed = new Map<string, string>()
+  const rename = (key: string, name: string): string => {
+    renamed.set(key, name)
+    return name
+  }
   for (const key of Object.keys(source)) {
     if (key === 'parts') draft['parts'] = exportParts(source, kind, at, context)
-    else if (key === 'message_type' || key === 'turn_type') draft[(renamed[key] = 'kind')] = kind
-    else if (key === 'timestamp' || key === 'submitted_at') {
+    else if (key === (owner === 'user' ? 'turn_type' : 'message_type'))
+      draft[rename(key, 'kind')] = kind
+    else if (key === (owner === 'user' ? 'submitted_at' : 'timestamp')) {
       if (origin.absent?.includes('timestamp')) continue
-      draft[(renamed[key] = 'timestamp')] = Object.hasOwn(origin, 'timestamp')
+      draft[rename(key, 'timestamp')] = Object.hasOwn(origin, 'timestamp')
         ? origin.timestamp
         : source[key]
     } else if (key === 'instructions_ref') {
-      draft[(renamed[key] = 'instructions')] = lookUp(source[key], `${at}/${key}`, context)
-    } else if (!THREAD_ONLY.has(key)) setOwn(draft, key, source[key])
+      draft[rename(key, 'instructions')] = lookUp(source[key], `${at}/${key}`, context)
+    } else if (!RESERVED[owner].has(key)) setOwn(draft, key, source[key])
   }
-  keepJsonText(source, draft, (key) => renamed[key] ?? key)
+  keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
   return origin.fields && origin.keys ? withFields(draft, origin.fields, origin.keys) : draft
 }
 
 /** Puts the fields that had to step aside back into their places. */
 function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draft {
   const ordered: Draft = {}
-  for (const key of new Set([...keys, ...Object.keys(draft)])) {
+  const all = [...new Set([...keys, ...Object.keys(draft)])]
+  const numbers = new Map<string, string>()
+  for (const key of all) {
     const holder = Object.hasOwn(fields, key) ? fields : draft
-    if (Object.hasOwn(holder, key)) setOwn(ordered, key, holder[key])
+    if (!Object.hasOwn(holder, key)) continue
+    setOwn(ordered, key, holder[key])
+    const text = numberText(holder, key)
+    if (text !== undefined) numbers.set(key, text)
   }
-  return keepJsonText(draft, ordered)
+  setJsonNotes(ordered, { numbers, keys: all })
+  return ordered
 }
 
 /** A message that was born in the thread gets the fields Pydantic AI would write, in its order. */
-function fromThread(source: Fields, kind: string, at: string, context: ExportContext): Draft {
+function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft {
   const known = MESSAGE_FIELDS[kind]!
   const given: Draft = {}
   for (const key of Object.keys(source)) {
     if (key in known) given[key] = source[key]
-    else if (!THREAD_ONLY.has(key)) {
+    else if (!RESERVED[owner].has(key)) {
       if (context.policy === 'raw') setOwn(given, key, source[key])
       else context.lose(joinPointer(at, key), 'Pydantic AI has no such field')
     }

@@ -20,7 +20,7 @@ export interface MessageImport {
 }
 
 /** Names that the thread uses for itself, so a source field of that name must step aside. */
-const RESERVED = {
+export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
   user: new Set([
     'turn_type',
     'submitted_at',
@@ -44,18 +44,22 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   const timeName = owner === 'user' ? 'submitted_at' : 'timestamp'
   const draft: Draft = {}
   const origin: Draft = {}
-  const renamed: { [key: string]: string } = {}
+  const renamed = new Map<string, string>()
+  const rename = (key: string, name: string): string => {
+    renamed.set(key, name)
+    return name
+  }
   for (const key of Object.keys(source)) {
     const value = source[key]
     if (RESERVED[owner].has(key)) setOwn((origin['fields'] ??= {}) as Draft, key, value)
     else if (key === 'kind') {
-      if (owner === 'user') draft[(renamed[key] = 'turn_type')] = 'user'
-      else draft[(renamed[key] = 'message_type')] = value
+      if (owner === 'user') draft[rename(key, 'turn_type')] = 'user'
+      else draft[rename(key, 'message_type')] = value
     } else if (key === 'timestamp') {
-      draft[(renamed[key] = timeName)] = time
+      draft[rename(key, timeName)] = time
       if (!isTime(value)) origin['timestamp'] = value
     } else if (key === 'instructions' && typeof value === 'string' && configs) {
-      draft[(renamed[key] = 'instructions_ref')] = configs.put(value)
+      draft[rename(key, 'instructions_ref')] = configs.put(value)
     } else if (key === 'parts') {
       importParts(value as readonly unknown[], configs, draft, origin)
     } else setOwn(draft, key, value)
@@ -70,7 +74,7 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
     keepJsonText(source, origin['fields'])
   }
   draft['pydantic_ai'] = origin
-  return keepJsonText(source, draft, (key) => renamed[key] ?? key)
+  return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
 function importParts(

@@ -14,9 +14,9 @@ export class ToolAssembler {
   readonly #streaming = new Map<string, OpenToolPart>()
   #step = new Map<string, OpenToolPart>()
 
-  readonly rawInputs = new Map<UIMessagePart, string>()
-  readonly outcomes = new Set<UIMessagePart>()
-  readonly refusals = new Set<UIMessagePart>()
+  readonly rawInputs: Map<UIMessagePart, string> = new Map()
+  readonly outcomes: Set<UIMessagePart> = new Set()
+  readonly refusals: Set<UIMessagePart> = new Set()
 
   constructor(parts: UIMessagePart[]) {
     this.#parts = parts

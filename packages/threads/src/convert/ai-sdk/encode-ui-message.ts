@@ -34,7 +34,9 @@ export function* encodeUIMessage(
     }
   }
   if (isStepOpen) yield { type: 'finish-step' }
-  yield finishReason === undefined ? { type: 'finish' } : { type: 'finish', finishReason }
+  // A step boundary alone does not make the client look; metadata does, and the same again changes nothing.
+  const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
+  yield { type: 'finish', ...(finishReason !== undefined && { finishReason }), ...wake }
 }
 
 /** The chunks of a thread's last response: what a server sends again to a client that lost its connection. */
@@ -69,7 +71,10 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
-function* encodePart(part: OtherPart, id: string): Generator<UIMessageChunk, void, undefined> {
+export function* encodePart(
+  part: OtherPart,
+  id: string,
+): Generator<UIMessageChunk, void, undefined> {
   switch (part.type) {
     case 'text': {
       yield { type: 'text-start', id, ...metadataOf(part) }

@@ -10,7 +10,7 @@ import { isToolPart } from './assemble-tools.ts'
 import { carried, without } from './carrier.ts'
 import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
 import { foreignMetadata, userPrompt } from './from-ui-user.ts'
-import { contentOfUrl } from './media.ts'
+import { contentOfUrl } from '../bridge-media.ts'
 import type { OpenToolPart, UIFinishReason, UIMessage, UIMessagePart } from './types.ts'
 
 /** What a stream told beyond the message that it made. */

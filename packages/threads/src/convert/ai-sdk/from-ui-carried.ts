@@ -17,7 +17,7 @@ import {
   type TurnCarrier,
 } from './carrier.ts'
 import { approvalEvents, outcomePart } from './from-ui-tool.ts'
-import { dataUrlBody } from './media.ts'
+import { dataUrlBody } from '../bridge-media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 /** The turns of messages that carry their thread (`carry: 'all'`). */

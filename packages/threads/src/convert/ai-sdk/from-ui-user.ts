@@ -1,7 +1,7 @@
 import { joinPointer, type Loss } from '../../issue.ts'
 import type { MessagePart, UserContent } from '../../types.ts'
 import { CARRIER, without } from './carrier.ts'
-import { contentOfUrl } from './media.ts'
+import { contentOfUrl } from '../bridge-media.ts'
 import type { ProviderMetadata, UIMessagePart } from './types.ts'
 
 /** A person's parts as one prompt: plain text when that is all there is, else a list. */

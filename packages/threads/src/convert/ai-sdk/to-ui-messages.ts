@@ -91,7 +91,8 @@ function assistantMessage(
       agent_id,
       ...(name !== undefined && { agent_name: name }),
     }
-    if (turns.length > 1) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })
+    builder.beginTurn(who.turn_id)
+    if (offset > 0) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })
     return { ...who, ...addAgentTurn(builder, turn as AgentTurn, index) }
   })
   return message('assistant', thread, start, parts, metadataOf(turns, { turns: entries }))

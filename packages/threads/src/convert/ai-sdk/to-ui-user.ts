@@ -1,6 +1,6 @@
 import type { MultiModalContent, UserContent, UserPromptPart } from '../../types.ts'
 import { carry, without, type PartCarrier } from './carrier.ts'
-import { dataUrl, mediaTypeOf } from './media.ts'
+import { dataUrl, mediaTypeOf } from '../bridge-media.ts'
 import type { Carry } from './to-ui-parts.ts'
 import type { FileUIPart, UIMessagePart } from './types.ts'
 
