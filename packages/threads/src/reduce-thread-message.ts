@@ -3,7 +3,7 @@ import type { MessageAdded, MessageRemoved, MessageUpdated, ToolOutcome } from '
 import { getKey, setKey, type StateEditor } from './reduce-thread-edit.ts'
 import type { MessageItem, LiveToolCall } from './reduce-thread-state.ts'
 import { settleCall } from './reduce-thread-tool.ts'
-import { agentTurn, pushTurn } from './reduce-thread-turn.ts'
+import { agentTurn, closeDraft, pushTurn } from './reduce-thread-turn.ts'
 import type { StateDraft } from './reduce-thread.ts'
 import { sumUsage } from './usage.ts'
 
@@ -46,7 +46,7 @@ function openCalls(
   message: UppAssistantMessage,
 ): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
-  delete turn.draft
+  closeDraft(edit, turn)
   if (!message.toolCalls?.length) return
   const turnIndex = getKey(state.index.turns, event.turnId)!
   const calls = edit.at(turn, 'calls')

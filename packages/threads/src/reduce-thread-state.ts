@@ -110,6 +110,8 @@ export interface EventItem {
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
+  /** Facts that came while the model spoke: they follow its message. */
+  readonly events: readonly EventItem[]
 }
 
 export type DraftBlock =

@@ -24,7 +24,19 @@ export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEn
   turn.endedAt = event.at
   if (event.reason !== undefined) turn.reason = event.reason
   // A stream that was cut short is a fact of the turn; of a finished one nothing can be left.
-  if (event.outcome === 'completed') delete turn.draft
+  const { draft } = turn
+  closeDraft(edit, turn)
+  if (draft && event.outcome !== 'completed') turn.draft = { ...draft, events: [] }
+}
+
+function newDraft(edit: StateEditor, stepId: string): DraftState {
+  return edit.adopt({ stepId, blocks: edit.adopt([]), events: edit.adopt([]) })
+}
+
+/** Ends what was being streamed; the facts that came meanwhile take their place. */
+export function closeDraft(edit: StateEditor, turn: Writable<AgentTurnState>): void {
+  if (turn.draft) edit.at(turn, 'items').push(...turn.draft.events)
+  delete turn.draft
 }
 
 type StreamEvent = Extract<
@@ -46,7 +58,8 @@ export function applyStream(edit: StateEditor, state: StateDraft, event: StreamE
   switch (event.type) {
     case 'step_start':
     case 'step_reset':
-      turn.draft = edit.adopt({ stepId: event.stepId, blocks: edit.adopt([]) })
+      closeDraft(edit, turn)
+      turn.draft = newDraft(edit, event.stepId)
       return
     case 'step_end':
       return
@@ -67,7 +80,7 @@ export function applyStream(edit: StateEditor, state: StateDraft, event: StreamE
 }
 
 function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: DraftBlock): void {
-  turn.draft ??= edit.adopt<DraftState>({ stepId: '', blocks: edit.adopt([]) })
+  turn.draft ??= newDraft(edit, '')
   const blocks = edit.at(edit.at(turn as { draft: DraftState }, 'draft'), 'blocks')
   // From the end: nearly always the last block grows.
   const index = blocks.findLastIndex((block) => block.id === delta.id && block.type === delta.type)
@@ -87,7 +100,10 @@ export function addItem(
     state.turns.length - 1
   if (index < 0) return
   const turn = edit.at(edit.at(state, 'turns'), index)
-  edit.at(turn, 'items').push({ kind: 'event', event })
+  if (turn.kind === 'agent' && turn.draft && turn.outcome === 'running') {
+    const draft = edit.at(turn as { draft: DraftState }, 'draft')
+    edit.at(draft, 'events').push({ kind: 'event', event })
+  } else edit.at(turn, 'items').push({ kind: 'event', event })
 }
 
 /** The named agent turn, writable. A turn whose start was never seen is opened: facts beat bookkeeping. */

@@ -1,0 +1,246 @@
+import type { ToolOutcome } from '../../event.ts'
+import type { SystemMessage } from '../../types.ts'
+import { dataUrl, mediaTypeOf } from '../bridge-media.ts'
+import { fromMediaBlock } from '../upp/media-blocks.ts'
+import type { UppAssistantMessage, UppContentBlock } from '../upp/types.ts'
+import { CARRIER } from './carrier.ts'
+import { reasoningId } from './to-ui-parts.ts'
+import type { ProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
+
+interface Block {
+  readonly type: 'text' | 'reasoning' | 'tool'
+  /** The id in events, and in chunks. */
+  readonly id: string
+  readonly chunkId: string
+  text: string
+  isOpen: boolean
+}
+
+/** The chunks of one model call at a time: what it streams, its complete message, and what became of its calls. */
+export class EventStepEncoder {
+  #turnId = ''
+  #metadata: ProviderMetadata = {}
+  #isOpen = false
+  #blocks: Block[] = []
+  #texts = 0
+  #reasonings = 0
+  /** Calls of this response that have no outcome yet; `true` once a person was asked. */
+  readonly #calls = new Map<string, boolean>()
+  readonly #settled = new Set<string>()
+  readonly #asked = new Set<string>()
+
+  beginTurn(turnId: string, metadata: ProviderMetadata): void {
+    this.#turnId = turnId
+    this.#metadata = metadata
+    this.#texts = 0
+    this.#reasonings = 0
+  }
+
+  start(): UIMessageChunk[] {
+    const chunks = this.finish()
+    this.#isOpen = true
+    this.#blocks = []
+    return [...chunks, { type: 'start-step' }]
+  }
+
+  /** Discards what was streamed of this step. */
+  reset(): UIMessageChunk[] {
+    if (!this.#isOpen) return []
+    this.#reasonings -= this.#blocks.filter((block) => block.type === 'reasoning').length
+    this.#blocks = []
+    return [{ type: 'reset-step' }]
+  }
+
+  finish(): UIMessageChunk[] {
+    if (!this.#isOpen) return []
+    this.#isOpen = false
+    return [...this.#closeBlocks(), { type: 'finish-step' }]
+  }
+
+  delta(type: 'text' | 'reasoning', id: string, text: string): UIMessageChunk[] {
+    const chunks = this.#isOpen ? [] : this.start()
+    let block = this.#blocks.findLast((candidate) => candidate.id === id && candidate.type === type)
+    if (!block) {
+      block = this.#open(type, id)
+      chunks.push({ type: `${type}-start`, id: block.chunkId, providerMetadata: this.#metadata })
+    }
+    block.text += text
+    if (text !== '') chunks.push({ type: `${type}-delta`, id: block.chunkId, delta: text })
+    return chunks
+  }
+
+  callDelta(toolCallId: string, toolName: string, inputTextDelta: string): UIMessageChunk[] {
+    const chunks = this.#isOpen ? [] : this.start()
+    const isKnown = this.#blocks.some((block) => block.type === 'tool' && block.id === toolCallId)
+    if (!isKnown) {
+      this.#open('tool', toolCallId)
+      const providerMetadata = this.#metadata
+      chunks.push({ type: 'tool-input-start', toolCallId, toolName, providerMetadata })
+    }
+    if (inputTextDelta !== '') chunks.push({ type: 'tool-input-delta', toolCallId, inputTextDelta })
+    return chunks
+  }
+
+  /** The whole message. What was streamed stands if it says the same; otherwise the step is shown anew. */
+  complete(message: UppAssistantMessage): UIMessageChunk[] {
+    const chunks = this.#isOpen ? [] : this.start()
+    const wanted = message.content.filter(
+      (block) => block.type === 'text' || block.type === 'reasoning',
+    )
+    const calls = message.toolCalls ?? []
+    if (
+      !this.#agrees(
+        wanted,
+        calls.map((call) => call.toolCallId),
+        message,
+      )
+    ) {
+      if (this.#blocks.length > 0) chunks.push(...this.reset())
+      chunks.push(...this.#showAll(message))
+    }
+    chunks.push(...this.#closeBlocks())
+    const seen = new Set<string>()
+    for (const { toolCallId, toolName, arguments: input } of calls) {
+      if (seen.has(toolCallId)) continue
+      seen.add(toolCallId)
+      this.#calls.set(toolCallId, false)
+      this.#settled.delete(toolCallId)
+      const providerMetadata = this.#metadata
+      chunks.push({
+        type: 'tool-input-available',
+        toolCallId,
+        toolName,
+        input: input ?? {},
+        providerMetadata,
+      })
+    }
+    return chunks
+  }
+
+  #agrees(
+    wanted: readonly { type: string; text: string }[],
+    calls: readonly string[],
+    message: UppAssistantMessage,
+  ): boolean {
+    const words = this.#blocks.filter((block) => block.type !== 'tool')
+    const tools = this.#blocks.filter((block) => block.type === 'tool')
+    const isInOrder = this.#blocks.slice(0, words.length).every((block) => block.type !== 'tool')
+    const hasOnlyWords = wanted.length === message.content.length
+    return (
+      hasOnlyWords &&
+      isInOrder &&
+      words.length === wanted.length &&
+      words.every(
+        (block, index) => block.type === wanted[index]?.type && block.text === wanted[index].text,
+      ) &&
+      tools.every((block, index) => block.id === calls[index])
+    )
+  }
+
+  #showAll(message: UppAssistantMessage): UIMessageChunk[] {
+    return message.content.flatMap((block, index): UIMessageChunk[] => {
+      if (block.type === 'text' || block.type === 'reasoning') {
+        const chunks = this.delta(block.type, `whole-${index}`, block.text)
+        return [...chunks, ...this.#closeBlocks()]
+      }
+      return fileChunks(block, this.#metadata)
+    })
+  }
+
+  /** The outcome of a call, once. A call of an earlier response is the client's already. */
+  settle(toolCallId: string, outcome: ToolOutcome, result: unknown): UIMessageChunk[] {
+    if (this.#settled.has(toolCallId)) return []
+    this.#settled.add(toolCallId)
+    const isAsked = this.#calls.get(toolCallId)
+    this.#calls.delete(toolCallId)
+    if (outcome === 'success')
+      return [{ type: 'tool-output-available', toolCallId, output: result ?? null }]
+    if (outcome === 'denied') {
+      const denied: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
+      return isAsked === false ? [...deniedByRule(toolCallId, result), denied] : [denied]
+    }
+    const isText = typeof result === 'string'
+    const carrier = {
+      outcome: outcome === 'unknown' ? 'interrupted' : outcome,
+      ...(outcome === 'retry' && Array.isArray(result) && { errors: result as never }),
+    } as UIJsonObject
+    const errorText = isText ? result : (JSON.stringify(result ?? null) ?? '')
+    return [
+      {
+        type: 'tool-output-error',
+        toolCallId,
+        errorText,
+        providerMetadata: { [CARRIER]: carrier },
+      },
+    ]
+  }
+
+  /** An approval is shown on its call; undefined when the event is none, or its call is not of this message. */
+  approval({ event_type, event_data }: SystemMessage): UIMessageChunk[] | undefined {
+    const data = event_data as {
+      approval_id: string
+      tool_call_id: string
+      approved: boolean
+      reason?: string
+    }
+    if (event_type === 'tool.approval.requested' && this.#calls.has(data.tool_call_id)) {
+      const { approval_id: approvalId, tool_call_id: toolCallId, reason } = data
+      this.#calls.set(toolCallId, true)
+      this.#asked.add(approvalId)
+      return [
+        {
+          type: 'tool-approval-request',
+          approvalId,
+          toolCallId,
+          ...(reason !== undefined && { reason }),
+        },
+      ]
+    }
+    if (event_type !== 'tool.approval.responded') return undefined
+    // An answer to an earlier response: the client gave it, so it knows.
+    if (!this.#asked.has(data.approval_id)) return []
+    const { approval_id: approvalId, approved, reason } = data
+    return [
+      {
+        type: 'tool-approval-response',
+        approvalId,
+        approved,
+        ...(reason !== undefined && { reason }),
+      },
+    ]
+  }
+
+  #open(type: Block['type'], id: string): Block {
+    const chunkId =
+      type === 'reasoning'
+        ? reasoningId(this.#turnId, this.#reasonings++)
+        : `${this.#turnId}:t${this.#texts++}`
+    const block = { type, id, chunkId, text: '', isOpen: type !== 'tool' }
+    this.#blocks.push(block)
+    return block
+  }
+
+  #closeBlocks(): UIMessageChunk[] {
+    return this.#blocks.flatMap((block): UIMessageChunk[] => {
+      if (!block.isOpen || block.type === 'tool') return []
+      block.isOpen = false
+      return [{ type: `${block.type}-end`, id: block.chunkId }]
+    })
+  }
+}
+
+/** A denial that no person gave: the client's types still want the approval that was refused. */
+function deniedByRule(toolCallId: string, result: unknown): UIMessageChunk[] {
+  const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
+  return [
+    { type: 'tool-approval-request', approvalId: toolCallId, toolCallId },
+    { type: 'tool-approval-response', approvalId: toolCallId, approved: false, ...reason },
+  ]
+}
+
+function fileChunks(block: UppContentBlock, providerMetadata: ProviderMetadata): UIMessageChunk[] {
+  if (block.type === 'text' || block.type === 'reasoning' || !('mimeType' in block)) return []
+  const content = fromMediaBlock(block)
+  const url = content.kind === 'binary' ? dataUrl(content.media_type, content.data) : content.url
+  return [{ type: 'file', url, mediaType: mediaTypeOf(content), providerMetadata }]
+}

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import { opening, response } from '../../../test/sample-events.ts'
+import { plain, realChat, refusedChunk } from '../../../test/real-chat.ts'
+import { isEphemeralEvent, type ThreadEvent } from '../../event.ts'
+import { threadFromEvents } from '../../event-to-thread.ts'
+import { validateThread } from '../../validate.ts'
+import { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
+import { toUIMessages } from './to-ui-messages.ts'
+import type { UIMessageChunk } from './types.ts'
+
+function encode(
+  events: readonly ThreadEvent[],
+  options?: UIStreamEncoderOptions,
+): UIMessageChunk[] {
+  const encoder = new UIStreamEncoder(options)
+  return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()]
+}
+
+describe('live events as a UI message stream', () => {
+  const events = [...opening, ...response]
+  const thread = threadFromEvents(events).value
+  const stored = plain(toUIMessages(thread))
+
+  test('the sample is a valid thread', () => {
+    expect(validateThread(thread).issues.filter((issue) => issue.severity === 'error')).toEqual([])
+  })
+
+  test('every chunk passes the real schema', async () => {
+    expect(await refusedChunk(encode(events))).toBeUndefined()
+  })
+
+  test('the real chat ends in the state of the stored thread', async () => {
+    const end = await realChat(stored.slice(0, 1), encode(events))
+    expect(end.error).toBeUndefined()
+    expect(end.messages).toEqual(stored)
+    expect(end.finish).toMatchObject({ finishReason: 'stop' })
+  })
+
+  test('words that were not streamed give the same state', async () => {
+    const durable = events.filter((event) => !isEphemeralEvent(event))
+    const end = await realChat(stored.slice(0, 1), encode(durable))
+    expect(end.messages).toEqual(stored)
+  })
+
+  test('a message that differs from what was streamed replaces it', async () => {
+    const other = events.map((event): ThreadEvent =>
+      event.type === 'text_delta' && event.text === 'look.' ? { ...event, text: 'listen.' } : event,
+    )
+    const end = await realChat(stored.slice(0, 1), encode(other))
+    expect(end.messages).toEqual(stored)
+  })
+
+  test('an approval parks the response; the continuation keeps the message and closes the call', async () => {
+    const at = '2026-05-01T13:00:00Z'
+    const call = { toolCallId: 'k1', toolName: 'remove', arguments: { path: '/b' } }
+    const parked: ThreadEvent[] = [
+      { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
+      {
+        type: 'message_added',
+        at,
+        turnId: 'p1',
+        message: { id: 'pm', type: 'assistant', content: [], toolCalls: [call], timestamp: at },
+      },
+      {
+        type: 'interrupt_opened',
+        at,
+        turnId: 'p1',
+        interrupt: { id: 'ok?', toolCallId: 'k1', kind: 'approval' },
+      },
+      { type: 'turn_end', at, turnId: 'p1', outcome: 'parked' },
+    ]
+    const first = await realChat(stored.slice(0, 1), encode([...opening, ...parked]))
+    expect(first.messages.at(-1)).toMatchObject({
+      id: 'p1',
+      parts: [{ type: 'step-start' }, { state: 'approval-requested', approval: { id: 'ok?' } }],
+    })
+    expect(first.finish).toMatchObject({ finishReason: 'tool-calls' })
+
+    const answered = plain(first.messages) as { parts: { state?: string; approval?: object }[] }[]
+    Object.assign(answered.at(-1)!.parts[1]!, {
+      state: 'approval-responded',
+      approval: { id: 'ok?', approved: true },
+    })
+    const resumed: ThreadEvent[] = [
+      { type: 'interrupt_answered', at, interruptId: 'ok?', answer: { type: 'approve' } },
+      { type: 'turn_start', at, turnId: 'p2', agentId: 'guide/a', continues: 'p1' },
+      {
+        type: 'tool_execution_end',
+        at,
+        turnId: 'p2',
+        toolCallId: 'k1',
+        toolName: 'remove',
+        outcome: 'success',
+        result: 'gone',
+      },
+      {
+        type: 'message_added',
+        at,
+        turnId: 'p2',
+        message: {
+          id: 'pn',
+          type: 'assistant',
+          content: [{ type: 'text', text: 'Done.' }],
+          timestamp: at,
+        },
+      },
+      { type: 'turn_end', at, turnId: 'p2', outcome: 'completed' },
+    ]
+    const second = await realChat(answered, encode([...opening, ...resumed]))
+    expect(second.messages).toHaveLength(2)
+    expect(second.messages.at(-1)).toMatchObject({
+      id: 'p1',
+      parts: [
+        { type: 'step-start' },
+        { state: 'output-available', output: 'gone', approval: { approved: true } },
+        { type: 'step-start' },
+        { type: 'text', text: 'Done.', state: 'done' },
+      ],
+    })
+  })
+
+  test('a failed turn puts the real chat into its error state', async () => {
+    const at = '2026-05-01T13:00:00Z'
+    const failed: ThreadEvent[] = [
+      { type: 'turn_start', at, turnId: 'f1', agentId: 'guide/a' },
+      { type: 'text_delta', at, turnId: 'f1', blockId: 'b', text: 'I was sa' },
+      {
+        type: 'turn_end',
+        at,
+        turnId: 'f1',
+        outcome: 'failed',
+        reason: 'The model is unavailable.',
+      },
+    ]
+    const chunks = encode([...opening, ...failed])
+    expect(await refusedChunk(chunks)).toBeUndefined()
+    const end = await realChat(stored.slice(0, 1), chunks)
+    expect(end.status).toBe('error')
+    expect(end.error).toBe('The model is unavailable.')
+    expect(end.messages.at(-1)).toMatchObject({ parts: [{}, { text: 'I was sa', state: 'done' }] })
+  })
+
+  test('a stop ends with interrupted, which keeps the client from sending by itself', () => {
+    const at = '2026-05-01T13:00:00Z'
+    const chunks = encode([
+      { type: 'turn_start', at, turnId: 'f1', agentId: 'guide/a' },
+      { type: 'turn_end', at, turnId: 'f1', outcome: 'interrupted' },
+    ])
+    expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'interrupted' })
+  })
+})

@@ -1,0 +1,200 @@
+import type {
+  BuiltinToolCallPart,
+  RetryPromptPart,
+  ToolCallPart,
+  ToolReturnPart,
+} from '../../types.ts'
+import { CARRIER, carry, type CallOutcome, type PartCarrier } from './carrier.ts'
+import type { HiddenFields, Hide } from './to-ui-parts.ts'
+import type { OpenToolPart } from './types.ts'
+
+export type AnyCall = ToolCallPart | BuiltinToolCallPart
+export type AnyReturn = ToolReturnPart | RetryPromptPart
+
+/** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
+export class UIToolBuilder {
+  readonly #hide: Hide
+  /** Calls without a return, by id; ids may repeat, the nearest is meant. */
+  readonly #open = new Map<string, OpenToolPart[]>()
+  readonly #approvals = new Map<string, OpenToolPart>()
+  #stepCalls = new Set<string>()
+  #approvalIds = new Set<string>()
+
+  constructor(hide: Hide) {
+    this.#hide = hide
+  }
+
+  beginMessage(): void {
+    this.#approvalIds = new Set()
+    this.beginStep()
+  }
+
+  beginStep(): void {
+    this.#stepCalls = new Set()
+  }
+
+  /** The part of a call; undefined for a second call of that id in one step, which would overwrite the first. */
+  addCall(part: AnyCall, at: string, agent_id: string): OpenToolPart | undefined {
+    const id = part.tool_call_id
+    if (this.#stepCalls.has(id)) return undefined
+    this.#stepCalls.add(id)
+    const isShown = typeof part.args === 'object' && part.args !== null
+    const hidden: HiddenFields = { part, at, ...(isShown && { from: 'args' }) }
+    const tool: OpenToolPart = {
+      ...describe(part),
+      toolCallId: id,
+      state: 'input-available',
+      input: inputOf(part.args),
+      callProviderMetadata: carry(this.#hide({ agent_id }, hidden), part),
+    }
+    const open = this.#open.get(id)
+    if (open) open.push(tool)
+    else this.#open.set(id, [tool])
+    return tool
+  }
+
+  /** Gives a call its outcome. False for a return without a call, or a second one: the client would fail on it. */
+  settle(part: AnyReturn, at: string): boolean {
+    const { tool_call_id: id, tool_name: name } = part
+    const tool = id == null || name == null ? undefined : this.#open.get(id)?.pop()
+    if (!tool) return false
+    const outcome = outcomeOf(part)
+    if (outcome === 'denied' || tool.approval?.approved === false) this.#deny(tool, part, at)
+    else this.#finish(tool, part, at, outcome)
+    return true
+  }
+
+  #finish(tool: OpenToolPart, part: AnyReturn, at: string, outcome: CallOutcome | 'success'): void {
+    // What ran was approved; the client's types know no other case.
+    if (tool.approval) tool.approval.approved = true
+    const isText = typeof part.content === 'string'
+    if (outcome === 'success') {
+      tool.state = 'output-available'
+      tool.output = part.content
+      const hidden = this.#hide({}, { part, at, from: 'content' })
+      if (hidden.at !== undefined) tool.resultProviderMetadata = carry(hidden)
+      return
+    }
+    tool.state = 'output-error'
+    tool.errorText = isText ? (part.content as string) : (JSON.stringify(part.content) ?? '')
+    const shown: PartCarrier = {
+      outcome,
+      ...(outcome === 'retry' && !isText && { errors: part.content }),
+    }
+    tool.resultProviderMetadata = carry(
+      this.#hide(shown, { part, at, ...(isText && { from: 'content' }) }),
+    )
+  }
+
+  #deny(tool: OpenToolPart, part: AnyReturn, at: string): void {
+    const hasReason = typeof part.content === 'string' && part.content !== ''
+    tool.state = 'output-denied'
+    tool.approval = tool.approval
+      ? { ...tool.approval, approved: false }
+      : {
+          id: this.#approvalId(tool.toolCallId),
+          approved: false,
+          ...(hasReason && { reason: part.content as string }),
+        }
+    const hidden = this.#hide({}, { part, at })
+    if (hidden.at === undefined) return
+    const own = tool.callProviderMetadata?.[CARRIER]
+    // A denial has no result metadata, so the return travels with the call. A carrier is plain data.
+    const result = hidden as never
+    tool.callProviderMetadata = { ...tool.callProviderMetadata, [CARRIER]: { ...own, result } }
+  }
+
+  /** Shows an approval event on its call. False when there is no such call, or nothing to answer. */
+  applyApproval(type: string, data: unknown): boolean {
+    const event = (typeof data === 'object' && data !== null ? data : {}) as ApprovalEvent
+    if (type === 'tool.approval.requested') return this.#request(event)
+    return type === 'tool.approval.responded' && this.#respond(event)
+  }
+
+  #request(event: ApprovalEvent): boolean {
+    const { approval_id, tool_call_id } = event
+    const tool = this.#open.get(tool_call_id ?? '')?.at(-1)
+    if (!tool || typeof approval_id !== 'string') return false
+    tool.state = 'approval-requested'
+    tool.approval = { id: this.#approvalId(approval_id), ...requestFields(event) }
+    this.#approvals.set(approval_id, tool)
+    return true
+  }
+
+  #respond({ approval_id, approved, reason }: ApprovalEvent): boolean {
+    const tool = this.#approvals.get(approval_id ?? '')
+    if (!tool?.approval || tool.state !== 'approval-requested' || typeof approved !== 'boolean')
+      return false
+    tool.state = 'approval-responded'
+    tool.approval = { ...tool.approval, approved, ...(typeof reason === 'string' && { reason }) }
+    return true
+  }
+
+  /** Within a message the client finds an approval by its id alone, so ids must not repeat there. */
+  #approvalId(wanted: string): string {
+    let id = wanted
+    for (let n = 2; this.#approvalIds.has(id); n++) id = `${wanted}#${n}`
+    this.#approvalIds.add(id)
+    return id
+  }
+}
+
+interface ApprovalEvent {
+  readonly approval_id?: string
+  readonly tool_call_id?: string
+  readonly approved?: boolean
+  readonly reason?: unknown
+  readonly is_automatic?: unknown
+  readonly signature?: unknown
+  readonly descriptor?: unknown
+  readonly input_schema_input?: unknown
+}
+
+function requestFields(event: ApprovalEvent): object {
+  const { reason, is_automatic, signature, descriptor, input_schema_input } = event
+  return {
+    ...(descriptor != null && { descriptor }),
+    ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
+    ...(typeof reason === 'string' && { requestReason: reason }),
+    ...(is_automatic === true && { isAutomatic: true }),
+    ...(typeof signature === 'string' && { signature }),
+  }
+}
+
+/** What the client is told of a call beside its input. */
+function describe(part: AnyCall): { type: string } {
+  const { title, tool_metadata, dynamic } = part as {
+    title?: string
+    tool_metadata?: object
+    dynamic?: boolean
+  }
+  return {
+    ...(dynamic
+      ? { type: 'dynamic-tool', toolName: part.tool_name }
+      : { type: `tool-${part.tool_name}` }),
+    ...(title !== undefined && { title }),
+    ...(tool_metadata !== undefined && { toolMetadata: tool_metadata }),
+    ...(part.part_kind === 'builtin-tool-call' && { providerExecuted: true }),
+  }
+}
+
+export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
+  if (part.part_kind === 'retry-prompt') return 'retry'
+  if (part.outcome) return part.outcome
+  // A provider's own return has no status and counts as success.
+  const status = part.status as string | undefined
+  if (status === undefined || status === 'success') return 'success'
+  return status === 'error' ? 'failed' : 'validation_error'
+}
+
+/** Arguments as a UI shows them: parsed where they are JSON text. */
+export function inputOf(args: unknown): unknown {
+  if (args === null || args === undefined || args === '') return {}
+  if (typeof args !== 'string') return args
+  try {
+    return JSON.parse(args)
+  } catch {
+    // Models do write arguments that are no JSON; the text itself is then the input.
+    return args
+  }
+}
