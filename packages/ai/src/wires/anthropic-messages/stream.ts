@@ -16,6 +16,8 @@ import { mergeUsage, toUsage } from './usage.ts'
 /** Fields of a message and its deltas that do not go into its metadata. */
 const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
 
+const typeOnly = new Set(['type'])
+
 /** Fields that the UPP block or call holds itself. */
 const heldByBlock = new Set(['text', 'thinking', 'input'])
 
@@ -264,12 +266,14 @@ function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: st
 
 /** Deltas to come: texts and lists grow, everything else is replaced. */
 function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
-  const merged = Object.entries(without(delta, apart)).map(([key, value]): [string, JsonValue] => {
-    const before = native[key]
-    if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
-    if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
-    return [key, value]
-  })
+  const merged = Object.entries(without(delta, typeOnly)).map(
+    ([key, value]): [string, JsonValue] => {
+      const before = native[key]
+      if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
+      if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
+      return [key, value]
+    },
+  )
   return { ...native, ...Object.fromEntries(merged) }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
+import type { ToolCallIdRule } from '../transcript.ts'
 
 /** What may differ between servers that speak this format. */
 export interface AnthropicDialect {
@@ -42,5 +43,5 @@ export interface AnthropicEvent {
 
 export const API = 'anthropic-messages'
 
-/** Ids of tool calls must look like this (design of the API, not documented in its types). */
-export const toolCallIdRule = { pattern: /^[A-Za-z0-9_-]+$/, maxLength: 64 }
+/** Ids of tool calls that the API takes; others are refused. */
+export const toolCallIdRule: ToolCallIdRule = { pattern: /^[A-Za-z0-9_-]+$/, maxLength: 64 }
