@@ -22,7 +22,7 @@ export function encodeAssistant(
   const { text, refusal, reasoning, extra } = readBlocks(message, target, warnings)
   const calls = message.toolCalls ?? []
   if (reasoning !== '' && !own) warnings.push(foreignReasoning)
-  const replayed = own && reasoningFields(reasoning, own, calls.length > 0, target)
+  const replayed = own && reasoningFields(reasoning, own, target)
   return {
     role: 'assistant',
     content: withThinking(text || (calls.length > 0 || refusal ? null : ''), replayed?.thinking),
@@ -70,18 +70,14 @@ function readBlocks(
 function reasoningFields(
   text: string,
   own: JsonObject,
-  hasCalls: boolean,
   { dialect: { reasoning } }: ChatTarget,
 ): { readonly fields?: JsonObject; readonly thinking?: string } {
-  if (reasoning === 'drop' || (reasoning.when === 'tool_calls' && !hasCalls)) return {}
-  if (reasoning.field === 'reasoning_details') {
+  if (reasoning === 'reasoning_details') {
     const details = own['reasoning_details']
     return details === undefined ? {} : { fields: { reasoning_details: details } }
   }
-  if (text === '') return {}
-  return reasoning.field === 'thinking'
-    ? { thinking: text }
-    : { fields: { [reasoning.field]: text } }
+  if (reasoning === 'drop' || text === '') return {}
+  return reasoning === 'thinking' ? { thinking: text } : { fields: { [reasoning]: text } }
 }
 
 function withThinking(content: string | null, thinking: string | undefined): JsonValue {

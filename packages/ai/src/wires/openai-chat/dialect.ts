@@ -15,14 +15,13 @@ export interface OpenAIChatDialect {
   readonly structuredOutput: 'json_schema' | 'json_object'
   /** Kinds of input beside text. Others are refused before anything is sent. */
   readonly media: readonly ChatMedia[]
-  /** How a document given by address is sent; `reject` where the vendor takes only bytes. */
-  readonly documentUrl: 'reject' | 'file_data' | 'document_url'
   /**
-   * Where the model's own reasoning is sent back, and when: with every message, or only with
-   * those that call tools. Reasoning from elsewhere is never sent.
+   * How a document given by address is sent; `reject` where the vendor takes only bytes.
+   * `document_url` is Mistral's part, which holds bytes too, as a data URL.
    */
-  readonly reasoning:
-    { readonly field: ReasoningField; readonly when: 'always' | 'tool_calls' } | 'drop'
+  readonly documentUrl: 'reject' | 'file_data' | 'document_url'
+  /** Where the model's own reasoning is sent back. Reasoning from elsewhere is never sent. */
+  readonly reasoning: ReasoningField | 'drop'
   /** Further fields of an answer that the vendor wants back as they came. */
   readonly replayFields: readonly string[]
   /** Ids that break the rule are replaced by a hash of them. */

@@ -59,9 +59,12 @@ function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTa
   }
   accept('document', target)
   const name = title ?? (mimeType === 'application/pdf' ? 'document.pdf' : 'document')
-  if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
   const { documentUrl } = target.dialect
-  if (documentUrl === 'document_url') return { type: 'document_url', document_url: source.url }
+  if (documentUrl === 'document_url') {
+    const url = source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
+    return { type: 'document_url', document_url: url, document_name: name }
+  }
+  if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
   if (documentUrl === 'file_data') return filePart(name, source.url)
   throw invalidRequest(
     target.provider,

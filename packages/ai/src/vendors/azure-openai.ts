@@ -1,0 +1,42 @@
+import { openaiEmbeddings } from '../embeddings/openai.ts'
+import { openaiImages } from '../images/openai.ts'
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+
+const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } })
+const name = 'azure-openai'
+
+/**
+ * Azure OpenAI of one resource, through its v1 API; the model id is the name of a deployment.
+ * `{ api: 'chat' }` beside it takes Chat Completions instead of Responses.
+ *
+ *     const azure = azureOpenaiResource('my-resource')
+ *     llm({ model: azure('my-deployment') })
+ *
+ * For Entra ID give the token in `config.headers.authorization`.
+ */
+export function azureOpenaiResource(resource: string): Provider {
+  return at(`https://${encodeURIComponent(resource)}.openai.azure.com/openai/v1`)
+}
+
+function at(baseUrl: string): Provider {
+  return defineVendor({
+    name,
+    baseUrl,
+    keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+    authHeaders: (key) => ({ 'api-key': key }),
+    llm: chooseApi(name, { chat, responses: responses() }, 'responses'),
+    embedding: openaiEmbeddings(),
+    image: openaiImages(),
+  })
+}
+
+/**
+ * Azure OpenAI with the resource in `config.baseUrl`, e.g.
+ * `https://my-resource.openai.azure.com/openai/v1`. Without it the address, which by standard
+ * belongs to nobody, names what is missing.
+ */
+export const azureOpenai: Provider = at('https://config-base-url-is-not-set.invalid/openai/v1')
+
+export default azureOpenai

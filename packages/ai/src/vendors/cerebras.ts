@@ -1,0 +1,15 @@
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions } from './openai-family.ts'
+
+/**
+ * Cerebras: fast inference of open models, text only.
+ */
+export const cerebras: Provider = defineVendor({
+  name: 'cerebras',
+  baseUrl: 'https://api.cerebras.ai/v1',
+  keyVariables: ['CEREBRAS_API_KEY'],
+  llm: chatCompletions({ media: [] }),
+})
+
+export default cerebras

@@ -1,0 +1,21 @@
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions } from './openai-family.ts'
+
+/**
+ * DeepSeek: text only. It wants its reasoning back as long as tools are in use, so that is sent.
+ * Its JSON mode takes no schema: with `structure` the schema is told to the model in the system
+ * prompt, and a warning says that it is not enforced.
+ */
+export const deepseek: Provider = defineVendor({
+  name: 'deepseek',
+  baseUrl: 'https://api.deepseek.com/v1',
+  keyVariables: ['DEEPSEEK_API_KEY'],
+  llm: chatCompletions({
+    media: [],
+    structuredOutput: 'json_object',
+    reasoning: 'reasoning_content',
+  }),
+})
+
+export default deepseek

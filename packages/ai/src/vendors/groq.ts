@@ -1,0 +1,16 @@
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions } from './openai-family.ts'
+
+/**
+ * Groq: fast inference of open models. Reasoning comes in `reasoning` when `params` ask for it
+ * (`reasoning_format: 'parsed'`); tools that Groq ran are in `message.metadata.groq.executed_tools`.
+ */
+export const groq: Provider = defineVendor({
+  name: 'groq',
+  baseUrl: 'https://api.groq.com/openai/v1',
+  keyVariables: ['GROQ_API_KEY'],
+  llm: chatCompletions({ media: ['image'] }),
+})
+
+export default groq

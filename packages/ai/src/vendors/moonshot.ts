@@ -1,0 +1,21 @@
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions } from './openai-family.ts'
+
+/**
+ * Moonshot (Kimi). Thinking models want their reasoning back. Its JSON mode takes no schema: with
+ * `structure` the schema is told to the model in the system prompt, and a warning says that it is
+ * not enforced.
+ */
+export const moonshot: Provider = defineVendor({
+  name: 'moonshot',
+  baseUrl: 'https://api.moonshot.ai/v1',
+  keyVariables: ['MOONSHOT_API_KEY'],
+  llm: chatCompletions({
+    media: ['image', 'video'],
+    structuredOutput: 'json_object',
+    reasoning: 'reasoning_content',
+  }),
+})
+
+export default moonshot

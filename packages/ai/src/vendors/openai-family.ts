@@ -1,0 +1,63 @@
+import { ErrorCode, UPPError } from '../error.ts'
+import type { LLMCapabilities, ModelReference } from '../provider.ts'
+import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
+import { openaiChat } from '../wires/openai-chat/wire.ts'
+import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/dialect.ts'
+import { openaiResponses } from '../wires/openai-responses/wire.ts'
+import type { VendorLLM } from './vendor.ts'
+
+/** Chat Completions with a vendor's deviations; what it takes as input follows from them. */
+export function chatCompletions(
+  deviations: Partial<OpenAIChatDialect> = {},
+  capabilities: Partial<LLMCapabilities> = {},
+): VendorLLM<OpenAIChatDialect> {
+  const dialect = { ...chatDialect, ...deviations }
+  return {
+    wire: openaiChat,
+    dialect,
+    capabilities: { ...capabilitiesOf(dialect.media), ...capabilities },
+  }
+}
+
+/** Responses with a vendor's deviations. */
+export function responses(
+  deviations: Partial<OpenAIResponsesDialect> = {},
+): VendorLLM<OpenAIResponsesDialect> {
+  const dialect = { ...responsesDialect, ...deviations }
+  return { wire: openaiResponses, dialect, capabilities: capabilitiesOf(dialect.media) }
+}
+
+function capabilitiesOf(media: readonly string[]): LLMCapabilities {
+  return {
+    streaming: true,
+    tools: true,
+    structuredOutput: true,
+    imageInput: media.includes('image'),
+    documentInput: media.includes('document'),
+    videoInput: media.includes('video'),
+    audioInput: media.includes('audio'),
+  }
+}
+
+export interface Apis {
+  readonly chat: VendorLLM
+  readonly responses: VendorLLM
+}
+
+/** Lets a model reference name its API: `openai('gpt-4o', { api: 'chat' })`. */
+export function chooseApi(
+  provider: string,
+  apis: Apis,
+  byDefault: keyof Apis,
+): (reference: ModelReference) => VendorLLM {
+  return ({ modelId, options }) => {
+    const api = options?.['api'] ?? byDefault
+    if (api === 'chat' || api === 'responses') return apis[api]
+    throw new UPPError(`The model "${modelId}" asks for the API ${JSON.stringify(api)}.`, {
+      code: ErrorCode.InvalidRequest,
+      provider,
+      modality: 'llm',
+      hint: 'Known: "responses" and "chat".',
+    })
+  }
+}

@@ -1,0 +1,31 @@
+import { openrouterEmbeddings } from '../embeddings/openai.ts'
+import { openrouterImages } from '../images/openrouter.ts'
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+
+const chat = chatCompletions({
+  media: ['image', 'audio', 'document', 'video'],
+  documentUrl: 'file_data',
+  reasoning: 'reasoning_details',
+  replayFields: ['annotations'],
+})
+
+/**
+ * OpenRouter, through Chat Completions; `{ api: 'responses' }` beside the model id takes Responses.
+ *
+ * - `reasoning_details` (with signatures) and `annotations` (of parsed files) are kept in
+ *   `message.metadata.openrouter` and sent back.
+ * - Routing goes in `params`: `models`, `provider`, `plugins`, `transforms`.
+ * - `usage.costUsd` is what OpenRouter charged.
+ */
+export const openrouter: Provider = defineVendor({
+  name: 'openrouter',
+  baseUrl: 'https://openrouter.ai/api/v1',
+  keyVariables: ['OPENROUTER_API_KEY'],
+  llm: chooseApi('openrouter', { chat, responses: responses() }, 'chat'),
+  embedding: openrouterEmbeddings(),
+  image: openrouterImages(),
+})
+
+export default openrouter

@@ -1,0 +1,22 @@
+import { xaiImages } from '../images/openai.ts'
+import type { Provider } from '../provider.ts'
+import { defineVendor } from './define-vendor.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+
+/**
+ * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` takes Responses instead,
+ * where server tools such as `web_search` live.
+ */
+export const xai: Provider = defineVendor({
+  name: 'xai',
+  baseUrl: 'https://api.x.ai/v1',
+  keyVariables: ['XAI_API_KEY'],
+  llm: chooseApi(
+    'xai',
+    { chat: chatCompletions({ media: ['image'] }), responses: responses({ media: ['image'] }) },
+    'chat',
+  ),
+  image: xaiImages(),
+})
+
+export default xai
