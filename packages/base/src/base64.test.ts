@@ -1,32 +1,52 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from '@skein/base'
 
 const runs = { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 300, seed: 4648 }
 const invalid = expect.objectContaining({ code: 'BASE64_INVALID' })
 
-afterEach(() => vi.unstubAllGlobals())
-
 /** How each platform is entered: with Buffer, with the methods of ES2026, with neither. */
 const platforms: Record<string, () => void> = {
-  Buffer: () => {},
-  native: () => vi.stubGlobal('Uint8Array', nativeUint8Array()),
-  portable: () => vi.stubGlobal('Buffer', undefined),
+  Buffer: () => stub({ fromBase64: undefined, toBase64: undefined, Buffer }),
+  native: () => stub({ fromBase64, toBase64, Buffer: undefined }),
+  portable: () => stub({ fromBase64: undefined, toBase64: undefined, Buffer: undefined }),
 }
 
-/** A `Uint8Array` with `fromBase64`, as lenient about white space and stray bits as the standard's default. */
-function nativeUint8Array(): typeof Uint8Array {
-  const { from } = Buffer
-  return class extends Uint8Array {
-    static fromBase64(
-      text: string,
-      { alphabet }: { alphabet: 'base64' | 'base64url' },
-    ): Uint8Array {
-      const allowed = alphabet === 'base64' ? /^[\w+/\s]*=*\s*$/ : /^[\w\s-]*=*\s*$/
-      if (!allowed.test(text)) throw new SyntaxError(`unexpected character in ${text}`)
-      return new Uint8Array(from(text, alphabet))
-    }
-  } as unknown as typeof Uint8Array
+let restore = () => {}
+afterEach(() => restore())
+
+function stub(platform: { fromBase64: unknown; toBase64: unknown; Buffer: unknown }): void {
+  const undo = [
+    define(Uint8Array, 'fromBase64', platform.fromBase64),
+    define(Uint8Array.prototype, 'toBase64', platform.toBase64),
+    define(globalThis, 'Buffer', platform.Buffer),
+  ]
+  restore = () => undo.forEach((each) => each())
+}
+
+/** Sets a property and returns how to put back what was there. */
+function define(owner: object, name: string, value: unknown): () => void {
+  const before = Object.getOwnPropertyDescriptor(owner, name)
+  Object.defineProperty(owner, name, { value, configurable: true, writable: true })
+  return () =>
+    before ? Object.defineProperty(owner, name, before) : Reflect.deleteProperty(owner, name)
+}
+
+const { from } = Buffer
+type Alphabet = 'base64' | 'base64url'
+
+/** As lenient about white space, padding and stray bits as the standard's default. */
+function fromBase64(text: string, { alphabet }: { alphabet: Alphabet }): Uint8Array {
+  const allowed = alphabet === 'base64' ? /^[a-z0-9+/\s]*=*\s*$/i : /^[\w\s-]*=*\s*$/
+  if (!allowed.test(text)) throw new SyntaxError(`unexpected character in ${text}`)
+  return new Uint8Array(from(text, alphabet))
+}
+
+function toBase64(this: Uint8Array, options: { alphabet: Alphabet; omitPadding: boolean }): string {
+  const text = from(this).toString('base64')
+  const padded =
+    options.alphabet === 'base64' ? text : text.replaceAll('+', '-').replaceAll('/', '_')
+  return options.omitPadding ? padded.replace(/=+$/, '') : padded
 }
 
 describe.each(Object.keys(platforms))('on a platform with %s', (platform) => {

@@ -86,11 +86,18 @@ describe('RFC 8785', () => {
     expect(canonicalJson(controls)).toBe(
       String.raw`"\u0000\u0001\u0002\u0003\u0004\u0005\u0006\u0007\b\t\n\u000b\f\r\u000e\u000f\u0010\u0011\u0012\u0013\u0014\u0015\u0016\u0017\u0018\u0019\u001a\u001b\u001c\u001d\u001e\u001f"`,
     )
+    expect(canonicalJson(['a\\b', 'a"b'])).toBe(String.raw`["a\\b","a\"b"]`)
     expect(canonicalJson('"\\/\u007f\u2028\u2029<')).toBe('"\\"\\\\/\u007f\u2028\u2029<"')
   })
 
   test('digits as keys are sorted as text, not as numbers', () => {
     expect(canonicalJson({ 10: 1, 9: 2, a: 3, 1: 4 })).toBe('{"1":4,"10":1,"9":2,"a":3}')
+  })
+
+  test('many keys are sorted as few are', () => {
+    const keys = Array.from({ length: 60 }, (_, i) => `k${(i * 37) % 60}`)
+    const text = canonicalJson(Object.fromEntries(keys.map((key) => [key, 0])))
+    expect(Object.keys(JSON.parse(text) as object)).toEqual(keys.toSorted())
   })
 })
 
@@ -238,6 +245,8 @@ describe('refuses', () => {
   test('but not an object that stands in two places', () => {
     const shared = { a: 1 }
     expect(canonicalJson([shared, { shared }])).toBe('[{"a":1},{"shared":{"a":1}}]')
+    const many = Array.from({ length: 3000 }, () => shared)
+    expect(canonicalJson(many)).toBe(JSON.stringify(many))
   })
 
   test('more than 1,000 levels', () => {

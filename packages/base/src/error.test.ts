@@ -26,7 +26,7 @@ test('JSON has name, code, message and hint, but no stack and no cause', () => {
     message: 'x',
     hint: 'h',
   })
-  expect(new SkeinError('x', { code: 'X' }).toJSON()).toEqual({
+  expect(new SkeinError('x', { code: 'X' }).toJSON()).toStrictEqual({
     name: 'SkeinError',
     code: 'X',
     message: 'x',

@@ -74,6 +74,14 @@ test('a frozen graph is not walked again when it gets a new owner', () => {
   expect(reads).toBe(before)
 })
 
+test('a large object with nothing below it is not walked again either', () => {
+  let reads = 0
+  const large = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, get probe() { return reads++ } } // prettier-ignore
+  deepFreeze(large)
+  deepFreeze({ large })
+  expect(reads).toBe(1)
+})
+
 test('a getter that throws leaves no graph marked as frozen', () => {
   const child = { list: [1] }
   const bad = { a: { child }, get b(): unknown { throw new Error('no') } } // prettier-ignore

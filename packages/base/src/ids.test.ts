@@ -75,6 +75,15 @@ describe('UUIDv7', () => {
     expect(times).toEqual([6, 7, 8])
   })
 
+  test('starts each millisecond in the lower half of the counter, so that a burst has room', () => {
+    const clock = manualClock(5)
+    const source = timeOrderedIds({ clock })
+    for (let i = 0; i < 100; i++) {
+      clock.advance(1)
+      expect(source().slice(14, 16)).toMatch(/^7[0-7]$/)
+    }
+  })
+
   test('repeats with clock and seed, and differs without', () => {
     const make = (seed: number) =>
       take(20, timeOrderedIds({ clock: manualClock(9), random: seededRandom(seed) }))

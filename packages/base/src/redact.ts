@@ -37,6 +37,8 @@ function formsOf(secret: string): Set<string> {
     query,
     lowerEscapes(query),
     encodeBase64(bytes),
+    encodeBase64(bytes).replace(/=+$/, ''),
+    encodeBase64Url(bytes),
     ...[0, 1, 2].flatMap((offset) => insideBase64(bytes, offset)),
   ])
 }

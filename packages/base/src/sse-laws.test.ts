@@ -35,14 +35,19 @@ const line = fc.oneof(
 )
 const lineEnd = fc.constantFrom('\n', '\r', '\r\n')
 const stream = fc
-  .tuple(fc.boolean(), fc.array(fc.tuple(line, lineEnd), { maxLength: 24 }), word)
+  .tuple(
+    fc.boolean(),
+    fc.array(fc.tuple(line, lineEnd), { minLength: 4, maxLength: 40, size: 'max' }),
+    word,
+  )
   .map(([mark, lines, rest]) => (mark ? '\ufeff' : '') + lines.flat().join('') + rest)
-const cuts = fc.array(fc.nat(300), { maxLength: 12 })
+const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30, size: 'max' })
 
 /** The bytes of a stream in reads cut at the given places. */
 function reads(text: string, places: readonly number[]): Uint8Array[] {
   const bytes = new TextEncoder().encode(text)
-  const sorted = [0, ...places.toSorted((a, b) => a - b), bytes.length]
+  const ends = places.map((place) => Math.round(place * bytes.length)).toSorted((a, b) => a - b)
+  const sorted = [0, ...ends, bytes.length]
   return sorted.slice(1).map((end, i) => bytes.slice(sorted[i], end))
 }
 

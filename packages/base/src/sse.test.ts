@@ -98,7 +98,7 @@ describe('fields, by the WHATWG rules', () => {
 
 describe('reads', () => {
   const stream =
-    '\ufeff: ž\r\nid: 1\revent: 你\ndata: 🙂\r\rdata: a\r\n\r\nretry: 3\ndata: b\ndata\n\n'
+    '\ufeff: ž\r\nid: 1\revent: 你\r\ndata: 🙂\r\rdata: a\r\n\r\nretry: 3\ndata: b\ndata\n\n'
   const expected = [
     { event: '你', data: '🙂', id: '1' },
     { event: '', data: 'a', id: '1' },
@@ -200,6 +200,8 @@ describe('maxEventBytes', () => {
       'data: 1234567890\ndata: 123456789\n\n',
       'data: 1234567890\ndata: 1234567890\n\n',
     ],
+    ['CJK', 'data: 你你你你ab\n\n', 'data: 你你你你abc\n\n'],
+    ['lines of data in UTF-8', 'data: žžžžž\ndata: žžžžx\n\n', 'data: žžžžž\ndata: žžžžž\n\n'],
     ['a comment', ': 345678901234567890\n', ': 3456789012345678901\n'],
   ])('%s: at the limit passes, one byte more throws, however it is cut', (_title, ok, bad) => {
     for (const size of [1, 3, 7, 100]) {
@@ -211,6 +213,15 @@ describe('maxEventBytes', () => {
       }
       expect(codeOf(() => run(ok))).toBeUndefined()
       expect(codeOf(() => run(bad))).toBe('SSE_EVENT_TOO_LARGE')
+    }
+  })
+
+  test('what is left over from a read counts, before the line ends', () => {
+    for (const rest of ['data: 1234567890', 'data: žžžžž', 'data: 你你你x']) {
+      const decoder = new SseDecoder(options)
+      decoder.push(bytes(`data: a\n${rest}`))
+      decoder.push(bytes('1234'))
+      expect(codeOf(() => decoder.push(bytes('5')))).toBe('SSE_EVENT_TOO_LARGE')
     }
   })
 
