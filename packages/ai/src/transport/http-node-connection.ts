@@ -13,15 +13,19 @@ export interface ConnectionOwner {
 export class Connection {
   readonly #socket: Socket
   readonly #owner: ConnectionOwner
+  #isReady: boolean
   #exchange: Exchange | undefined
   /** It carried a request before: the server may have closed it meanwhile. */
   isReused: boolean = false
   /** When it becomes too old to be used again, by `performance.now()`. */
   expiresAt: number = Infinity
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
+  /** With TLS, nothing is written before the other side has shown who it is. */
+  constructor(socket: Socket, owner: ConnectionOwner, { isSecure }: { isSecure: boolean }) {
     this.#socket = socket
     this.#owner = owner
+    this.#isReady = !isSecure
+    if (isSecure) socket.once('secureConnect', () => (this.#isReady = true))
     socket.on('data', (chunk: Buffer) => {
       if (this.#exchange) this.#exchange.onData(chunk)
       else socket.destroy() // nobody asked
@@ -43,13 +47,18 @@ export class Connection {
     this.#socket.ref()
     const exchange = new Exchange(this, signal)
     this.#exchange = exchange
-    // One packet where possible. The head is Latin-1; a body is text only where that is UTF-8.
+    if (this.#isReady) this.#write(head, body)
+    else this.#socket.once('secureConnect', () => this.#write(head, body))
+    return exchange.response
+  }
+
+  #write(head: string, body: string | Uint8Array | undefined): void {
+    // One packet where possible. The head is Latin-1; a text body is UTF-8.
     if (typeof body === 'string' && isAscii(head)) this.#socket.write(head + body)
     else {
       this.#socket.write(head, 'latin1')
       if (body !== undefined) this.#socket.write(body)
     }
-    return exchange.response
   }
 
   /** The exchange is over and all of it was read. */

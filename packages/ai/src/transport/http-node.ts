@@ -102,7 +102,7 @@ class Pool implements ConnectionOwner {
     const socket = this.#open()
     socket.setNoDelay(true)
     socket.setKeepAlive(true, 60_000)
-    return new Connection(socket, this)
+    return new Connection(socket, this, { isSecure: this.#url.protocol === 'https:' })
   }
 
   onFree(connection: Connection, idleMs = IDLE_MS): void {
