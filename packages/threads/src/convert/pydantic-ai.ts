@@ -2,7 +2,7 @@ export {
   fromPydanticAI,
   type FromPydanticOptions,
   type PydanticImport,
-} from './pydantic-ai-import.ts'
+} from './pydantic-ai/import.ts'
 export {
   PydanticExportError,
   systemPromptRequest,
@@ -10,5 +10,5 @@ export {
   toPydanticAIText,
   type ExportPolicy,
   type ToPydanticOptions,
-} from './pydantic-ai-export.ts'
-export type { PydanticMessage, PydanticPart } from './pydantic-ai-types.ts'
+} from './pydantic-ai/export.ts'
+export type { PydanticMessage, PydanticPart } from './pydantic-ai/types.ts'

@@ -1,0 +1,137 @@
+import type { ConfigStore } from '../../config-store.ts'
+import { isObject } from '../../is-object.ts'
+import { keepJsonText } from '../../json-notes.ts'
+import { setOwn } from '../../json-parse.ts'
+import { stringifyJson } from '../../json-stringify.ts'
+import type { SystemPromptMark, ToolReturnStatus } from '../../types.ts'
+import { isTime } from './time.ts'
+
+type Fields = { readonly [key: string]: unknown }
+type Draft = { [key: string]: unknown }
+
+export interface MessageImport {
+  /** Whether the message becomes a UserTurn or a message of an AgentTurn. */
+  readonly owner: 'user' | 'agent'
+  /** What to store as its time. */
+  readonly time: string
+  readonly agentId: string
+  /** Where prompts go; undefined keeps them inline. */
+  readonly configs: ConfigStore | undefined
+}
+
+/** Names that the thread uses for itself, so a source field of that name must step aside. */
+export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
+  user: new Set([
+    'turn_type',
+    'submitted_at',
+    'turn_id',
+    'user_id',
+    'name',
+    'client_metadata',
+    'instructions_ref',
+    'system_prompts',
+    'pydantic_ai',
+  ]),
+  agent: new Set(['message_type', 'agent_id', 'instructions_ref', 'system_prompts', 'pydantic_ai']),
+}
+
+/**
+ * One message, key by key in the order of the source, so that the export can go the same way back: `kind` becomes
+ * `turn_type` or `message_type` in its place, and so on. What cannot be told from the result goes into `pydantic_ai`.
+ */
+export function importMessage(source: Fields, options: MessageImport): Draft {
+  const { owner, time, configs } = options
+  const timeName = owner === 'user' ? 'submitted_at' : 'timestamp'
+  const draft: Draft = {}
+  const origin: Draft = {}
+  const renamed = new Map<string, string>()
+  const rename = (key: string, name: string): string => {
+    renamed.set(key, name)
+    return name
+  }
+  for (const key of Object.keys(source)) {
+    const value = source[key]
+    if (RESERVED[owner].has(key)) setOwn((origin['fields'] ??= {}) as Draft, key, value)
+    else if (key === 'kind') {
+      if (owner === 'user') draft[rename(key, 'turn_type')] = 'user'
+      else draft[rename(key, 'message_type')] = value
+    } else if (key === 'timestamp') {
+      draft[rename(key, timeName)] = time
+      if (!isTime(value)) origin['timestamp'] = value
+    } else if (key === 'instructions' && typeof value === 'string' && configs) {
+      draft[rename(key, 'instructions_ref')] = configs.put(value)
+    } else if (key === 'parts') {
+      importParts(value as readonly unknown[], configs, draft, origin)
+    } else setOwn(draft, key, value)
+  }
+  if (!Object.hasOwn(source, 'timestamp')) {
+    draft[timeName] = time
+    origin['absent'] = ['timestamp']
+  }
+  if (owner === 'agent') draft['agent_id'] = options.agentId
+  if (origin['fields']) {
+    origin['keys'] = Object.keys(source)
+    keepJsonText(source, origin['fields'])
+  }
+  draft['pydantic_ai'] = origin
+  return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
+}
+
+function importParts(
+  parts: readonly unknown[],
+  configs: ConfigStore | undefined,
+  draft: Draft,
+  origin: Draft,
+): void {
+  const stored: unknown[] = []
+  const marks: SystemPromptMark[] = []
+  const verbatim: number[] = []
+  for (const part of parts) {
+    if (isObject(part) && part['part_kind'] === 'system-prompt' && configs) {
+      marks.push(markPrompt(part, stored.length, configs))
+      continue
+    }
+    const own = importPart(part)
+    if (own === undefined) verbatim.push(stored.length)
+    stored.push(own ?? part)
+  }
+  draft['parts'] = stored
+  if (marks.length > 0) draft['system_prompts'] = marks
+  if (verbatim.length > 0) origin['verbatim'] = verbatim
+}
+
+function markPrompt(part: Fields, at: number, configs: ConfigStore): SystemPromptMark {
+  if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
+    return { at, prompt: {}, part_ref: configs.put(stringifyJson(part)) }
+  }
+  const ref = configs.put(part['content'])
+  const prompt = renameKey(part, 'content', 'content_ref')
+  prompt['content_ref'] = ref
+  return { at, prompt }
+}
+
+/** The part as the thread keeps it; undefined when its own field names clash with the thread's. */
+function importPart(part: unknown): unknown {
+  if (!isObject(part)) return part
+  if (part['part_kind'] === 'thinking') {
+    if (Object.hasOwn(part, 'thinking_id')) return undefined
+    return Object.hasOwn(part, 'id') ? renameKey(part, 'id', 'thinking_id') : part
+  }
+  if (part['part_kind'] === 'tool-return') {
+    if (Object.hasOwn(part, 'status')) return undefined
+    return keepJsonText(part, { ...part, status: statusOf(part['outcome']) })
+  }
+  return part
+}
+
+/** Only success is success; dumps from before `outcome` existed hold nothing else. */
+function statusOf(outcome: unknown): ToolReturnStatus {
+  return outcome === undefined || outcome === 'success' ? 'success' : 'error'
+}
+
+/** A copy in which one key has another name, in the same place. */
+export function renameKey(source: Fields, from: string, to: string): Draft {
+  const copy: Draft = {}
+  for (const key of Object.keys(source)) setOwn(copy, key === from ? to : key, source[key])
+  return keepJsonText(source, copy, (key) => (key === from ? to : key))
+}

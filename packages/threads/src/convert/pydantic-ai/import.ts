@@ -1,0 +1,242 @@
+import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import { createConfigStore, type ConfigStore } from '../../config-store.ts'
+import { isObject } from '../../is-object.ts'
+import { ThreadError, type Converted } from '../../issue.ts'
+import { parseJson, type JsonLimits } from '../../json-parse.ts'
+import type {
+  AgentTurn,
+  SystemMessage,
+  Thread,
+  ThreadMessage,
+  Turn,
+  UserTurn,
+} from '../../types.ts'
+import { sumUsage } from '../../usage.ts'
+import { importMessage } from './import-message.ts'
+import { isTime } from './time.ts'
+
+export interface FromPydanticOptions {
+  /** The thread to continue: give the new messages of a run and get the longer thread. Default: a new one. */
+  readonly thread?: Thread
+  /** Which agent ran. Default: the only agent of `thread`, else a new id. */
+  readonly agentId?: string
+  /** Its name in the registry, if it is not there yet. Default `agent`. */
+  readonly agentName?: string
+  readonly threadId?: string
+  /** Where system prompts and instructions go. Default: a store in memory, given back as `configs`. */
+  readonly configs?: ConfigStore
+  /** `inline` keeps system prompts and instructions in the thread, against the specification. Default `extract`. */
+  readonly system?: 'extract' | 'inline'
+  /** Who wrote the prompts that start runs: a person (UserTurns, default) or an orchestrator (inside the AgentTurn). */
+  readonly prompts?: 'user' | 'agent'
+  readonly limits?: JsonLimits
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+/** The thread, and the store that holds its prompts. Nothing is ever lost in this direction. */
+export interface PydanticImport<
+  Configs extends ConfigStore = ConfigStore,
+> extends Converted<Thread> {
+  readonly configs: Configs
+}
+
+/**
+ * Makes a thread from Pydantic AI messages: the text of `ModelMessagesTypeAdapter.dump_json` (number text is then kept
+ * too) or the parsed list. Each run becomes one AgentTurn; the prompt that started it becomes a UserTurn before it.
+ */
+export function fromPydanticAI(
+  input: string | readonly unknown[],
+  options: FromPydanticOptions = {},
+): PydanticImport {
+  const messages = typeof input === 'string' ? parseJson(input, options.limits).value : input
+  if (!Array.isArray(messages)) {
+    throw new ThreadError('A Pydantic AI history is a JSON list of messages.', {
+      code: 'INVALID_PYDANTIC_HISTORY',
+      hint: 'Pass what ModelMessagesTypeAdapter.dump_json(messages) returns.',
+    })
+  }
+  const configs = options.configs ?? createConfigStore()
+  return { value: new HistoryImport(options, configs).run(messages), lost: [], configs }
+}
+
+type Message = ThreadMessage | SystemMessage
+
+class HistoryImport {
+  readonly #options: FromPydanticOptions
+  readonly #configs: ConfigStore
+  readonly #agentId: string
+  readonly #turns: Turn[]
+  readonly #clock: Clock
+  readonly #ids: IdSource
+  /** Messages of the run that is being read, and the turn they extend if it was begun by an earlier import. */
+  #run: { readonly messages: Message[]; readonly base: AgentTurn | undefined } | undefined
+  /** `run_id` of the previous message; undefined before the first. */
+  #runId: unknown
+
+  constructor(options: FromPydanticOptions, configs: ConfigStore) {
+    this.#options = options
+    this.#configs = configs
+    this.#clock = options.clock ?? systemClock
+    this.#ids = options.ids ?? timeOrderedIds({ clock: this.#clock })
+    const registered = Object.keys(options.thread?.agents ?? {})
+    this.#agentId = options.agentId ?? (registered.length === 1 ? registered[0]! : this.#ids())
+    this.#turns = [...(options.thread?.turns ?? [])]
+  }
+
+  run(messages: readonly unknown[]): Thread {
+    this.#resume()
+    const times = this.#times(messages)
+    messages.forEach((message, index) => this.#message(message, times[index]!))
+    this.#closeRun()
+    return this.#thread(times)
+  }
+
+  /** Takes up the last turn of the thread that is continued, if the new messages may belong to its run. */
+  #resume(): void {
+    const last = this.#turns.at(-1)
+    if (last?.turn_type === 'user') this.#runId = last.run_id ?? undefined
+    if (last?.turn_type !== 'agent' || last.agent_id !== this.#agentId) return
+    const lastMessage = last.messages.findLast((message) => message.message_type !== 'system')
+    const runId = lastMessage && 'run_id' in lastMessage ? lastMessage.run_id : undefined
+    if (typeof runId !== 'string') return
+    this.#runId = runId
+    this.#turns.pop()
+    this.#run = { messages: [...last.messages], base: last }
+  }
+
+  #message(source: unknown, time: string): void {
+    const readable = isObject(source) && Array.isArray(source['parts']) ? source : undefined
+    if (!readable || (readable['kind'] !== 'request' && readable['kind'] !== 'response')) {
+      return this.#push({
+        message_type: 'system',
+        timestamp: time,
+        event_type: UNKNOWN_MESSAGE,
+        event_data: source,
+      })
+    }
+    const prompted =
+      readable['kind'] === 'request' && hasUserInput(readable['parts'] as readonly unknown[])
+    if (!this.#sameRun(readable['run_id'] ?? null, prompted)) {
+      this.#closeRun()
+      if (prompted && this.#options.prompts !== 'agent') {
+        this.#turns.push(this.#convert(readable, 'user', time) as UserTurn)
+        this.#runId = readable['run_id'] ?? null
+        return
+      }
+    }
+    this.#runId = readable['run_id'] ?? null
+    this.#push(this.#convert(readable, 'agent', time) as ThreadMessage)
+  }
+
+  /** Runs are told apart by `run_id`; histories without it, by the prompts. */
+  #sameRun(runId: unknown, prompted: boolean): boolean {
+    return runId === this.#runId && (runId !== null || !prompted)
+  }
+
+  #convert(
+    source: { readonly [key: string]: unknown },
+    owner: 'user' | 'agent',
+    time: string,
+  ): unknown {
+    return importMessage(source, {
+      owner,
+      time,
+      agentId: this.#agentId,
+      configs: this.#options.system === 'inline' ? undefined : this.#configs,
+    })
+  }
+
+  #push(message: Message): void {
+    this.#run ??= { messages: [], base: undefined }
+    this.#run.messages.push(message)
+  }
+
+  #closeRun(): void {
+    if (this.#run === undefined) return
+    const { messages, base } = this.#run
+    this.#run = undefined
+    const usage = sumUsage(
+      messages.map((message) => ('usage' in message ? message.usage : undefined)),
+    )
+    this.#turns.push({
+      ...(base ?? {
+        turn_type: 'agent',
+        agent_id: this.#agentId,
+        started_at: messages[0]!.timestamp,
+      }),
+      completed_at: messages.at(-1)!.timestamp,
+      messages,
+      ...(usage && { total_usage: usage }),
+    } as AgentTurn)
+  }
+
+  /** A time for each message: its own, that of a part, that of its nearest neighbour, or now. */
+  #times(messages: readonly unknown[]): string[] {
+    const found = messages.map(ownTime)
+    let previous = lastTime(this.#turns.at(-1))
+    const first = previous ?? found.find((time) => time !== undefined)
+    previous = first ?? new Date(this.#clock.now()).toISOString()
+    return found.map((time) => (previous = time ?? previous!))
+  }
+
+  #thread(times: readonly string[]): Thread {
+    const base = this.#options.thread
+    const now = new Date(this.#clock.now()).toISOString()
+    const agents = { ...base?.agents }
+    if (!Object.hasOwn(agents, this.#agentId)) {
+      const response = this.#firstResponse()
+      agents[this.#agentId] = {
+        agent_id: this.#agentId,
+        agent_name: this.#options.agentName ?? 'agent',
+        ...(response?.model_name && { model_name: response.model_name }),
+        ...(response?.provider_name && { provider_name: response.provider_name }),
+        created_at: times[0] ?? now,
+      }
+    }
+    return {
+      ...(base ?? {
+        version: '2.0.0',
+        thread_id: this.#options.threadId ?? this.#ids(),
+        created_at: times[0] ?? now,
+      }),
+      updated_at: times.at(-1) ?? base?.updated_at ?? now,
+      agents,
+      turns: this.#turns,
+    } as Thread
+  }
+
+  #firstResponse(): ThreadMessage | undefined {
+    for (const turn of this.#turns) {
+      if (turn.turn_type !== 'agent' || turn.agent_id !== this.#agentId) continue
+      for (const message of turn.messages) if (message.message_type === 'response') return message
+    }
+    return undefined
+  }
+}
+
+/** The event under which a message of unknown kind is kept. */
+export const UNKNOWN_MESSAGE = 'pydantic_ai.message'
+
+function hasUserInput(parts: readonly unknown[]): boolean {
+  return parts.some(
+    (part) =>
+      isObject(part) &&
+      (part['part_kind'] === 'user-prompt' ||
+        (part['part_kind'] === 'speech' && part['speaker'] === 'user')),
+  )
+}
+
+function ownTime(message: unknown): string | undefined {
+  if (!isObject(message)) return undefined
+  if (isTime(message['timestamp'])) return message['timestamp']
+  const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
+  for (const part of parts) {
+    if (isObject(part) && isTime(part['timestamp'])) return part['timestamp']
+  }
+  return undefined
+}
+
+function lastTime(turn: Turn | undefined): string | undefined {
+  return turn?.turn_type === 'user' ? turn.submitted_at : turn?.completed_at
+}
