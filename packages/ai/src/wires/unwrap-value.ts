@@ -1,62 +1,56 @@
+/** More than this before the wrapper opens, and it is none: models do flood answers with spaces. */
+const MAX_OPENING = 1000
+
 /**
  * Takes the wrapper `{"value": … }` off a streamed answer (see `toDialect`), so that everything
  * above sees the JSON that was asked for. Text that does not start like the wrapper is passed on
- * as it is; text that was cut off before the wrapper closed keeps all that came.
+ * as it is; text that was cut off before the wrapper closed keeps what came. Linear.
  */
 export class ValueUnwrapper {
   #state: 'opening' | 'inside' | 'plain' = 'opening'
+  /** Before the value: all text so far. Inside: a brace that may be the wrapper's, and spaces. */
   #held = ''
 
   push(text: string): string {
     if (this.#state === 'plain') return text
-    this.#held += text
-    if (this.#state === 'opening') return this.#open()
-    return this.#release()
+    return this.#state === 'opening' ? this.#open(text) : this.#pass(text)
   }
 
   /** The rest, without the closing brace. */
   end(): string {
-    const rest = this.#held
+    const rest = this.#state === 'inside' ? '' : this.#held
     this.#held = ''
-    if (this.#state !== 'inside') return rest
-    const tail = closingTail(rest)
-    return rest.includes('}', tail) ? rest.slice(0, tail) : rest
+    return rest
   }
 
-  #open(): string {
-    const opening = /^\s*\{\s*"value"\s*:\s*/.exec(this.#held)
-    if (opening) {
-      // A value may still be missing its first character; the space before it is not part of it.
-      if (opening[0].length === this.#held.length) return ''
-      this.#held = this.#held.slice(opening[0].length)
+  #open(text: string): string {
+    const start = this.#held + text
+    this.#held = ''
+    const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
+    if (opening !== undefined && opening.length < start.length) {
       this.#state = 'inside'
-      return this.#release()
+      return this.#pass(start.slice(opening.length))
     }
-    const canStillOpen = '{"value":'.startsWith(this.#held.replace(/\s+/g, ''))
-    if (canStillOpen) return ''
+    const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
+    if (canOpen && start.length <= MAX_OPENING) {
+      this.#held = start
+      return ''
+    }
     this.#state = 'plain'
-    const text = this.#held
-    this.#held = ''
-    return text
+    return start
   }
 
-  /** Gives out all but a tail that may turn out to be the wrapper's closing brace. */
-  #release(): string {
-    const tail = closingTail(this.#held)
-    const text = this.#held.slice(0, tail)
-    this.#held = this.#held.slice(tail)
-    return text
+  /** Gives out all but a closing brace with nothing but spaces behind it. */
+  #pass(text: string): string {
+    if (this.#held !== '' && !/\S/.test(text)) {
+      this.#held += text
+      return ''
+    }
+    const whole = this.#held + text
+    let end = whole.length
+    while (end > 0 && whole.charCodeAt(end - 1) <= 32) end--
+    const cut = whole[end - 1] === '}' ? end - 1 : whole.length
+    this.#held = whole.slice(cut)
+    return whole.slice(0, cut)
   }
-}
-
-/** Where a trailing `}` with the white space around it starts. By hand: a regular expression would be quadratic. */
-function closingTail(text: string): number {
-  let end = skipSpaceBack(text, text.length)
-  if (text[end - 1] === '}') end = skipSpaceBack(text, end - 1)
-  return end
-}
-
-function skipSpaceBack(text: string, end: number): number {
-  while (end > 0 && text.charCodeAt(end - 1) <= 32) end--
-  return end
 }

@@ -334,7 +334,7 @@ describe('structure', () => {
         ],
         request,
       )
-      expect(fold(events).content).toEqual([{ type: 'text', text: '[1, {"a": "}"}]' }])
+      expect(fold(events).content).toEqual([{ type: 'text', text: '[1, {"a": "}"}] ' }])
     }
   })
 })
