@@ -1,3 +1,5 @@
+import { googleEmbeddings } from '../embeddings/google.ts'
+import { googleImages } from '../images/google.ts'
 import type { Provider } from '../provider.ts'
 import { googleGenerate } from '../wires/google-generate/wire.ts'
 import { defineVendor } from './define-vendor.ts'
@@ -29,6 +31,8 @@ export const google: Provider = defineVendor({
       audioInput: true,
     },
   },
+  embedding: googleEmbeddings(),
+  image: googleImages(),
 })
 
 /** Documented for calls that another model made; models before Gemini 3 need and know no such mark. */

@@ -1,3 +1,4 @@
+import { ollamaEmbeddings } from '../embeddings/ollama.ts'
 import type { Provider } from '../provider.ts'
 import { ollamaChat } from '../wires/ollama-chat/wire.ts'
 import { defineVendor } from './define-vendor.ts'
@@ -27,6 +28,7 @@ export const ollama: Provider = defineVendor({
       audioInput: false,
     },
   },
+  embedding: ollamaEmbeddings(),
 })
 
 export default ollama
