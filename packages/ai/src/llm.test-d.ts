@@ -1,0 +1,110 @@
+import { type } from 'arktype'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import type { EventDelta, StreamEvent } from './event.ts'
+import { llm, type LLMInstance, type LLMOptions } from './llm.ts'
+import { AssistantMessage, UserMessage, type Message } from './message.ts'
+import type { ParsedEventDelta, ParsedStreamEvent } from './middleware/index.ts'
+import { says, scripted } from './testing/index.ts'
+import type { Tool } from './tool.ts'
+
+const model = scripted([says('{}')])
+
+interface Person {
+  name: string
+  age?: number | undefined
+}
+
+describe('turn.data', () => {
+  test('is what the schema accepts, for Zod, ArkType and Valibot', async () => {
+    const zod = z.object({ name: z.string(), age: z.number().optional() })
+    const turn = await llm({ model, structure: zod }).generate('x')
+    expectTypeOf(turn.data).toEqualTypeOf<Person | undefined>()
+
+    const streamed = await llm({ model, structure: zod }).stream('x').turn
+    expectTypeOf(streamed.data).toEqualTypeOf<Person | undefined>()
+
+    const ark = await llm({ model, structure: type({ name: 'string' }) }).generate('x')
+    expectTypeOf(ark.data).toEqualTypeOf<{ name: string } | undefined>()
+
+    const valibot = toStandardJsonSchema(v.object({ name: v.string() }))
+    const fromValibot = await llm({ model, structure: valibot }).generate('x')
+    expectTypeOf(fromValibot.data).toEqualTypeOf<{ name: string } | undefined>()
+  })
+
+  test('is the input of a transforming schema, because nothing is validated', async () => {
+    const structure = z.object({ when: z.string().transform((text) => new Date(text)) })
+    const turn = await llm({ model, structure }).generate('x')
+    expectTypeOf(turn.data).toEqualTypeOf<{ when: string } | undefined>()
+  })
+
+  test('is unknown for raw JSON Schema, or what the caller says', async () => {
+    const structure = { type: 'object', properties: { name: { type: 'string' } } }
+    const turn = await llm({ model, structure }).generate('x')
+    expectTypeOf(turn.data).toEqualTypeOf<unknown>()
+    const typed = await llm<Person>({ model, structure }).generate('x')
+    expectTypeOf(typed.data).toEqualTypeOf<Person | undefined>()
+  })
+
+  test('follows with()', async () => {
+    const base = llm({ model, structure: z.object({ a: z.string() }) })
+    expectTypeOf(base.with({ system: 's' })).toEqualTypeOf<LLMInstance<{ a: string }>>()
+    const other = base.with({ structure: z.object({ b: z.number() }) })
+    expectTypeOf(other).toEqualTypeOf<LLMInstance<{ b: number }>>()
+  })
+})
+
+test('generate and stream take strings, messages, blocks, histories and threads', () => {
+  const instance = llm({ model })
+  const block = { type: 'text', text: 'x' } as const
+  const messages: Message[] = []
+  const thread = { id: 't', messages: messages as readonly Message[] }
+  void instance.generate('x')
+  void instance.generate('x', block, new UserMessage('y'))
+  void instance.generate(messages, 'x')
+  void instance.generate(thread, 'x', block)
+  void instance.stream(thread).turn
+  // @ts-expect-error a number is no input
+  void instance.generate(42)
+  // @ts-expect-error a history is a list of messages
+  void instance.generate([42], 'x')
+  // @ts-expect-error options are not an input: a signal goes through with({ signal })
+  void instance.generate('x', { signal: AbortSignal.abort() })
+})
+
+test('a tool is any object of its shape; what its run takes is its own business', () => {
+  const tool = {
+    name: 'weather',
+    description: 'Tells the weather.',
+    parameters: { type: 'object' },
+    run: ({ city }: { city: string }, { signal }: { signal: AbortSignal }) =>
+      `${city} ${signal.aborted}`,
+  }
+  expectTypeOf(tool).toExtend<Tool>()
+  expectTypeOf({ model, tools: [tool] }).toExtend<LLMOptions>()
+  // @ts-expect-error a tool without run is none
+  llm({ model, tools: [{ name: 'x', description: '', parameters: {} }] })
+})
+
+test('UPP-111 a base delta has no parsed field', () => {
+  expectTypeOf<EventDelta>().not.toHaveProperty('parsed')
+  const read = (event: StreamEvent): unknown => {
+    // @ts-expect-error the extended type must be asked for
+    return event.delta.parsed
+  }
+  expectTypeOf(read).returns.toBeUnknown()
+})
+
+test('UPP-110 behind the middleware the extended types have it', () => {
+  const read = (event: StreamEvent): unknown => (event as ParsedStreamEvent).delta.parsed
+  expectTypeOf(read).returns.toBeUnknown()
+  expectTypeOf<ParsedStreamEvent>().toExtend<StreamEvent>()
+  expectTypeOf<ParsedEventDelta['parsed']>().toBeUnknown()
+})
+
+test('an assistant message holds no binary block', () => {
+  // @ts-expect-error binary is for users only (UPP §6.5)
+  void new AssistantMessage([{ type: 'binary', data: new Uint8Array(), mimeType: 'a/b' }])
+})
