@@ -106,6 +106,8 @@ describe('isStrictSchema', () => {
       { ...strict, $defs: { item: { type: 'object', properties: {}, required: [] } } },
     ],
     ['a tuple', { ...strict, $defs: { item: { type: 'array', items: [{ type: 'string' }] } } }],
+    ['an array of anything', { ...strict, $defs: { item: { type: 'array' } } }],
+    ['anything at all', { ...strict, $defs: { item: {} } }],
     ['a boolean schema', { ...strict, $defs: { item: true } }],
     ['a root union', { ...strict, anyOf: [] }],
     ['a root array', { type: 'array', items: { type: 'string' } }],

@@ -28,6 +28,9 @@ const known = new Set([
   'maxItems',
 ])
 
+/** One of these must say what a value is. */
+const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
+
 /**
  * True when OpenAI's strict mode takes the schema as it is: an object at the root, every object
  * closed with all its properties required, and no keyword outside the supported set.
@@ -42,7 +45,8 @@ function isStrictPart(schema: unknown): boolean {
   const { type, properties, items, anyOf, $defs, definitions } = schema
   const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'))
   if ((isObject || properties !== undefined) && !isClosed(schema)) return false
-  if (items !== undefined && !isStrictPart(items)) return false
+  if (!shapes.some((keyword) => keyword in schema)) return false
+  if ((type === 'array' || items !== undefined) && !isStrictPart(items)) return false
   if (anyOf !== undefined && !(Array.isArray(anyOf) && anyOf.every(isStrictPart))) return false
   return [properties, $defs, definitions].every(
     (parts) =>

@@ -76,6 +76,7 @@ function addText(
   { provider, canReplay, previous }: TextPlace,
 ): void {
   const native = nativeOf(block.metadata, provider, api)
+  if (!native && block.text === '') return
   const told = native && itemTold(block, provider)
   const part: JsonObject =
     native?.['type'] === 'refusal'
