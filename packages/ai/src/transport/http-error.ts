@@ -39,7 +39,7 @@ export function httpError(response: FailedResponse, options: HttpErrorOptions): 
   if (status < 200 || (status >= 300 && status < 400)) return redirectError(response, context)
   const vendor = readVendorError(response, options)
   const code = vendor?.code ?? codeForStatus(status)
-  return new UPPError(vendor?.message || fallbackMessage(response, context), {
+  return new UPPError(messageOf(vendor, response, context), {
     code,
     ...context,
     statusCode: status,
@@ -108,6 +108,17 @@ function parseJson(text: string): JsonValue | undefined {
 
 export function isHtml(text: string): boolean {
   return /^\s*<(!doctype|html|head|body)/i.test(text)
+}
+
+/** What the vendor said in words; a body that is only repeated gets a sentence around it. */
+function messageOf(
+  vendor: VendorError | undefined,
+  response: FailedResponse,
+  context: ErrorContext,
+): string {
+  const said = vendor?.message.trim() ?? ''
+  const isBody = response.text.trim().startsWith(said) || /^HTTP \d+$/.test(said)
+  return isBody ? fallbackMessage(response, context) : said
 }
 
 function fallbackMessage({ status, text }: FailedResponse, { provider }: ErrorContext): string {
