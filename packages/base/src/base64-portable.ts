@@ -17,8 +17,8 @@ export function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
 }
 
 /**
- * The first `length` bytes a text stands for. Characters outside the alphabet count as zero bits: the
- * caller compares what the bytes encode to, and so needs no second check here.
+ * The first `length` bytes a text stands for. Characters outside the alphabet count as zero bits:
+ * the caller compares what the bytes encode to, and so needs no second check here.
  */
 export function decodePortable(
   text: string,

@@ -6,7 +6,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return encode(bytes, 'base64')
 }
 
-/** Bytes of a base64 text. Strict: padded, no white space, no stray bits; so each byte string has one text. */
+/** Bytes of a base64 text. Strict: padded, no white space, no stray bits; one text per bytes. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return decode(text, 'base64')
 }
@@ -41,8 +41,9 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 }
 
 /**
- * Platforms differ in what they let pass: white space, both alphabets at once, stray bits at the end, and
- * Node even characters beyond Latin-1. Comparing with what the bytes encode to is strict and still fast.
+ * Platforms differ in what they let pass: white space, both alphabets at once, stray bits at the
+ * end, and Node even characters beyond Latin-1. Comparing with what the bytes encode to is strict
+ * and still fast.
  */
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
   const bytes = decodeLoosely(text, alphabet)

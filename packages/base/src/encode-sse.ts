@@ -18,7 +18,7 @@ export function encodeSse({ event, data, id, retry }: SseFields): string {
   return `${text}data: ${lines}\n\n`
 }
 
-/** A line break here would let a value forge further fields; NUL in an id makes receivers ignore it. */
+/** A line break would let a value forge further fields; NUL in an id makes receivers ignore it. */
 function oneLine(field: string, value: string): string {
   if (!/[\r\n\0]/.test(value)) return value
   throw new SkeinError(`The ${field} of a server-sent event contains a line break or NUL.`, {

@@ -10,7 +10,7 @@ export interface SkeinErrorOptions {
   readonly cause?: unknown
 }
 
-/** Base of all Skein errors: a code for programs, a message that names the thing, a hint for people. */
+/** Base of all Skein errors: a code for programs, a message naming the thing, a hint for people. */
 export class SkeinError extends Error {
   readonly code: string
   readonly hint: string | undefined

@@ -1,13 +1,14 @@
 /** Graphs known to be frozen all the way down, so that none is walked twice. */
 const deepFrozen = new WeakSet<object>()
-/** An object this small with nothing below it is looked at again: that is cheaper than remembering it. */
+/** An object this small with nothing below it is looked at again: cheaper than to remember it. */
 const SMALL = 8
 
 /**
- * Freezes a value and all it holds, in place, and returns it. Graphs frozen earlier are not walked again,
- * so adding to a frozen history costs only what is new. Arrays, plain objects and class instances are frozen,
- * through their enumerable properties as JSON sees them. Functions and built-ins with inner state (typed
- * arrays, Map, Set, Date, …) are left as they are: freezing would throw, or would not keep them from changing.
+ * Freezes a value and all it holds, in place, and returns it. Graphs frozen earlier are not walked
+ * again, so adding to a frozen history costs only what is new. Arrays, plain objects and class
+ * instances are frozen, through their enumerable properties as JSON sees them. Functions and
+ * built-ins with inner state (typed arrays, Map, Set, Date, …) are left as they are: freezing would
+ * throw, or would not keep them from changing.
  */
 export function deepFreeze<T>(value: T): T {
   walk(value, (node) => {
@@ -22,7 +23,7 @@ export function isDeepFrozen(value: unknown): boolean {
   return walk(value, Object.isFrozen)
 }
 
-/** Visits what is not yet known to be frozen, without recursion; stops and forgets when `visit` says false. */
+/** Visits what is not known to be frozen, without recursion. False from `visit` stops and forgets. */
 function walk(root: unknown, visit: (node: object) => boolean): boolean {
   const pending: unknown[] = [root]
   const marked: object[] = []

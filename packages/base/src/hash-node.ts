@@ -3,7 +3,7 @@ type NodeCrypto = typeof import('node:crypto')
 let found: NodeCrypto | undefined
 let searched = false
 
-/** Node's own hashes, where the platform has them: Node, Deno, Bun, Workers with Node compatibility. */
+/** Node's own hashes, where the platform has them. */
 export function nodeCrypto(): NodeCrypto | undefined {
   if (searched) return found
   searched = true

@@ -3,7 +3,7 @@ let constants: Int32Array | undefined
 /** Scratch space of `#compress`, which never waits, so all hashes can share it. */
 const schedule = /* @__PURE__ */ new Int32Array(64)
 
-/** SHA-256 (FIPS 180-4) in plain TypeScript, for platforms without a synchronous hash of their own. */
+/** SHA-256 (FIPS 180-4) in TypeScript, for platforms without a synchronous hash of their own. */
 export class PortableSha256 {
   readonly #constants = (constants ??= roundConstants())
   readonly #state = Int32Array.of(
@@ -43,7 +43,7 @@ export class PortableSha256 {
       this.#compress(block, 0)
       block.fill(0)
     }
-    // The length in bits takes 64 bits; the number of bytes is exact in a double, so it is split by hand.
+    // The length in bits takes 64 bits; in bytes it is exact in a double, so it is split by hand.
     writeWord(block, 56, Math.floor(this.#totalBytes / 0x20000000))
     writeWord(block, 60, this.#totalBytes << 3)
     this.#compress(block, 0)

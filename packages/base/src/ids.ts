@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 /** Gives a new id each time it is called. */
 export type IdSource = () => string
 
-/** A source of UUIDv4: from the platform's secure generator, or from `random` where runs must repeat. */
+/** A source of UUIDv4: from the secure generator, or from `random` where runs must repeat. */
 export function randomIds({ random }: { random?: Random | undefined } = {}): IdSource {
   if (!random) return uuidV4
   return () => randomUuid(random)
@@ -29,7 +29,7 @@ export function timeOrderedIds({
   return () => {
     const bytes = randomBytes(random)
     const now = Math.floor(clock.now())
-    // The counter starts in its lower half, so that a burst has room before it borrows from the time.
+    // The counter starts in its lower half, so that a burst has room before it borrows time.
     if (now <= time && count < 0xfff) count++
     else {
       time = Math.max(now, time + 1)

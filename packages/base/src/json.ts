@@ -11,7 +11,7 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** True for `{}`-like objects: made by a literal, `JSON.parse` or `Object.create(null)`, in any realm. */
+/** True for objects made by a literal, `JSON.parse` or `Object.create(null)`, in any realm. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -11,8 +11,8 @@ const CR = 13
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
- * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF; blank
- * lines are left out. Parsing stays with the caller, who knows what a bad line means.
+ * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF;
+ * blank lines are left out. Parsing stays with the caller, who knows what a bad line means.
  */
 export class NdjsonDecoder extends LineDecoder<string> {
   constructor({ maxLineBytes = DEFAULT_MAX_LINE_BYTES }: NdjsonDecoderOptions = {}) {

@@ -2,8 +2,9 @@
 export type Random = () => number
 
 /**
- * Repeatable random numbers: sfc32, state (0, low half of the seed, high half, 1), twelve rounds thrown
- * away, 32 bits per number. The seed is a whole number. The same seed gives the same numbers on every machine. Not for keys or tokens.
+ * Repeatable random numbers: sfc32, state (0, low half of the seed, high half, 1), twelve rounds
+ * thrown away, 32 bits per number. The seed is a whole number. The same seed gives the same numbers
+ * on every machine. Not for keys or tokens.
  */
 export function seededRandom(seed: number): Random {
   let a = 0

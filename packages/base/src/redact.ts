@@ -5,9 +5,9 @@ const MIN_LENGTH = 4
 const MARK = '[redacted]'
 
 /**
- * Replaces each secret in a text by `[redacted]`, also where it stands URL-encoded, JSON-escaped, or in
- * base64 or base64url, alone or inside something longer as in `Basic` credentials. White space round a secret
- * is not part of it; secrets shorter than 4 characters are ignored.
+ * Replaces each secret in a text by `[redacted]`, also where it stands URL-encoded, JSON-escaped,
+ * or in base64 or base64url, alone or inside something longer as in `Basic` credentials. White
+ * space round a secret is not part of it; secrets shorter than 4 characters are ignored.
  */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const ranges = secrets
@@ -47,7 +47,10 @@ function lowerEscapes(url: string): string {
   return url.replace(/%../g, (escape) => escape.toLowerCase())
 }
 
-/** The characters that bytes give in base64 when `offset` bytes of a group come before them, whatever those are. */
+/**
+ * The characters that bytes give in base64 when `offset` bytes of a group come before them,
+ * whatever those are.
+ */
 function insideBase64(bytes: Uint8Array, offset: number): string[] {
   const padded = new Uint8Array(offset + bytes.length)
   padded.set(bytes, offset)

@@ -149,7 +149,8 @@ describe('reads', () => {
     for (let at = 0; at < stream.length; at += 16_384) {
       events.push(...decoder.push(stream.subarray(at, at + 16_384)))
     }
-    // Takes about 10 ms; a decoder that joins or scans from the start on each read takes many seconds.
+    // Takes about 10 ms; a decoder that joins or scans from the start on each read takes many
+    // seconds.
     expect(performance.now() - start).toBeLessThan(1500)
     expect(events.map((event) => event.data.length)).toEqual([data.length])
   })

@@ -25,8 +25,8 @@ const SPACE = 32
 const DEFAULT_MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 /**
- * Decodes one event stream by the WHATWG rules, one batch of events per network read. Reads may be cut
- * anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`, and so does every later call.
+ * Decodes one event stream by the WHATWG rules, one batch of events per network read. Reads may be
+ * cut anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`, and so does every later call.
  *
  * @example
  * const decoder = new SseDecoder()
@@ -38,7 +38,9 @@ export class SseDecoder extends LineDecoder<SseEvent> {
   #event = ''
   #id = ''
   #retry: number | undefined
-  /** The data of the open event; undefined when it has no data line, which is not the same as ''. */
+  /**
+   * The data of the open event; undefined when it has no data line, which is not the same as ''.
+   */
   #data: string | undefined
   /** Counted only once the data comes near the limit. */
   #dataBytes: number | undefined

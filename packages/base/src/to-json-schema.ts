@@ -58,7 +58,9 @@ function notDescribed(props: Record<string, unknown>): SkeinError {
     `The ${String(props['vendor'])} schema cannot describe itself as JSON Schema.`,
     {
       code: 'SCHEMA_NOT_CONVERTIBLE',
-      hint: 'Use Zod 4.2 or later, ArkType 2.1.28 or later, or wrap a Valibot schema in toStandardJsonSchema() of @valibot/to-json-schema.',
+      hint:
+        'Use Zod 4.2 or later, ArkType 2.1.28 or later, or wrap a Valibot schema in ' +
+        'toStandardJsonSchema() of @valibot/to-json-schema.',
     },
   )
 }
