@@ -17,23 +17,19 @@ const DAY = 24 * 60 * MINUTE
  * (Doubles hold every microsecond until the year 2255; after that order is exact to 32 µs.)
  */
 export function instantOf(text: string): number {
-  const year = four(text, 0)
-  const month = two(text, 5)
-  const day = two(text, 8)
+  if (text.length < 16) return NaN
   const hour = two(text, 11)
   const minute = two(text, 14)
-  if (!(month >= 1 && month <= 12 && day >= 1 && hour <= 23 && minute <= 59 && year >= 0))
-    return NaN
-  if (
-    text.charCodeAt(4) !== 45 ||
-    text.charCodeAt(7) !== 45 ||
-    text.charCodeAt(10) !== 84 ||
-    text.charCodeAt(13) !== 58 ||
-    (day > 28 && day > daysInMonth(year, month))
-  ) {
-    return NaN
-  }
-  const base = daysSinceEpoch(year, month, day) * DAY + (hour * 60 + minute) * MINUTE
+  const days = daysOf(text)
+  const legal =
+    hour >= 0 &&
+    hour <= 23 &&
+    minute >= 0 &&
+    minute <= 59 &&
+    text.charCodeAt(10) === 84 &&
+    text.charCodeAt(13) === 58
+  if (!legal || days === NO_DAY) return NaN
+  const base = days * DAY + (hour * 60 + minute) * MINUTE
   return text.charCodeAt(16) === 58 ? withSeconds(text, base) : withZone(text, 16, base)
 }
 
@@ -44,8 +40,8 @@ export function isZoneless(text: string): boolean {
 }
 
 function withSeconds(text: string, base: number): number {
-  const seconds = two(text, 17)
-  if (!(seconds <= 60)) return NaN
+  const seconds = text.length < 19 ? NOT_DIGITS : two(text, 17)
+  if (seconds < 0 || seconds > 60) return NaN
   const mark = text.charCodeAt(19)
   if (mark !== 46 && mark !== 44) return withZone(text, 19, base + seconds * 1_000_000)
   let at = 20
@@ -53,7 +49,7 @@ function withSeconds(text: string, base: number): number {
   let scale = 100_000
   for (let code = text.charCodeAt(at); code >= 48 && code <= 57; code = text.charCodeAt(++at)) {
     micros += (code - 48) * scale
-    scale = scale > 1 ? scale / 10 : 0
+    scale = (scale / 10) | 0
   }
   return at === 20 ? NaN : withZone(text, at, base + seconds * 1_000_000 + micros)
 }
@@ -63,28 +59,50 @@ function withZone(text: string, at: number, micros: number): number {
   const sign = text.charCodeAt(at)
   if (sign === 90) return at + 1 === text.length ? micros : NaN
   if (sign !== 43 && sign !== 45) return NaN
+  if (at + 3 > text.length) return NaN
   const hours = two(text, at + 1)
   let minutes = 0
   at += 3
   if (at < text.length) {
     if (text.charCodeAt(at) === 58) at++
+    if (at + 2 > text.length) return NaN
     minutes = two(text, at)
     at += 2
   }
-  if (!(hours <= 23 && minutes <= 59) || at !== text.length) return NaN
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || at !== text.length) return NaN
   const offset = (hours * 60 + minutes) * MINUTE
   return sign === 43 ? micros - offset : micros + offset
 }
 
-function four(text: string, at: number): number {
-  return two(text, at) * 100 + two(text, at + 2)
-}
+const NOT_DIGITS = -1_000_000
 
-/** The number that two digits spell, or NaN. */
+/** The number that two digits spell, or NOT_DIGITS. Both places must exist. */
 function two(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 48
   const ones = text.charCodeAt(at + 1) - 48
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NaN
+  // As unsigned numbers, what stands before "0" is greater than 9 too.
+  return tens >>> 0 > 9 || ones >>> 0 > 9 ? NOT_DIGITS : tens * 10 + ones
+}
+
+const NO_DAY = -1e9
+/** Messages of a thread mostly share their day, so the last one is remembered. */
+let lastDate = -1
+let lastDays = NO_DAY
+
+/** Days from 1970-01-01 to the date that the text starts with, or NO_DAY. */
+function daysOf(text: string): number {
+  const year = two(text, 0) * 100 + two(text, 2)
+  const month = two(text, 5)
+  const day = two(text, 8)
+  if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return NO_DAY
+  if (year < 0 || month < 1 || month > 12 || day < 1) return NO_DAY
+  const date = (year << 9) | (month << 5) | day
+  if (date !== lastDate) {
+    lastDays =
+      day > 28 && day > daysInMonth(year, month) ? NO_DAY : daysSinceEpoch(year, month, day)
+    lastDate = date
+  }
+  return lastDays
 }
 
 function daysInMonth(year: number, month: number): number {
