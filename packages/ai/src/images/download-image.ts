@@ -1,7 +1,7 @@
 import { decodeBase64 } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { Image } from '../media/image.ts'
-import { imageTypeOf } from '../media/image-type.ts'
+import { mediaTypeOf } from '../media/media-type.ts'
 import { isPublicAddress } from '../transport/public-address.ts'
 import type { Answer, VendorCall } from '../transport/attempt.ts'
 import { runForOne, type AnswerReader } from '../transport/vendor-run.ts'
@@ -24,7 +24,7 @@ export async function downloadImage(
   if (!mayFetch(url, call)) return Image.fromUrl(url, mimeType)
   try {
     const bytes = await fetchBytes(new URL(url), call)
-    return Image.fromBytes(bytes, imageTypeOf(bytes) ?? mimeType ?? 'image/png')
+    return Image.fromBytes(bytes, mediaTypeOf(bytes) ?? mimeType ?? 'image/png')
   } catch (error) {
     if (isUPPError(error) && error.code === ErrorCode.Cancelled) throw error
     return Image.fromUrl(url, mimeType)

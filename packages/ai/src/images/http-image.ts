@@ -1,9 +1,9 @@
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import type { ProviderMetadata } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { GeneratedImage, ImageRequest, ImageResult, ImageUsage } from '../image.ts'
 import { Image } from '../media/image.ts'
-import { imageTypeOf } from '../media/image-type.ts'
+import { mediaTypeOf } from '../media/media-type.ts'
 import type { VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { JsonReader } from '../transport/json-answer.ts'
@@ -57,19 +57,10 @@ export async function requestImages(
   decode: (body: JsonObject) => DecodedImages,
 ): Promise<ImageResult> {
   const vendorCall = imageVendorCall(call)
-  const { provider, modality } = { provider: call.endpoint.name, modality: 'image' as const }
+  const provider = call.endpoint.name
   const decoded = await runForOne(
     vendorCall,
-    (answer) =>
-      new JsonReader(answer, vendorCall, (json) => {
-        const body = objectOf(json)
-        if (body) return decode(body)
-        throw new UPPError(`The response of ${provider} is not an object.`, {
-          code: ErrorCode.InvalidResponse,
-          provider,
-          modality,
-        })
-      }),
+    (answer) => new JsonReader(answer, vendorCall, (json) => decodeWhole(json, provider, decode)),
   )
   const images = await Promise.all(decoded.images.map((image) => toGenerated(image, call)))
   return {
@@ -77,6 +68,22 @@ export async function requestImages(
     usage: { imagesGenerated: images.length, ...decoded.usage },
     metadata: { [provider]: decoded.metadata },
   }
+}
+
+/** Reads a whole answer. One without any image is not an answer. */
+export function decodeWhole(
+  json: JsonValue,
+  provider: string,
+  decode: (body: JsonObject) => DecodedImages,
+): DecodedImages {
+  const body = objectOf(json)
+  const decoded = body && decode(body)
+  if (decoded && decoded.images.length > 0) return decoded
+  throw new UPPError(`The answer of ${provider} holds no image.`, {
+    code: ErrorCode.InvalidResponse,
+    provider,
+    modality: 'image',
+  })
 }
 
 /** An image with its bytes, so that `toBytes()` works whatever way the vendor answered. */
@@ -95,7 +102,7 @@ export function fromBase64(base64: string, mimeType?: string): Image {
 /** The type of an image from its first bytes. */
 function sniff(base64: string): string | undefined {
   const head = base64.slice(0, 64)
-  return head.length % 4 === 0 ? imageTypeOf(decodeHead(head)) : undefined
+  return head.length % 4 === 0 ? mediaTypeOf(decodeHead(head)) : undefined
 }
 
 function decodeHead(base64: string): Uint8Array {

@@ -4,8 +4,8 @@ import { contextOf, type Answer } from '../transport/attempt.ts'
 import { FrameReader, type FrameDecoder } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
 import { VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
-import { objectOf } from '../wires/read-json.ts'
 import {
+  decodeWhole,
   imageVendorCall,
   toGenerated,
   type DecodedImages,
@@ -23,12 +23,14 @@ export type ImageFrame =
 export async function* streamImages(
   call: ImageCall,
   createDecoder: () => FrameDecoder<ImageFrame>,
-  decodeWhole: (body: JsonObject) => DecodedImages,
+  decode: (body: JsonObject) => DecodedImages,
 ): AsyncGenerator<ImageStreamEvent, void, undefined> {
   const vendorCall = imageVendorCall(call, 'text/event-stream')
   const open = (answer: Answer): AnswerReader<readonly ImageFrame[]> =>
     /^\s*(application\/json|text\/html)/i.test(answer.headers.get('content-type') ?? '')
-      ? new JsonReader(answer, vendorCall, (json) => wholeFrames(decodeWhole(objectOf(json) ?? {})))
+      ? new JsonReader(answer, vendorCall, (json) =>
+          wholeFrames(decodeWhole(json, call.endpoint.name, decode)),
+        )
       : new FrameReader(answer, {
           framing: 'sse',
           decoder: createDecoder(),
