@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import type { ProviderMetadata } from '../../content.ts'
+import type { UPPError } from '../../error.ts'
 import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
 import { withNative } from '../native.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
@@ -43,7 +44,7 @@ export class AnthropicDecoder implements WireDecoder {
   readonly #provider: string
   readonly #isWrapped: boolean
   /** Open blocks by the vendor's index. */
-  readonly #blocks: (OpenBlock | undefined)[] = []
+  readonly #blocks = new Map<unknown, OpenBlock>()
   /** By our index; undefined for a block that turned out to say nothing, which no message keeps. */
   readonly #kinds: (BlockKind | undefined)[] = []
   #state: 'before' | 'open' | 'done' = 'before'
@@ -70,7 +71,7 @@ export class AnthropicDecoder implements WireDecoder {
       case 'content_block_start':
         return this.#startBlock(event)
       case 'content_block_stop':
-        return this.#stopBlock(event.index as number)
+        return this.#stopBlock(event.index)
       case 'message_start':
         return this.#startMessage(event)
       case 'message_delta':
@@ -106,11 +107,11 @@ export class AnthropicDecoder implements WireDecoder {
   #startBlock({ index, content_block }: AnthropicEvent): StreamEvent[] {
     const native = objectOf(content_block)
     const type = native?.['type']
-    if (this.#state !== 'open' || !native || typeof type !== 'string' || !isIndex(index)) {
+    if (this.#state !== 'open' || !native || typeof type !== 'string' || this.#blocks.has(index)) {
       throw invalidResponse(this.#provider, 'content_block_start is out of place or incomplete')
     }
     const block = this.#openBlock(native, type)
-    this.#blocks[index] = block
+    this.#blocks.set(index, block)
     const { kind, toolCallId, toolName } = block
     const delta =
       kind === 'tool_call'
@@ -131,8 +132,8 @@ export class AnthropicDecoder implements WireDecoder {
     return {
       index: this.#kinds.length - 1,
       kind,
-      toolCallId: kind === 'tool_call' ? String(native['id'] ?? '') : '',
-      toolName: kind === 'tool_call' ? String(native['name'] ?? '') : '',
+      toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
+      toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
       native: kind === 'native' ? native : without(native, heldByBlock),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
@@ -142,7 +143,7 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   #delta({ index, delta }: AnthropicEvent): StreamEvent[] {
-    const block = this.#blocks[index as number]
+    const block = this.#blocks.get(index)
     if (!block || typeof delta !== 'object' || delta === null) {
       throw invalidResponse(this.#provider, `content_block_delta of no open block (${index})`)
     }
@@ -172,6 +173,7 @@ export class AnthropicDecoder implements WireDecoder {
 
   #text(block: OpenBlock, value: unknown): StreamEvent[] {
     if (typeof value !== 'string' || value === '') return []
+    if (block.kind !== 'text') throw this.#misplaced('text')
     const text = block.unwrapper ? block.unwrapper.push(value) : value
     if (text === '') return []
     block.hasDelta = true
@@ -180,6 +182,7 @@ export class AnthropicDecoder implements WireDecoder {
 
   #reasoning(block: OpenBlock, text: unknown): StreamEvent[] {
     if (typeof text !== 'string' || text === '') return []
+    if (block.kind !== 'reasoning') throw this.#misplaced('thinking')
     return [{ type: 'reasoning_delta', index: block.index, delta: { text } }]
   }
 
@@ -193,11 +196,15 @@ export class AnthropicDecoder implements WireDecoder {
     return []
   }
 
-  #stopBlock(vendorIndex: number): StreamEvent[] {
-    const block = this.#blocks[vendorIndex]
+  #misplaced(what: string): UPPError {
+    return invalidResponse(this.#provider, `${what} in a block of another kind`)
+  }
+
+  #stopBlock(vendorIndex: unknown): StreamEvent[] {
+    const block = this.#blocks.get(vendorIndex)
     if (!block)
       throw invalidResponse(this.#provider, `content_block_stop of no open block (${vendorIndex})`)
-    this.#blocks[vendorIndex] = undefined
+    this.#blocks.delete(vendorIndex)
     const { index } = block
     const events: StreamEvent[] = []
     if (block.kind === 'tool_call' && !block.hasDelta) {
@@ -226,7 +233,7 @@ export class AnthropicDecoder implements WireDecoder {
   #stopMessage(): StreamEvent[] {
     if (this.#state !== 'open') throw invalidResponse(this.#provider, 'message_stop came first')
     const events: StreamEvent[] = []
-    this.#blocks.forEach((block, index) => block && events.push(...this.#stopBlock(index)))
+    for (const index of [...this.#blocks.keys()]) events.push(...this.#stopBlock(index))
     this.#state = 'done'
     const { warnings } = this.#context
     events.push({
@@ -248,10 +255,6 @@ export class AnthropicDecoder implements WireDecoder {
     })
     return events
   }
-}
-
-function isIndex(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 100_000
 }
 
 function kindOf(type: string): BlockKind {
