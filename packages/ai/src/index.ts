@@ -38,6 +38,19 @@ export {
 export * from './embedding.ts'
 export * from './image.ts'
 export { Image } from './media/image.ts'
+export { Document } from './media/document.ts'
+export { Audio } from './media/audio.ts'
+export { Video } from './media/video.ts'
+export type { ReadOptions } from './media/media-error.ts'
+export { Thread, type ThreadJSON, type ThreadOptions } from './thread.ts'
+export { messageFromJSON, messageToJSON, type MessageJSON } from './message-json.ts'
+export {
+  tool,
+  ToolArgumentError,
+  type DefinedTool,
+  type ToolDefinition,
+  type ToolSchema,
+} from './define-tool.ts'
 export { ResultStream } from './result-stream.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
 export type * from './vendors/vendor.ts'

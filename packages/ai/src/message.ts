@@ -23,18 +23,21 @@ export type MessageType = MessageRole
 export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date
-  readonly metadata?: ProviderMetadata
+  declare readonly metadata?: ProviderMetadata
   /** Where missing ids and times come from; for deterministic runs. */
   readonly ids?: IdSource
   readonly clock?: Clock
 }
 
-/** One message of a conversation. Frozen, with all it holds; shared by reference, never copied. */
+/**
+ * One message of a conversation. Frozen, with all it holds; shared by reference, never copied.
+ * Optional members are declared, not defined, so that they exist only where they have a value.
+ */
 abstract class BaseMessage {
   abstract readonly type: MessageType
   readonly id: string
   readonly timestamp: Date
-  readonly metadata?: ProviderMetadata
+  declare readonly metadata?: ProviderMetadata
 
   constructor({ id, timestamp, metadata, ids = uuidV4, clock = systemClock }: MessageOptions) {
     this.id = id ?? ids()
@@ -87,7 +90,7 @@ export class UserMessage extends BaseMessage {
 export class AssistantMessage extends BaseMessage {
   readonly type = 'assistant'
   readonly content: readonly AssistantContent[]
-  readonly toolCalls?: readonly ToolCall[]
+  declare readonly toolCalls?: readonly ToolCall[]
 
   constructor(
     content: string | readonly AssistantContent[],

@@ -1,15 +1,16 @@
 import { decodeBase64, encodeBase64 } from '@skein/base'
 import type { ImageBlock, ImageSource, ProviderMetadata } from '../content.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import { checkedType, invalidMedia, type ReadOptions } from './media-error.ts'
+import { mediaTypeOfName } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
-import { imageTypeOf, imageTypeOfName } from './image-type.ts'
+import { checkedUrl } from './remote-url.ts'
 
 /** An image from any source. It is an `ImageBlock` itself, so it can stand in a message as it is. */
 export class Image implements ImageBlock {
   readonly type = 'image'
   readonly source: ImageSource
   readonly mimeType: string
-  readonly metadata?: ProviderMetadata
+  declare readonly metadata?: ProviderMetadata
 
   private constructor(source: ImageSource, mimeType: string, metadata?: ProviderMetadata) {
     this.source = source
@@ -18,20 +19,20 @@ export class Image implements ImageBlock {
     Object.freeze(this)
   }
 
-  /** The type is read from the bytes where it is not given. */
+  /** The type is read from the bytes where it is not given, and must fit them where it is. */
   static fromBytes(data: Uint8Array, mimeType?: string): Image {
-    return new Image({ type: 'bytes', data }, mimeType ?? imageTypeOf(data) ?? unknownType())
+    return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType }))
   }
 
   static fromBase64(base64: string, mimeType?: string): Image {
-    const type = mimeType ?? imageTypeOf(decodeBase64(base64.slice(0, 64))) ?? unknownType()
-    return new Image({ type: 'base64', data: base64 }, type)
+    const bytes = decodeBase64(base64)
+    return new Image({ type: 'base64', data: base64 }, checkedType(bytes, 'image', { mimeType }))
   }
 
   /** Nothing is downloaded: the vendor gets the address. */
   static fromUrl(url: string, mimeType?: string): Image {
-    const type = mimeType ?? imageTypeOfName(URL.parse(url)?.pathname ?? url) ?? 'image/*'
-    return new Image({ type: 'url', url }, type)
+    const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
+    return new Image({ type: 'url', url: checkedUrl(url) }, type)
   }
 
   static fromBlock({ source, mimeType, metadata }: ImageBlock): Image {
@@ -39,17 +40,16 @@ export class Image implements ImageBlock {
   }
 
   /** Reads a file, where the platform has files. */
-  static async fromPath(path: string, mimeType?: string): Promise<Image> {
-    const data = await readFileBytes(path)
-    const type = mimeType ?? imageTypeOf(data) ?? imageTypeOfName(path) ?? unknownType()
-    return new Image({ type: 'bytes', data }, type)
+  static async fromPath(path: string, { mimeType, maxBytes }: ReadOptions = {}): Promise<Image> {
+    const data = await readFileBytes(path, maxBytes)
+    return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType, name: path }))
   }
 
   /** The bytes. An image that is only known by its address has none. */
   toBytes(): Uint8Array {
     if (this.source.type === 'bytes') return this.source.data
     if (this.source.type === 'base64') return decodeBase64(this.source.data)
-    throw invalid(
+    throw invalidMedia(
       'The image is known by its address only; its bytes were not downloaded.',
       'Fetch image.source.url yourself, and mind that the address may expire.',
     )
@@ -64,17 +64,4 @@ export class Image implements ImageBlock {
     const { type, source, mimeType, metadata } = this
     return { type, source, mimeType, ...(metadata && { metadata }) }
   }
-}
-
-function unknownType(): never {
-  throw invalid('The type of the image cannot be told from its data.', 'Pass its MIME type.')
-}
-
-function invalid(message: string, hint: string): UPPError {
-  return new UPPError(message, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'image',
-    hint,
-  })
 }

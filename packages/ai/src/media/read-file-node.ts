@@ -1,28 +1,40 @@
 import type * as Files from 'node:fs/promises'
-import { ErrorCode, UPPError } from '../error.ts'
+import { invalidMedia } from './media-error.ts'
 
 interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files
 }
 
+const DEFAULT_MAX_BYTES = 50 * 1024 * 1024
+
 /** Reads a file on Node, Bun and Deno. Elsewhere there are none, and the error says so. */
-export async function readFileBytes(path: string): Promise<Uint8Array> {
+export async function readFileBytes(
+  path: string,
+  maxBytes: number = DEFAULT_MAX_BYTES,
+): Promise<Uint8Array> {
   const { process } = globalThis as { process?: ProcessLike }
   const files = process?.getBuiltinModule?.('node:fs/promises')
   if (!files) throw unreadable(path, 'this platform has no files', undefined)
+  let size: number
+  let bytes: Uint8Array
   try {
-    return await files.readFile(path)
+    size = (await files.stat(path)).size
+    // A plain Uint8Array: a Buffer would show its own JSON form and pool.
+    bytes = size > maxBytes ? new Uint8Array() : Uint8Array.from(await files.readFile(path))
   } catch (error) {
     throw unreadable(path, (error as { code?: string }).code ?? 'it cannot be read', error)
   }
+  if (Math.max(size, bytes.length) <= maxBytes) return bytes
+  throw invalidMedia(
+    `The file ${JSON.stringify(path)} has ${size} bytes; the limit is ${maxBytes}.`,
+    'Raise maxBytes if it may be that large.',
+  )
 }
 
-function unreadable(path: string, reason: string, cause: unknown): UPPError {
-  return new UPPError(`The file ${JSON.stringify(path)} was not read: ${reason}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'image',
+function unreadable(path: string, reason: string, cause: unknown): Error {
+  return invalidMedia(
+    `The file ${JSON.stringify(path)} was not read: ${reason}.`,
+    'Use fromBytes with bytes that you have.',
     cause,
-    hint: 'Use fromBytes with bytes that you have.',
-  })
+  )
 }
