@@ -23,7 +23,7 @@ export type MessageType = MessageRole
 export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date
-  declare readonly metadata?: ProviderMetadata
+  readonly metadata?: ProviderMetadata
   /** Where missing ids and times come from; for deterministic runs. */
   readonly ids?: IdSource
   readonly clock?: Clock
