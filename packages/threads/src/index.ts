@@ -30,13 +30,13 @@ export {
   type ToolCallRecord,
   type ToolCallState,
 } from './tool-calls.ts'
-export {
-  configRef,
-  configRefs,
-  createConfigStore,
-  loadConfigs,
-  type ConfigStore,
-  type MemoryConfigStore,
-} from './config-store.ts'
-export { migrateThread, type Migration } from './migrate.ts'
 export { sumUsage } from './usage.ts'
+export type * from './event.ts'
+export { isEphemeralEvent, isThreadEvent } from './event.ts'
+export type * from './reduce-thread-state.ts'
+export { emptyThreadState } from './reduce-thread-state.ts'
+export { ThreadFold, foldThread, reduceThread } from './reduce-thread.ts'
+export { forkThread, type ForkOptions } from './fork.ts'
+export { diffThreads, type Difference, type ThreadDiff } from './diff.ts'
+export { redactThread, type RedactOptions, type Redaction } from './redact.ts'
+export { threadStats, type ThreadStats, type UsageStats } from './stats.ts'

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { fullThread } from '../test/samples.ts'
 import {
   UnsupportedVersionError,
-  migrateThread,
   stringifyThread,
   toModelMessages,
   validateThread,
   type AgentTurn,
 } from './index.ts'
+import { migrateThread } from './migrate.ts'
 
 function time(second: number): string {
   return `2025-06-01T08:00:${String(second).padStart(2, '0')}Z`

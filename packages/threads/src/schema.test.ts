@@ -126,27 +126,31 @@ const FIELDS = [
   ],
 ]
 
-test('TP-16 the JSON Schema and the validator judge the structure of mutated documents alike', () => {
-  const random = seededRandom(20_26)
-  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!
-  const count = process.env['SKEIN_DEEP'] ? 100_000 : 4_000
-  const source = JSON.stringify(fullThread())
-  let rejected = 0
-  for (let run = 0; run < count; run++) {
-    const document = JSON.parse(source) as object
-    for (let change = 0; change <= random() * 3; change++) mutate(document, random, pick)
-    const bySchema = accepts(document)
-    if (!bySchema) rejected++
-    if (hasStructure(document) !== bySchema) {
-      expect.fail(
-        `${JSON.stringify(document)}\nschema ${bySchema}: ${JSON.stringify(accepts.errors)}\n${JSON.stringify(validateThread(document).issues)}`,
-      )
+test(
+  'TP-16 the JSON Schema and the validator judge the structure of mutated documents alike',
+  { timeout: 300_000 },
+  () => {
+    const random = seededRandom(20_26)
+    const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!
+    const count = process.env['SKEIN_DEEP'] ? 100_000 : 4_000
+    const source = JSON.stringify(fullThread())
+    let rejected = 0
+    for (let run = 0; run < count; run++) {
+      const document = JSON.parse(source) as object
+      for (let change = 0; change <= random() * 3; change++) mutate(document, random, pick)
+      const bySchema = accepts(document)
+      if (!bySchema) rejected++
+      if (hasStructure(document) !== bySchema) {
+        expect.fail(
+          `${JSON.stringify(document)}\nschema ${bySchema}: ${JSON.stringify(accepts.errors)}\n${JSON.stringify(validateThread(document).issues)}`,
+        )
+      }
     }
-  }
-  // Both sides must have had work to do.
-  expect(rejected).toBeGreaterThan(count / 4)
-  expect(rejected).toBeLessThan((count * 19) / 20)
-})
+    // Both sides must have had work to do.
+    expect(rejected).toBeGreaterThan(count / 4)
+    expect(rejected).toBeLessThan((count * 19) / 20)
+  },
+)
 
 function mutate(document: object, random: () => number, pick: <T>(from: readonly T[]) => T): void {
   const holders: object[] = []

@@ -97,7 +97,7 @@ describe('number text', () => {
     )
   })
 
-  test('any JSON text is printed again unchanged', () => {
+  test('any JSON text is printed again unchanged', { timeout: 120_000 }, () => {
     const number = fc.oneof(
       fc.integer().map(String),
       fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
@@ -266,20 +266,24 @@ describe('documents', () => {
     )
   })
 
-  test('TP-52 unknown fields at every level survive reading and writing', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: 1_000_000 }),
-        fc.dictionary(fc.string({ maxLength: 6 }), fc.jsonValue(), { minKeys: 1, maxKeys: 3 }),
-        (pick, extra) => {
-          const source = JSON.stringify(withExtra(fullThread(), pick, extra))
-          const reading = safeParseThread(source)
-          expect(stringifyJson(reading.ok ? reading.thread : reading.document)).toBe(source)
-        },
-      ),
-      { seed: 52, numRuns: runs },
-    )
-  })
+  test(
+    'TP-52 unknown fields at every level survive reading and writing',
+    { timeout: 120_000 },
+    () => {
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 0, max: 1_000_000 }),
+          fc.dictionary(fc.string({ maxLength: 6 }), fc.jsonValue(), { minKeys: 1, maxKeys: 3 }),
+          (pick, extra) => {
+            const source = JSON.stringify(withExtra(fullThread(), pick, extra))
+            const reading = safeParseThread(source)
+            expect(stringifyJson(reading.ok ? reading.thread : reading.document)).toBe(source)
+          },
+        ),
+        { seed: 52, numRuns: runs },
+      )
+    },
+  )
 })
 
 /** A copy with the extra fields (under names of no meaning) added to one of its objects. */

@@ -12,3 +12,11 @@ export {
   type ToPydanticOptions,
 } from './pydantic-ai/export.ts'
 export type { PydanticMessage, PydanticPart } from './pydantic-ai/types.ts'
+export {
+  configRef,
+  configRefs,
+  createConfigStore,
+  loadConfigs,
+  type ConfigStore,
+  type MemoryConfigStore,
+} from '../config-store.ts'

@@ -23,8 +23,6 @@ import {
 } from '../../../test/samples.ts'
 import { corpusTexts, generatedText, hasSharedData } from '../../../test/shared-data.ts'
 import {
-  createConfigStore,
-  loadConfigs,
   parseThread,
   pendingToolCalls,
   safeParseThread,
@@ -34,6 +32,8 @@ import {
 import type { AgentTurn, MessagePart, Thread, ThreadMessage } from '../../index.ts'
 import {
   PydanticExportError,
+  createConfigStore,
+  loadConfigs,
   fromPydanticAI,
   toPydanticAI,
   toPydanticAIText,
@@ -102,52 +102,56 @@ describe('byte for byte', () => {
     }
   })
 
-  test('TP-53 unknown fields, other orders of keys and unknown kinds come back under raw', () => {
-    const names = fc.constantFrom(
-      'zeta',
-      'agent_id',
-      'message_type',
-      'turn_type',
-      'status',
-      'thinking_id',
-      'pydantic_ai',
-      'content_ref',
-      'system_prompts',
-      'submitted_at',
-      'name',
-      'id',
-      '__proto__',
-      '7',
-      'part_ref',
-      'instructions_ref',
-      'user_id',
-    )
-    const change = fc.record({
-      pick: fc.nat(),
-      name: names,
-      value: fc.oneof(
-        fc.jsonValue().filter((json) => !JSON.stringify(json).includes('#')),
-        fc.constantFrom('#1.0', '#-0'),
-      ),
-      shuffle: fc.boolean(),
-      kind: fc.boolean(),
-    })
-    fc.assert(
-      fc.property(
-        fc.constantFrom(everyKind(), pausedRun()),
-        fc.array(change, { minLength: 1, maxLength: 5 }),
-        (source, changes) => {
-          const document = JSON.parse(source) as unknown
-          for (const item of changes) disturb(document, item)
-          const changed = dump(document)
-          const back = thereAndBack(changed, { policy: 'raw' })
-          // Only the place where they part: whole histories make unreadable reports.
-          expect(difference(back, changed)).toBeUndefined()
-        },
-      ),
-      { seed: 53, numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 500 },
-    )
-  })
+  test(
+    'TP-53 unknown fields, other orders of keys and unknown kinds come back under raw',
+    { timeout: 300_000 },
+    () => {
+      const names = fc.constantFrom(
+        'zeta',
+        'agent_id',
+        'message_type',
+        'turn_type',
+        'status',
+        'thinking_id',
+        'pydantic_ai',
+        'content_ref',
+        'system_prompts',
+        'submitted_at',
+        'name',
+        'id',
+        '__proto__',
+        '7',
+        'part_ref',
+        'instructions_ref',
+        'user_id',
+      )
+      const change = fc.record({
+        pick: fc.nat(),
+        name: names,
+        value: fc.oneof(
+          fc.jsonValue().filter((json) => !JSON.stringify(json).includes('#')),
+          fc.constantFrom('#1.0', '#-0'),
+        ),
+        shuffle: fc.boolean(),
+        kind: fc.boolean(),
+      })
+      fc.assert(
+        fc.property(
+          fc.constantFrom(everyKind(), pausedRun()),
+          fc.array(change, { minLength: 1, maxLength: 5 }),
+          (source, changes) => {
+            const document = JSON.parse(source) as unknown
+            for (const item of changes) disturb(document, item)
+            const changed = dump(document)
+            const back = thereAndBack(changed, { policy: 'raw' })
+            // Only the place where they part: whole histories make unreadable reports.
+            expect(difference(back, changed)).toBeUndefined()
+          },
+        ),
+        { seed: 53, numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 500 },
+      )
+    },
+  )
 
   test('TP-47 provider fields stay where they were, under their names', () => {
     const { value } = fromPydanticAI(everyKind(), fixed)
