@@ -1,0 +1,98 @@
+import type { JsonObject } from '@skein/base'
+import { AssistantMessage, llm, NoRetry, UserMessage, type Message } from '@skein/ai'
+import { describe, expect, test } from 'vitest'
+import { weather } from './cases/requests.ts'
+import { answering, askVendor, bodyOf, ways } from './support/ask-vendor.ts'
+import type { VendorCase } from './cases/vendor-case.ts'
+import { vendorCases } from './vendors.ts'
+
+/** Everything that carries metadata in a message. */
+function metadataOf(message: Message): readonly (Readonly<Record<string, unknown>> | undefined)[] {
+  if (message.type !== 'assistant') return [message.metadata]
+  const { metadata, content, toolCalls = [] } = message
+  return [metadata, ...[...content, ...toolCalls].map((part) => part.metadata)]
+}
+
+const manual = { toolStrategy: { maxIterations: 0 } }
+
+describe.each(ways)('through %s', (way) => {
+  test.each(vendorCases)(
+    'UPP-061 UPP-156 $name: vendor data is under the name of the provider, and nowhere else',
+    async (vendor) => {
+      const { turn } = await askVendor(vendor, 'tools', {
+        way,
+        answers: vendor.unknown,
+        options: manual,
+      })
+      expect(turn.response.metadata?.[vendor.provider]).toMatchObject(vendor.unknown.metadata)
+      for (const metadata of metadataOf(turn.response)) {
+        expect(Object.keys(metadata ?? {}).filter((key) => key !== vendor.provider)).toEqual([])
+      }
+    },
+  )
+})
+
+/** Asks, then asks again with the answer as history; gives the second body. */
+async function askAgain(
+  vendor: VendorCase,
+  change: (messages: readonly Message[]) => readonly Message[],
+): Promise<JsonObject> {
+  const { fetch, seen } = answering([vendor.unknown, vendor.answers.text])
+  const config = { apiKey: 'key', fetch, retryStrategy: new NoRetry() }
+  const model = llm({ model: vendor.model, config, tools: [weather], ...manual })
+  const first = await model.generate('Hello')
+  await model.generate(change(first.messages), 'Go on')
+  return bodyOf(seen[1])
+}
+
+describe('round trips', () => {
+  const replaying = vendorCases.filter(({ unknown }) => unknown.sentBack)
+
+  test.each(replaying)(
+    'UPP-062 UPP-157 $name: fields nobody knows come back to the vendor',
+    async (vendor) => {
+      const { of, value } = vendor.unknown.sentBack!
+      expect(of(await askAgain(vendor, (messages) => messages))).toEqual(value)
+    },
+  )
+
+  test.each(replaying)(
+    'UPP-062 UPP-157 $name: and survive being stored as JSON',
+    async (vendor) => {
+      const { of, value } = vendor.unknown.sentBack!
+      // Plain data instead of instances, as it comes out of a database.
+      const stored = (messages: readonly Message[]): readonly Message[] =>
+        JSON.parse(JSON.stringify(messages)) as Message[]
+      expect(of(await askAgain(vendor, stored))).toEqual(value)
+    },
+  )
+
+  test.each(vendorCases)(
+    'UPP-062 $name: foreign namespaces are neither sent nor lost',
+    async (vendor) => {
+      const foreign = { other: { api: 'other-api', native: { canary: 'sk-foreign' }, note: 1 } }
+      const history = [
+        new UserMessage([{ type: 'text', text: 'Hello', metadata: foreign }], {
+          metadata: foreign,
+        }),
+        new AssistantMessage(
+          [
+            { type: 'reasoning', text: 'Hm', metadata: foreign },
+            { type: 'text', text: 'Hi', metadata: foreign },
+            { type: 'native', name: 'thing', metadata: foreign },
+          ],
+          undefined,
+          { metadata: foreign },
+        ),
+      ]
+      const before = JSON.stringify(history)
+      const { fetch, seen } = answering(vendor.answers.text)
+      const config = { apiKey: 'key', fetch, retryStrategy: new NoRetry() }
+      await llm({ model: vendor.model, config }).generate(history, 'Go on')
+      expect(seen[0]?.body).not.toContain('sk-foreign')
+      expect(seen[0]?.body).not.toContain('Hm')
+      expect(seen[0]?.body).toContain('Hi')
+      expect(JSON.stringify(history)).toBe(before)
+    },
+  )
+})
