@@ -14,6 +14,7 @@ export function repairTranscript(
   messages: readonly Message[],
   warnings: Warning[] = [],
 ): readonly Message[] {
+  if (isWhole(messages)) return messages
   const repaired: Message[] = []
   let index = 0
   while (index < messages.length) {
@@ -33,6 +34,18 @@ export function repairTranscript(
   return isSame(messages, repaired) ? messages : repaired
 }
 
+/** The common case, seen without building anything: it is checked before every request. */
+function isWhole(messages: readonly Message[]): boolean {
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]!
+    if (message.type === 'tool_result') return false
+    if (message.type !== 'assistant' || !message.toolCalls?.length) continue
+    const next = messages[++index]
+    if (next?.type !== 'tool_result' || !answersInOrder(message.toolCalls, next.results)) return false
+  }
+  return true
+}
+
 function answerCalls(
   message: AssistantMessage,
   answers: readonly ToolResultMessage[],
@@ -48,12 +61,12 @@ function answerCalls(
   return kept
 }
 
-/** The common case, without building a map. */
 function answersInOrder(calls: readonly ToolCall[], results: readonly ToolResult[]): boolean {
-  return (
-    calls.length === results.length &&
-    calls.every((call, index) => call.toolCallId === results[index]!.toolCallId)
-  )
+  if (calls.length !== results.length) return false
+  for (let index = 0; index < calls.length; index++) {
+    if (calls[index]!.toolCallId !== results[index]!.toolCallId) return false
+  }
+  return true
 }
 
 function takeOne(open: Map<string, number>, id: string): boolean {
