@@ -125,8 +125,8 @@ export class Attempt implements Answer {
     else this.#controller.abort(cancelled(this.#call))
   }
 
-  /** Whatever was thrown, as a typed error that holds no secret. */
-  errorOf(error: unknown): UPPError {
+  /** Whatever was thrown, as a typed error that holds none of the secrets. */
+  errorOf(error: unknown, secrets: readonly string[]): UPPError {
     const { signal } = this.#controller
     const typed: UPPError = signal.aborted
       ? (signal.reason as UPPError) // only `#onAbort` and the watchdog abort it
@@ -134,7 +134,7 @@ export class Attempt implements Answer {
         ? error
         : networkError(error, this.#context, hostOf(this.#url))
     const headers = this.#response?.headers
-    return redactUPPError(typed, this.secrets, {
+    return redactUPPError(typed, secrets, {
       ...(headers && { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }),
     })
   }

@@ -81,21 +81,23 @@ export function redactCause(cause: unknown, secrets: readonly string[]): unknown
 /** Objects looked at before a cause counts as too large to vouch for. */
 const MAX_NODES = 2000
 
+/** Looks at all texts at once: finding the forms of a secret costs more than searching for them. */
 function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
   if (secrets.length === 0) return false
+  const texts: string[] = []
   const seen = new Set<object>()
   const pending: unknown[] = [root]
   while (pending.length > 0) {
     const node = pending.pop()
-    if (typeof node === 'string') {
-      if (redactSecrets(node, secrets) !== node) return true
-    } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
+    if (typeof node === 'string') texts.push(node)
+    else if (typeof node === 'object' && node !== null && !seen.has(node)) {
       if (seen.size === MAX_NODES) return true
       seen.add(node)
       pushContents(node, pending)
     }
   }
-  return false
+  const all = texts.join('\0')
+  return redactSecrets(all, secrets) !== all
 }
 
 function pushContents(node: object, pending: unknown[]): void {

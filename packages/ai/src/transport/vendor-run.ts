@@ -2,7 +2,6 @@ import type { RetryStrategy } from '../config.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { defaultRetry, isRetryable } from '../retry.ts'
 import { Attempt, cancelled, contextOf, type Answer, type VendorCall } from './attempt.ts'
-import { redactUPPError } from './redact.ts'
 import { sleep, untilAborted } from './until-aborted.ts'
 
 /** Turns the body of a successful response into values; undefined at the end. */
@@ -89,9 +88,10 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   /** Waits for the next attempt, or ends the run and throws what the caller gets. */
   async #recover(thrown: unknown): Promise<void> {
     const attempt = this.#attempt
-    this.#secrets = [...this.#secrets, ...(attempt?.secrets ?? [])]
-    const error = attempt ? attempt.errorOf(thrown) : strategyError(thrown, this.#call)
-    const failure = redactUPPError(error, this.#secrets)
+    this.#secrets = [...new Set([...this.#secrets, ...(attempt?.secrets ?? [])])]
+    const failure = attempt
+      ? attempt.errorOf(thrown, this.#secrets)
+      : strategyError(thrown, this.#call)
     this.#tellKeyStrategy(attempt?.key, failure)
     this.#endAttempt()
     try {
