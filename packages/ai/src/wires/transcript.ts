@@ -41,7 +41,8 @@ function isWhole(messages: readonly Message[]): boolean {
     if (message.type === 'tool_result') return false
     if (message.type !== 'assistant' || !message.toolCalls?.length) continue
     const next = messages[++index]
-    if (next?.type !== 'tool_result' || !answersInOrder(message.toolCalls, next.results)) return false
+    if (next?.type !== 'tool_result' || !answersInOrder(message.toolCalls, next.results))
+      return false
   }
   return true
 }
