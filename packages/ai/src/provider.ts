@@ -5,6 +5,7 @@ import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from './image.ts'
 import type { Message } from './message.ts'
 import type { Tool } from './tool.ts'
+import type { WireName } from './wires/wire.ts'
 
 /** Model parameters go to the vendor unchanged (UPP §2.1). */
 export type Params = Readonly<Record<string, unknown>>
@@ -56,6 +57,8 @@ export interface BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
+  /** The format it is spoken to in, where it is one of ours: tells which parameters it knows. */
+  readonly wire?: WireName
   /** The vendor's waiting call, decoded into the events that `stream` would have given. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
   /** One batch of events per network read. Returning early closes the connection. */

@@ -14,7 +14,14 @@ import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { FrameReader } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
 import { runForOne, VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
-import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
+import type {
+  DecodeContext,
+  EncodedRequest,
+  RequestMode,
+  Target,
+  Wire,
+  WireName,
+} from '../wires/wire.ts'
 import type { VendorDefinition, VendorLLM } from './vendor.ts'
 
 /** Makes the provider of a vendor page: its wires over HTTP, with keys, retries and limits. */
@@ -59,6 +66,7 @@ class HttpModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
+  readonly wire: WireName
   readonly #endpoint: VendorEndpoint
   readonly #wire: Wire
   readonly #target: Target
@@ -73,6 +81,7 @@ class HttpModel implements BoundLLMModel {
     this.capabilities = Object.freeze({ ...capabilities })
     this.#endpoint = endpoint
     this.#wire = wire
+    this.wire = wire.name
     this.#target = { provider: endpoint.name, modelId, dialect }
   }
 

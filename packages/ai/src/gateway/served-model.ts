@@ -1,0 +1,65 @@
+import type { Clock, IdSource } from '@skein/base'
+import type { StreamEvent } from '../event.ts'
+import { llm, type LLMOptions } from '../llm.ts'
+import type { Tool } from '../tool.ts'
+import type { ServerRequest } from '../wires/wire-server.ts'
+import type { WireName } from '../wires/wire.ts'
+import { oneMessage } from './one-message.ts'
+import { translateParams } from './translate-params.ts'
+
+/** What a client asked, and how it asked. */
+export interface GatewayRequest extends ServerRequest {
+  readonly wire: WireName
+  /** Name of the client. */
+  readonly client: string
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly ids: IdSource
+}
+
+/** Answers a client: with a model, an agent, or anything else that speaks in events of one message. */
+export type GatewayAnswer = (request: GatewayRequest) => {
+  readonly events: AsyncIterable<readonly StreamEvent[]>
+  /** Parameters of the client that have no meaning here; it is told their names. */
+  readonly droppedParams?: readonly string[]
+}
+
+/** Everything about a served model but what the client decides. */
+export type ServedModelOptions = Omit<
+  LLMOptions,
+  'tools' | 'toolStrategy' | 'structure' | 'signal' | 'clock' | 'ids'
+>
+
+/**
+ * A model with settings of its own, e.g. `servedModel({ model, config, middleware })`. Parameters
+ * given here are defaults; a system prompt given here stands before the client's.
+ */
+export function servedModel(options: ServedModelOptions): GatewayAnswer {
+  const { wire: target } = llm(options).model
+  return (request) => {
+    const { stream: streaming, messages, tools, structure, signal, clock, ids } = request
+    const { params, dropped } = translateParams(request.params, request.wire, target)
+    const system = [options.system, request.system].filter(Boolean).join('\n\n')
+    const model = llm({
+      ...options,
+      params: { ...options.params, ...params },
+      ...(system !== '' && { system }),
+      tools: tools.map(clientTool),
+      ...(structure && { structure }),
+      signal,
+      clock,
+      ids,
+    })
+    return { events: oneMessage(model.infer(messages, { streaming })), droppedParams: dropped }
+  }
+}
+
+function clientTool(tool: Omit<Tool, 'run' | 'approval'>): Tool {
+  return {
+    ...tool,
+    run: () => {
+      throw new Error(`"${tool.name}" is a tool of the client.`)
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import type { JsonValue } from '@skein/base'
+import type { WireName } from '../../wires/wire.ts'
+import { anthropicRules, checkAnthropic } from './anthropic-messages.ts'
+import { checkGoogle, googleRules } from './google-generate.ts'
+import { checkOllama, ollamaRules } from './ollama-chat.ts'
+import { checkOpenAIChat, openaiChatRules } from './openai-chat.ts'
+import { checkOpenAIResponses, openaiResponsesRules } from './openai-responses.ts'
+import { asObject, Report, type CheckOptions, type TranscriptIssue } from './report.ts'
+
+export type { CheckOptions, TranscriptIssue } from './report.ts'
+
+/** What each wire's checker knows: the name of every rule, and what it says. */
+export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, string>>>> = {
+  'openai-chat': openaiChatRules,
+  'openai-responses': openaiResponsesRules,
+  'anthropic-messages': anthropicRules,
+  'google-generate': googleRules,
+  'ollama-chat': ollamaRules,
+}
+
+/**
+ * Reads the body of a request as the vendor would, and more strictly: everything that is known to
+ * be answered with 400, and what only some servers of a format refuse. Empty: nothing is wrong.
+ *
+ *     expect(checkTranscript('anthropic-messages', body)).toEqual([])
+ */
+export function checkTranscript(
+  wire: WireName,
+  body: JsonValue,
+  options: CheckOptions = {},
+): readonly TranscriptIssue[] {
+  const request = asObject(body)
+  switch (wire) {
+    case 'openai-chat':
+      return issues(openaiChatRules, options, (report) => checkOpenAIChat(request, report))
+    case 'openai-responses':
+      return issues(openaiResponsesRules, options, (report) =>
+        checkOpenAIResponses(request, report),
+      )
+    case 'anthropic-messages':
+      return issues(anthropicRules, options, (report) => checkAnthropic(request, report))
+    case 'google-generate':
+      return issues(googleRules, options, (report) => checkGoogle(request, report))
+    case 'ollama-chat':
+      return issues(ollamaRules, options, (report) => checkOllama(request, report))
+    default:
+      return wire satisfies never
+  }
+}
+
+function issues<Rule extends string>(
+  rules: Readonly<Record<Rule, string>>,
+  options: CheckOptions,
+  check: (report: Report<Rule>) => void,
+): readonly TranscriptIssue[] {
+  const report = new Report(rules, options)
+  check(report)
+  return report.issues
+}

@@ -1,0 +1,78 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import { asList, asObject, isBase64, isObject, isText, type Report } from './report.ts'
+
+/** From the API documentation; stricter than the server, which passes most mistakes to the model. */
+export const ollamaRules = {
+  model: 'model is required',
+  messages: 'messages is a list',
+  role: 'a message has the role system, user, assistant or tool',
+  content: 'the content of a message is text',
+  images: 'images are base64 without a data: prefix',
+  'call-name': 'a call names its function',
+  'call-arguments': 'the arguments of a call are an object',
+  'call-answered': 'every call is answered by a tool message before any other message follows',
+  'result-name': 'a tool message names the tool of an open call',
+  format: 'format is "json" or a schema',
+  'tool-definition': 'a tool has a unique name and parameters of type object',
+} as const
+
+type Rule = keyof typeof ollamaRules
+
+const roles = new Set(['system', 'user', 'assistant', 'tool'])
+
+/** Strict reading of a request of `POST /api/chat`. */
+export function checkOllama(body: JsonObject, report: Report<Rule>): void {
+  report.check(isText(body['model']), 'model', 'model')
+  const { format } = body
+  const isFormat = format === undefined || format === '' || format === 'json' || isObject(format)
+  report.check(isFormat, 'format', 'format')
+  checkTools(asList(body['tools']), report)
+  if (!report.check(Array.isArray(body['messages']), 'messages', 'messages')) return
+  let open: string[] = []
+  let openedAt = ''
+  const close = (): void => {
+    report.check(open.length === 0, 'call-answered', openedAt)
+    open = []
+  }
+  asList(body['messages']).forEach((item, index) => {
+    const path = `messages[${index}]`
+    const message = asObject(item)
+    checkMessage(message, path, report)
+    if (message['role'] === 'tool') {
+      const at = open.indexOf(String(message['tool_name'] ?? message['name']))
+      report.check(at >= 0, 'result-name', path)
+      if (at >= 0) open.splice(at, 1)
+      return
+    }
+    close()
+    openedAt = path
+    open = asList(message['tool_calls']).map((call) => nameOf(asObject(call)))
+  })
+  close()
+}
+
+function nameOf(call: JsonObject): string {
+  return String(asObject(call['function'])['name'])
+}
+
+function checkMessage(message: JsonObject, path: string, report: Report<Rule>): void {
+  report.check(roles.has(String(message['role'])), 'role', path)
+  report.check(typeof message['content'] === 'string', 'content', path)
+  report.check(asList(message['images']).every(isBase64), 'images', path)
+  asList(message['tool_calls']).forEach((item, index) => {
+    const at = `${path}.tool_calls[${index}]`
+    const called = asObject(asObject(item)['function'])
+    report.check(isText(called['name']), 'call-name', at)
+    report.check(isObject(called['arguments']), 'call-arguments', at)
+  })
+}
+
+function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
+  const names = new Set<string>()
+  tools.forEach((item, index) => {
+    const { name, parameters } = asObject(asObject(item)['function'])
+    const isRight = isText(name) && !names.has(name) && asObject(parameters)['type'] === 'object'
+    report.check(isRight, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
+}

@@ -1,0 +1,162 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import {
+  asList,
+  asObject,
+  isJsonObjectText,
+  isObject,
+  isText,
+  matches,
+  type Report,
+} from './report.ts'
+
+/** From the API reference and the errors that the API is known to answer. */
+export const openaiChatRules = {
+  model: 'model is required',
+  messages: 'messages is a list with at least one message',
+  role: 'a message has a known role',
+  'user-content': 'the content of a user message is a text or a list of known parts',
+  'assistant-content': 'an assistant message has content, a refusal or tool calls',
+  'tool-calls': 'tool_calls is not an empty list',
+  'call-id': 'the id of a call is a text of 1 to 40 characters',
+  'call-unique': 'ids of calls are unique within their message',
+  'call-type': 'a call is of type function or custom',
+  'call-name': 'the name of a function matches ^[a-zA-Z0-9_-]{1,64}$',
+  'call-arguments': 'the arguments of a call are the text of a JSON object',
+  'call-answered': 'every call is answered by a tool message before any other message follows',
+  'result-orphan': 'a tool message answers an open call of the assistant message before it',
+  'result-once': 'a call is answered once',
+  'result-content': 'the content of a tool message is text',
+  'tool-definition': 'a tool has a valid, unique name and parameters of type object',
+  'response-format': 'a json_schema format has a name and a schema',
+  'stream-options': 'stream_options is only allowed when stream is true',
+} as const
+
+type Rule = keyof typeof openaiChatRules
+
+const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
+const functionName = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** Strict reading of a request of `POST /v1/chat/completions`. */
+export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
+  report.check(isText(body['model']), 'model', 'model')
+  const isStreamed = body['stream'] === true || body['stream_options'] === undefined
+  report.check(isStreamed, 'stream-options', 'stream_options')
+  checkTools(asList(body['tools']), report)
+  checkFormat(body['response_format'], report)
+  const messages = asList(body['messages'])
+  if (!report.check(messages.length > 0, 'messages', 'messages')) return
+  const answers = new OpenCalls(report)
+  messages.forEach((item, index) => {
+    const path = `messages[${index}]`
+    const message = asObject(item)
+    const role = String(message['role'])
+    report.check(roles.has(role), 'role', path)
+    if (role === 'tool') return answers.answer(message, path)
+    answers.close()
+    if (role === 'user') checkUser(message, path, report)
+    if (role === 'assistant') {
+      checkAssistant(message, path, report)
+      answers.open(message, path)
+    }
+  })
+  answers.close()
+}
+
+/** Calls that wait for their tool messages. */
+class OpenCalls {
+  readonly #report: Report<Rule>
+  #calls = new Map<string, { readonly path: string; answered: number }>()
+
+  constructor(report: Report<Rule>) {
+    this.#report = report
+  }
+
+  open(message: JsonObject, path: string): void {
+    asList(message['tool_calls']).forEach((item, index) => {
+      const id = String(asObject(item)['id'])
+      const at = `${path}.tool_calls[${index}]`
+      this.#report.check(!this.#calls.has(id), 'call-unique', at)
+      this.#calls.set(id, { path: at, answered: 0 })
+    })
+  }
+
+  answer(message: JsonObject, path: string): void {
+    const call = this.#calls.get(String(message['tool_call_id']))
+    const { content } = message
+    const isText = typeof content === 'string' || isTextParts(content)
+    this.#report.check(isText, 'result-content', path)
+    if (!this.#report.check(call !== undefined, 'result-orphan', path)) return
+    call!.answered += 1
+    this.#report.check(call!.answered === 1, 'result-once', path)
+  }
+
+  close(): void {
+    for (const { path, answered } of this.#calls.values())
+      this.#report.check(answered > 0, 'call-answered', path)
+    this.#calls = new Map()
+  }
+}
+
+function isTextParts(content: JsonValue | undefined): boolean {
+  const parts = asList(content)
+  return parts.length > 0 && parts.every((part) => asObject(part)['type'] === 'text')
+}
+
+const parts = new Set(['text', 'image_url', 'input_audio', 'file', 'video_url', 'document_url'])
+
+function checkUser({ content }: JsonObject, path: string, report: Report<Rule>): void {
+  const list = asList(content)
+  const isRight =
+    typeof content === 'string' || (list.length > 0 && list.every((part) => isPart(asObject(part))))
+  report.check(isRight, 'user-content', path)
+}
+
+/** A part holds what its type says. */
+function isPart(part: JsonObject): boolean {
+  const type = String(part['type'])
+  return parts.has(type) && part[type] !== undefined
+}
+
+function checkAssistant(message: JsonObject, path: string, report: Report<Rule>): void {
+  const { content, tool_calls, refusal, audio } = message
+  const hasContent = typeof content === 'string' || asList(content).length > 0
+  const isSaid = hasContent || isText(refusal) || audio !== undefined
+  report.check(isSaid || asList(tool_calls).length > 0, 'assistant-content', path)
+  if (tool_calls === undefined) return
+  report.check(asList(tool_calls).length > 0, 'tool-calls', path)
+  asList(tool_calls).forEach((item, index) => {
+    checkCall(asObject(item), `${path}.tool_calls[${index}]`, report)
+  })
+}
+
+function checkCall(call: JsonObject, path: string, report: Report<Rule>): void {
+  const { id, type } = call
+  report.check(isText(id) && id.length <= 40, 'call-id', path)
+  if (!report.check(type === 'function' || type === 'custom', 'call-type', path)) return
+  const told = asObject(call[type as string])
+  report.check(matches(told['name'], functionName), 'call-name', path)
+  const isRight =
+    type === 'custom' ? typeof told['input'] === 'string' : isJsonObjectText(told['arguments'])
+  report.check(isRight, 'call-arguments', path)
+}
+
+function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
+  const names = new Set<string>()
+  tools.forEach((item, index) => {
+    const tool = asObject(item)
+    if (tool['type'] !== 'function') return
+    const { name, parameters } = asObject(tool['function'])
+    const isNamed = matches(name, functionName) && !names.has(String(name))
+    const hasSchema = parameters === undefined || asObject(parameters)['type'] === 'object'
+    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
+}
+
+function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {
+  const { type, json_schema } = asObject(format)
+  if (type !== 'json_schema') return
+  const { name, schema } = asObject(json_schema)
+  const isRight = matches(name, functionName) && isObject(schema)
+  report.check(isRight, 'response-format', 'response_format')
+}
