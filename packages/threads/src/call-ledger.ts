@@ -17,9 +17,9 @@ export class CallLedger<Call extends object> {
   answer(id: string): Call | undefined {
     const waiting = this.#calls.get(id)
     if (waiting === undefined) return undefined
-    if (Array.isArray(waiting) && waiting.length > 1) return waiting.pop()
+    if (Array.isArray(waiting)) return waiting.pop()
     this.#calls.set(id, undefined)
-    return Array.isArray(waiting) ? waiting[0] : waiting
+    return waiting
   }
 
   /** Whether there was a call with this id, open or closed. */

@@ -53,6 +53,14 @@ test('TP-33 ids that repeat, retries, and tools of the provider', () => {
   ])
   expect(pendingToolCalls(thread([twice])).map((part) => part.tool_name)).toEqual(['one'])
 
+  const both = agentTurn('ada', [
+    response('ada', 1, call('x', 'one'), call('x', 'two'), call('x', 'three')),
+    request('ada', 2, answer('x', 'three'), answer('x', 'two'), answer('x', 'one')),
+    response('ada', 3, call('x', 'four'), call('x', 'five')),
+    request('ada', 4, answer('x', 'five')),
+  ])
+  expect(pendingToolCalls(thread([both])).map((part) => part.tool_name)).toEqual(['four'])
+
   const retry = (tool_name: string | null): MessagePart => ({
     part_kind: 'retry-prompt',
     content: 'no',
