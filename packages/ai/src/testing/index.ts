@@ -12,3 +12,21 @@ export {
   type ScriptPart,
   type ScriptStep,
 } from './script.ts'
+export {
+  checkTranscript,
+  transcriptRules,
+  type CheckOptions,
+  type TranscriptIssue,
+} from './transcript/check-transcript.ts'
+export { type ChunkOptions } from './vendor-server/chunks.ts'
+export { type Fault } from './vendor-server/fault.ts'
+export {
+  startVendorServer,
+  type RunningVendorServer,
+} from './vendor-server/start-vendor-server-node.ts'
+export { type VendorRequest } from './vendor-server/vendor-request.ts'
+export {
+  vendorServer,
+  type VendorServer,
+  type VendorServerOptions,
+} from './vendor-server/vendor-server.ts'

@@ -1,0 +1,144 @@
+import type * as Http from 'node:http'
+import { ErrorCode, UPPError } from '../../error.ts'
+import type { ScriptFunction, ScriptStep } from '../script.ts'
+import { ConnectionCut } from './fault.ts'
+import type { Outgoing, VendorServer, VendorServerOptions } from './vendor-server.ts'
+import { vendorServer } from './vendor-server.ts'
+
+/** A vendor server that listens on 127.0.0.1. */
+export interface RunningVendorServer extends VendorServer {
+  /** Without a path, e.g. `http://127.0.0.1:41733`. */
+  readonly url: string
+  /** Where each vendor's client expects its versioned prefix. */
+  readonly baseUrls: Readonly<Record<'openai' | 'anthropic' | 'google' | 'ollama', string>>
+  /** Connections that clients hold open now. */
+  readonly openConnections: number
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+interface ProcessLike {
+  getBuiltinModule?(name: 'node:http'): typeof Http
+}
+
+/** `vendorServer` behind a real socket, on Node, Bun and Deno. Close it when done. */
+export async function startVendorServer(
+  script: readonly ScriptStep[] | ScriptFunction,
+  options: VendorServerOptions & { readonly port?: number } = {},
+): Promise<RunningVendorServer> {
+  const { process } = globalThis as { process?: ProcessLike }
+  const http = process?.getBuiltinModule?.('node:http')
+  if (!http) throw noServers()
+  const vendor = vendorServer(script, options)
+  const server = http.createServer((request, response) => {
+    void serve(vendor, request, response)
+  })
+  let openConnections = 0
+  server.on('connection', (socket) => {
+    socket.setNoDelay(true)
+    openConnections += 1
+    socket.on('close', () => (openConnections -= 1))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return {
+    fetch: vendor.fetch,
+    requests: vendor.requests,
+    model: vendor.model,
+    handle: (incoming) => vendor.handle(incoming),
+    url,
+    baseUrls: {
+      openai: `${url}/v1`,
+      anthropic: `${url}/v1`,
+      google: `${url}/v1beta`,
+      ollama: `${url}/api`,
+    },
+    get openConnections() {
+      return openConnections
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+function noServers(): UPPError {
+  return new UPPError('This platform has no HTTP server.', {
+    code: ErrorCode.InvalidRequest,
+    provider: 'skein',
+    modality: 'llm',
+    hint: 'Use vendorServer(…).fetch, which needs none.',
+  })
+}
+
+/** Never rejects: whatever happens here, the client sees it as a broken connection. */
+async function serve(
+  vendor: VendorServer,
+  request: Http.IncomingMessage,
+  response: Http.ServerResponse,
+): Promise<void> {
+  const left = new AbortController()
+  response.on('close', () => {
+    if (!response.writableFinished) left.abort()
+  })
+  try {
+    const outgoing = await vendor.handle({
+      method: request.method ?? 'GET',
+      url: `http://${request.headers.host ?? '127.0.0.1'}${request.url ?? '/'}`,
+      headers: toHeaders(request),
+      body: await readBody(request),
+      signal: left.signal,
+    })
+    await write(outgoing, response, left.signal)
+  } catch (error) {
+    if (error instanceof ConnectionCut) request.socket.resetAndDestroy()
+    else request.socket.destroy()
+  }
+}
+
+function toHeaders({ headersDistinct }: Http.IncomingMessage): Headers {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(headersDistinct))
+    for (const value of values) headers.append(name, value)
+  return headers
+}
+
+async function readBody(request: Http.IncomingMessage): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of request) chunks.push(chunk as Uint8Array)
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
+}
+
+async function write(
+  { status, headers, body }: Outgoing,
+  response: Http.ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  if (body instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, 'content-length': body.length })
+    response.end(body)
+    return
+  }
+  response.writeHead(status, headers)
+  response.flushHeaders()
+  for await (const chunk of body) {
+    if (signal.aborted) return
+    response.write(chunk)
+    // A turn of the event loop between two writes, so that the client reads them one by one.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  response.end()
+}

@@ -1,0 +1,249 @@
+import { sequentialIds, systemClock, type Clock, type IdSource, type JsonObject } from '@skein/base'
+import type { Fetch } from '../../config.ts'
+import { ErrorCode } from '../../error.ts'
+import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
+import type { BoundLLMModel, LLMRequest } from '../../provider.ts'
+import type { ServerError, ServerRequest } from '../../wires/wire-server.ts'
+import type { ScriptFunction, ScriptStep } from '../script.ts'
+import { scripted, type ScriptedModel, type ScriptedOptions } from '../scripted.ts'
+import { checkTranscript } from '../transcript/check-transcript.ts'
+import { toChunks, type ChunkOptions } from './chunks.ts'
+import { embeddingsAnswer } from './embeddings.ts'
+import { untilAborted, withByteFault, ConnectionCut, type Fault } from './fault.ts'
+import { withEventFault } from './event-fault.ts'
+import { imageFrames, imagesAnswer } from './images.ts'
+import { findVendorRoute, type VendorRoute } from './routes.ts'
+import { isIssuedBy, signed } from './signatures.ts'
+import { toFetch } from './to-fetch.ts'
+import { toVendorRequest, type Incoming, type VendorRequest } from './vendor-request.ts'
+
+export interface VendorServerOptions extends ChunkOptions {
+  /** What goes wrong, by the number of the request or by a function of it. */
+  readonly faults?:
+    readonly (Fault | undefined)[] | ((request: VendorRequest, index: number) => Fault | undefined)
+  /** Requests with another key are answered with 401. Default: any key will do. */
+  readonly apiKey?: string
+  /**
+   * Requests that break a rule of the vendor are answered with 400 that tells which, as
+   * `checkTranscript` sees it. Default true.
+   */
+  readonly isStrict?: boolean
+  /** How the script cuts its texts. */
+  readonly chunks?: ScriptedOptions['chunks']
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+/** A vendor of all formats at once. */
+export interface VendorServer {
+  /** Give it as `config.fetch`, or to a vendor's own SDK: no network is used. */
+  readonly fetch: Fetch
+  /** Every request so far, oldest first. */
+  readonly requests: readonly VendorRequest[]
+  /** The scripted model behind it, with the requests as it understood them. */
+  readonly model: ScriptedModel
+  /** One exchange; for servers that bring the bytes themselves. */
+  handle(incoming: Incoming): Promise<Outgoing>
+}
+
+export interface Outgoing {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Bytes that are known whole have their length told. */
+  readonly body: Uint8Array | AsyncGenerator<Uint8Array, void>
+}
+
+/**
+ * Plays OpenAI (Chat Completions and Responses), Anthropic, Google and Ollama from one script, with
+ * embeddings and images. The path decides who is played: `/v1/chat/completions`, `/v1/responses`,
+ * `/v1/messages`, `/v1beta/models/{model}:generateContent`, `/api/chat`. What it sends is generated
+ * from the vendors' documentation, not recorded.
+ *
+ *     const vendor = vendorServer([says('Hello!')], { chunkBytes: 1 })
+ *     llm({ model: anthropic('claude-x'), config: { fetch: vendor.fetch, apiKey: 'any' } })
+ */
+export function vendorServer(
+  script: readonly ScriptStep[] | ScriptFunction,
+  options: VendorServerOptions = {},
+): VendorServer {
+  return new ScriptedVendor(script, options)
+}
+
+class ScriptedVendor implements VendorServer {
+  readonly fetch: Fetch = toFetch((incoming) => this.handle(incoming))
+  readonly requests: VendorRequest[] = []
+  readonly model: ScriptedModel
+  readonly #options: VendorServerOptions
+  readonly #bound: BoundLLMModel
+  readonly #clock: Clock
+  readonly #ids: IdSource
+
+  constructor(script: readonly ScriptStep[] | ScriptFunction, options: VendorServerOptions) {
+    const { chunks, clock = systemClock, ids = sequentialIds('') } = options
+    this.model = scripted(script, { provider: 'vendor', ...(chunks && { chunks }) })
+    this.#bound = this.model.provider.handlers.llm!.bind(this.model)
+    this.#options = options
+    this.#clock = clock
+    this.#ids = ids
+  }
+
+  async handle(incoming: Incoming): Promise<Outgoing> {
+    const { faults = [] } = this.#options
+    const route = findVendorRoute(new URL(incoming.url).pathname)
+    const request = toVendorRequest(incoming, { kind: route.kind, wire: route.wire.name })
+    const index = this.requests.push(request) - 1
+    const fault = typeof faults === 'function' ? faults(request, index) : faults[index]
+    if (fault?.kind === 'stall' && fault.afterBytes === undefined) {
+      await untilAborted(incoming.signal)
+    }
+    if (fault?.kind === 'cut' && fault.afterBytes === undefined) {
+      throw new ConnectionCut('The connection was cut.')
+    }
+    const reply = await this.#reply(request, route, fault, incoming.signal)
+    return this.#write(reply, fault, incoming.signal)
+  }
+
+  async #reply(
+    request: VendorRequest,
+    route: VendorRoute,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Promise<WireReply> {
+    const { wire, kind } = route
+    if (fault?.kind === 'html') return htmlPage(fault.status ?? 502)
+    if (fault?.kind === 'error') return faultReply(route, fault)
+    const refusal = this.#refusal(request)
+    if (refusal) return errorReply(wire, refusal)
+    switch (kind) {
+      case 'llm':
+        return this.#infer(request, route, fault, signal)
+      case 'embeddings':
+        return withEventFault(
+          json(embeddingsAnswer(wire.name, request.path, request.body)),
+          wire,
+          fault,
+        )
+      case 'images':
+        return withEventFault(this.#images(request, wire.name), wire, fault)
+      case 'image_edits':
+        return withEventFault(json(imagesAnswer(wire.name, {}, this.#clock.now())), wire, fault)
+      case 'models':
+        return json({ object: 'list', data: [{ id: 'script', object: 'model' }] })
+      case 'none':
+        return errorReply(wire, {
+          code: ErrorCode.InvalidRequest,
+          statusCode: 404,
+          message: `No vendor has ${request.method} ${request.path}.`,
+        })
+    }
+  }
+
+  #images({ body }: VendorRequest, wire: VendorRequest['wire']): WireReply {
+    if (body['stream'] !== true) return json(imagesAnswer(wire, body, this.#clock.now()))
+    const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
+    return { status: 200, headers, body: each(imageFrames(body)) }
+  }
+
+  #refusal({ kind, wire, path, headers, search, body }: VendorRequest): ServerError | undefined {
+    const { apiKey, isStrict = true } = this.#options
+    const given =
+      headers['authorization']?.replace(/^Bearer /i, '') ??
+      headers['x-api-key'] ??
+      headers['x-goog-api-key'] ??
+      headers['api-key'] ??
+      new URLSearchParams(search).get('key')
+    if (apiKey !== undefined && given !== apiKey) {
+      // Vendors quote the key; so a client must not believe that errors hold no secret.
+      const message = `Incorrect API key provided: ${given ?? 'none'}.`
+      return { code: ErrorCode.AuthenticationFailed, message }
+    }
+    if (!isStrict || kind !== 'llm') return undefined
+    const [, modelId] = /models\/([^/:]+):/.exec(path) ?? []
+    const isIssued = isIssuedBy(wire)
+    const issues = checkTranscript(wire, body, { isIssued, ...(modelId && { modelId }) })
+    if (issues.length === 0) return undefined
+    const message = issues.map((issue) => `${issue.message} (${issue.rule})`).join('; ')
+    return { code: ErrorCode.InvalidRequest, message }
+  }
+
+  async #infer(
+    { body, path, search }: VendorRequest,
+    { wire }: VendorRoute,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Promise<WireReply> {
+    let request: ServerRequest
+    try {
+      request = wire.decodeRequest(body, { path, search })
+    } catch (error) {
+      return errorReply(wire, asServerError(error))
+    }
+    const id = `${this.#ids()}`
+    const events = signed(this.#bound.stream(this.#toRequest(request, signal)), wire.name, id)
+    const context = { request, id, createdAt: this.#clock.now() }
+    return withEventFault(await answerWire({ wire, context, events }), wire, fault)
+  }
+
+  #toRequest(request: ServerRequest, signal: AbortSignal): LLMRequest {
+    const { messages, params, system, structure } = request
+    return {
+      messages,
+      params,
+      ...(system !== undefined && { system }),
+      ...(structure && { structure }),
+      tools: request.tools.map((tool) => ({ ...tool, run: notHere })),
+      config: {},
+      signal,
+      clock: this.#clock,
+      ids: this.#ids,
+    }
+  }
+
+  #write(
+    { status, headers, body }: WireReply,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Outgoing {
+    const { chunkBytes } = this.#options
+    const isWhole = typeof body === 'string'
+    const isPlain =
+      isWhole && chunkBytes === undefined && fault?.kind !== 'stall' && fault?.kind !== 'cut'
+    if (isPlain) return { status, headers, body: new TextEncoder().encode(body) }
+    const { lineEnd = '\n', ...cut } = this.#options
+    const chunks = toChunks(isWhole ? [body] : body, isWhole ? cut : { ...cut, lineEnd })
+    return { status, headers, body: withByteFault(chunks, fault, signal) }
+  }
+}
+
+function notHere(): never {
+  throw new Error('A vendor does not run the tools of its clients.')
+}
+
+async function* each(texts: readonly string[]): AsyncGenerator<string, void> {
+  yield* texts
+}
+
+function json(body: JsonObject): WireReply {
+  const headers = { 'content-type': 'application/json' }
+  return { status: 200, headers, body: JSON.stringify(body) }
+}
+
+function htmlPage(status: number): WireReply {
+  const body = `<!doctype html><html><body><h1>${status} Bad Gateway</h1></body></html>`
+  return { status, headers: { 'content-type': 'text/html' }, body }
+}
+
+function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
+  const { code, status, message = 'The vendor was told to fail.', headers, body } = fault
+  const reply = errorReply(wire, {
+    code,
+    message,
+    ...(status !== undefined && { statusCode: status }),
+  })
+  const own = typeof body === 'object' ? JSON.stringify(body) : body
+  return {
+    ...reply,
+    headers: { ...reply.headers, ...headers },
+    ...(own !== undefined && { body: own }),
+  }
+}
