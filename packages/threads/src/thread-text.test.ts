@@ -257,6 +257,20 @@ describe('documents', () => {
     expect(error.message).toContain('/thread_id')
   })
 
+  test('without a profile broken rules are reported, not refused; with one they are refused', () => {
+    const source = stringifyThread(thread([agentTurn('eve', [response('eve', 1, text('hi'))])]))
+    const reading = safeParseThread(source)
+    expect([reading.ok, reading.issues[0]?.code]).toEqual([true, 'unknown_agent'])
+    expect(stringifyThread(parseThread(source))).toBe(source)
+    for (const profile of ['strict', 'standard'] as const) {
+      expect(caught(() => parseThread(source, { profile }))).toBeInstanceOf(InvalidThreadError)
+      expect(safeParseThread(source, { profile }).ok).toBe(false)
+    }
+    expect(safeParseThread(source, { profile: 'lenient' }).ok).toBe(true)
+    const broken = source.replace('"2.0.0"', '"2.0.0","title":7')
+    expect(caught(() => parseThread(broken))).toBeInstanceOf(InvalidThreadError)
+  })
+
   test('fragments: turns without a registry, as the specification shows them', () => {
     const { turns } = fullThread()
     expect(parseFragment(JSON.stringify({ turns }))).toEqual(turns)

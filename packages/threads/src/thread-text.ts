@@ -43,7 +43,8 @@ export class UnsupportedVersionError extends ThreadError {
 
 /**
  * Reads and validates a thread. What the text says beyond plain values (number text, order of keys) is kept for
- * `stringifyThread`. Throws `InvalidThreadError`, `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with
+ * `stringifyThread`. Without a `profile` only broken structure is refused, so that what was stored can be read:
+ * Pydantic AI histories may break the rules on calls. With one, every error of that profile is. Throws `InvalidThreadError`, `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with
  * code `INVALID_JSON`.
  */
 export function parseThread(text: string, options: ParseOptions = {}): Thread {
@@ -83,8 +84,8 @@ export function parseFragment(text: string, options: ParseOptions = {}): readonl
   const { value } = parseJson(text, options.limits)
   const turns = isObject(value) ? value['turns'] : value
   countWithin(turns, options.limits ?? {})
-  const { valid, issues } = validateTurns(turns, options)
-  if (!valid) throw new InvalidThreadError(issues)
+  const { valid, wellFormed, issues } = validateTurns(turns, options)
+  if (!(options.profile ? valid : wellFormed)) throw new InvalidThreadError(issues)
   return turns as readonly Turn[]
 }
 
@@ -102,7 +103,9 @@ function read(
 ): { value: unknown; issues: readonly Issue[]; valid: boolean } {
   const { value, duplicates } = parseJson(text, options.limits)
   if (isObject(value)) countWithin(value['turns'], options.limits ?? {})
-  const { valid, issues } = validateThread(value, options)
+  const result = validateThread(value, options)
+  const { issues } = result
+  const valid = options.profile ? result.valid : result.wellFormed
   if (duplicates.length === 0) return { value, issues, valid }
   const severity = severityOf(IssueCode.DuplicateKey, options.profile ?? 'standard')
   const repeated = duplicates.map((pointer) => ({

@@ -1,4 +1,4 @@
-import { IssueCode, severityOf, type Profile } from './issue-code.ts'
+import { IssueCode, STRUCTURAL_CODES, severityOf, type Profile } from './issue-code.ts'
 import { joinPointer, type Issue } from './issue.ts'
 import { CallLedger } from './call-ledger.ts'
 import { checkPart, type OpenCall } from './validate-part.ts'
@@ -17,6 +17,8 @@ export interface ValidateOptions {
 export interface Validation {
   /** True when no issue is an error. */
   readonly valid: boolean
+  /** True when the structure holds, whatever the rules on order, registry and call ids say. */
+  readonly wellFormed: boolean
   readonly issues: readonly Issue[]
   /** How many issues there are in all; more than `issues` when `maxIssues` was reached. */
   readonly total: number
@@ -26,14 +28,14 @@ export interface Validation {
 export function validateThread(value: unknown, options: ValidateOptions = {}): Validation {
   const check = new ThreadCheck(options)
   check.thread(value)
-  return { valid: check.valid, issues: check.issues, total: check.total }
+  return check.result()
 }
 
 /** Checks turns alone, without a registry: rule V3 does not apply. Pointers start at `/turns`. */
 export function validateTurns(turns: unknown, options: ValidateOptions = {}): Validation {
   const check = new ThreadCheck(options)
   check.turns(turns)
-  return { valid: check.valid, issues: check.issues, total: check.total }
+  return check.result()
 }
 
 type Fields = { readonly [key: string]: unknown }
@@ -63,20 +65,21 @@ const COUNTERS = [
  * document costs no allocation beyond the ledger of calls.
  */
 export class ThreadCheck {
-  readonly issues: Issue[] = []
   readonly calls: CallLedger<OpenCall> = new CallLedger()
-  valid = true
-  total = 0
   /** Indices of the current place; -1 where there is none. */
   turnIndex = -1
   messageIndex = -1
   partIndex = -1
   itemIndex = -1
 
+  readonly #issues: Issue[] = []
   readonly #profile: Profile
   readonly #strict: boolean
   readonly #uuids: boolean
   readonly #maxIssues: number
+  #valid = true
+  #wellFormed = true
+  #total = 0
   #agents: Fields | undefined
   #knownAgent: unknown
   /** Latest end of a turn so far. */
@@ -89,6 +92,15 @@ export class ThreadCheck {
     this.#strict = profile === 'strict'
     this.#uuids = ids === 'uuid'
     this.#maxIssues = maxIssues
+  }
+
+  result(): Validation {
+    return {
+      valid: this.#valid,
+      wellFormed: this.#wellFormed,
+      issues: this.#issues,
+      total: this.#total,
+    }
   }
 
   thread(value: unknown): void {
@@ -336,10 +348,13 @@ export class ThreadCheck {
 
   report(code: IssueCode, tail: string, wanted?: string): void {
     const severity = severityOf(code, this.#profile)
-    if (severity === 'error') this.valid = false
-    if (this.total++ >= this.#maxIssues) return
+    if (severity === 'error') {
+      this.#valid = false
+      if (STRUCTURAL_CODES.has(code)) this.#wellFormed = false
+    }
+    if (this.#total++ >= this.#maxIssues) return
     const pointer = this.#place() + tail
-    this.issues.push({ code, severity, pointer, message: describe(code, pointer, wanted) })
+    this.#issues.push({ code, severity, pointer, message: describe(code, pointer, wanted) })
   }
 
   #place(): string {
