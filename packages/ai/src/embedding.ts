@@ -69,7 +69,7 @@ export interface EmbeddingOptions {
 export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
-  /** Inputs per request. Default and upper bound: what the vendor takes. */
+  /** Inputs per request, or per chunk; more than the vendor takes go out in several requests. */
   readonly batchSize?: number
   /** Requests at once. Default 4. */
   readonly concurrency?: number
@@ -163,13 +163,12 @@ class Embedder implements EmbeddingInstance {
       checkInputs(request.inputs, this.#handler, this.#origin)
       const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
       const results: EmbeddingResult[] = []
-      let completed = 0
+      let reported = 0
       for await (const result of embedBatches(this.model, request, batches, options.concurrency)) {
-        results.push(result)
-        completed += result.embeddings.length
-        const total = request.inputs.length
-        const percent = (completed / total) * 100
-        yield { embeddings: result.embeddings, completed, total, percent }
+        const { end, endsChunk } = batches[results.push(result) - 1]!
+        if (!endsChunk) continue
+        yield progressOf(results.slice(reported), end, request.inputs.length)
+        reported = results.length
       }
       return await run.end(joinResults(results, this.model.provider))
     } catch (error) {
@@ -200,4 +199,13 @@ class Embedder implements EmbeddingInstance {
       clock,
     })
   }
+}
+
+function progressOf(
+  results: readonly EmbeddingResult[],
+  completed: number,
+  total: number,
+): EmbeddingProgress {
+  const embeddings = results.flatMap((result) => result.embeddings)
+  return { embeddings, completed, total, percent: (completed / total) * 100 }
 }

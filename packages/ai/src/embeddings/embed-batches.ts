@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { BoundEmbeddingModel, EmbeddingRequest, EmbeddingResult } from '../embedding.ts'
 import type { Batch } from './plan-batches.ts'
 
-/** Embeds the batches, several at once; gives the results in input order with indexes of the whole. */
+/** Embeds the batches, several at once; gives one result per batch, with indexes of the whole input. */
 export async function* embedBatches(
   model: BoundEmbeddingModel,
   request: EmbeddingRequest,

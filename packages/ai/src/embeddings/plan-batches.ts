@@ -30,32 +30,35 @@ function kindOf(input: unknown): string {
 export interface Batch {
   readonly start: number
   readonly end: number
+  /** The last request of a chunk as the caller sees it. */
+  readonly endsChunk: boolean
 }
 
-/** Cuts the inputs into requests the vendor takes, by count and by estimated tokens. */
+/** Cuts the inputs into chunks of the caller's size, and these into requests the vendor takes. */
 export function planBatches(
   inputs: readonly EmbeddingInput[],
   { maxBatchSize, maxBatchTokens = Infinity }: EmbeddingHandler,
-  { batchSize = maxBatchSize, concurrency = 4 }: EmbedOptions,
+  { batchSize, concurrency = 4 }: EmbedOptions,
   origin: ErrorOrigin,
 ): readonly Batch[] {
-  checkCount('batchSize', batchSize, origin)
+  if (batchSize !== undefined) checkCount('batchSize', batchSize, origin)
   checkCount('concurrency', concurrency, origin)
-  const most = Math.min(batchSize, maxBatchSize)
   const batches: Batch[] = []
   let start = 0
   let tokens = 0
+  const cut = (end: number): void => {
+    const endsChunk = !batchSize || end % batchSize === 0 || end === inputs.length
+    if (end > start) batches.push({ start, end, endsChunk })
+    start = end
+    tokens = 0
+  }
   inputs.forEach((input, index) => {
     const size = estimateTokens(input)
-    const isFull = index - start === most || tokens + size > maxBatchTokens
-    if (isFull && index > start) {
-      batches.push({ start, end: index })
-      start = index
-      tokens = 0
-    }
+    const isFull = index - start === maxBatchSize || tokens + size > maxBatchTokens
+    if (isFull || (batchSize && index % batchSize === 0)) cut(index)
     tokens += size
   })
-  if (start < inputs.length) batches.push({ start, end: inputs.length })
+  cut(inputs.length)
   return batches
 }
 
