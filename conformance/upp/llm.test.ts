@@ -8,9 +8,12 @@ import {
   type LLMInstance,
   type LLMOptions,
   type Message,
+  type StreamEvent,
   type Turn,
+  zeroUsage,
 } from '@skein/ai'
-import { calls, reasons, says, scripted, waits } from '@skein/ai/testing'
+import { calls, emits, fails, reasons, says, scripted, waits } from '@skein/ai/testing'
+import { getEventListeners } from 'node:events'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 
@@ -340,11 +343,31 @@ describe('the turn', () => {
     expect(turn.response.text).toBe('{"a":1}')
   })
 
-  test('the stop reason is on the turn, unified', async () => {
+  test('the stop reason is on the turn, unified and in the vendor’s word; warnings are kept', async () => {
+    const stop: StreamEvent = {
+      type: 'message_stop',
+      index: 0,
+      delta: {
+        stopReason: 'refusal',
+        rawStopReason: 'refused',
+        usage: zeroUsage,
+        warnings: [{ code: 'from_wire', message: 'dropped' }],
+      },
+    }
+    const start: StreamEvent = { type: 'message_start', index: 0, delta: {} }
+    const tools = [{ ...add, dependsOn: ['zz'] }]
+    const model = scripted([calls('add', { a: 1, b: 2 }), emits(start, stop)])
+    const turn = await llm({ model, tools }).generate('x')
+    expect(turn).toMatchObject({ stopReason: 'refusal', rawStopReason: 'refused' })
+    expect(turn.warnings.map(({ code }) => code)).toEqual(['unknown_dependency', 'from_wire'])
+  })
+
+  test('the stop reason of a plain answer', async () => {
     const turn = await llm({ model: scripted([says('x')]) }).generate('x')
     expect(turn.stopReason).toBe('end_turn')
     expect(turn.openCalls).toEqual([])
     expect(turn.warnings).toEqual([])
+    expect('rawStopReason' in turn).toBe(false)
   })
 })
 
@@ -367,4 +390,16 @@ test('a signal that is aborted already sends nothing', async () => {
   const asking = llm({ model, signal: AbortSignal.abort() }).generate('x')
   await expect(asking).rejects.toMatchObject({ code: 'CANCELLED' })
   expect(model.requests).toHaveLength(0)
+})
+
+test('a long-lived signal keeps no listener of a call that is over', async () => {
+  const { signal } = new AbortController()
+  const model = scripted([calls('add', { a: 1, b: 2 }), says('3'), says('x'), fails('no')])
+  const instance = llm({ model, tools: [add], signal })
+  await instance.generate('x')
+  await instance.stream('x').turn
+  await instance.generate('x').catch(() => {})
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  for (const request of model.requests)
+    expect(getEventListeners(request.signal, 'abort')).toEqual([])
 })

@@ -268,6 +268,12 @@ describe('failure', () => {
     expect(JSON.stringify(error)).not.toContain('part')
   })
 
+  test('a request that failed at once leaves the inputs and no empty answer', async () => {
+    const error = await failureOf(llm({ model: scripted([fails('x')]) }).generate('x'))
+    expect(error.turn?.messages.map(({ type }) => type)).toEqual(['user'])
+    expect(error.turn).toMatchObject({ cycles: 0, stopReason: 'other', response: { content: [] } })
+  })
+
   test('an answer without its terminal event is not an answer', async () => {
     for (const ask of [
       (m: LLMInstance) => m.generate('x'),
@@ -354,10 +360,10 @@ describe('abort', () => {
   })
 
   test('UPP-094 iterator and turn reject with CANCELLED', async () => {
-    const { error, iterated } = await abortDuring(
-      [tool('slow', () => later(null, 200))],
-      calls('slow'),
-    )
+    const started: string[] = []
+    const slow = tool('slow', () => (started.push('slow'), later(null, 200)))
+    const { error, iterated } = await abortDuring([slow], calls('slow'))
+    expect(started).toEqual(['slow'])
     expect(error.code).toBe('CANCELLED')
     expect(iterated).toBe(error)
   })
@@ -365,9 +371,12 @@ describe('abort', () => {
   test('it settles within 50 ms even if tools and model are deaf', async () => {
     const deaf = tool('deaf', () => later('too late', 400))
     const quick = tool('quick', () => 'in time')
-    const during = await abortDuring([deaf, quick], [calls('quick'), calls('deaf')])
+    const during = await abortDuring([deaf, quick], [calls('quick', { n: 1 }), calls('deaf')])
     expect(during.ms).toBeLessThan(50)
-    expect(during.error.turn?.toolExecutions).toMatchObject([{ toolName: 'quick' }])
+    expect(during.error.turn?.toolExecutions).toMatchObject([
+      { toolName: 'quick', arguments: { n: 1 }, result: 'in time' },
+    ])
+    expect(during.error.turn?.openCalls).toEqual([{ toolCallId: 'call_2' }])
     expect(during.error.turn?.usage.totalTokens).toBeGreaterThan(0)
 
     const model = scripted([[says('a'), waits(400)]])

@@ -1,5 +1,6 @@
-import { deepFreeze } from '@skein/base'
+import { deepFreeze, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from './error.ts'
+import type { ToolExecutionEndEvent } from './event.ts'
 import { MessageFold } from './fold-message.ts'
 import { AssistantMessage, ToolResultMessage, type Message } from './message.ts'
 import type { LLMRequest } from './provider.ts'
@@ -7,7 +8,7 @@ import { parseData } from './structure.ts'
 import type { ErrorOrigin } from './to-upp-error.ts'
 import type { BatchResult, SettledCall, ToolExecutionEvent } from './tool-executor.ts'
 import { toToolExecution, toToolResult } from './tool-result.ts'
-import type { ToolExecution } from './tool.ts'
+import type { ToolExecution, ToolResult } from './tool.ts'
 import type { OpenCall, Turn } from './turn.ts'
 import { addUsage, zeroUsage, type TokenUsage } from './usage.ts'
 import type { Warning } from './warning.ts'
@@ -29,6 +30,7 @@ export class TurnDraft {
   #response: AssistantMessage | undefined
   /** Ended calls of the running batch, so that a failed turn still tells of them. */
   #running: ToolExecution[] = []
+  readonly #started = new Map<string, JsonObject>()
   #openCalls: readonly OpenCall[] = []
 
   constructor(
@@ -46,6 +48,7 @@ export class TurnDraft {
   }
 
   beginMessage(): MessageFold {
+    this.#stop = undefined
     return (this.#fold = new MessageFold())
   }
 
@@ -67,17 +70,8 @@ export class TurnDraft {
 
   noteTools(events: readonly ToolExecutionEvent[]): void {
     for (const { type, delta } of events) {
-      if (type === 'tool_execution_start') continue
-      const { toolCallId, toolName, result, isError, durationMs: duration } = delta
-      const args = this.#response?.toolCalls?.find((call) => call.toolCallId === toolCallId)
-      this.#running.push({
-        toolName,
-        toolCallId,
-        arguments: args?.arguments ?? {},
-        result,
-        isError,
-        duration,
-      })
+      if (type === 'tool_execution_start') this.#started.set(delta.toolCallId, delta.arguments)
+      else this.#running.push(this.#toExecution(delta))
     }
   }
 
@@ -85,6 +79,7 @@ export class TurnDraft {
   endTools({ settled, warnings }: BatchResult): boolean {
     this.rounds++
     this.#running = []
+    this.#started.clear()
     this.#warnings.push(...warnings)
     const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
     this.#executions.push(...answered.map(toToolExecution))
@@ -95,31 +90,40 @@ export class TurnDraft {
   }
 
   turn(structure: unknown): Turn {
-    const response = this.#response
-    if (!response) throw cutOff(this.#origin)
-    const turn = this.#build(response)
+    const turn = this.#build()
+    const { response, stopReason } = turn
     if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
-    return deepFreeze({ ...turn, data: parseData(response, turn.stopReason, this.#origin) })
+    return deepFreeze({ ...turn, data: parseData(response, stopReason, this.#origin) })
   }
 
   /** What was produced and paid for before a failure. */
   partial(): Turn {
-    if (this.#fold) this.#addResponse(this.#fold.message(this.#sources))
-    this.#fold = undefined
-    if (this.#running.length > 0) {
-      this.#executions.push(...this.#running)
-      const results = this.#running.map(({ toolCallId, toolName, result, isError }) => ({
-        toolCallId,
-        toolName,
-        result,
-        isError,
-      }))
-      this.produced.push(new ToolResultMessage(results, this.#sources))
-      this.#running = []
+    const fold = this.#fold
+    if (fold?.stop) this.endMessage(fold)
+    else if (fold) {
+      const message = fold.message(this.#sources)
+      if (message.content.length > 0 || message.hasToolCalls) this.#addResponse(message)
     }
-    return deepFreeze(
-      this.#build(this.#response ?? new AssistantMessage([], undefined, this.#sources)),
-    )
+    this.#fold = undefined
+    this.#endRunning()
+    return deepFreeze(this.#build())
+  }
+
+  /** Calls that ended before their batch failed: their effects are real. */
+  #endRunning(): void {
+    const ended = this.#running
+    if (ended.length === 0) return
+    this.#running = []
+    this.#executions.push(...ended)
+    this.produced.push(new ToolResultMessage(ended.map(toResult), this.#sources))
+    const answered = new Set(ended.map(({ toolCallId }) => toolCallId))
+    this.#openCalls = this.#openCalls.filter(({ toolCallId }) => !answered.has(toolCallId))
+  }
+
+  #toExecution(delta: ToolExecutionEndEvent['delta']): ToolExecution {
+    const { toolCallId, toolName, result, isError, durationMs: duration } = delta
+    const args = this.#started.get(toolCallId) ?? {}
+    return { toolName, toolCallId, arguments: args, result, isError, duration }
   }
 
   #addResponse(message: AssistantMessage): void {
@@ -128,7 +132,8 @@ export class TurnDraft {
     this.#openCalls = openAfter(message, [])
   }
 
-  #build(response: AssistantMessage): Turn {
+  #build(): Turn {
+    const response = this.#response ?? new AssistantMessage([], undefined, this.#sources)
     const raw = this.#stop?.rawStopReason
     return {
       messages: [...this.#inputs, ...this.produced],
@@ -143,6 +148,10 @@ export class TurnDraft {
       openCalls: this.#openCalls,
     }
   }
+}
+
+function toResult({ toolCallId, toolName, result, isError }: ToolExecution): ToolResult {
+  return { toolCallId, toolName, result, isError }
 }
 
 /** Calls of a message that have no answer among `settled`. */
