@@ -1,11 +1,12 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
-import type { MessageStopEvent, StopReason, StreamEvent } from '../../event.ts'
+import type { MessageStopEvent, StreamEvent } from '../../event.ts'
 import { parseArguments } from '../../parse-arguments.ts'
 import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
 import { nativeOf } from '../native.ts'
 import { listOf, textOf } from '../read-json.ts'
 import type { EncodeContext, ServerError, WireEncoder } from '../wire-server.ts'
 import { errorBody } from './server-error.ts'
+import { fromStopReason } from './stop-reason.ts'
 import { API, type AnthropicBlock, type AnthropicResponse } from './types.ts'
 import { fromUsage } from './usage.ts'
 
@@ -65,21 +66,9 @@ function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
   stop_sequence: string | null
 } {
   return {
-    stop_reason: stopReasons[stopReason],
+    stop_reason: fromStopReason(stopReason),
     stop_sequence: textOf(metadata?.['anthropic']?.['stop_sequence']) ?? null,
   }
-}
-
-const stopReasons: Readonly<Record<StopReason, string>> = {
-  end_turn: 'end_turn',
-  max_tokens: 'max_tokens',
-  stop_sequence: 'stop_sequence',
-  tool_use: 'tool_use',
-  pause: 'pause_turn',
-  refusal: 'refusal',
-  content_filter: 'refusal',
-  context_window: 'model_context_window_exceeded',
-  other: 'end_turn',
 }
 
 /**

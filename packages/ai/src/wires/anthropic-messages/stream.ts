@@ -1,8 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
 import type { UPPError } from '../../error.ts'
-import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
+import type { BlockKind, StreamEvent } from '../../event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
 import { toDialect } from '../schema-dialect.ts'
 import { orderMetadata } from '../transcript.ts'
@@ -10,29 +8,29 @@ import { ValueUnwrapper } from '../unwrap-value.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
+import {
+  blockMetadata,
+  kindOf,
+  mergeUnknown,
+  withoutHeld,
+  type VendorBlock,
+} from './native-block.ts'
 import { schemaDialect } from './schema.ts'
+import { toStopReason } from './stop-reason.ts'
 import { API, type AnthropicDialect, type AnthropicEvent } from './types.ts'
 import { mergeUsage, toUsage } from './usage.ts'
 
 /** Fields of a message and its deltas that do not go into its metadata. */
 const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
 
-const typeOnly = new Set(['type'])
-
-/** Fields that the UPP block or call holds itself. */
-const heldByBlock = new Set(['text', 'thinking', 'input'])
-
 /** A block between its start and its stop. */
-interface OpenBlock {
+interface OpenBlock extends VendorBlock {
   readonly index: number
-  readonly kind: BlockKind
   readonly toolCallId: string
   readonly toolName: string
-  /** The vendor's block, without what the UPP block holds itself. */
   native: JsonObject
   /** Arguments that came with the start; deltas replace them. */
   readonly input: JsonValue | undefined
-  /** JSON text of a server tool's input. */
   readonly inputPieces: string[]
   readonly unwrapper: ValueUnwrapper | undefined
   hasDelta: boolean
@@ -134,7 +132,7 @@ export class AnthropicDecoder implements WireDecoder {
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
       toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
-      native: kind === 'native' ? native : without(native, heldByBlock),
+      native: kind === 'native' ? native : withoutHeld(native),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
       unwrapper: kind === 'text' && this.#isWrapped ? new ValueUnwrapper() : undefined,
@@ -212,7 +210,7 @@ export class AnthropicDecoder implements WireDecoder {
     }
     const rest = block.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index, delta: { text: rest } })
-    const metadata = metadataOf(block, this.#provider)
+    const metadata = blockMetadata(block, this.#provider)
     if (block.kind === 'text' && !block.hasDelta && !rest && !metadata) {
       this.#kinds[index] = undefined
     }
@@ -233,14 +231,14 @@ export class AnthropicDecoder implements WireDecoder {
   #stopMessage(): StreamEvent[] {
     if (this.#state !== 'open') throw invalidResponse(this.#provider, 'message_stop came first')
     const events: StreamEvent[] = []
-    for (const index of [...this.#blocks.keys()]) events.push(...this.#stopBlock(index))
+    for (const index of this.#blocks.keys()) events.push(...this.#stopBlock(index))
     this.#state = 'done'
     const { warnings } = this.#context
     events.push({
       type: 'message_stop',
       index: 0,
       delta: {
-        stopReason: stopReasonOf(this.#stopReason),
+        stopReason: toStopReason(this.#stopReason),
         ...(this.#stopReason !== undefined && { rawStopReason: this.#stopReason }),
         usage: toUsage(this.#usage),
         metadata: {
@@ -257,68 +255,6 @@ export class AnthropicDecoder implements WireDecoder {
   }
 }
 
-function kindOf(type: string): BlockKind {
-  if (type === 'text') return 'text'
-  if (type === 'thinking' || type === 'redacted_thinking') return 'reasoning'
-  return type === 'tool_use' ? 'tool_call' : 'native'
-}
-
 function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: string): StreamEvent {
   return { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } }
-}
-
-/** Deltas to come: texts and lists grow, everything else is replaced. */
-function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
-  const merged = Object.entries(without(delta, typeOnly)).map(
-    ([key, value]): [string, JsonValue] => {
-      const before = native[key]
-      if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
-      if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
-      return [key, value]
-    },
-  )
-  return { ...native, ...Object.fromEntries(merged) }
-}
-
-/** What UPP has a field for, by block. */
-const held: Partial<Record<BlockKind, ReadonlySet<string>>> = {
-  text: new Set(['type']),
-  tool_call: new Set(['type', 'id', 'name']),
-}
-
-function metadataOf(block: OpenBlock, provider: string): ProviderMetadata | undefined {
-  const { kind, native, inputPieces } = block
-  const known = held[kind]
-  if (known) {
-    const says = ([key, value]: [string, JsonValue]): boolean =>
-      !known.has(key) && !(Array.isArray(value) && value.length === 0)
-    return Object.entries(native).some(says) ? withNative(provider, API, native) : undefined
-  }
-  if (inputPieces.length === 0) return withNative(provider, API, native)
-  return withNative(provider, API, { ...native, input: parseInput(inputPieces, native['input']) })
-}
-
-/** A server tool's input that was cut off cannot be replayed; the one of its start can. */
-function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
-  const text = pieces.join('')
-  try {
-    return text === '' ? (fallback ?? {}) : (JSON.parse(text) as JsonValue)
-  } catch {
-    return fallback ?? {}
-  }
-}
-
-const stopReasons: Readonly<Record<string, StopReason>> = {
-  end_turn: StopReason.EndTurn,
-  max_tokens: StopReason.MaxTokens,
-  stop_sequence: StopReason.StopSequence,
-  tool_use: StopReason.ToolUse,
-  pause_turn: StopReason.Pause,
-  refusal: StopReason.Refusal,
-  model_context_window_exceeded: StopReason.ContextWindow,
-}
-
-function stopReasonOf(raw: string | undefined): StopReason {
-  const known = raw !== undefined && Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined
-  return known ?? StopReason.Other
 }

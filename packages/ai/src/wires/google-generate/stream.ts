@@ -8,7 +8,17 @@ import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wi
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
 import { stopReasonOf } from './finish-reason.ts'
+import { candidateKeys, firstCandidate, frameKeys, mergeFields } from './frame-fields.ts'
 import { PartialArguments } from './partial-arguments.ts'
+import {
+  hasOnly,
+  mediaKeys,
+  mediaOf,
+  nativeCall,
+  partName,
+  textKeys,
+  type Media,
+} from './read-part.ts'
 import { API, type GoogleDialect, type GooglePart, type GoogleResponse } from './types.ts'
 import { toUsage } from './usage.ts'
 
@@ -117,8 +127,8 @@ export class GoogleDecoder implements WireDecoder {
     }
     const reason = candidate['finishReason']
     if (typeof reason === 'string') this.#finishReason = reason
-    if (!hasOnly(candidate, apart))
-      this.#fields = mergeFields(this.#fields, without(candidate, apart))
+    if (!hasOnly(candidate, candidateKeys))
+      this.#fields = mergeFields(this.#fields, without(candidate, candidateKeys))
   }
 
   #part(part: GooglePart, events: StreamEvent[]): void {
@@ -128,9 +138,8 @@ export class GoogleDecoder implements WireDecoder {
     if (call) return this.#functionCall(part, call, events)
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
-    const name = Object.keys(part).find((key) => !aside.has(key))
-    if (name === undefined && isEmpty(part)) return
-    const index = this.#startBlock({ block: 'native', name: name ?? 'part' }, events)
+    if (isEmpty(part)) return
+    const index = this.#startBlock({ block: 'native', name: partName(part) }, events)
     this.#stopBlock(index, part, events)
   }
 
@@ -251,80 +260,4 @@ export class GoogleDecoder implements WireDecoder {
     this.#open = undefined
     events.push({ type: 'content_block_stop', index, delta: {} })
   }
-}
-
-const textKeys = new Set(['text', 'thought'])
-const mediaKeys = new Set(['inlineData'])
-const callKeys = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue'])
-/** Fields that go with a part but are not what it is. */
-const aside = new Set(['thought', 'thoughtSignature', 'partMetadata', 'videoMetadata'])
-
-function hasOnly(part: GooglePart, keys: ReadonlySet<string>): boolean {
-  for (const key in part) if (!keys.has(key)) return false
-  return true
-}
-
-function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefined {
-  if (!Array.isArray(candidates)) return undefined
-  for (const item of candidates as readonly JsonValue[]) {
-    const candidate = objectOf(item)
-    if (candidate && (candidate['index'] ?? 0) === 0) return candidate
-  }
-  return undefined
-}
-
-interface Media {
-  readonly kind: 'image' | 'audio' | 'video'
-  readonly mimeType: string
-  readonly data: string
-}
-
-/** Media the model made. Drafts inside its thoughts are not part of the answer. */
-function mediaOf(part: GooglePart): Media | undefined {
-  const inline = objectOf(part['inlineData'])
-  if (!inline || part['thought'] === true) return undefined
-  const { mimeType, data } = inline
-  if (typeof mimeType !== 'string' || typeof data !== 'string') return undefined
-  const kind = mimeType.split('/')[0]
-  const isMedia = kind === 'image' || kind === 'audio' || kind === 'video'
-  return isMedia ? { kind, mimeType, data } : undefined
-}
-
-/** What a call's part says beyond name, id and arguments. */
-function nativeCall(part: GooglePart, call: JsonObject): JsonObject {
-  const beside = without(part, new Set(['functionCall']))
-  const inside = without(call, callKeys)
-  return isEmpty(inside) ? beside : { ...beside, functionCall: inside }
-}
-
-const apart = new Set(['content', 'finishReason', 'index'])
-const frameKeys = new Set([
-  'candidates',
-  'usageMetadata',
-  'promptFeedback',
-  'responseId',
-  'modelVersion',
-  'error',
-])
-/** Each frame has its own share of these; of everything else the last word counts. */
-const growing = new Set(['citationMetadata', 'logprobsResult'])
-
-function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
-  let merged = before
-  for (const [key, value] of Object.entries(after)) {
-    const fields = objectOf(value)
-    if (fields && isEmpty(fields)) continue
-    const earlier = growing.has(key) ? objectOf(before[key]) : undefined
-    merged = { ...merged, [key]: earlier && fields ? mergeLists(earlier, fields) : value }
-  }
-  return merged
-}
-
-function mergeLists(before: JsonObject, after: JsonObject): JsonObject {
-  const merged = Object.entries(after).map(([key, value]): [string, JsonValue] => {
-    const earlier = before[key]
-    const isList = Array.isArray(earlier) && Array.isArray(value)
-    return [key, isList ? [...(earlier as JsonValue[]), ...(value as JsonValue[])] : value]
-  })
-  return { ...before, ...Object.fromEntries(merged) }
 }

@@ -124,7 +124,7 @@ describe('decode ∘ encode', () => {
         return message.results.map(({ toolCallId, ...rest }) => [places.get(toolCallId), rest])
       const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
       places = new Map(calls.map(({ toolCallId }, index) => [toolCallId, `call ${index}`]))
-      return { content: message.content, calls: calls.map(({ toolCallId: _, ...rest }) => rest) }
+      return { content: message.content, calls: calls.map((call) => ({ ...call, toolCallId: '' })) }
     })
   }
 })
