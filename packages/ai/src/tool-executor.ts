@@ -137,7 +137,7 @@ class Execution {
   /** Whatever still runs is told to stop and no longer listened to. */
   close(): void {
     this.#unlink()
-    this.#controller.abort()
+    if (!this.#schedule.isOver) this.#controller.abort()
   }
 
   #reuse(call: ToolCall, position: number): void {
