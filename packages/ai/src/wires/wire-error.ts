@@ -52,3 +52,14 @@ export function asDecodeError(provider: string, error: unknown): UPPError {
   if (isUPPError(error)) return error
   return invalidResponse(provider, error instanceof Error ? error.message : String(error), error)
 }
+
+/** Reads a client's request; whatever a malformed one makes it throw becomes INVALID_REQUEST. */
+export function readRequest<T>(provider: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (isUPPError(error)) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw invalidRequest(provider, `The request cannot be read: ${reason}`)
+  }
+}

@@ -1,4 +1,5 @@
 import { encodeError } from '../openai-server-error.ts'
+import { readRequest } from '../wire-error.ts'
 import type { WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
 import { ChatEncoder, encodeResponse } from './server-stream.ts'
@@ -9,7 +10,7 @@ import { ChatEncoder, encodeResponse } from './server-stream.ts'
  */
 export const openaiChatServer: WireServer = {
   name: 'openai-chat',
-  decodeRequest,
+  decodeRequest: (body) => readRequest('openai', () => decodeRequest(body)),
   encodeResponse,
   createEncoder: (context) => new ChatEncoder(context),
   encodeError,

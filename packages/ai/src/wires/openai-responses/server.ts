@@ -1,4 +1,5 @@
 import { encodeError } from '../openai-server-error.ts'
+import { readRequest } from '../wire-error.ts'
 import type { WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
 import { encodeResponse, ResponsesEncoder } from './server-stream.ts'
@@ -9,7 +10,7 @@ import { encodeResponse, ResponsesEncoder } from './server-stream.ts'
  */
 export const openaiResponsesServer: WireServer = {
   name: 'openai-responses',
-  decodeRequest,
+  decodeRequest: (body) => readRequest('openai', () => decodeRequest(body)),
   encodeResponse,
   createEncoder: (context) => new ResponsesEncoder(context),
   encodeError,

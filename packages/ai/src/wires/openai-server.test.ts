@@ -1,0 +1,190 @@
+import type { JsonObject } from '@skein/base'
+import { describe, expect, test } from 'vitest'
+import { plain } from '../../test/wires/arbitrary-message.ts'
+import { openaiChatServer } from './openai-chat/server.ts'
+import { openaiResponsesServer } from './openai-responses/server.ts'
+
+const route = { path: '', search: '' }
+const chat = (fields: JsonObject) =>
+  openaiChatServer.decodeRequest({ model: 'm', ...fields }, route)
+const responses = (fields: JsonObject) =>
+  openaiResponsesServer.decodeRequest({ model: 'm', ...fields }, route)
+const invalid = (message: string) =>
+  expect.objectContaining({ code: 'INVALID_REQUEST', message: expect.stringContaining(message) })
+
+describe('openai-chat', () => {
+  const user = (content: JsonObject[] | string) => ({ role: 'user', content })
+
+  test('system messages at the start are the system prompt, later ones are told by the user', () => {
+    const { system, messages } = chat({
+      messages: [
+        { role: 'system', content: 'A' },
+        { role: 'developer', content: [{ type: 'text', text: 'B' }] },
+        user('hi'),
+        { role: 'system', content: 'C' },
+      ],
+    })
+    expect(system).toBe('A\n\nB')
+    expect(plain(messages)).toEqual([
+      { type: 'user', content: [{ type: 'text', text: 'hi' }] },
+      { type: 'user', content: [{ type: 'text', text: 'C' }] },
+    ])
+  })
+
+  test('parts, with options of the vendor', () => {
+    const { messages } = chat({
+      messages: [
+        user([
+          { type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } },
+          { type: 'image_url', image_url: { url: 'https://x.test/i', detail: 'low' } },
+          { type: 'input_audio', input_audio: { data: 'AQI=', format: 'mp3' } },
+          { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQI=' } },
+        ]),
+      ],
+    })
+    expect(messages[0]).toMatchObject({
+      content: [
+        { type: 'text', metadata: { openai: { prompt_cache_breakpoint: { mode: 'explicit' } } } },
+        { type: 'image', source: { type: 'url' }, metadata: { openai: { detail: 'low' } } },
+        { type: 'audio', data: new Uint8Array([1, 2]), mimeType: 'audio/mpeg' },
+        { type: 'video', mimeType: 'video/mp4' },
+      ],
+    })
+  })
+
+  test('answers with reasoning, refusal, custom calls and broken arguments', () => {
+    const { messages } = chat({
+      messages: [
+        {
+          role: 'assistant',
+          content: null,
+          reasoning_content: 'r',
+          refusal: 'no',
+          tool_calls: [
+            { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":' } },
+            { id: 'b', type: 'custom', custom: { name: 'g', input: 'free' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'one' }] },
+        { role: 'tool', tool_call_id: 'b', content: 'two' },
+      ],
+    })
+    expect(messages).toMatchObject([
+      {
+        content: [
+          { type: 'reasoning', text: 'r' },
+          { type: 'text', text: 'no' },
+        ],
+        toolCalls: [
+          { toolCallId: 'a', arguments: {}, invalidArguments: { text: '{"x":' } },
+          { toolCallId: 'b', arguments: { input: 'free' } },
+        ],
+      },
+      {
+        results: [
+          { toolCallId: 'a', toolName: 'f', result: 'one' },
+          { toolCallId: 'b', toolName: 'g', result: 'two' },
+        ],
+      },
+    ])
+  })
+
+  test('what is not ours stays in params', () => {
+    const native = { type: 'web_search' }
+    const { params, tools, includeUsage, stream } = chat({
+      messages: [],
+      temperature: 0,
+      stream: true,
+      stream_options: { include_usage: true, include_obfuscation: false },
+      response_format: { type: 'json_object' },
+      tools: [native, { type: 'function', function: { name: 'f', strict: true } }],
+    })
+    expect(params).toEqual({
+      temperature: 0,
+      stream_options: { include_obfuscation: false },
+      response_format: { type: 'json_object' },
+      tools: [native],
+    })
+    expect(tools).toMatchObject([{ name: 'f', metadata: { openai: { strict: true } } }])
+    expect({ includeUsage, stream }).toEqual({ includeUsage: true, stream: true })
+  })
+
+  test.each([
+    [{ messages: 7 }, '"messages"'],
+    [{ messages: [7] }, '"messages[0]"'],
+    [{ messages: [{ role: 'king' }] }, '"messages[0].role"'],
+    [{ messages: [user([{ type: 'smell' }])] }, '"messages[0].content[0].type"'],
+    [{ messages: [user([{ type: 'image_url' }])] }, 'image_url.url'],
+    [{ messages: [user([{ type: 'file', file: { file_id: 'x' } }])] }, 'file_data'],
+    [{ messages: [user([{ type: 'input_audio', input_audio: { data: '!' } }])] }, 'cannot be read'],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'tool_call_id'],
+    [{ messages: [{ role: 'assistant', tool_calls: [{}] }] }, 'tool_calls[0]'],
+    [{ messages: [], tools: [{ type: 'function' }] }, 'tools[0].function.name'],
+    [{ messages: [], model: '' }, '"model"'],
+  ] as [JsonObject, string][])('%j is refused by name', (fields, name) => {
+    expect(() => chat(fields)).toThrow(invalid(name))
+  })
+})
+
+describe('openai-responses', () => {
+  test('text alone, and instructions with system messages', () => {
+    expect(plain(responses({ input: 'hi' }).messages)).toEqual([
+      { type: 'user', content: [{ type: 'text', text: 'hi' }] },
+    ])
+    const { system } = responses({
+      instructions: 'A',
+      input: [
+        { role: 'developer', content: 'B' },
+        { role: 'user', content: 'hi' },
+      ],
+    })
+    expect(system).toBe('A\n\nB')
+  })
+
+  test('items of one answer are one message, verbatim and in order', () => {
+    const items = [
+      { type: 'reasoning', id: 'rs', summary: [{ type: 'summary_text', text: 'r' }] },
+      { type: 'function_call', id: 'fc', call_id: 'c', name: 'f', arguments: '{"a":1}' },
+      {
+        type: 'message',
+        id: 'm',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 't', annotations: [] }],
+      },
+      { type: 'web_search_call', id: 'ws' },
+    ]
+    const { messages } = responses({
+      input: [
+        { role: 'user', content: [{ type: 'input_text', text: 'q' }] },
+        ...items,
+        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'o' }] },
+      ],
+    })
+    expect(messages.map((message) => message.type)).toEqual(['user', 'assistant', 'tool_result'])
+    expect(messages[1]).toMatchObject({
+      content: [
+        { type: 'reasoning', text: 'r', metadata: { openai: { native: items[0] } } },
+        { type: 'text', text: 't', metadata: { openai: { item: { id: 'm' } } } },
+        { type: 'native', name: 'web_search_call' },
+      ],
+      toolCalls: [{ toolCallId: 'c', arguments: { a: 1 } }],
+      metadata: { openai: { order: ['block', 'call', 'block', 'block'] } },
+    })
+    expect(messages[2]).toMatchObject({
+      results: [{ toolCallId: 'c', toolName: 'f', result: [{ type: 'text', text: 'o' }] }],
+    })
+  })
+
+  test.each([
+    [{}, '"input"'],
+    [{ input: [{ type: 'item_reference', id: 'x' }] }, '"input[0]"'],
+    [{ input: [{ role: 'king', content: '' }] }, '"input[0].role"'],
+    [{ input: [{ role: 'user', content: [{ type: 'smell' }] }] }, 'content[0].type'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'x' }] }] }, 'content[0]'],
+    [{ input: [{ type: 'function_call', name: 'f' }] }, '"input[0]"'],
+    [{ input: [{ type: 'function_call_output' }] }, 'call_id'],
+    [{ input: [], tools: [{ type: 'function' }] }, 'tools[0].name'],
+  ] as [JsonObject, string][])('%j is refused by name', (fields, name) => {
+    expect(() => responses(fields)).toThrow(invalid(name))
+  })
+})
