@@ -108,7 +108,7 @@ test('UPP-062 UPP-157 blocks and fields nobody knows come back as they were', as
   const foreign = { openai: { id: 'x' } }
   const asked = new UserMessage('And now?', { metadata: foreign })
   const turn = await llm({ model, config, tools: [add] }).generate([...messages], asked)
-  const [, assistant] = requests[1]?.body['messages'] as { content: JsonObject[] }[]
+  const [, assistant] = requests[1]!.body['messages'] as { content: JsonObject[] }[]
   expect(assistant?.content).toEqual(content)
   expect(turn.messages[0]?.metadata).toEqual(foreign)
 })

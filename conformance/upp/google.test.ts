@@ -1,6 +1,6 @@
 // What only Google does. Bodies follow its documentation and SDK types; none is recorded.
 import type { JsonObject } from '@skein/base'
-import { llm, UserMessage, type StreamEvent } from '@skein/ai'
+import { AssistantMessage, llm, ToolResultMessage, UserMessage, type StreamEvent } from '@skein/ai'
 import { google } from '@skein/ai/google'
 import { describe, expect, test } from 'vitest'
 import { exchange, type Reply } from './support/exchange.ts'
@@ -98,7 +98,7 @@ test('UPP-062 UPP-157 parts and fields nobody knows come back as they were', asy
   const foreign = { openai: { id: 'x' } }
   const asked = new UserMessage('And?', { metadata: foreign })
   const turn = await llm({ model, config }).generate([...messages], asked)
-  expect((requests[1]?.body['contents'] as JsonObject[])[1]).toEqual({ role: 'model', parts })
+  expect(requests[1]?.body).toMatchObject({ contents: [{}, { role: 'model', parts }, {}] })
   expect(turn.messages[0]?.metadata).toEqual(foreign)
 })
 
@@ -214,7 +214,8 @@ test('UPP-148 UPP-071 every medium goes out, by data or by address', async () =>
       { type: 'video', data, mimeType: 'video/mp4' },
     ]),
   )
-  expect((requests[0]?.body['contents'] as JsonObject[])[0]?.['parts']).toEqual([
+  const [content] = requests[0]!.body['contents'] as JsonObject[]
+  expect(content?.['parts']).toEqual([
     { inlineData: { mimeType: 'image/png', data: 'AQID' } },
     { fileData: { mimeType: 'application/pdf', fileUri: 'https://x/y' } },
     { inlineData: { mimeType: 'audio/wav', data: 'AQID' } },
@@ -237,7 +238,6 @@ test('an answer cut by the token limit of one request is resumed', async () => {
 
 test('models that demand a signature get a stand-in for calls of other vendors', async () => {
   const { config, requests } = exchange(answer([]), answer([]))
-  const { AssistantMessage, ToolResultMessage } = await import('@skein/ai')
   const history = [
     new UserMessage('Hi'),
     new AssistantMessage('', [{ toolCallId: 'toolu_1', toolName: 'add', arguments: {} }]),
@@ -246,9 +246,9 @@ test('models that demand a signature get a stand-in for calls of other vendors',
   await llm({ model: google('gemini-3-pro'), config }).generate(history, 'Go on')
   await llm({ model, config }).generate(history, 'Go on')
   const [newer, older] = requests.map(
-    ({ body }) => ((body['contents'] as JsonObject[])[1]?.['parts'] as JsonObject[])[0],
+    ({ body }) => (body['contents'] as JsonObject[])[1]?.['parts'],
   )
   const functionCall = { id: 'toolu_1', name: 'add', args: {} }
-  expect(newer).toEqual({ functionCall, thoughtSignature: 'skip_thought_signature_validator' })
-  expect(older).toEqual({ functionCall })
+  expect(newer).toEqual([{ functionCall, thoughtSignature: 'skip_thought_signature_validator' }])
+  expect(older).toEqual([{ functionCall }])
 })

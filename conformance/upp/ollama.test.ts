@@ -93,7 +93,7 @@ test('UPP-062 UPP-157 fields nobody knows come back as they were', async () => {
   const calls = [{ id: 'c1', extra: 1, function: { ...asks(1).function, index: 4 } }]
   const { config, requests } = exchange(answer({ tool_calls: calls }), answer({ content: 'ok' }))
   await llm({ model, config, tools: [add] }).generate('Hi')
-  expect((requests[1]?.body['messages'] as JsonObject[]).slice(1)).toEqual([
+  expect((requests[1]!.body['messages'] as JsonObject[]).slice(1)).toEqual([
     { role: 'assistant', content: '', tool_calls: calls },
     { role: 'tool', content: '2', tool_name: 'add', tool_call_id: 'c1' },
   ])

@@ -1,7 +1,8 @@
 import { systemClock, uuidV4 } from '@skein/base'
+import type { StreamEvent } from '../event.ts'
 import { MessageFold } from '../fold-message.ts'
 import type { AssistantMessage } from '../message.ts'
-import type { StreamEvent } from '../event.ts'
+import { invalidRequest } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 
 /** For a server that reads an assistant message of its client as the answer it once was. */
@@ -21,8 +22,18 @@ export function answerContext<Dialect>(provider: string, dialect: Dialect): Deco
   }
 }
 
-export function foldAnswer(events: readonly StreamEvent[]): AssistantMessage {
-  const fold = new MessageFold()
-  fold.push(events)
-  return fold.message({ ids: uuidV4, clock: systemClock })
+/** Reads such a message with the client half; what cannot be read is the client's mistake. */
+export function readAnswer(
+  provider: string,
+  at: string,
+  decode: () => readonly StreamEvent[],
+): AssistantMessage {
+  try {
+    const fold = new MessageFold()
+    fold.push(decode())
+    return fold.message({ ids: uuidV4, clock: systemClock })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw invalidRequest(provider, `The field "${at}" cannot be read: ${reason}`)
+  }
 }

@@ -7,7 +7,7 @@ import {
   type Message,
 } from '../../message.ts'
 import type { ToolResult } from '../../tool.ts'
-import { answerContext, foldAnswer } from '../answer-context.ts'
+import { answerContext, readAnswer } from '../answer-context.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { decodeResponse } from './response.ts'
@@ -196,5 +196,5 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMe
       throw invalidRequest('anthropic', `The field "${at}[${index}]" has no id or no name.`)
   })
   const context = answerContext('anthropic', { maxTokens: 0 })
-  return foldAnswer(decodeResponse({ content: blocks }, context))
+  return readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))
 }

@@ -1,3 +1,4 @@
+import { readRequest } from '../wire-error.ts'
 import type { WireServer } from '../wire-server.ts'
 import { encodeError } from './server-error.ts'
 import { decodeRequest } from './server-request.ts'
@@ -7,7 +8,7 @@ import { API } from './types.ts'
 /** The Messages API served: one message per answer. */
 export const anthropicMessagesServer: WireServer = {
   name: API,
-  decodeRequest,
+  decodeRequest: (body) => readRequest('anthropic', () => decodeRequest(body)),
   encodeResponse,
   createEncoder: (context) => new AnthropicEncoder(context),
   encodeError,

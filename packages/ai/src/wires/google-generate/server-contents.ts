@@ -2,7 +2,7 @@ import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { UserContent } from '../../content.ts'
 import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
-import { answerContext, foldAnswer } from '../answer-context.ts'
+import { answerContext, readAnswer } from '../answer-context.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { decodeResponse } from './response.ts'
@@ -18,12 +18,9 @@ export function decodeContents(list: readonly JsonValue[]): readonly Message[] {
     const parts = content && listOf(content['parts']).map((part) => objectOf(part) ?? {})
     if (!parts) throw invalidRequest('google', `The field "${at}" is not an object.`)
     if (content['role'] === 'model') {
-      const message = foldAnswer(
-        decodeResponse(
-          { candidates: [{ content: { parts }, finishReason: 'STOP' }] },
-          answerContext('google', {}),
-        ),
-      )
+      const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
+      const context = answerContext('google', {})
+      const message = readAnswer('google', at, () => decodeResponse(answer, context))
       open = [...(message.toolCalls ?? [])]
       messages.push(message)
     } else messages.push(...decodeUser(parts, `${at}.parts`, open))

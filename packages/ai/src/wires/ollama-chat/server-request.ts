@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import type { ImageBlock, UserContent } from '../../content.ts'
 import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
-import { answerContext, foldAnswer } from '../answer-context.ts'
+import { answerContext, readAnswer } from '../answer-context.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'
 import type { ServerRequest } from '../wire-server.ts'
@@ -58,7 +58,9 @@ function decodeMessages(list: readonly JsonValue[]): {
     if (role === 'user') return messages.push(new UserMessage(contentOf(message)))
     if (role === 'assistant') {
       const context = answerContext('ollama', {})
-      const assistant = foldAnswer(decodeResponse({ message, done: true }, context))
+      const answer = { message, done: true }
+      const at = `messages[${index}]`
+      const assistant = readAnswer('ollama', at, () => decodeResponse(answer, context))
       open = [...(assistant.toolCalls ?? [])]
       return messages.push(assistant)
     }

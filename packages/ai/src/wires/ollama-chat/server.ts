@@ -1,5 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
+import { readRequest } from '../wire-error.ts'
 import type { ServerError, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
 import { encodeResponse, OllamaEncoder } from './server-response.ts'
@@ -8,7 +9,7 @@ import { API } from './types.ts'
 /** `/api/chat` served: one message per answer. */
 export const ollamaChatServer: WireServer = {
   name: API,
-  decodeRequest,
+  decodeRequest: (body) => readRequest('ollama', () => decodeRequest(body)),
   encodeResponse,
   createEncoder: (context) => new OllamaEncoder(context),
   encodeError,

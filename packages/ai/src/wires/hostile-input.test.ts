@@ -6,6 +6,10 @@ import { isUPPError } from '../error.ts'
 import { anthropicMessages } from './anthropic-messages/wire.ts'
 import { googleGenerate } from './google-generate/wire.ts'
 import { ollamaChat } from './ollama-chat/wire.ts'
+import { anthropicMessagesServer } from './anthropic-messages/server.ts'
+import { googleGenerateServer } from './google-generate/server.ts'
+import { ollamaChatServer } from './ollama-chat/server.ts'
+import type { WireServer } from './wire-server.ts'
 import type { Wire } from './wire.ts'
 
 // Streams written from the vendors' documentation, then damaged in one place.
@@ -139,6 +143,110 @@ describe.each<[string, Wire<never>, JsonValue[], object]>([
         }
       }),
       { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 400, seed: 23 },
+    )
+  })
+})
+
+const anthropicRequest = {
+  model: 'm',
+  max_tokens: 1,
+  system: [{ type: 'text', text: 's' }],
+  tools: [
+    { name: 't', input_schema: {} },
+    { type: 'web_1', name: 'w' },
+  ],
+  output_config: { format: { type: 'json_schema', schema: {} } },
+  messages: [
+    { role: 'system', content: 's' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'image', source: { type: 'base64', data: 'AQID', media_type: 'image/png' } },
+        { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'x' }] } },
+        { type: 'search_result', content: [{ type: 'text', text: 'x' }], title: 't' },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'x', signature: 's' },
+        { type: 'tool_use', id: 'i', name: 'n', input: {} },
+      ],
+    },
+    {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: 'i', content: [{ type: 'text', text: 'x' }] }],
+    },
+  ],
+}
+const googleRequest = {
+  systemInstruction: { parts: [{ text: 's' }] },
+  tools: [
+    {
+      functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT', properties: { a: {} } } }],
+    },
+    { googleSearch: {} },
+  ],
+  generationConfig: { responseSchema: { type: 'OBJECT', nullable: true } },
+  contents: [
+    {
+      role: 'user',
+      parts: [
+        { text: 'x' },
+        { inlineData: { mimeType: 'audio/wav', data: 'AQID' } },
+        { fileData: { mimeType: 'image/png', fileUri: 'https://x' } },
+      ],
+    },
+    {
+      role: 'model',
+      parts: [
+        { functionCall: { name: 'f', args: {} }, thoughtSignature: 's' },
+        { inlineData: { mimeType: 'image/png', data: 'AQID' } },
+      ],
+    },
+    { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 1 } } }] },
+  ],
+}
+const ollamaRequest = {
+  model: 'm',
+  stream: false,
+  format: { type: 'object' },
+  tools: [{ type: 'function', function: { name: 'f', parameters: {} } }],
+  messages: [
+    { role: 'system', content: 's' },
+    { role: 'user', content: 'x', images: ['AQID'] },
+    { role: 'assistant', content: '', tool_calls: [{ function: { name: 'f', arguments: {} } }] },
+    { role: 'tool', content: 'x', tool_name: 'f' },
+  ],
+}
+
+describe.each<[string, WireServer, JsonValue]>([
+  ['anthropic', anthropicMessagesServer, anthropicRequest],
+  ['google', googleGenerateServer, googleRequest],
+  ['ollama', ollamaChatServer, ollamaRequest],
+])('a damaged request to a server of %s', (provider, server, request) => {
+  const route = { path: '/v1beta/models/m:generateContent', search: '' }
+
+  test('is read whole when it is not damaged', () => {
+    const { messages, tools, structure } = server.decodeRequest(request, route)
+    expect(messages.map(({ type }) => type)).toEqual(['user', 'assistant', 'tool_result'])
+    expect(tools).toHaveLength(1)
+    expect(structure).toBeTypeOf('object')
+  })
+
+  test('is read or refused with INVALID_REQUEST, never anything else', () => {
+    const paths = pathsOf(request)
+    const junk = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom('__proto__', '', -1, 1e99))
+    fc.assert(
+      fc.property(fc.constantFrom(...paths), junk, (path, by) => {
+        try {
+          server.decodeRequest(damaged(request, path, by as JsonValue), route)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'INVALID_REQUEST', provider })
+        }
+      }),
+      { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 400, seed: 31 },
     )
   })
 })
