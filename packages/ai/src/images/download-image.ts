@@ -1,12 +1,11 @@
-import { decodeBase64 } from '@skein/base'
+import type { ImageSource } from '../content.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { Image } from '../media/image.ts'
-import { mediaTypeOf } from '../media/media-type.ts'
 import { isPublicAddress } from '../transport/public-address.ts'
 import type { Answer, VendorCall } from '../transport/attempt.ts'
 import { runForOne, type AnswerReader } from '../transport/vendor-run.ts'
 import { parseDataUrl } from '../wires/data-url.ts'
-import type { ImageCall } from './http-image.ts'
+import { fromBase64, imageTypeOf, type ImageCall } from './http-image.ts'
 
 /**
  * Fetches an image that the vendor gave by address, without the vendor's key or headers. Addresses
@@ -20,15 +19,20 @@ export async function downloadImage(
 ): Promise<Image> {
   if (url === undefined) throw noImage(call)
   const data = parseDataUrl(url)
-  if (data) return Image.fromBytes(decodeBase64(data.data), data.mimeType)
-  if (!mayFetch(url, call)) return Image.fromUrl(url, mimeType)
+  if (data) return fromBase64(data.data, data.mimeType)
+  const address = imageOf({ type: 'url', url }, mimeType ?? 'image/*')
+  if (!mayFetch(url, call)) return address
   try {
     const bytes = await fetchBytes(new URL(url), call)
-    return Image.fromBytes(bytes, mediaTypeOf(bytes) ?? mimeType ?? 'image/png')
+    return imageOf({ type: 'bytes', data: bytes }, imageTypeOf(bytes) ?? mimeType ?? 'image/png')
   } catch (error) {
     if (isUPPError(error) && error.code === ErrorCode.Cancelled) throw error
-    return Image.fromUrl(url, mimeType)
+    return address
   }
+}
+
+function imageOf(source: ImageSource, mimeType: string): Image {
+  return Image.fromBlock({ type: 'image', source, mimeType })
 }
 
 function mayFetch(url: string, { endpoint, request }: ImageCall): boolean {

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { ProviderMetadata } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { GeneratedImage, ImageRequest, ImageResult, ImageUsage } from '../image.ts'
@@ -6,6 +6,7 @@ import { Image } from '../media/image.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import type { VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { asUPPError } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
 import { runForOne } from '../transport/vendor-run.ts'
 import { objectOf } from '../wires/read-json.ts'
@@ -90,21 +91,25 @@ export function decodeWhole(
 export async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
   const { base64, url, mimeType, metadata } = image
   const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
-  const helper =
-    base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
-  return { image: helper, ...(said && { metadata: said }) }
+  try {
+    const made =
+      base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
+    return { image: made, ...(said && { metadata: said }) }
+  } catch (error) {
+    throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // broken base64
+  }
 }
 
+/** The vendor may be wrong about the type, not the bytes; and what it made is never refused. */
 export function fromBase64(base64: string, mimeType?: string): Image {
-  return Image.fromBase64(base64, sniff(base64) ?? mimeType ?? 'image/png')
-}
-
-/** The type of an image from its first bytes. */
-function sniff(base64: string): string | undefined {
+  // Enough for every signature, and whole groups of base64.
   const head = base64.slice(0, 64)
-  return head.length % 4 === 0 ? mediaTypeOf(decodeHead(head)) : undefined
+  const sniffed = head.length % 4 === 0 ? imageTypeOf(decodeBase64(head)) : undefined
+  const source = { type: 'base64', data: base64 } as const
+  return Image.fromBlock({ type: 'image', source, mimeType: sniffed ?? mimeType ?? 'image/png' })
 }
 
-function decodeHead(base64: string): Uint8Array {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+export function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const type = mediaTypeOf(bytes)
+  return type?.startsWith('image/') ? type : undefined
 }

@@ -1,0 +1,118 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { pickTransport } from './pick-transport.ts'
+
+let server: Server
+let url = ''
+const agents: (string | undefined)[] = []
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    agents.push(request.headers['user-agent'])
+    request.resume()
+    response.end('ok')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+})
+
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const dispatcher = Symbol.for('undici.globalDispatcher.1')
+const globals = globalThis as Record<symbol, unknown>
+const variables = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NO_PROXY', 'no_proxy']
+
+afterEach(() => {
+  for (const name of variables) delete process.env[name]
+})
+
+/** The two clients name themselves differently. */
+async function clientOf(target = url): Promise<'fast' | 'fetch'> {
+  const { signal } = new AbortController()
+  const request = { url, method: 'POST', headers: {}, body: '{}', signal } as const
+  const { body } = await pickTransport({}, target).send(request)
+  while (await body.read());
+  return agents.at(-1) === 'skein' ? 'fast' : 'fetch'
+}
+
+test('Node without anything special takes the fast client', async () => {
+  expect(await clientOf()).toBe('fast')
+})
+
+test('also after the platform made its own dispatcher for its first fetch', async () => {
+  await (await fetch(url)).text()
+  expect(globals[dispatcher]).toBeDefined()
+  expect(await clientOf()).toBe('fast')
+})
+
+test('a fetch in the configuration is used', async () => {
+  let used = 0
+  const transport = pickTransport({ fetch: async () => (used++, new Response('mine')) }, url)
+  const { signal } = new AbortController()
+  const { body } = await transport.send({ url, method: 'POST', headers: {}, signal })
+  expect([new TextDecoder().decode(await body.read()), used]).toEqual(['mine', 1])
+})
+
+test('a replaced global fetch is used', async () => {
+  const original = globalThis.fetch
+  globalThis.fetch = (input, init) => original(input, init)
+  try {
+    expect(await clientOf()).toBe('fetch')
+  } finally {
+    globalThis.fetch = original
+  }
+})
+
+test('a dispatcher that was set on purpose is used, whichever way it is special', async () => {
+  await (await fetch(url)).text()
+  const original = globals[dispatcher] as { constructor: new (options?: object) => object }
+  const Agent = original.constructor
+  const composed = new Proxy(original, {
+    get: (target, name) =>
+      name === 'dispatch'
+        ? (...parts: unknown[]) =>
+            (target as unknown as { dispatch: (...parts: unknown[]) => unknown }).dispatch(...parts)
+        : Reflect.get(target, name),
+  })
+  class ProxyAgent extends Agent {}
+  const special = [
+    new Agent({ connect: { timeout: 5 } }),
+    new Agent({ pipelining: 2 }),
+    composed,
+    new ProxyAgent(),
+  ]
+  try {
+    for (const one of special) {
+      globals[dispatcher] = one
+      expect(await clientOf()).toBe('fetch')
+    }
+    globals[dispatcher] = new Agent()
+    expect(await clientOf()).toBe('fast')
+  } finally {
+    globals[dispatcher] = original
+  }
+})
+
+test.each([
+  [{}, 'fast'],
+  [{ HTTP_PROXY: 'http://proxy:1' }, 'fetch'],
+  [{ http_proxy: 'http://proxy:1' }, 'fetch'],
+  [{ ALL_PROXY: 'http://proxy:1' }, 'fetch'],
+  [{ HTTPS_PROXY: 'http://proxy:1' }, 'fast'],
+  [{ HTTP_PROXY: '' }, 'fast'],
+  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: '*' }, 'fast'],
+  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: 'localhost, 127.0.0.1' }, 'fast'],
+  [{ HTTP_PROXY: 'http://proxy:1', no_proxy: '127.0.0.1:1' }, 'fetch'],
+  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: '27.0.0.1' }, 'fetch'],
+])('proxy variables %j: %s', async (environment, expected) => {
+  Object.assign(process.env, environment)
+  try {
+    expect(await clientOf()).toBe(expected)
+  } finally {
+    for (const name of Object.keys(environment)) delete process.env[name]
+  }
+})
