@@ -43,6 +43,16 @@ function encodeNow(encode: (warnings: Warning[]) => readonly JsonObject[]): Enco
   return { texts, warnings }
 }
 
+const dialectIds = new WeakMap<object, number>()
+let lastDialectId = 0
+
+/** Tells dialects apart in a key: two vendors may share a name, not the object of their quirks. */
+export function dialectKey(dialect: object): string {
+  let id = dialectIds.get(dialect)
+  if (id === undefined) dialectIds.set(dialect, (id = ++lastDialectId))
+  return String(id)
+}
+
 /**
  * The JSON text of `{ ...fields, [listField]: items }` where the items are JSON texts already.
  * A field of the same name in `fields` wins, as every parameter of the caller does.

@@ -163,7 +163,7 @@ function comparable(events: readonly StreamEvent[]): unknown {
 }
 
 function withoutMetadata(folded: ReturnType<typeof fold>): unknown {
-  const strip = ({ metadata: _, ...rest }: { metadata?: unknown }): object => rest
+  const strip = (part: object): object => ({ ...part, metadata: undefined })
   const { stop, content, toolCalls } = folded
   const { raw: _raw, ...usage } = stop?.usage ?? ({} as JsonObject)
   return {

@@ -40,9 +40,10 @@ describe('openai-chat', () => {
           { type: 'input_audio', input_audio: { data: 'AQI=', format: 'mp3' } },
           { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQI=' } },
         ]),
-      ],
+      ].map((message) => ({ ...message, name: 'Ada' })),
     })
     expect(messages[0]).toMatchObject({
+      metadata: { openai: { name: 'Ada' } },
       content: [
         { type: 'text', metadata: { openai: { prompt_cache_breakpoint: { mode: 'explicit' } } } },
         { type: 'image', source: { type: 'url' }, metadata: { openai: { detail: 'low' } } },

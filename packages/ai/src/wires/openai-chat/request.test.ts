@@ -201,6 +201,25 @@ describe('user content', () => {
     ])
   })
 
+  test('options of a message join it', () => {
+    const metadata = { acme: { name: 'Ada' }, other: { name: 'Bob' } }
+    expect(messagesOf([new UserMessage('hi', { metadata })])).toEqual([
+      { role: 'user', content: 'hi', name: 'Ada' },
+    ])
+  })
+
+  test('two vendors of one name do not share what was encoded', () => {
+    const message = new UserMessage([
+      { type: 'document', source: { type: 'url', url: 'u' }, mimeType: 'application/pdf' },
+    ])
+    expect(messagesOf([message], { documentUrl: 'file_data' })).toMatchObject([
+      { content: [{ type: 'file' }] },
+    ])
+    expect(messagesOf([message], { documentUrl: 'document_url' })).toMatchObject([
+      { content: [{ type: 'document_url' }] },
+    ])
+  })
+
   test('a document by address is sent the way of the vendor, or refused', () => {
     const document: UserContent = {
       type: 'document',
@@ -379,7 +398,7 @@ describe('history from elsewhere', () => {
     const toolCallId = { pattern: /^[a-z0-9_]+$/, maxLength: 40 }
     const { body, warnings } = encode({ messages }, { toolCallId, reasoning: 'reasoning_content' })
     const [assistant, tool] = body.messages
-    const [call] = assistant?.['tool_calls'] as JsonObject[]
+    const [call] = (assistant?.['tool_calls'] ?? []) as JsonObject[]
     expect(assistant).toEqual({ role: 'assistant', content: 'a', tool_calls: [call!] })
     expect(call?.['id']).toMatch(toolCallId.pattern)
     expect(tool?.['tool_call_id']).toBe(call?.['id'])

@@ -3,7 +3,7 @@ import type { Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { bodyText, encodeOnce } from '../encode-once.ts'
+import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import { repairTranscript } from '../transcript.ts'
@@ -80,7 +80,7 @@ function encodeMessages(
   structure: ChatStructure,
   warnings: Warning[],
 ): readonly string[] {
-  const key = `openai-chat ${target.provider}`
+  const key = `openai-chat ${target.provider} ${dialectKey(target.dialect)}`
   const texts: string[] = []
   const system = [request.system, structure.instruction].filter(Boolean).join('\n\n')
   if (system) texts.push(JSON.stringify({ role: target.dialect.systemRole, content: system }))

@@ -33,7 +33,7 @@ export function decodeMessages(list: readonly JsonValue[]): Conversation {
     const { role } = message
     if (role === 'tool') return results.push(decodeResult(message, at, names))
     flush()
-    if (role === 'user') return messages.push(new UserMessage(userContent(message, at)))
+    if (role === 'user') return messages.push(decodeUser(message, at))
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
       throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
@@ -50,6 +50,12 @@ function plainText(content: JsonValue | undefined): string {
   return listOf(content)
     .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
     .join('')
+}
+
+function decodeUser(message: JsonObject, at: string): UserMessage {
+  const { role: _, content: __, ...options } = message
+  const metadata = Object.keys(options).length > 0 ? { metadata: { openai: options } } : {}
+  return new UserMessage(userContent(message, at), metadata)
 }
 
 function userContent({ content }: JsonObject, at: string): string | readonly UserContent[] {

@@ -374,6 +374,14 @@ describe('what is not an answer', () => {
     expect(failure(() => stream(frames))).toMatchObject({ code, provider: 'acme', modality: 'llm' })
   })
 
+  test('an event named error, whatever its shape', () => {
+    const decoder = openaiChat.createDecoder(context)
+    const told = { code: 'insufficient_quota', message: 'Pay first' }
+    expect(() => decoder.push(frame(told, 'error'))).toThrow(
+      expect.objectContaining({ code: 'QUOTA_EXCEEDED', message: 'Pay first' }),
+    )
+  })
+
   test('a stream that says DONE without a reason is complete', () => {
     const events = stream([delta({ content: 'x' }), '[DONE]'])
     checkGrammar(events)

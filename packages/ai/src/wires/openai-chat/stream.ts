@@ -65,7 +65,10 @@ export class ChatDecoder implements WireDecoder {
     if (this.#isDone) return []
     if (frame.data === '[DONE]') return this.finish()
     try {
-      return this.decode(JSON.parse(frame.data) as ChatChunk)
+      const chunk = JSON.parse(frame.data) as ChatChunk
+      if (frame.event === 'error')
+        throw this.#failure({ error: chunk.error ?? (chunk as JsonObject) })
+      return this.decode(chunk)
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
@@ -83,7 +86,8 @@ export class ChatDecoder implements WireDecoder {
     const choice = this.#choiceOf(chunk)
     if (this.#head === undefined) this.#start(chunk, events)
     if (choice) this.#readChoice(choice, events)
-    if (!choice || choice.finish_reason || chunk.usage) this.#readRest(chunk, choice)
+    if (chunk.usage) this.#usage = chunk.usage
+    if (!choice || choice.finish_reason) this.#readRest(chunk, choice)
     return events
   }
 
@@ -235,16 +239,7 @@ export class ChatDecoder implements WireDecoder {
   #image(image: JsonObject, events: StreamEvent[]): void {
     this.#close(events)
     const index = this.#kinds.push('image') - 1
-    const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
-    const inline = parseDataUrl(url)
-    const data = inline ? decodeBase64(inline.data) : new Uint8Array()
-    const mimeType = inline?.mimeType ?? 'image/png'
-    const metadata = withNative(this.#provider, 'openai-chat', image)
-    events.push(
-      { type: 'content_block_start', index, delta: { block: 'image' } },
-      { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
-      { type: 'content_block_stop', index, delta: { metadata } },
-    )
+    for (const event of imageEvents(image, index, this.#provider)) events.push(event)
   }
 
   #switchTo(kind: OpenKind, block: BlockKind, events: StreamEvent[]): void {
@@ -274,8 +269,8 @@ export class ChatDecoder implements WireDecoder {
 
   /** Usage, and fields of the closing chunks that UPP does not name. */
   #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
-    const usage = chunk.usage ?? chunk.x_groq?.usage ?? choice?.usage
-    if (usage) this.#usage = usage
+    const usage = chunk.x_groq?.usage ?? choice?.usage
+    if (usage && !chunk.usage) this.#usage = usage
     Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
     if (!choice) return
     Object.assign(this.#extra, without(choice as JsonObject, choiceFields))
@@ -314,4 +309,18 @@ export class ChatDecoder implements WireDecoder {
       ...orderMetadata(this.#kinds),
     }
   }
+}
+
+/** An image that came in one piece, inline or by address. */
+function imageEvents(image: JsonObject, index: number, provider: string): StreamEvent[] {
+  const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
+  const inline = parseDataUrl(url)
+  const data = inline ? decodeBase64(inline.data) : new Uint8Array()
+  const mimeType = inline?.mimeType ?? 'image/png'
+  const metadata = withNative(provider, 'openai-chat', image)
+  return [
+    { type: 'content_block_start', index, delta: { block: 'image' } },
+    { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
+    { type: 'content_block_stop', index, delta: { metadata } },
+  ]
 }

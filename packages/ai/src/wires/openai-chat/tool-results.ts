@@ -4,6 +4,7 @@ import { contentOf, type ToolResultMessage } from '../../message.ts'
 import type { ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
+import { optionsOf } from '../wire-options.ts'
 import { encodePart } from './user.ts'
 import type { ChatTarget } from './request.ts'
 
@@ -21,6 +22,7 @@ export function encodeToolResults(
     role: 'tool',
     tool_call_id: safeToolCallId(result.toolCallId, target.dialect.toolCallId),
     content: encodeResult(result, target, attached, warnings),
+    ...optionsOf(result.metadata, target.provider),
   }))
   if (attached.length > 0) messages.push({ role: 'user', content: attached })
   return messages

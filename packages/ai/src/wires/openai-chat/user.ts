@@ -7,15 +7,19 @@ import { optionsOf } from '../wire-options.ts'
 import type { ChatMedia } from './dialect.ts'
 import type { ChatTarget } from './request.ts'
 
-/** One text is sent as a string, which every server of this format takes; else as parts. */
+/**
+ * One text is sent as a string, which every server of this format takes; else as parts. Metadata
+ * of the message for this vendor joins it, e.g. `{ name: 'Ada' }`.
+ */
 export function encodeUser(message: UserMessage, target: ChatTarget): JsonObject {
+  const options = optionsOf(message.metadata, target.provider)
   const [first] = message.content
   const isPlain =
     message.content.length === 1 &&
     first?.type === 'text' &&
     first.metadata?.[target.provider] === undefined
-  if (isPlain) return { role: 'user', content: first.text }
-  return { role: 'user', content: message.content.map((block) => encodePart(block, target)) }
+  const content = isPlain ? first.text : message.content.map((block) => encodePart(block, target))
+  return { role: 'user', content, ...options }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { bodyText, encodeOnce } from '../encode-once.ts'
+import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { namedSchema, notStrict, openaiSchemas } from '../openai-schema.ts'
 import { objectOf, textOf } from '../read-json.ts'
@@ -82,7 +82,7 @@ function encodeInput(
   warnings: Warning[],
 ): readonly string[] {
   const mayBeStored = request.params['store'] !== false
-  const key = `openai-responses ${target.provider} ${mayBeStored}`
+  const key = `openai-responses ${target.provider} ${dialectKey(target.dialect)} ${mayBeStored}`
   const texts: string[] = []
   let customIds: readonly string[] = []
   for (const message of repairTranscript(request.messages, warnings)) {

@@ -63,7 +63,7 @@ export class ResponsesDecoder implements WireDecoder {
     if (this.#isDone || frame.data === '[DONE]') return []
     const events: StreamEvent[] = []
     try {
-      this.#read(JSON.parse(frame.data) as ResponsesEvent, events)
+      this.#read(JSON.parse(frame.data) as ResponsesEvent, frame.event, events)
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
@@ -83,8 +83,8 @@ export class ResponsesDecoder implements WireDecoder {
     return events
   }
 
-  #read(event: ResponsesEvent, events: StreamEvent[]): void {
-    const { type = '' } = event
+  #read(event: ResponsesEvent, named: string, events: StreamEvent[]): void {
+    const { type = named } = event
     const part = textEvents.get(type)
     if (part !== undefined) return this.#text(part, event, events)
     switch (type) {

@@ -8,7 +8,7 @@ import type { ResponsesTarget } from './request.ts'
 
 export function encodeUser(message: UserMessage, target: ResponsesTarget): JsonObject {
   const content = message.content.map((block) => encodePart(block, target))
-  return { type: 'message', role: 'user', content }
+  return { type: 'message', role: 'user', content, ...optionsOf(message.metadata, target.provider) }
 }
 
 /** One block as an input part. Metadata of the block for this vendor joins the part, e.g. `{ detail: 'low' }`. */
