@@ -1,5 +1,6 @@
 import { sha256Hex } from '@skein/base'
 import { ThreadError } from './issue.ts'
+import { keepJsonText } from './json-notes.ts'
 import { parseJson } from './json-parse.ts'
 import { stringifyJson } from './json-stringify.ts'
 import type {
@@ -57,14 +58,14 @@ async function offload(part: ToolReturnPart, options: OffloadOptions): Promise<T
     media_type: MEDIA_TYPE,
   }
   const preview = typeof part.content === 'string' ? part.content.slice(0, previewChars) : null
-  return { ...part, content: preview, content_ref }
+  return keepJsonText(part, { ...part, content: preview, content_ref })
 }
 
 async function restore(part: ToolReturnPart, store: ContentStore): Promise<ToolReturnPart> {
   const { content_ref: reference, ...rest } = part
   if (!reference) return part
   const content = await readContent(reference, store)
-  return { ...rest, content }
+  return keepJsonText(part, { ...rest, content })
 }
 
 /** The value that a reference stands for, checked against its hash. */
@@ -92,7 +93,7 @@ type Change = (part: ToolReturnPart) => Promise<ToolReturnPart>
 
 async function mapReturns(thread: Thread, change: Change): Promise<Thread> {
   const turns = await mapShared(thread.turns, (turn) => mapTurn(turn, change))
-  return turns === thread.turns ? thread : { ...thread, turns }
+  return turns === thread.turns ? thread : keepJsonText(thread, { ...thread, turns })
 }
 
 async function mapTurn(turn: Turn, change: Change): Promise<Turn> {
@@ -100,7 +101,7 @@ async function mapTurn(turn: Turn, change: Change): Promise<Turn> {
   const messages = await mapShared(turn.messages, async (message: ThreadMessage | SystemMessage) =>
     message.message_type === 'system' ? message : mapParts(message, change),
   )
-  return messages === turn.messages ? turn : { ...turn, messages }
+  return messages === turn.messages ? turn : keepJsonText(turn, { ...turn, messages })
 }
 
 async function mapParts<T extends { readonly parts: readonly MessagePart[] }>(
@@ -110,7 +111,7 @@ async function mapParts<T extends { readonly parts: readonly MessagePart[] }>(
   const parts = await mapShared(holder.parts, async (part) =>
     part.part_kind === 'tool-return' ? change(part) : part,
   )
-  return parts === holder.parts ? holder : { ...holder, parts }
+  return parts === holder.parts ? holder : keepJsonText(holder, { ...holder, parts })
 }
 
 /** Maps a list; gives back the list itself when nothing changed. */

@@ -1,5 +1,6 @@
 import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import { ThreadError } from './issue.ts'
+import { keepJsonText } from './json-notes.ts'
 import type { Thread } from './types.ts'
 
 export interface ForkOptions {
@@ -30,7 +31,7 @@ export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
   const ids = options.ids ?? timeOrderedIds({ clock })
   const now = new Date(clock.now()).toISOString()
   const link = { thread_id: thread.thread_id, relation, metadata: { turns: count } }
-  return {
+  return keepJsonText(thread, {
     ...thread,
     thread_id: options.threadId ?? ids(),
     created_at: now,
@@ -41,5 +42,5 @@ export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
       links: [...(thread.relationships?.links ?? []), link],
     },
     turns: thread.turns.slice(0, count),
-  }
+  })
 }

@@ -94,7 +94,7 @@ class View {
     this.#thread = thread
     this.#viewer = viewer
     this.#policy = options.policy ?? 'prefix'
-    this.#keepThinking = this.#policy === 'raw' || options.foreignThinking === 'keep'
+    this.#keepThinking = options.foreignThinking === 'keep'
     this.#label = options.label ?? true
     this.#systemPrompt = options.systemPrompt
     if (!['prefix', 'as-user', 'text-only', 'raw'].includes(this.#policy)) {
