@@ -4,21 +4,31 @@ import type { BlockKind, StreamEvent } from '../../event.ts'
 import { withNative } from '../../wires/native.ts'
 import type { WireName } from '../../wires/wire.ts'
 
-/**
- * Opaque texts as vendors attach them to reasoning and calls. They are made from what they sign, so
- * that a checker can tell a foreign one, and a changed text.
- */
-export function signatureOf(wire: WireName, text: string): string {
-  return `${wire}.${sha256Hex(text).slice(0, 24)}`
+/** One vendor: its format and its address. */
+export interface Issuer {
+  readonly wire: WireName
+  readonly host: string
 }
 
-/** Whether the vendor of this wire issued a signature; with a text: for that text. */
-export function isIssuedBy(wire: WireName): (signature: string, text?: string) => boolean {
+/**
+ * Opaque texts as vendors attach them to reasoning and calls. They are made from who signs what, so
+ * that a checker can tell a foreign one, and a changed text.
+ */
+function signatureOf({ wire, host }: Issuer, text: string): string {
+  return `${wire}@${host}.${sha256Hex(text).slice(0, 24)}`
+}
+
+/** Whether this vendor issued a signature; with a text: for that text. */
+export function isIssuedBy(issuer: Issuer): (signature: string, text?: string) => boolean {
+  const start = `${issuer.wire}@${issuer.host}.`
   return (signature, text) =>
     text === undefined
-      ? signature.startsWith(`${wire}.`) || signature === 'skip_thought_signature_validator'
-      : signature === signatureOf(wire, text)
+      ? signature.startsWith(start) || signature === standIn
+      : signature === signatureOf(issuer, text)
 }
+
+/** What Google documents for calls that another model made. */
+const standIn = 'skip_thought_signature_validator'
 
 interface OpenBlock {
   readonly kind: BlockKind
@@ -29,7 +39,7 @@ interface OpenBlock {
 /** Adds to a scripted answer what the vendor would have added: signatures, encrypted reasoning. */
 export async function* signed(
   batches: AsyncIterable<readonly StreamEvent[]>,
-  wire: WireName,
+  issuer: Issuer,
   responseId: string,
 ): AsyncGenerator<readonly StreamEvent[], void> {
   const open = new Map<number, OpenBlock>()
@@ -46,7 +56,7 @@ export async function* signed(
         const block = open.get(event.index)
         const isFirstCall = block?.kind === 'tool_call' && !hasCall
         if (isFirstCall) hasCall = true
-        const metadata = block && nativeFor(wire, block, { isFirstCall, responseId })
+        const metadata = block && nativeFor(issuer, block, { isFirstCall, responseId })
         if (metadata) return { ...event, delta: { metadata } }
       }
       return event
@@ -55,12 +65,13 @@ export async function* signed(
 }
 
 function nativeFor(
-  wire: WireName,
+  issuer: Issuer,
   { kind, position, texts }: OpenBlock,
   { isFirstCall, responseId }: { isFirstCall: boolean; responseId: string },
 ): ProviderMetadata | undefined {
+  const { wire } = issuer
   const text = texts.join('')
-  const signature = signatureOf(wire, text)
+  const signature = signatureOf(issuer, text)
   switch (wire) {
     case 'anthropic-messages':
       return kind === 'reasoning'

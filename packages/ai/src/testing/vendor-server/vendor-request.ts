@@ -19,6 +19,8 @@ export interface VendorRequest {
   readonly kind: VendorEndpointKind
   readonly wire: WireName
   readonly method: string
+  /** With the port, if there is one. Tests may give each vendor its own. */
+  readonly host: string
   readonly path: string
   readonly search: string
   /** Names in lower case. */
@@ -34,12 +36,13 @@ export function toVendorRequest(
   incoming: Incoming,
   { kind, wire }: { kind: VendorEndpointKind; wire: WireName },
 ): VendorRequest {
-  const { pathname: path, search } = new URL(incoming.url)
+  const { host, pathname: path, search } = new URL(incoming.url)
   const text = new TextDecoder().decode(incoming.body)
   return {
     kind,
     wire,
     method: incoming.method,
+    host,
     path,
     search,
     headers: Object.fromEntries(incoming.headers.entries()),

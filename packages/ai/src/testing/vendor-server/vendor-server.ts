@@ -144,7 +144,15 @@ class ScriptedVendor implements VendorServer {
     return { status: 200, headers, body: each(imageFrames(body)) }
   }
 
-  #refusal({ kind, wire, path, headers, search, body }: VendorRequest): ServerError | undefined {
+  #refusal({
+    kind,
+    wire,
+    host,
+    path,
+    headers,
+    search,
+    body,
+  }: VendorRequest): ServerError | undefined {
     const { apiKey, isStrict = true } = this.#options
     const given =
       headers['authorization']?.replace(/^Bearer /i, '') ??
@@ -159,7 +167,7 @@ class ScriptedVendor implements VendorServer {
     }
     if (!isStrict || kind !== 'llm') return undefined
     const [, modelId] = /models\/([^/:]+):/.exec(path) ?? []
-    const isIssued = isIssuedBy(wire)
+    const isIssued = isIssuedBy({ wire, host })
     const issues = checkTranscript(wire, body, { isIssued, ...(modelId && { modelId }) })
     if (issues.length === 0) return undefined
     const message = issues.map((issue) => `${issue.message} (${issue.rule})`).join('; ')
@@ -167,7 +175,7 @@ class ScriptedVendor implements VendorServer {
   }
 
   async #infer(
-    { body, path, search }: VendorRequest,
+    { body, host, path, search }: VendorRequest,
     { wire }: VendorRoute,
     fault: Fault | undefined,
     signal: AbortSignal,
@@ -178,8 +186,9 @@ class ScriptedVendor implements VendorServer {
     } catch (error) {
       return errorReply(wire, asServerError(error))
     }
-    const id = `${this.#ids()}`
-    const events = signed(this.#bound.stream(this.#toRequest(request, signal)), wire.name, id)
+    const id = this.#ids()
+    const batches = this.#bound.stream(this.#toRequest(request, signal))
+    const events = signed(batches, { wire: wire.name, host }, id)
     const context = { request, id, createdAt: this.#clock.now() }
     return withEventFault(await answerWire({ wire, context, events }), wire, fault)
   }

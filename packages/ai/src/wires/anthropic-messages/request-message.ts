@@ -29,18 +29,28 @@ function encodeContent(
 ): readonly AnthropicBlock[] {
   switch (message.type) {
     case 'user':
-      return withoutEmptyText(message.content.map((block) => encodeUserBlock(block, provider)))
+      return userBlocks(message.content.map((block) => encodeUserBlock(block, provider)))
     case 'assistant':
-      return withoutEmptyText(encodeAssistant(message, provider, warnings))
+      return withoutLastThinking(encodeAssistant(message, provider, warnings).filter(isNotEmpty))
     case 'tool_result':
       return message.results.map((result) => encodeResult(result, provider, warnings))
   }
 }
 
 /** The API rejects empty text blocks, which models do produce between other blocks. */
-function withoutEmptyText(blocks: readonly AnthropicBlock[]): readonly AnthropicBlock[] {
-  const kept = blocks.filter(({ type, text }) => type !== 'text' || text !== '')
+function isNotEmpty({ type, text }: AnthropicBlock): boolean {
+  return type !== 'text' || text !== ''
+}
+
+/** A user who says nothing at all hears it from the API. */
+function userBlocks(blocks: readonly AnthropicBlock[]): readonly AnthropicBlock[] {
+  const kept = blocks.filter(isNotEmpty)
   return kept.length > 0 || blocks.length !== 1 ? kept : blocks
+}
+
+/** The API rejects thinking at the end, which an answer has that was cut off before it said anything. */
+function withoutLastThinking(blocks: readonly AnthropicBlock[]): readonly AnthropicBlock[] {
+  return blocks.slice(0, blocks.findLastIndex(({ type }) => !type.endsWith('thinking')) + 1)
 }
 
 /** `metadata.anthropic.cache_control` of a message marks the last block that can carry it. */

@@ -38,6 +38,8 @@ export function encodeAssistant(
     }
     previous = block
   }
+  // The API refuses reasoning without the item it led to, which an answer has that was cut off.
+  while (items.at(-1)?.['type'] === 'reasoning') items.pop()
   return items
 }
 
