@@ -1,0 +1,290 @@
+import { manualClock } from '@skein/base'
+import { describe, expect, test } from 'vitest'
+import { embedding } from '../embedding.ts'
+import { ErrorCode, UPPError } from '../error.ts'
+import { image } from '../image.ts'
+import { llm } from '../llm.ts'
+import { Image } from '../media/image.ts'
+import { createProvider, type ModelReference } from '../provider.ts'
+import { calls, cuts, fails, says, scripted, waits } from '../testing/index.ts'
+import type { StreamEvent } from '../event.ts'
+import { fallback } from './fallback.ts'
+
+const failing = (code: ErrorCode, extra: object = {}): ReturnType<typeof fails> =>
+  fails({ code, message: `It is ${code}.`, ...extra })
+
+async function ask(model: ModelReference, streaming: boolean) {
+  const instance = llm({ model })
+  return streaming ? instance.stream('Hi').turn : instance.generate('Hi')
+}
+
+describe.each([{ streaming: false }, { streaming: true }])(
+  'streaming: $streaming',
+  ({ streaming }) => {
+    test('the next model answers when one fails, and the turn says so', async () => {
+      const first = scripted([failing('RATE_LIMITED')], { provider: 'one', modelId: 'a' })
+      const second = scripted([says('From two.')], { provider: 'two', modelId: 'b' })
+      const turn = await ask(fallback([first, second]), streaming)
+      expect(turn.response.text).toBe('From two.')
+      expect(turn.warnings).toEqual([
+        { code: 'model_fallback', message: 'one/a failed with RATE_LIMITED.' },
+      ])
+    })
+
+    test.each(['INVALID_REQUEST', 'CANCELLED'] as const)(
+      '%s stays with its model',
+      async (code) => {
+        const second = scripted([says('no')])
+        await expect(
+          ask(fallback([scripted([failing(code)]), second]), streaming),
+        ).rejects.toMatchObject({ code })
+        expect(second.requests).toHaveLength(0)
+      },
+    )
+
+    test('an answer without its terminal event is no answer', async () => {
+      const model = fallback([scripted([cuts()]), scripted([says('Whole.')])])
+      expect((await ask(model, streaming)).response.text).toBe('Whole.')
+    })
+
+    test('with all failed, the error names each and keeps them', async () => {
+      const model = fallback([
+        scripted([failing('RATE_LIMITED', { provider: 'one', retryAfterMs: 500 })]),
+        scripted([failing('PROVIDER_ERROR', { provider: 'two', statusCode: 503 })]),
+      ])
+      const error: unknown = await ask(model, streaming).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({
+        code: 'PROVIDER_ERROR',
+        provider: 'two',
+        statusCode: 503,
+        retryAfterMs: 500,
+        message: expect.stringContaining('one RATE_LIMITED, two PROVIDER_ERROR') as string,
+      })
+      expect((error as UPPError).cause).toBeInstanceOf(AggregateError)
+    })
+  },
+)
+
+test('message_start names the model that answered', async () => {
+  const model = fallback([
+    scripted([failing('TIMEOUT')]),
+    scripted([says('x')], { provider: 'two', modelId: 'b' }),
+  ])
+  const events: StreamEvent[] = []
+  for await (const event of llm({ model }).stream('Hi')) events.push(event)
+  expect(events[0]).toMatchObject({
+    type: 'message_start',
+    delta: { provider: 'two', model: 'b' },
+  })
+  expect(events.filter(({ type }) => type === 'message_start')).toHaveLength(1)
+})
+
+test('after content was handed out a failure stays a failure', async () => {
+  const second = scripted([says('no')])
+  const model = fallback([scripted([[says('Half an'), failing('NETWORK_ERROR')]]), second])
+  const stream = llm({ model }).stream('Hi')
+  const seen: string[] = []
+  const reading = (async () => {
+    for await (const event of stream) if (event.type === 'text_delta') seen.push(event.delta.text)
+  })()
+  await expect(reading).rejects.toMatchObject({ code: 'NETWORK_ERROR' })
+  expect(seen.join('')).toBe('Half an')
+  expect(second.requests).toHaveLength(0)
+})
+
+test('`on` decides by code', async () => {
+  const second = scripted([says('Second.')])
+  const only = fallback([scripted([failing('TIMEOUT')]), second], { on: ['RATE_LIMITED'] })
+  await expect(llm({ model: only }).generate('Hi')).rejects.toMatchObject({ code: 'TIMEOUT' })
+  const wide = fallback([scripted([failing('INVALID_REQUEST')]), second], {
+    on: ['INVALID_REQUEST'],
+  })
+  expect((await llm({ model: wide }).generate('Hi')).response.text).toBe('Second.')
+})
+
+describe('cooldown', () => {
+  const setup = (code: ErrorCode, extra: object = {}) => {
+    const clock = manualClock()
+    const first = scripted((_, index) => (index === 0 ? failing(code, extra) : says('one')), {
+      provider: 'one',
+      modelId: 'a',
+    })
+    const second = scripted(() => says('two'))
+    const model = llm({ model: fallback([first, second], { cooldownMs: 1000, clock }) })
+    return { clock, text: async () => (await model.generate('Hi')).response.text, model }
+  }
+
+  test('a failed model rests, then is asked again', async () => {
+    const { clock, text, model } = setup('PROVIDER_ERROR')
+    expect(await text()).toBe('two')
+    clock.advance(999)
+    const turn = await model.generate('Hi')
+    expect(turn.response.text).toBe('two')
+    expect(turn.warnings[0]?.message).toBe('one/a rests after PROVIDER_ERROR.')
+    clock.advance(1)
+    expect(await text()).toBe('one')
+  })
+
+  test("the vendor's own word is honoured when it is longer", async () => {
+    const { clock, text } = setup('RATE_LIMITED', { retryAfterMs: 5000 })
+    await text()
+    clock.advance(4999)
+    expect(await text()).toBe('two')
+    clock.advance(1)
+    expect(await text()).toBe('one')
+  })
+
+  test('a failure that tells of the request alone lets nobody rest', async () => {
+    const { text } = setup('CONTEXT_LENGTH_EXCEEDED')
+    expect(await text()).toBe('two')
+    expect(await text()).toBe('one')
+  })
+
+  test('when all rest, the one that wakes first is asked before giving up', async () => {
+    const clock = manualClock()
+    const long = scripted((_, index) =>
+      index === 0 ? failing('RATE_LIMITED', { retryAfterMs: 90_000 }) : says('long'),
+    )
+    const short = scripted((_, index) => (index === 0 ? failing('TIMEOUT') : says('short')))
+    const model = llm({ model: fallback([long, short], { clock }) })
+    await expect(model.generate('Hi')).rejects.toMatchObject({ code: 'TIMEOUT' })
+    const turn = await model.generate('Hi')
+    expect(turn.response.text).toBe('short')
+    expect(turn.warnings).toEqual([])
+  })
+})
+
+test('an abort ends the call; nobody else is asked', async () => {
+  const second = scripted([says('no')])
+  const stream = llm({ model: fallback([scripted([waits(Infinity)]), second]) }).stream('Hi')
+  setTimeout(() => stream.abort(), 5)
+  await expect(stream.turn).rejects.toMatchObject({ code: 'CANCELLED' })
+  expect(second.requests).toHaveLength(0)
+})
+
+test('capabilities are those that all members have', () => {
+  const model = fallback([
+    scripted([], { capabilities: { videoInput: false } }),
+    scripted([], { capabilities: { audioInput: false } }),
+  ])
+  expect(llm({ model }).capabilities).toMatchObject({
+    tools: true,
+    videoInput: false,
+    audioInput: false,
+  })
+  expect(model.provider.handlers.llm?.capabilities.videoInput).toBe(false)
+  expect(model.provider.handlers.embedding).toBeUndefined()
+})
+
+test('a tool loop goes on with whoever is left, metadata keeps its real namespace', async () => {
+  const first = scripted([calls('now', {}), failing('PROVIDER_ERROR')], { provider: 'one' })
+  const second = scripted([says('Noon.', { metadata: { two: { native: 1 } } })], {
+    provider: 'two',
+  })
+  const now = { name: 'now', description: '', parameters: { type: 'object' }, run: () => '12:00' }
+  const turn = await llm({ model: fallback([first, second]), tools: [now] }).generate('Time?')
+  expect(turn.response.content[0]?.metadata).toEqual({ two: { native: 1 } })
+  expect(second.requests[0]?.messages.map(({ type }) => type)).toEqual([
+    'user',
+    'assistant',
+    'tool_result',
+  ])
+})
+
+describe('what is sent', () => {
+  test('params and config of a member are merged over those of the call', async () => {
+    const model = scripted([says('x')])
+    const member = { model, params: { top_k: 1 }, config: { apiKey: 'sk-member' } }
+    const options = { params: { top_k: 9, seed: 2 }, config: { timeout: 5 } }
+    await llm({ model: fallback([member]), ...options }).generate('Hi')
+    const [request] = model.requests
+    expect(request?.params).toEqual({ top_k: 1, seed: 2 })
+    expect(request?.config.timeout).toBe(5)
+    expect(JSON.stringify(request?.config)).not.toContain('sk-member')
+  })
+
+  test('a key of the call never reaches models of several vendors', async () => {
+    const one = scripted([says('x')], { provider: 'one' })
+    const two = scripted([says('x')], { provider: 'two' })
+    const mixed = llm({ model: fallback([one, two]), config: { apiKey: 'sk-one' } })
+    await expect(mixed.generate('Hi')).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    expect([...one.requests, ...two.requests]).toEqual([])
+  })
+})
+
+test('a fallback over nothing is refused', () => {
+  expect(() => fallback([])).toThrow(UPPError)
+})
+
+/** An embedding and image model that answers from a list. */
+function vectors(name: string, answers: readonly (number | ErrorCode)[]) {
+  let count = 0
+  const next = (): number => {
+    const answer = answers[count++] ?? 0
+    if (typeof answer === 'number') return answer
+    throw new UPPError('no', { code: answer, provider: name, modality: 'embedding' })
+  }
+  const provider = createProvider({
+    name,
+    embedding: {
+      maxBatchSize: name === 'one' ? 2 : 3,
+      imageInput: false,
+      bind: ({ modelId }) => ({
+        modelId,
+        provider: name,
+        async embed({ inputs }) {
+          const value = next()
+          const embeddings = inputs.map((_, index) => ({ vector: [value], dimensions: 1, index }))
+          return { embeddings, usage: { totalTokens: 1 }, metadata: { [name]: { n: 1 } } }
+        },
+      }),
+    },
+    image: {
+      bind: ({ modelId }) => ({
+        modelId,
+        provider: name,
+        capabilities: { generate: true, streaming: true, edit: name === 'one' },
+        generate: async () => ({ images: Array.from({ length: next() }, picture) }),
+        async *stream() {
+          const length = next()
+          for (let index = 0; index < length; index++)
+            yield { type: 'image' as const, index, image: picture() }
+          yield { type: 'end' as const }
+        },
+      }),
+    },
+  })
+  return provider('m')
+}
+
+const picture = () => ({ image: Image.fromBytes(new Uint8Array([1]), 'image/png') })
+
+describe('embeddings and images', () => {
+  test('another model embeds, with batches that all of them take', async () => {
+    const model = fallback([vectors('one', ['RATE_LIMITED', 1, 1]), vectors('two', [2, 2])])
+    const result = await embedding({ model }).embed(['a', 'b', 'c'], { concurrency: 2 })
+    // Three inputs are two batches of at most two; both come from the model that answered first.
+    expect(result.embeddings.map(({ vector }) => vector[0])).toEqual([2, 2, 2])
+    expect(result.metadata?.['fallback']).toMatchObject({ provider: 'two', model: 'm' })
+  })
+
+  test('a later batch never comes from another model', async () => {
+    const model = fallback([vectors('one', [1, 'TIMEOUT']), vectors('two', [2, 2])])
+    await expect(embedding({ model }).embed(['a', 'b', 'c'])).rejects.toMatchObject({
+      code: 'TIMEOUT',
+    })
+  })
+
+  test('another model draws, waiting or streaming; editing needs all', async () => {
+    const make = () =>
+      image({ model: fallback([vectors('one', ['TIMEOUT']), vectors('two', [2])]) })
+    expect((await make().generate('a cat')).images).toHaveLength(2)
+    const streamed = await make().stream('a cat').result
+    expect(streamed.images).toHaveLength(2)
+    expect(streamed.metadata?.['fallback']).toMatchObject({
+      provider: 'two',
+      warnings: ['one/m failed with TIMEOUT.'],
+    })
+    expect(make().capabilities).toMatchObject({ generate: true, streaming: true, edit: false })
+  })
+})

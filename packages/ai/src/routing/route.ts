@@ -1,0 +1,122 @@
+import type { Random } from '@skein/base'
+import { checkRequest } from '../check-request.ts'
+import type { AnyRequest } from '../middleware.ts'
+import type { BoundLLMModel, LLMRequest, ModelReference } from '../provider.ts'
+import { invalidRequest, type ErrorOrigin } from '../to-upp-error.ts'
+import { combinedModel } from './combined-model.ts'
+import type { MemberAnswer, MemberPolicy, MemberTask } from './member-policy.ts'
+import { toMembers, type Member, type MemberOptions } from './member.ts'
+
+/** One destination of a route. */
+export interface RouteMember extends MemberOptions {
+  /** Only requests for which it holds come here. */
+  readonly when?: (request: AnyRequest) => boolean
+  /** Share among the others, with `weighted`. Default 1. */
+  readonly weight?: number
+}
+
+export interface RouteOptions {
+  /** Which of the models that fit answers. Default `first`. */
+  readonly strategy?: 'first' | 'weighted' | 'round_robin'
+  /** For `weighted`; a number from 0 up to 1. */
+  readonly random?: Random
+}
+
+/**
+ * Sends each call to one of several models: the first whose `when` holds, by weight, or in turn.
+ * A model that cannot do what a request asks (tools, images, …) does not fit, so the whole can do
+ * what any of its models can. All inferences of one call go to the same model as long as it fits.
+ *
+ *     route([
+ *       { model: openai('gpt-5'), when: (request) => 'tools' in request && request.tools.length > 0 },
+ *       { model: openai('gpt-5-mini') },
+ *     ])
+ */
+export function route(
+  models: readonly (ModelReference | RouteMember)[],
+  options: RouteOptions = {},
+): ModelReference {
+  const rules = models.map((model): RouteMember => ('model' in model ? model : { model }))
+  const members = toMembers(rules, 'route')
+  return combinedModel({
+    name: 'route',
+    members,
+    policy: new RoutePolicy(rules, options),
+    capabilities: 'some',
+  })
+}
+
+class RoutePolicy implements MemberPolicy {
+  readonly #rules: readonly RouteMember[]
+  readonly #strategy: NonNullable<RouteOptions['strategy']>
+  readonly #random: Random
+  /** Who answered a call so far, by its signal: the inferences and batches of one call share it. */
+  readonly #calls = new WeakMap<AbortSignal, number>()
+  #turn = 0
+
+  constructor(
+    rules: readonly RouteMember[],
+    { strategy = 'first', random = Math.random }: RouteOptions,
+  ) {
+    this.#rules = rules.map(checkedWeight)
+    this.#strategy = strategy
+    this.#random = random
+  }
+
+  async run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>> {
+    const { signal } = task.request
+    const fitting = this.#fitting(task)
+    const known = fitting.find(({ index }) => index === this.#calls.get(signal))
+    const member = known ?? this.#pick(fitting)
+    this.#calls.set(signal, member.index)
+    return { member, value: await task.attempt(member), warnings: [] }
+  }
+
+  #fitting<M extends Member>({
+    members,
+    request,
+    streaming,
+    modality,
+  }: MemberTask<M, unknown>): M[] {
+    const origin: ErrorOrigin = { provider: 'route', modality }
+    let refusal: unknown
+    const fitting = members.filter((member) => {
+      if (this.#rules[member.index]?.when?.(request) === false) return false
+      try {
+        if ('messages' in request) checkCapabilities(request, member, streaming)
+        return true
+      } catch (error) {
+        refusal ??= error
+        return false
+      }
+    })
+    if (fitting.length > 0) return fitting
+    if (refusal !== undefined) throw refusal
+    const hint = 'Add a last model without `when` for what no other takes.'
+    throw invalidRequest('No model of the route takes this request.', origin, hint)
+  }
+
+  #pick<M extends Member>(fitting: readonly M[]): M {
+    const last = fitting.at(-1)! // there is at least one
+    if (this.#strategy === 'first') return fitting[0]!
+    if (this.#strategy === 'round_robin') return fitting[this.#turn++ % fitting.length]!
+    const weights = fitting.map(({ index }) => this.#rules[index]?.weight ?? 1)
+    let left = this.#random() * weights.reduce((sum, weight) => sum + weight, 0)
+    return fitting.find((_, index) => (left -= weights[index]!) < 0) ?? last
+  }
+}
+
+function checkCapabilities(request: LLMRequest, member: Member, streaming: boolean): void {
+  const { bound } = member as Member & { readonly bound: BoundLLMModel } // a request with messages
+  checkRequest(request, bound, streaming)
+}
+
+function checkedWeight(rule: RouteMember): RouteMember {
+  const { weight = 1, model } = rule
+  if (Number.isFinite(weight) && weight >= 0) return rule
+  throw invalidRequest(
+    `The weight of ${model.provider.name}/${model.modelId} is ${weight}.`,
+    { provider: 'route', modality: 'llm' },
+    'Give a number, 0 or more.',
+  )
+}
