@@ -1,19 +1,11 @@
 import { IssueCode } from './issue-code.ts'
 import { isObject } from './is-object.ts'
-import type { ThreadCheck } from './validate.ts'
-
-/** Where a call stands and which tool it asks for. */
-export interface OpenCall {
-  readonly turnIndex: number
-  readonly messageIndex: number
-  readonly partIndex: number
-  readonly toolName: unknown
-}
+import type { IssueCollector } from './validate-issues.ts'
 
 type Fields = { readonly [key: string]: unknown }
 
 /** Checks one part at the current place of `check`, and enters calls and returns into its ledger. */
-export function checkPart(check: ThreadCheck, part: unknown): void {
+export function checkPart(check: IssueCollector, part: unknown): void {
   if (!isObject(part)) return check.report(IssueCode.WrongType, '', 'an object')
   switch (part['part_kind']) {
     case 'text':
@@ -48,12 +40,12 @@ export function checkPart(check: ThreadCheck, part: unknown): void {
   }
 }
 
-function checkUnknown(check: ThreadCheck, kind: unknown, tail: string, code: IssueCode): void {
+function checkUnknown(check: IssueCollector, kind: unknown, tail: string, code: IssueCode): void {
   if (typeof kind === 'string') check.report(code, tail)
   else check.missingOr(kind, tail, 'a string')
 }
 
-function checkThinking(check: ThreadCheck, part: Fields): void {
+function checkThinking(check: IssueCollector, part: Fields): void {
   check.optionalText(part['content'], '/content')
   check.optionalText(part['signature'], '/signature')
   check.optionalText(part['thinking_id'], '/thinking_id')
@@ -68,7 +60,7 @@ function checkThinking(check: ThreadCheck, part: Fields): void {
   }
 }
 
-function checkToolCall(check: ThreadCheck, part: Fields): void {
+function checkToolCall(check: IssueCollector, part: Fields): void {
   check.text(part['tool_name'], '/tool_name')
   const id = part['tool_call_id']
   check.id(id, '/tool_call_id')
@@ -82,7 +74,7 @@ function checkToolCall(check: ThreadCheck, part: Fields): void {
   check.calls.call(id, { turnIndex, messageIndex, partIndex, toolName: part['tool_name'] })
 }
 
-function checkToolReturn(check: ThreadCheck, part: Fields): void {
+function checkToolReturn(check: IssueCollector, part: Fields): void {
   check.text(part['tool_name'], '/tool_name')
   const id = part['tool_call_id']
   check.id(id, '/tool_call_id')
@@ -97,7 +89,7 @@ function checkToolReturn(check: ThreadCheck, part: Fields): void {
 }
 
 /** Rule V2. */
-function pairReturn(check: ThreadCheck, id: string, toolName: unknown): void {
+function pairReturn(check: IssueCollector, id: string, toolName: unknown): void {
   const call = check.calls.answer(id)
   if (call === undefined) {
     const code = check.calls.knows(id) ? IssueCode.DuplicateReturn : IssueCode.ReturnWithoutCall
@@ -107,7 +99,7 @@ function pairReturn(check: ThreadCheck, id: string, toolName: unknown): void {
   }
 }
 
-function checkRetryPrompt(check: ThreadCheck, part: Fields): void {
+function checkRetryPrompt(check: IssueCollector, part: Fields): void {
   check.optionalText(part['tool_name'], '/tool_name')
   const id = part['tool_call_id']
   check.optionalText(id, '/tool_call_id')
@@ -123,7 +115,7 @@ function checkRetryPrompt(check: ThreadCheck, part: Fields): void {
   })
 }
 
-function checkSpeech(check: ThreadCheck, part: Fields): void {
+function checkSpeech(check: IssueCollector, part: Fields): void {
   const speaker = part['speaker']
   if (speaker !== 'user' && speaker !== 'assistant') {
     if (typeof speaker === 'string')
@@ -133,14 +125,14 @@ function checkSpeech(check: ThreadCheck, part: Fields): void {
   check.optionalText(part['transcript'], '/transcript')
 }
 
-function checkFile(check: ThreadCheck, part: Fields): void {
+function checkFile(check: IssueCollector, part: Fields): void {
   check.optionalText(part['id'], '/id')
   const content = part['content']
   if (!isObject(content)) return check.missingOr(content, '/content', 'an object')
   checkContent(check, content, '/content')
 }
 
-function checkUserPrompt(check: ThreadCheck, content: unknown): void {
+function checkUserPrompt(check: IssueCollector, content: unknown): void {
   if (!Array.isArray(content)) return check.text(content, '/content')
   eachItem(check, content, (item) => {
     if (typeof item === 'string') return check.text(item, '')
@@ -150,7 +142,7 @@ function checkUserPrompt(check: ThreadCheck, content: unknown): void {
 }
 
 function eachItem(
-  check: ThreadCheck,
+  check: IssueCollector,
   items: readonly unknown[],
   visit: (item: unknown) => void,
 ): void {
@@ -161,7 +153,7 @@ function eachItem(
   check.itemIndex = -1
 }
 
-function checkContent(check: ThreadCheck, content: Fields, at: string): void {
+function checkContent(check: IssueCollector, content: Fields, at: string): void {
   switch (content['kind']) {
     case 'image-url':
     case 'audio-url':
@@ -184,7 +176,7 @@ function checkContent(check: ThreadCheck, content: Fields, at: string): void {
   }
 }
 
-function checkUrl(check: ThreadCheck, content: Fields, at: string): void {
+function checkUrl(check: IssueCollector, content: Fields, at: string): void {
   check.text(content['url'], `${at}/url`)
   check.text(content['identifier'], `${at}/identifier`)
   check.optionalText(content['media_type'], `${at}/media_type`)
@@ -204,7 +196,7 @@ export const BASE64_PATTERN: string =
 
 const NOT_BASE64 = /[^A-Za-z0-9+/_-]/
 
-function checkBase64(check: ThreadCheck, data: unknown, tail: string): void {
+function checkBase64(check: IssueCollector, data: unknown, tail: string): void {
   if (typeof data !== 'string') return check.missingOr(data, tail, 'a string')
   // The pattern above backtracks over every group; two plain looks suffice for data of any size.
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const folder = join(process.env['SKEIN_SHARED'] ?? join(root, '../shared'), 'conformance/pydantic-ai')
+const folder = join(
+  process.env['SKEIN_SHARED'] ?? join(root, '../shared'),
+  'conformance/pydantic-ai',
+)
 
 /** Whether the conformance data is here; says so once when it is not. */
 export const hasSharedData: boolean = existsSync(join(folder, 'corpus.ndjson'))
