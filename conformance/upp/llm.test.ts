@@ -57,7 +57,7 @@ describe('options', () => {
     expect(request?.params).toEqual(params)
     expect(request?.tools).toEqual([add])
     expect(request?.config).toMatchObject({ baseUrl: config.baseUrl, timeout: 5 })
-    expect(await (request?.config.apiKey as () => string)()).toBe('sk-4711')
+    expect(await (request!.config.apiKey as () => string)()).toBe('sk-4711')
   })
 
   test('UPP-005 nothing is invented when nothing is given', async () => {

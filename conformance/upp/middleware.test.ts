@@ -25,8 +25,16 @@ const echo: Tool = {
 }
 
 const hookNames = [
-  ...['onStart', 'onRequest', 'onCycle', 'onToolCall', 'onToolResult', 'onStreamEnd'],
-  ...['onResponse', 'onTurn', 'onEnd', 'onError'],
+  'onStart',
+  'onRequest',
+  'onCycle',
+  'onToolCall',
+  'onToolResult',
+  'onStreamEnd',
+  'onResponse',
+  'onTurn',
+  'onEnd',
+  'onError',
 ] as const
 
 /** A middleware that writes down each of its hooks, some of them late. */
@@ -61,8 +69,18 @@ describe('order', () => {
     const middleware = [probe('a', log), probe('b', log)]
     await llm({ model: scripted([says('x')]), middleware }).generate('x')
     expect(log).toEqual([
-      ...['a.onStart', 'b.onStart', 'a.onRequest', 'b.onRequest', 'a.onCycle', 'b.onCycle'],
-      ...['b.onResponse', 'a.onResponse', 'b.onTurn', 'a.onTurn', 'b.onEnd', 'a.onEnd'],
+      'a.onStart',
+      'b.onStart',
+      'a.onRequest',
+      'b.onRequest',
+      'a.onCycle',
+      'b.onCycle',
+      'b.onResponse',
+      'a.onResponse',
+      'b.onTurn',
+      'a.onTurn',
+      'b.onEnd',
+      'a.onEnd',
     ])
   })
 
@@ -79,9 +97,17 @@ describe('order', () => {
     const middleware = [probe('a', log), watching]
     await llm({ model: scripted(withTool), tools: [running], middleware }).stream('x').turn
     expect(log).toEqual([
-      ...['a.onStart', 'a.onRequest', 'a.onCycle'],
-      ...['a.onToolCall', 'run', 'a.onToolResult', 'a.onCycle'],
-      ...['a.onStreamEnd', 'a.onResponse', 'a.onTurn', 'a.onEnd'],
+      'a.onStart',
+      'a.onRequest',
+      'a.onCycle',
+      'a.onToolCall',
+      'run',
+      'a.onToolResult',
+      'a.onCycle',
+      'a.onStreamEnd',
+      'a.onResponse',
+      'a.onTurn',
+      'a.onEnd',
     ])
     expect(seen).toEqual([
       ['echo', { n: 1 }, 'llm'],
@@ -144,7 +170,7 @@ describe('context', () => {
       streaming: false,
       startTime: 100,
     })
-    expect((seen['onStart']?.request as LLMRequest).messages.map(({ text }) => text)).toEqual([
+    expect((seen['onStart']!.request as LLMRequest).messages.map(({ text }) => text)).toEqual([
       'hello',
     ])
     expect(seen['onRequest']?.response).toBeUndefined()
@@ -384,7 +410,10 @@ describe('stream events', () => {
     const events = await consume(stream)
     expect(events.map(({ type }) => type)).toEqual([
       'message_start',
-      ...['text_delta', 'text_delta', 'text_delta', 'text_delta'],
+      'text_delta',
+      'text_delta',
+      'text_delta',
+      'text_delta',
       'message_stop',
     ])
     expect(events.flatMap((e) => (e.type === 'text_delta' ? e.delta.text : [])).join('')).toBe(

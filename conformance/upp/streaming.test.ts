@@ -88,9 +88,19 @@ describe('events', () => {
   test('UPP-089 there are thirteen event types', () => {
     expect(Object.values(StreamEventType).sort()).toEqual(
       [
-        ...['text_delta', 'reasoning_delta', 'image_delta', 'audio_delta', 'video_delta'],
-        ...['object_delta', 'tool_call_delta', 'tool_execution_start', 'tool_execution_end'],
-        ...['message_start', 'message_stop', 'content_block_start', 'content_block_stop'],
+        'text_delta',
+        'reasoning_delta',
+        'image_delta',
+        'audio_delta',
+        'video_delta',
+        'object_delta',
+        'tool_call_delta',
+        'tool_execution_start',
+        'tool_execution_end',
+        'message_start',
+        'message_stop',
+        'content_block_start',
+        'content_block_stop',
       ].sort(),
     )
   })

@@ -268,8 +268,12 @@ describe('arguments', () => {
       expect(JSON.stringify(args)).not.toContain('__proto__')
     }
     expect(turn.toolExecutions.map(({ isError }) => isError)).toEqual([
-      ...[false, false, false, false],
-      ...[true, true], // nested too deeply to be written out again
+      false,
+      false,
+      false,
+      false,
+      true,
+      true, // nested too deeply to be written out again
     ])
   })
 

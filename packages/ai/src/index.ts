@@ -1,6 +1,7 @@
 export type * from './content.ts'
 export { ContentBlockType } from './content.ts'
 export { llm, type InferOptions, type LLMInstance, type LLMOptions, type ToolRun } from './llm.ts'
+export { BatchReader, type BatchSource } from './batch-reader.ts'
 export { StreamResult } from './stream-result.ts'
 export type { History, InferenceInput } from './to-messages.ts'
 export type { Structure } from './structure.ts'

@@ -34,7 +34,10 @@ describe('infer: one inference for the agent layer', () => {
     const instance = llm({ model, tools: [double], toolStrategy: { maxIterations: 5 } })
     const { events, result } = await drain(instance.infer([new UserMessage('go')]))
     expect(events.map(({ type }) => type)).toEqual([
-      ...['message_start', 'content_block_start', 'tool_call_delta', 'content_block_stop'],
+      'message_start',
+      'content_block_start',
+      'tool_call_delta',
+      'content_block_stop',
       'message_stop',
     ])
     expect(result).toMatchObject({ stopReason: 'tool_use', cycles: 1, toolExecutions: [] })
