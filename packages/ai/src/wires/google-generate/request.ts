@@ -1,15 +1,17 @@
 import type { JsonObject } from '@skein/base'
 import { ToolResultMessage, type Message } from '../../message.ts'
 import type { LLMRequest, Params } from '../../provider.ts'
-import type { Tool } from '../../tool.ts'
+import type { Tool, ToolCall } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
+import { resultKey, resultKeys } from '../result-key.ts'
 import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { encodeMessage } from './request-message.ts'
+import { hasGeneratedId } from './request-result.ts'
 import { API, type GoogleDialect } from './types.ts'
 
 /**
@@ -150,13 +152,14 @@ function encodeContents(
 ): string[] {
   const { provider, modelId, dialect } = target
   const unsigned = dialect.unsignedCall?.(modelId)
+  const keys = resultKeys(`${API} ${provider} ${unsigned ?? ''}`)
+  const isMarked = (call: ToolCall): boolean => hasGeneratedId(call, provider)
   const items: string[] = []
   let previous: Message | undefined
   for (const message of joinResults(messages)) {
     const before = previous?.type === 'assistant' ? previous : undefined
-    // A result is written with the name and id of its call, so it depends on the message before.
-    const after = message.type === 'tool_result' ? ` after ${before?.id}` : ''
-    const key = `${API} ${provider} ${unsigned ?? ''}${after}`
+    const key =
+      message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
     const calls = before?.toolCalls ?? []
     const encode = (found: Warning[]): readonly JsonObject[] =>
       encodeMessage(message, { provider, unsigned, calls, warnings: found })

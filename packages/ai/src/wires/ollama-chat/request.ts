@@ -1,10 +1,13 @@
 import type { JsonObject } from '@skein/base'
+import type { AssistantMessage } from '../../message.ts'
 import type { LLMRequest, Params } from '../../provider.ts'
 import type { Tool, ToolCall } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
+import { nativeOf } from '../native.ts'
 import { objectOf } from '../read-json.ts'
+import { resultKey, resultKeys } from '../result-key.ts'
 import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
@@ -93,20 +96,19 @@ function encodeTool(
 
 function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string[] {
   const { system, messages } = request
+  const keys = resultKeys(`${API} ${provider}`)
+  const isMarked = ({ metadata }: ToolCall): boolean =>
+    nativeOf(metadata, provider, API)?.['id'] !== undefined
   const items: string[] = []
   if (system !== undefined) items.push(JSON.stringify({ role: 'system', content: system }))
-  let previousId = ''
-  let calls: readonly ToolCall[] = []
+  let before: AssistantMessage | undefined
   for (const message of repairTranscript(messages, warnings)) {
-    if (message.type !== 'tool_result') {
-      previousId = message.id
-      calls = (message.type === 'assistant' && message.toolCalls) || []
-    }
-    // A result is sent with the name of its call, so it depends on the message before.
-    const after = message.type === 'tool_result' ? ` after ${previousId}` : ''
+    if (message.type === 'assistant') before = message
+    const key =
+      message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
+    const calls = before?.toolCalls ?? []
     const encode = (found: Warning[]): readonly JsonObject[] =>
       encodeMessage(message, { provider, calls, warnings: found })
-    const key = `${API} ${provider}${after}`
     for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
   }
   return items
