@@ -119,7 +119,12 @@ function exhausted(
 }
 
 function tell(message: Message): string {
-  return message.type === 'tool_result' ? JSON.stringify(message.results) : textOf(message)
+  if (message.type !== 'tool_result') return textOf(message)
+  try {
+    return JSON.stringify(message.results)
+  } catch {
+    return '' // a result that JSON cannot say, e.g. a bigint; only its length is lost
+  }
 }
 
 /** Not the accessor: the message may be parsed JSON. */
@@ -254,7 +259,7 @@ function cut(text: string, chunks: number | 'word'): string[] {
 /** Four characters are a token, everywhere and always. */
 function usageOf({ system = '', messages }: LLMRequest, written: readonly string[]): TokenUsage {
   let characters = system.length
-  for (const message of messages) characters += tell(message).length
+  for (const message of messages) characters += lengthOf(message)
   const inputTokens = Math.ceil(characters / 4)
   const outputTokens = Math.ceil(written.join('').length / 4)
   return {
@@ -264,6 +269,17 @@ function usageOf({ system = '', messages }: LLMRequest, written: readonly string
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
   }
+}
+
+const lengths = new WeakMap<Message, number>()
+
+/** Counted once per message, or a long run would be counted over and over. */
+function lengthOf(message: Message): number {
+  const known = lengths.get(message)
+  if (known !== undefined) return known
+  const { length } = tell(message)
+  lengths.set(message, length)
+  return length
 }
 
 function wait(ms: number, signal: AbortSignal, name: string): Promise<void> {
