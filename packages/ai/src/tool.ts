@@ -74,7 +74,7 @@ export interface DeferRequest {
   readonly request: JsonValue
 }
 
-const deferred = Symbol.for('skein.deferred')
+const deferred: unique symbol = Symbol.for('skein.deferred')
 
 export interface Deferred extends DeferRequest {
   readonly [deferred]: true
