@@ -148,11 +148,11 @@ function* requestMessages(walked: Spoken, losses: Losses): Generator<UppMessage,
 function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): UppContentBlock[] {
   losses.rest(part, pointer, ['part_kind', 'content'], NO_PLACE)
   if (typeof part.content === 'string') return [{ type: 'text', text: part.content }]
-  return part.content.flatMap((item, index): UppContentBlock[] => {
+  const blocks = part.content.flatMap((item, index): UppContentBlock[] => {
     if (typeof item === 'string') return [{ type: 'text', text: item }]
     const place = joinPointer(pointer, 'content', index)
     if (item.kind === 'text-content') {
-      losses.rest(item, place, ['content'], NO_PLACE)
+      losses.add(place, 'it becomes plain text: what stood beside the text is not kept')
       return [{ type: 'text', text: item.content }]
     }
     const block = toMediaBlock(item)
@@ -160,6 +160,10 @@ function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): Up
     else losses.add(place, `UPP has no block for ${item.kind} content`)
     return block ? [block] : []
   })
+  if (blocks.length === 1 && blocks[0]?.type === 'text') {
+    losses.add(joinPointer(pointer, 'content'), 'a list of one text becomes a text')
+  }
+  return blocks
 }
 
 function mediaLosses(content: object, pointer: string, losses: Losses): void {

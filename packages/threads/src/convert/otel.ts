@@ -1,0 +1,2 @@
+export { toOtelMessages } from './otel/to-otel.ts'
+export type * from './otel/types.ts'
