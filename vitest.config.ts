@@ -3,7 +3,8 @@ import { defineConfig } from 'vitest/config'
 import type { ViteUserConfig } from 'vitest/config'
 
 // Workspace packages resolve to their TypeScript source; nothing has to be built before a test.
-const conditions = ['@skein/source', 'node', 'import', 'module', 'default']
+// Not `module`: Node does not know it, and packages that have it ship bundler code behind it.
+const conditions = ['@skein/source', 'node', 'import', 'default']
 
 // Type tests run with `--typecheck`, as `npm test` does. Files that hold bare assertions, without
 // `test`, are left to tsc in `npm run check`.

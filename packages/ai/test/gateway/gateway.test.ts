@@ -1,0 +1,451 @@
+import { llm, NoRetry, type ModelReference } from '@skein/ai'
+import { anthropic } from '@skein/ai/anthropic'
+import { gateway, servedModel, type Gateway, type GatewayOptions } from '@skein/ai/gateway'
+import { google } from '@skein/ai/google'
+import { ollama } from '@skein/ai/ollama'
+import { openai } from '@skein/ai/openai'
+import {
+  calls,
+  fails,
+  reasons,
+  says,
+  scripted,
+  stops,
+  vendorServer,
+  waits,
+  type ScriptedModel,
+  type VendorServer,
+} from '@skein/ai/testing'
+import { manualClock, sequentialIds, type JsonObject } from '@skein/base'
+import { describe, expect, test } from 'vitest'
+import { serveFetch } from './serve-fetch.ts'
+
+const hi = [{ role: 'user', content: 'Hi' }]
+const bodies: Readonly<Record<string, JsonObject>> = {
+  '/v1/chat/completions': { model: 'm', messages: hi },
+  '/v1/responses': { model: 'm', input: 'Hi' },
+  '/v1/messages': { model: 'm', max_tokens: 5, messages: hi },
+}
+const paths = Object.keys(bodies)
+
+function post(
+  handler: Gateway,
+  path: string,
+  body: unknown = bodies[path],
+  init: RequestInit = {},
+): Promise<Response> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return handler(new Request(`http://gateway.test${path}`, { method: 'POST', body: text, ...init }))
+}
+
+const serving = (model: ModelReference, options: Partial<GatewayOptions> = {}): Gateway =>
+  gateway({ models: { m: model }, ...options })
+
+describe.each(paths)('%s', (path) => {
+  test('answers, and tells failures of the model with their status', async () => {
+    const handler = serving(
+      scripted([
+        says('Hello'),
+        fails({ code: 'RATE_LIMITED', message: 'Slow down.', retryAfterMs: 1500 }),
+        fails({ code: 'CONTEXT_LENGTH_EXCEEDED', message: 'Too long.' }),
+      ]),
+    )
+    const answer = await post(handler, path)
+    expect(answer.status).toBe(200)
+    expect(await answer.text()).toContain('Hello')
+    const limited = await post(handler, path)
+    expect(limited.status).toBe(429)
+    expect(limited.headers.get('retry-after')).toBe('2')
+    expect(await limited.text()).toContain('Slow down.')
+    expect((await post(handler, path)).status).toBe(400)
+  })
+
+  test('a stream that fails before its first word is an HTTP error', async () => {
+    const handler = serving(scripted([fails({ code: 'RATE_LIMITED', statusCode: 429 })]))
+    const response = await post(handler, path, { ...bodies[path], stream: true })
+    expect(response.status).toBe(429)
+  })
+
+  test('a stream that fails later tells it in the stream', async () => {
+    const handler = serving(scripted([[says('part'), fails('Broken here.')]]))
+    const response = await post(handler, path, { ...bodies[path], stream: true })
+    expect(response.status).toBe(200)
+    const text = await response.text()
+    expect(text).toContain('part')
+    expect(text).toContain('Broken here.')
+    expect(text).not.toContain('[DONE]')
+  })
+
+  test('what cannot be read is refused with the name of the field', async () => {
+    const handler = serving(scripted([]))
+    expect((await post(handler, path, '{"model":')).status).toBe(400)
+    expect((await post(handler, path, [])).status).toBe(400)
+    const nameless = await post(handler, path, { ...bodies[path], model: undefined })
+    expect(nameless.status).toBe(400)
+    expect(await nameless.text()).toContain('model')
+    const wrong = await post(handler, path, { ...bodies[path], messages: 3, input: 3 })
+    expect(wrong.status).toBe(400)
+  })
+
+  test('a large body is refused, whether its length was told or not', async () => {
+    const handler = serving(scripted([]), { limits: { maxBodyBytes: 50 } })
+    expect((await post(handler, path, { ...bodies[path], x: 'x'.repeat(60) })).status).toBe(413)
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(20).fill(32)),
+    })
+    const request = new Request(`http://gateway.test${path}`, {
+      method: 'POST',
+      body: endless,
+      duplex: 'half',
+    } as RequestInit)
+    expect((await handler(request)).status).toBe(413)
+  })
+
+  test('a client that leaves aborts the model, streamed or not', async () => {
+    for (const stream of [true, false]) {
+      const model = scripted([[says('word'), waits(Infinity)]])
+      const left = new AbortController()
+      const pending = post(
+        serving(model),
+        path,
+        { ...bodies[path], stream },
+        { signal: left.signal },
+      )
+      await expect.poll(() => model.requests.length).toBe(1)
+      if (stream) {
+        const reader = (await pending).body!.getReader()
+        await reader.read()
+        await reader.cancel()
+      } else {
+        left.abort()
+        await pending
+      }
+      await expect.poll(() => model.requests[0]?.signal.aborted).toBe(true)
+    }
+  })
+
+  test('an answer of the wrong method or path says so', async () => {
+    const handler = serving(scripted([]))
+    expect((await handler(new Request(`http://gateway.test${path}`))).status).toBe(405)
+    expect((await post(handler, `${path}/nowhere`, bodies[path])).status).toBe(404)
+    expect((await post(handler, `/mounted/here${path}`)).status).not.toBe(404)
+  })
+})
+
+describe('limits', () => {
+  const clock = manualClock(1_000_000)
+  const keyed = (model: ScriptedModel): Gateway =>
+    serving(model, {
+      clock,
+      keys: [
+        { key: 'sk-a', name: 'a' },
+        { key: 'sk-b', name: 'b', limits: { requestsPerMinute: 100, concurrency: 1 } },
+      ],
+      limits: { requestsPerMinute: 2 },
+    })
+  const asks = (handler: Gateway, key: string, body: object = {}): Promise<Response> =>
+    post(
+      handler,
+      '/v1/responses',
+      { ...bodies['/v1/responses'], ...body },
+      {
+        headers: { authorization: `Bearer ${key}` },
+      },
+    )
+
+  test('requests a minute, per client, refilled steadily', async () => {
+    const handler = keyed(scripted(() => says('ok')))
+    const statuses = async (key: string, count: number): Promise<number[]> => {
+      const list: number[] = []
+      for (let i = 0; i < count; i++) list.push((await asks(handler, key)).status)
+      return list
+    }
+    expect(await statuses('sk-a', 3)).toEqual([200, 200, 429])
+    expect(await statuses('sk-b', 3)).toEqual([200, 200, 200])
+    const refused = await asks(handler, 'sk-a')
+    expect(refused.headers.get('retry-after')).toBe('30')
+    clock.advance(30_000)
+    expect(await statuses('sk-a', 2)).toEqual([200, 429])
+    clock.advance(600_000)
+    expect(await statuses('sk-a', 3)).toEqual([200, 200, 429])
+  })
+
+  test('requests at once: a stream counts until it was read or left', async () => {
+    const handler = keyed(scripted(() => says('one two')))
+    const first = await asks(handler, 'sk-b', { stream: true })
+    expect((await asks(handler, 'sk-b')).status).toBe(429)
+    await first.text()
+    const second = await asks(handler, 'sk-b', { stream: true })
+    expect(second.status).toBe(200)
+    expect((await asks(handler, 'sk-b')).status).toBe(429)
+    await second.body!.cancel()
+    expect((await asks(handler, 'sk-b')).status).toBe(200)
+  })
+
+  test('refused requests and failures do not leave a place taken', async () => {
+    const handler = keyed(scripted(() => fails('no')))
+    for (let i = 0; i < 5; i++) {
+      expect((await asks(handler, 'sk-b')).status).toBe(500)
+      expect((await asks(handler, 'sk-b', { model: 'none' })).status).toBe(404)
+    }
+  })
+})
+
+describe('secrets', () => {
+  const upstream = 'sk-upstream-canary'
+  const client = 'sk-client-canary'
+
+  async function everythingSaid(vendor: VendorServer, seen: unknown[]): Promise<string> {
+    const handler = gateway({
+      models: {
+        m: servedModel({
+          model: openai('gpt-5'),
+          config: { fetch: vendor.fetch, apiKey: upstream, retryStrategy: new NoRetry() },
+        }),
+      },
+      keys: [{ key: client, name: 'someone' }],
+      onError: (error) => seen.push(error),
+    })
+    let said = ''
+    for (const key of [client, 'sk-wrong'])
+      for (const path of [...paths, '/v1/models', '/v1/nothing'])
+        for (const stream of [true, false]) {
+          const response = await post(
+            handler,
+            path,
+            { ...bodies[path], stream },
+            {
+              headers: { 'x-api-key': key },
+            },
+          )
+          said += JSON.stringify([...response.headers]) + (await response.text())
+        }
+    return said
+  }
+
+  test('neither key shows, whatever the vendor answers', async () => {
+    // The server quotes the key it refuses, as vendors do.
+    const refusing = vendorServer(() => says('ok'), { apiKey: 'sk-another' })
+    const broken = vendorServer(() => [says('a'), fails(`What is ${upstream}?`)])
+    const seen: unknown[] = []
+    const said = (await everythingSaid(refusing, seen)) + (await everythingSaid(broken, seen))
+    expect(said).not.toContain(upstream)
+    expect(said).not.toContain(client)
+    expect(said).toContain('no access to this model')
+    expect(seen.length).toBeGreaterThan(0)
+    const errors = seen.map((error) => `${JSON.stringify(error)} ${String(error)}`).join()
+    expect(errors).not.toContain(upstream)
+    expect(errors).not.toContain(client)
+    for (const { headers, text } of [...refusing.requests, ...broken.requests])
+      expect(JSON.stringify(headers) + text).not.toContain(client)
+  })
+
+  test('an error that is not ours says nothing of its inside', async () => {
+    const handler = gateway({
+      models: {
+        m: () => {
+          throw new Error('password=hunter2')
+        },
+      },
+    })
+    const response = await post(handler, '/v1/responses')
+    expect(response.status).toBe(500)
+    expect(await response.text()).not.toContain('hunter2')
+  })
+})
+
+describe('settings and tools of a client reach any vendor', () => {
+  const chat: JsonObject = {
+    model: 'm',
+    messages: [{ role: 'system', content: 'Be brief.' }, ...hi],
+    max_completion_tokens: 50,
+    temperature: 0.5,
+    top_p: 0.9,
+    stop: ['END'],
+    seed: 7,
+    tool_choice: { type: 'function', function: { name: 'add' } },
+    parallel_tool_calls: false,
+    reasoning_effort: 'low',
+    logit_bias: { 50256: -100 },
+    tools: [
+      {
+        type: 'function',
+        function: {
+          name: 'add',
+          description: 'Adds.',
+          parameters: { type: 'object', properties: {} },
+        },
+      },
+    ],
+  }
+
+  interface Case {
+    readonly name: string
+    readonly model: ModelReference
+    readonly prefix: string
+    readonly sent: JsonObject
+    readonly dropped: string | null
+  }
+
+  const cases: readonly Case[] = [
+    {
+      name: 'anthropic',
+      model: anthropic('claude-x'),
+      prefix: '/v1',
+      sent: {
+        max_tokens: 50,
+        temperature: 0.5,
+        top_p: 0.9,
+        stop_sequences: ['END'],
+        output_config: { effort: 'low' },
+        tool_choice: { type: 'tool', name: 'add', disable_parallel_tool_use: true },
+        system: 'Be brief.',
+      },
+      dropped: 'seed, logit_bias',
+    },
+    {
+      name: 'openai responses',
+      model: openai('gpt-5'),
+      prefix: '/v1',
+      sent: {
+        max_output_tokens: 50,
+        temperature: 0.5,
+        reasoning: { effort: 'low' },
+        parallel_tool_calls: false,
+        tool_choice: { type: 'function', name: 'add' },
+        instructions: 'Be brief.',
+      },
+      dropped: 'stop, seed, logit_bias',
+    },
+    {
+      name: 'google',
+      model: google('gemini-2.5-pro'),
+      prefix: '/v1beta',
+      sent: {
+        generationConfig: {
+          maxOutputTokens: 50,
+          temperature: 0.5,
+          topP: 0.9,
+          stopSequences: ['END'],
+          seed: 7,
+          thinkingConfig: { thinkingLevel: 'low' },
+        },
+        toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['add'] } },
+      },
+      dropped: 'parallel_tool_calls, logit_bias',
+    },
+    {
+      name: 'ollama',
+      model: ollama('qwen3'),
+      prefix: '/api',
+      sent: {
+        options: { num_predict: 50, temperature: 0.5, top_p: 0.9, stop: ['END'], seed: 7 },
+        think: 'low',
+      },
+      dropped: 'tool_choice, parallel_tool_calls, logit_bias',
+    },
+    {
+      name: 'openai chat',
+      model: openai('gpt-4o', { api: 'chat' }),
+      prefix: '/v1',
+      sent: chat,
+      dropped: null,
+    },
+  ]
+
+  test.each(cases)('$name', async ({ model, prefix, sent, dropped }) => {
+    const vendor = vendorServer([calls('add', { a: 1 })])
+    const config = { fetch: vendor.fetch, apiKey: 'k', baseUrl: `http://vendor.test${prefix}` }
+    const handler = gateway({ models: { m: servedModel({ model, config }) } })
+    const response = await post(handler, '/v1/chat/completions', chat)
+    expect(response.headers.get('skein-dropped-params')).toBe(dropped)
+    const answer = (await response.json()) as { choices: { message: JsonObject }[] }
+    expect(answer.choices[0]?.message['tool_calls']).toMatchObject([
+      { type: 'function', function: { name: 'add', arguments: '{"a":1}' } },
+    ])
+    const { model: _, ...rest } = sent
+    expect(vendor.requests[0]?.body).toMatchObject(rest)
+  })
+
+  test('Anthropic’s settings in OpenAI’s words', async () => {
+    const vendor = vendorServer([says('ok')])
+    const config = { fetch: vendor.fetch, apiKey: 'k' }
+    const model = servedModel({ model: openai('gpt-4o', { api: 'chat' }), config })
+    await post(gateway({ models: { m: model } }), '/v1/messages', {
+      model: 'm',
+      max_tokens: 9,
+      top_k: 3,
+      stop_sequences: ['END'],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+      tools: [{ name: 'add', input_schema: { type: 'object' } }],
+      messages: hi,
+    })
+    expect(vendor.requests[0]?.body).toMatchObject({
+      max_completion_tokens: 9,
+      stop: ['END'],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+    })
+  })
+
+  test('a conversation that lies with another vendor is not left out in silence', async () => {
+    const config = { fetch: vendorServer([]).fetch, apiKey: 'k' }
+    const handler = gateway({ models: { m: servedModel({ model: anthropic('c'), config }) } })
+    const body = { ...bodies['/v1/responses'], previous_response_id: 'resp_1' }
+    const response = await post(handler, '/v1/responses', body)
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('previous_response_id')
+  })
+})
+
+test.each([
+  ['messages', anthropic('m')],
+  ['responses', openai('m')],
+  ['chat', openai('m', { api: 'chat' })],
+] as const)('%s: our own client through the gateway to a vendor, and back', async (_, model) => {
+  const usage = { inputTokens: 11, outputTokens: 2, totalTokens: 13 }
+  const vendor = vendorServer([
+    [reasons('Hm.'), says('I add.'), calls('add', { a: 1, b: 2 })],
+    [says('Three.'), stops('end_turn', { usage })],
+  ])
+  const handler = gateway({
+    models: {
+      m: servedModel({
+        model: google('gemini-3-pro'),
+        config: { fetch: vendor.fetch, apiKey: 'k' },
+        system: 'House rules.',
+      }),
+    },
+    ids: sequentialIds('id'),
+  })
+  await using server = await serveFetch(handler)
+  const add = {
+    name: 'add',
+    description: 'Adds.',
+    parameters: { type: 'object', properties: {} },
+    run: ({ a, b }: { a: number; b: number }) => a + b,
+  }
+  const config = { baseUrl: `${server.url}/v1`, apiKey: 'any' }
+  const stream = llm({ model, config, tools: [add], system: 'Be brief.' }).stream('1+2?')
+  for await (const event of stream) void event
+  const turn = await stream.turn
+  expect(turn.response.text).toBe('Three.')
+  expect(turn.toolExecutions).toMatchObject([{ toolName: 'add', result: 3 }])
+  expect(turn.usageByCycle[1]).toMatchObject({ inputTokens: 11, outputTokens: 2 })
+  expect(vendor.model.requests[0]?.system).toBe('House rules.\n\nBe brief.')
+})
+
+test('a lookup may find the client elsewhere; one without a key has none', async () => {
+  const handler = serving(
+    scripted(() => says('ok')),
+    {
+      keys: async (key) => (key === 'sk-db' ? { name: 'db', models: ['m'] } : undefined),
+    },
+  )
+  const status = async (headers: Record<string, string>): Promise<number> =>
+    (await post(handler, '/v1/messages', bodies['/v1/messages'], { headers })).status
+  expect(await status({ 'x-api-key': 'sk-db' })).toBe(200)
+  expect(await status({ authorization: 'bearer sk-db' })).toBe(200)
+  expect(await status({ 'api-key': 'nobody' })).toBe(401)
+  expect(await status({})).toBe(401)
+})
