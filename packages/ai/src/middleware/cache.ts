@@ -1,0 +1,100 @@
+import type { StreamEvent } from '../event.ts'
+import { fromBytesJson, toBytesJson } from '../bytes-json.ts'
+import type { Middleware, MiddlewareContext } from '../middleware.ts'
+import type { LLMRequest } from '../provider.ts'
+import { zeroUsage } from '../usage.ts'
+import { cacheKey } from './cache-key.ts'
+
+/** Keeps answers as text under a key: a map, a file, Redis. */
+export interface CacheStore {
+  get(key: string): string | undefined | Promise<string | undefined>
+  /** `ttlMs` undefined: for as long as the store likes. */
+  set(key: string, value: string, ttlMs: number | undefined): void | Promise<void>
+}
+
+export interface CacheOptions {
+  readonly store: CacheStore
+  /** How long an answer may be used again. Default: as long as the store keeps it. */
+  readonly ttlMs?: number
+  /** Answers are shared only within a scope, e.g. a tenant. Default: one for all. */
+  readonly scope?: (request: LLMRequest) => string
+  /** Told when the store fails; the call goes on without it. */
+  readonly onStoreError?: (error: unknown) => void
+}
+
+/**
+ * Answers an inference that was made before from a store. The key is made of all that shapes the
+ * answer (model, address, messages, params, tools, structure), and of no secret. An answer is kept
+ * when its turn has ended well; one of a turn that failed or waits for a deferred call is not.
+ *
+ * A turn that used the cache says so with the warning `cache_hit`; what came from there has no
+ * usage, because nothing was spent.
+ */
+export function cacheMiddleware(options: CacheOptions): Middleware {
+  const { store, ttlMs, scope, onStoreError = () => {} } = options
+  /** What the running calls have to keep once they have ended. By context: one for each call. */
+  const pending = new WeakMap<MiddlewareContext, Map<string, readonly StreamEvent[]>>()
+
+  async function find(key: string): Promise<readonly StreamEvent[] | undefined> {
+    try {
+      const text = await store.get(key)
+      return text === undefined ? undefined : fromText(text)
+    } catch (error) {
+      onStoreError(error)
+      return undefined
+    }
+  }
+
+  return {
+    name: 'cache',
+    async *wrapInference(request, next, context) {
+      const key = cacheKey(request, context, scope?.(request))
+      const known = key === undefined ? undefined : await find(key)
+      if (known) {
+        yield known.map(asHit)
+        return
+      }
+      const seen: StreamEvent[] = []
+      for await (const events of next(request)) {
+        for (const event of events) seen.push(event)
+        yield events
+      }
+      if (key !== undefined && isWhole(seen)) {
+        const answers = pending.get(context) ?? new Map<string, readonly StreamEvent[]>()
+        pending.set(context, answers.set(key, seen))
+      }
+    },
+    async onTurn({ openCalls }, context) {
+      if (openCalls.some(({ request }) => request)) return
+      for (const [key, events] of pending.get(context) ?? []) {
+        try {
+          await store.set(key, JSON.stringify(toBytesJson(events)), ttlMs)
+        } catch (error) {
+          onStoreError(error)
+        }
+      }
+    },
+  }
+}
+
+/** Ended by the model itself, not by a limit, a filter or a cut. */
+function isWhole(events: readonly StreamEvent[]): boolean {
+  const last = events.at(-1)
+  if (last?.type !== 'message_stop') return false
+  const { stopReason } = last.delta
+  return stopReason === 'end_turn' || stopReason === 'tool_use' || stopReason === 'stop_sequence'
+}
+
+/** A damaged entry counts as none; the answer that is made instead replaces it. */
+function fromText(text: string): readonly StreamEvent[] {
+  const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
+  if (Array.isArray(events) && isWhole(events)) return events
+  throw new TypeError('The store gave something other than what was kept there.')
+}
+
+function asHit(event: StreamEvent): StreamEvent {
+  if (event.type !== 'message_stop') return event
+  const { warnings = [] } = event.delta
+  const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
+  return { ...event, delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] } }
+}
