@@ -425,6 +425,22 @@ describe('strategy', () => {
   })
 })
 
+test('a dependency counts when it succeeded in the history or in an earlier round', async () => {
+  const tools = [tool('login', () => 'in'), tool('pay', () => 'paid', { dependsOn: ['login'] })]
+  const earlier = await llm({
+    model: scripted([calls('pay'), calls('login'), calls('pay'), says('ok')]),
+    tools,
+  }).generate('go')
+  expect(earlier.toolExecutions.map(({ toolName, isError }) => [toolName, isError])).toEqual([
+    ['pay', true],
+    ['login', false],
+    ['pay', false],
+  ])
+  const model = scripted([calls('pay'), says('ok')])
+  const turn = await llm({ model, tools }).generate(earlier.messages, 'again')
+  expect(turn.toolExecutions).toMatchObject([{ toolName: 'pay', isError: false }])
+})
+
 describe('deferral', () => {
   test('a deferred call ends the turn as data, after its siblings finished', async () => {
     const wait = tool('wait', async () => later('slow result', 20))

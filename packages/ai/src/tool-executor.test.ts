@@ -147,8 +147,12 @@ describe('order', () => {
       },
     })
     const calls = Array.from({ length: 9 }, (_, n) => call(`a${n}`))
-    await run({ tools: [slow], calls, strategy: { maxConcurrency: 3 } })
-    expect(most).toBe(3)
+    for (const maxConcurrency of [3, 1]) {
+      most = 0
+      const result = await run({ tools: [slow], calls, strategy: { maxConcurrency } })
+      expect(most).toBe(maxConcurrency)
+      expect(result.settled).toHaveLength(9)
+    }
   })
 
   test('results keep call order whoever finishes first', async () => {
