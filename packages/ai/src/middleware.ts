@@ -3,7 +3,7 @@ import type { Modality } from './error.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageRequest, ImageResult } from './image.ts'
 import type { LLMRequest } from './provider.ts'
-import type { ToolCall } from './tool.ts'
+import type { ToolCall, ToolOutcome } from './tool.ts'
 import type { Turn } from './turn.ts'
 
 export type AnyRequest = LLMRequest | EmbeddingRequest | ImageRequest
@@ -59,6 +59,8 @@ export interface Middleware {
     call: ToolCall,
     result: unknown,
     context: MiddlewareContext,
+    /** Whether the call succeeded, and why not. */
+    outcome: ToolOutcome,
   ) => void | Promise<void>
   /**
    * Wraps one inference, innermost last: return `next(request)` or events of your own (a cache).

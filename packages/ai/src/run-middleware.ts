@@ -10,7 +10,7 @@ import type {
   StreamEventResult,
 } from './middleware.ts'
 import type { LLMRequest } from './provider.ts'
-import type { ToolCall } from './tool.ts'
+import type { ToolCall, ToolOutcome } from './tool.ts'
 import { hookError, toUPPError, type ErrorOrigin } from './to-upp-error.ts'
 import type { Turn } from './turn.ts'
 
@@ -128,9 +128,9 @@ export class MiddlewareRun {
     await this.#each('onToolCall', this.#middleware, (one) => one.onToolCall?.(call, this.context))
   }
 
-  async toolResult(call: ToolCall, result: unknown): Promise<void> {
+  async toolResult(call: ToolCall, result: unknown, outcome: ToolOutcome): Promise<void> {
     await this.#each('onToolResult', this.#middleware, (one) =>
-      one.onToolResult?.(call, result, this.context),
+      one.onToolResult?.(call, result, this.context, outcome),
     )
   }
 

@@ -132,7 +132,7 @@ async function execute(
   const settled = { call, outcome: await review(call, outcome, environment), durationMs }
   await batch.commit?.({ type: 'call_end', call, outcome: settled.outcome })
   if (settled.outcome.type === 'deferred') return settled
-  await batch.hooks?.onToolResult?.(call, resultOf(settled.outcome))
+  await batch.hooks?.onToolResult?.(call, resultOf(settled.outcome), settled.outcome)
   report({ type: 'end', settled })
   return settled
 }

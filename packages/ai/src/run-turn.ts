@@ -229,7 +229,7 @@ class Call {
 export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
   return {
     onToolCall: (call) => run.toolCall(call),
-    onToolResult: (call, result) => run.toolResult(call, result),
+    onToolResult: (call, result, outcome) => run.toolResult(call, result, outcome),
   }
 }
 

@@ -35,7 +35,7 @@ export interface ToolBatch {
 /** The middleware's view of each call. */
 export interface ToolHooks {
   onToolCall?(call: ToolCall): void | Promise<void>
-  onToolResult?(call: ToolCall, result: unknown): void | Promise<void>
+  onToolResult?(call: ToolCall, result: unknown, outcome: ToolOutcome): void | Promise<void>
 }
 
 export type ToolEffect =
