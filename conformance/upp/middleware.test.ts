@@ -557,6 +557,48 @@ describe('loggingMiddleware', () => {
     expect([...log, ...failed].join('\n')).not.toMatch(/canary|tell nobody|model secret/)
   })
 
+  test('UPP-109 each line names the call and has its facts', async () => {
+    const clock = manualClock()
+    const log: unknown[] = []
+    const logging = loggingMiddleware({
+      level: 'debug',
+      logger: (level, message, { provider, modelId, modality, ...facts }) => {
+        expect([provider, modelId, modality]).toEqual(['scripted', 'script', 'llm'])
+        log.push([level, message.replace('[llm] scripted/script ', ''), facts])
+        clock.advance(5)
+      },
+    })
+    const options = { tools: [echo], middleware: [logging], params: { a: 1, b: 2 }, clock }
+    await llm({ model: scripted(withTool), ...options }).generate('x')
+    expect(log).toEqual([
+      ['info', 'started', { streaming: false }],
+      ['debug', 'request', { params: 'a, b', messages: 1, tools: 'echo' }],
+      ['debug', 'inference 1', { cycle: 1 }],
+      ['debug', 'tool echo called', { toolName: 'echo', toolCallId: 'call_1' }],
+      ['debug', 'tool echo returned', { toolName: 'echo', toolCallId: 'call_1' }],
+      ['debug', 'inference 2', { cycle: 2 }],
+      ['debug', 'response', {}],
+      [
+        'info',
+        'ended',
+        expect.objectContaining({ durationMs: 30, cycles: 2, stopReason: 'end_turn' }),
+      ],
+    ])
+    log.length = 0
+    const stream = llm({ model: scripted([waits(Infinity)]), ...options }).stream('x')
+    setTimeout(() => stream.abort(), 5)
+    await failure(stream.turn)
+    expect(log.at(-1)).toEqual(['warn', 'was cancelled', { durationMs: 15 }])
+    await failure(
+      llm({
+        model: scripted([fails({ code: 'RATE_LIMITED', statusCode: 429 })]),
+        ...options,
+      }).generate('x'),
+    )
+    expect((log.at(-1) as unknown[])[0]).toBe('error')
+    expect((log.at(-1) as unknown[])[2]).toMatchObject({ code: 'RATE_LIMITED', statusCode: 429 })
+  })
+
   test('UPP-109 the console is the default logger', async () => {
     const info = vi.spyOn(console, 'info').mockImplementation(() => {})
     await llm({ model: scripted([says('x')]), middleware: [loggingMiddleware()] }).generate('x')
