@@ -286,6 +286,10 @@ describe('what is repeated', () => {
       code: 'QUOTA_EXCEEDED',
     })
     expect(seen).toHaveLength(1)
+    const headers = { 'x-should-retry': 'true' }
+    const insisting = stub(() => Response.json(body, { status: 429, headers }))
+    await openai.run({ apiKey, fetch: insisting.fetch, retryStrategy: always }).catch(() => {})
+    expect(insisting.seen).toHaveLength(1)
   })
 
   test.each([

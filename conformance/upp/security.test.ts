@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -222,6 +223,32 @@ describe('limits', () => {
     const error = (await thrownBy(operations[0]!, answer)) as UPPError
     expect(sent).toBeLessThan(1_000_000)
     expect(error.body!.length).toBeLessThan(5000)
+  })
+})
+
+describe('redirects', () => {
+  test('UPP-038 are not followed by any client: the key stays with the host it was given for', async () => {
+    const paths: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      paths.push(request.url)
+      request.resume()
+      response.writeHead(307, { location: '/elsewhere?token=1' }).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    for (const config of [{}, { fetch: globalThis.fetch as never }]) {
+      await expect(
+        operations[0]!.run({ apiKey: canary, baseUrl, ...config }),
+      ).rejects.toMatchObject({
+        code: 'INVALID_RESPONSE',
+        statusCode: 307,
+        message: expect.stringMatching(/redirects .* to \/elsewhere \(HTTP 307\)/),
+        hint: expect.stringContaining('baseUrl'),
+      })
+    }
+    server.closeAllConnections()
+    server.close()
+    expect(paths).toHaveLength(2)
   })
 })
 

@@ -6,7 +6,7 @@ export interface ProviderConfig {
   readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
   /** Replaces the vendor's versioned prefix, e.g. `https://api.openai.com/v1`. */
   readonly baseUrl?: string
-  /** Longest duration in milliseconds of one attempt, body included. */
+  /** Longest duration in milliseconds of one attempt, body included. Default: none. */
   readonly timeout?: number
   /** Finer limits, each in milliseconds. */
   readonly timeouts?: Timeouts
@@ -19,11 +19,11 @@ export interface ProviderConfig {
 }
 
 export interface Timeouts {
-  /** Until the response headers. */
+  /** Until the response headers. Default 10 minutes. */
   readonly headersMs?: number
-  /** From the headers to the first byte of the body. */
+  /** From the headers to the first byte of the body. Default: as `idleMs`. */
   readonly firstByteMs?: number
-  /** Between two reads of the body. */
+  /** Between two reads of the body. Default 5 minutes. */
   readonly idleMs?: number
   /** The whole attempt; the same as `timeout`. */
   readonly totalMs?: number
