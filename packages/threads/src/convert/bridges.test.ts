@@ -21,7 +21,7 @@ import { toOtelMessages } from './otel.ts'
 import { fromUppMessages, toUppMessages } from './upp.ts'
 
 const options = { agent: { agent_id: 'ada', agent_name: 'Ada' }, clock: manualClock() }
-const numRuns = process.env['SKEIN_DEEP'] ? 5000 : 150
+const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100
 
 const bridges: Record<
   string,

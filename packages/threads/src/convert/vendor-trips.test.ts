@@ -7,7 +7,7 @@ import { fromResponsesItems, toResponsesItems, type ResponsesItem } from './open
 import { fromUppMessages, toUppMessages, type UppMessage } from './upp.ts'
 
 const options = { clock: manualClock() }
-const numRuns = process.env['SKEIN_DEEP'] ? 5000 : 150
+const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100
 const word = fc.string({ unit: 'grapheme', maxLength: 10 })
 const id = fc.stringMatching(/^[a-z0-9_]{1,8}$/)
 const object = fc.dictionary(id, fc.oneof(word, fc.integer(), fc.boolean(), fc.constant(null)), {

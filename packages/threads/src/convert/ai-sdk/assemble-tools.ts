@@ -6,12 +6,23 @@ type ToolChunk = Extract<UIMessageChunk, { type: `tool-${string}` }>
 type CallChunk = Extract<ToolChunk, { toolName: string }>
 type ResultChunk = Extract<ToolChunk, { type: 'tool-output-available' | 'tool-output-error' }>
 
+interface InputStream {
+  part: OpenToolPart
+  text: string
+  readonly call: Omit<
+    Extract<ToolChunk, { type: 'tool-input-start' }>,
+    'type' | 'toolCallId' | 'providerMetadata'
+  >
+}
+
 /** The tool parts of one message. Within a step a call id is unique; across steps the latest is meant. */
 export class ToolAssembler {
   readonly #parts: UIMessagePart[]
   readonly #latest = new Map<string, OpenToolPart>()
-  readonly #approvals = new Map<string, OpenToolPart>()
-  readonly #streaming = new Map<string, OpenToolPart>()
+  /** Calls by approval id; undefined where several had that id, so that only a search tells which comes first. */
+  readonly #approvals = new Map<string, OpenToolPart | undefined>()
+  /** Argument text by call id; the client goes on adding to it even after the input was complete. */
+  readonly #streams = new Map<string, InputStream>()
   #step = new Map<string, OpenToolPart>()
 
   readonly rawInputs: Map<UIMessagePart, string> = new Map()
@@ -30,27 +41,24 @@ export class ToolAssembler {
   rebuild(start: number): void {
     this.#latest.clear()
     this.#approvals.clear()
-    this.#streaming.clear()
+    this.#streams.clear()
     this.#step = new Map()
     this.#parts.forEach((part, index) => {
       if (!isToolPart(part)) return
       const tool = part as OpenToolPart
       const { toolCallId, approval } = tool
       this.#latest.set(toolCallId, tool)
-      if (approval && !this.#approvals.has(approval.id)) this.#approvals.set(approval.id, tool)
+      if (approval) this.#nameApproval(approval.id, tool)
       if (index < start) return
       this.#step.set(toolCallId, tool)
-      if (tool.state === 'input-streaming') this.#streaming.set(toolCallId, tool)
+      if (tool.state === 'input-streaming') this.#streams.set(toolCallId, streamOf(tool))
     })
   }
 
   push(chunk: ToolChunk): void {
     switch (chunk.type) {
-      case 'tool-input-delta': {
-        const part = this.#streaming.get(chunk.toolCallId) ?? missing(chunk.type, chunk.toolCallId)
-        part.rawInput = ((part.rawInput as string | undefined) ?? '') + chunk.inputTextDelta
-        return
-      }
+      case 'tool-input-delta':
+        return this.#delta(chunk.toolCallId, chunk.inputTextDelta)
       case 'tool-input-start':
         return this.#start(chunk)
       case 'tool-input-available': {
@@ -67,6 +75,7 @@ export class ToolAssembler {
         return this.#respond(chunk)
       case 'tool-output-denied': {
         const part = this.#find(chunk)
+        keepInput(part)
         part.state = 'output-denied'
         this.outcomes.add(part as UIMessagePart)
         return
@@ -83,7 +92,19 @@ export class ToolAssembler {
     const part = this.#open(chunk, 'input-streaming')
     if (chunk.inputEncoding) part.inputEncoding = chunk.inputEncoding
     if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
-    this.#streaming.set(chunk.toolCallId, part)
+    const { type: _, toolCallId, providerMetadata: __, ...call } = chunk
+    this.#streams.set(toolCallId, { part, text: '', call })
+  }
+
+  #delta(toolCallId: string, delta: string): void {
+    const stream = this.#streams.get(toolCallId) ?? missing('tool-input-delta', toolCallId)
+    stream.text += delta
+    if (stream.part.state !== 'input-streaming' || this.#step.get(toolCallId) !== stream.part) {
+      const { inputEncoding, providerExecuted: _, ...call } = stream.call
+      stream.part = this.#open({ type: 'tool-input-start', toolCallId, ...call }, 'input-streaming')
+      if (inputEncoding) stream.part.inputEncoding = inputEncoding
+    }
+    stream.part.rawInput = stream.text
   }
 
   /** The part of this call in the current step, in its new state; made if the step has none. */
@@ -141,6 +162,7 @@ export class ToolAssembler {
 
   #request(chunk: Extract<ToolChunk, { type: 'tool-approval-request' }>): void {
     const part = this.#find(chunk)
+    keepInput(part)
     part.state = 'approval-requested'
     part.approval = {
       id: chunk.approvalId,
@@ -150,11 +172,12 @@ export class ToolAssembler {
       ...(chunk.isAutomatic === true && { isAutomatic: true }),
       ...(chunk.signature !== undefined && { signature: chunk.signature }),
     }
-    if (!this.#approvals.has(chunk.approvalId)) this.#approvals.set(chunk.approvalId, part)
+    this.#nameApproval(chunk.approvalId, part)
   }
 
   #respond(chunk: Extract<ToolChunk, { type: 'tool-approval-response' }>): void {
-    const part = this.#approvals.get(chunk.approvalId) ?? missing(chunk.type, chunk.approvalId)
+    const part = this.#findApproval(chunk.approvalId) ?? missing(chunk.type, chunk.approvalId)
+    keepInput(part)
     part.state = 'approval-responded'
     part.approval = {
       ...part.approval,
@@ -164,6 +187,20 @@ export class ToolAssembler {
     }
     if (chunk.providerExecuted !== undefined) part.providerExecuted = chunk.providerExecuted
     if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
+  }
+
+  #nameApproval(id: string, part: OpenToolPart): void {
+    const isShared = this.#approvals.has(id) && this.#approvals.get(id) !== part
+    this.#approvals.set(id, isShared ? undefined : part)
+  }
+
+  /** The first part with that approval. A call that was asked about again has another. */
+  #findApproval(id: string): OpenToolPart | undefined {
+    const part = this.#approvals.get(id)
+    if (part?.approval?.id === id || !this.#approvals.has(id)) return part
+    return (this.#parts as OpenToolPart[]).find(
+      (candidate) => isToolPart(candidate) && candidate.approval?.id === id,
+    )
   }
 
   #find({ type, toolCallId }: { type: string; toolCallId: string }): OpenToolPart {
@@ -178,10 +215,29 @@ export class ToolAssembler {
   }
 }
 
+/** Leaving the streaming state fixes what the input is. */
+function keepInput(part: OpenToolPart): void {
+  if (part.state === 'input-streaming') part.input = inputOf(part)
+}
+
 /** The input of a part, as far as it has arrived. */
 export function inputOf(part: OpenToolPart): unknown {
   if (part.state !== 'input-streaming' || typeof part.rawInput !== 'string') return part.input
   return part.inputEncoding === 'text' ? part.rawInput : parsePartialJson(part.rawInput)
+}
+
+/** Goes on with a part that was stored while its arguments were arriving. */
+function streamOf(part: OpenToolPart): InputStream {
+  const dynamic = part.type === 'dynamic-tool'
+  const { inputEncoding, title, toolMetadata } = part
+  const call = {
+    toolName: dynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
+    dynamic,
+    ...(inputEncoding && { inputEncoding }),
+    ...(title !== undefined && { title }),
+    ...(toolMetadata !== undefined && { toolMetadata }),
+  }
+  return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }
 
 export function isToolPart(part: { readonly type: string }): boolean {

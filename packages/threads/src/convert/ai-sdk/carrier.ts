@@ -1,3 +1,4 @@
+import { isObject } from '../../is-object.ts'
 import type { ProviderMetadata, UIJsonObject } from './types.ts'
 
 /** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
@@ -61,8 +62,32 @@ export function carry(carrier: PartCarrier, part?: object): ProviderMetadata {
 
 /** Reads a carrier; anything else found under our key is ignored, since clients control what they send. */
 export function carried(metadata: unknown): PartCarrier {
-  const own = (metadata as ProviderMetadata | undefined)?.[CARRIER]
-  return typeof own === 'object' && own !== null ? (own as PartCarrier) : {}
+  const own = isObject(metadata) ? metadata[CARRIER] : undefined
+  return isObject(own) ? (own as PartCarrier) : {}
+}
+
+/** Our share of a message's metadata, with everything left out that does not look like it. */
+export function messageCarrier(
+  message: { readonly metadata?: unknown } | undefined,
+): MessageCarrier {
+  const metadata = message?.metadata
+  const own = isObject(metadata) ? metadata[CARRIER] : undefined
+  if (!isObject(own)) return {}
+  const turns = Array.isArray(own['turns']) ? own['turns'].filter(isTurnCarrier) : []
+  return isObject(own['thread']) ? { turns, thread: own['thread'] } : { turns }
+}
+
+function isTurnCarrier(entry: unknown): entry is TurnCarrier {
+  if (!isObject(entry)) return false
+  const { turn_id, agent_id, agent_name, index, turn, messages } = entry
+  return (
+    [turn_id, agent_id, agent_name].every(
+      (text) => text === undefined || typeof text === 'string',
+    ) &&
+    (index === undefined || Number.isInteger(index)) &&
+    (turn === undefined || (isObject(turn) && typeof turn['turn_type'] === 'string')) &&
+    (messages === undefined || (Array.isArray(messages) && messages.every(isObject)))
+  )
 }
 
 /** The part again, from a carrier and the value that the UI part shows; undefined when the carrier has none. */

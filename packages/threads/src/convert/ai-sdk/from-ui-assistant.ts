@@ -7,7 +7,7 @@ import type {
   ThreadMessage,
 } from '../../types.ts'
 import { isToolPart } from './assemble-tools.ts'
-import { carried, without } from './carrier.ts'
+import { carried, messageCarrier, without } from './carrier.ts'
 import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
 import { foreignMetadata, userPrompt } from './from-ui-user.ts'
 import { contentOfUrl } from '../bridge-media.ts'
@@ -265,9 +265,7 @@ function inOrder(
 }
 
 function firstAgent(message: UIMessage): string | undefined {
-  const metadata = message.metadata as
-    { threadprotocol?: { turns?: { agent_id?: string }[] } } | undefined
-  return metadata?.threadprotocol?.turns?.[0]?.agent_id
+  return messageCarrier(message).turns?.[0]?.agent_id
 }
 
 /** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */

@@ -8,11 +8,10 @@ import type {
 } from '../../types.ts'
 import { isToolPart } from './assemble-tools.ts'
 import {
-  CARRIER,
   carried,
+  messageCarrier,
   restore,
   without,
-  type MessageCarrier,
   type PartCarrier,
   type TurnCarrier,
 } from './carrier.ts'
@@ -32,7 +31,7 @@ export interface RebuiltTurns {
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   const placed = new Placements()
   for (const message of messages) for (const part of message.parts) placed.read(part)
-  const first = carrierOf(messages[0])
+  const first = messageCarrier(messages[0])
   return {
     thread: first.thread as Partial<Thread> | undefined,
     covers: (message) => entriesOf(message).length > 0,
@@ -44,15 +43,9 @@ export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   }
 }
 
-function carrierOf(message: UIMessage | undefined): MessageCarrier {
-  return (message?.metadata as { [CARRIER]?: MessageCarrier } | null | undefined)?.[CARRIER] ?? {}
-}
-
 function entriesOf(message: UIMessage): readonly TurnCarrier[] {
-  const { turns } = carrierOf(message)
-  return Array.isArray(turns)
-    ? turns.filter((entry: TurnCarrier) => entry.turn && entry.index !== undefined)
-    : []
+  const { turns = [] } = messageCarrier(message)
+  return turns.filter((entry) => entry.turn && entry.index !== undefined)
 }
 
 function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements): Turn {
@@ -202,7 +195,8 @@ function answeredApprovals(turns: readonly Turn[]): ReadonlySet<string> {
     for (const message of turn.messages) {
       if (message.message_type !== 'system' || message.event_type !== 'tool.approval.responded')
         continue
-      ids.add((message.event_data as { approval_id: string }).approval_id)
+      const { approval_id } = (message.event_data ?? {}) as { approval_id?: string }
+      if (approval_id !== undefined) ids.add(approval_id)
     }
   }
   return ids

@@ -2,7 +2,7 @@ import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/b
 import type { Converted, Loss } from '../../issue.ts'
 import { instantOf } from '../../timestamp.ts'
 import type { AgentConfig, Thread, Turn, UserTurn } from '../../types.ts'
-import { CARRIER, without, type MessageCarrier } from './carrier.ts'
+import { CARRIER, messageCarrier, without } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns, type StreamNotes } from './from-ui-assistant.ts'
 import { userPrompt } from './from-ui-user.ts'
@@ -101,8 +101,7 @@ function nameAgents(
   speaker: AgentConfig,
 ): void {
   if (message.role !== 'assistant') return
-  const carrier = (message.metadata as { [CARRIER]?: MessageCarrier } | undefined)?.[CARRIER]
-  const named = carrier?.turns ?? []
+  const { turns: named = [] } = messageCarrier(message)
   for (const { agent_id, agent_name } of named) {
     if (typeof agent_id !== 'string' || Object.hasOwn(agents, agent_id)) continue
     agents[agent_id] = {
@@ -118,8 +117,8 @@ function nameAgents(
 /** When each message was made: as Pydantic AI's adapter says, else like its neighbours, else now. */
 function turnTimes(messages: readonly UIMessage[], clock: Clock): string[] {
   const known = messages.map(({ metadata }) => {
-    const told = (metadata as { pydantic_ai?: { timestamp?: unknown } } | undefined)?.pydantic_ai
-      ?.timestamp
+    const told = (metadata as { pydantic_ai?: { timestamp?: unknown } } | null | undefined)
+      ?.pydantic_ai?.timestamp
     return typeof told === 'string' && !Number.isNaN(instantOf(told)) ? told : undefined
   })
   let time = known.find((value) => value !== undefined) ?? new Date(clock.now()).toISOString()

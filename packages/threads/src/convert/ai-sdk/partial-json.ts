@@ -42,6 +42,8 @@ function completeJson(text: string): string {
       closers.pop()
       isKey = false
       mark(++at)
+      // What follows a whole value is no part of it.
+      if (closers.length === 0) break
     } else if (char === '"') {
       const end = endOfString(text, at)
       if (isKey) {

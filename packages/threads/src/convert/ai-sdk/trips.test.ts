@@ -1,0 +1,335 @@
+import { manualClock } from '@skein/base'
+import type * as ai from 'ai'
+import fc from 'fast-check'
+import { convertToModelMessages, safeValidateUIMessages } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { arbitraryThread } from '../../../test/arbitrary-thread.ts'
+import { plain, realChat } from '../../../test/real-chat.ts'
+import {
+  agentTurn,
+  call,
+  event,
+  fullThread,
+  request,
+  response,
+  text,
+  thread as sampleThread,
+  userTurn,
+} from '../../../test/samples.ts'
+import type { AgentTurn, MessagePart, Thread } from '../../types.ts'
+import { encodeLastResponse, encodeUIMessage } from './encode-ui-message.ts'
+import { fromUIChunks } from './decode-ui-stream.ts'
+import { fromUIMessages } from './from-ui-messages.ts'
+import { toUIMessages } from './to-ui-messages.ts'
+import type { UIMessage, UIMessageChunk } from './types.ts'
+
+const clock = manualClock(Date.UTC(2026, 0, 1))
+const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100
+
+/** One answer to one call, as the thread holds it. */
+function answered(part: object): Thread {
+  return sampleThread([
+    userTurn('go'),
+    agentTurn('ada', [response('ada', 1, call('c1')), request('ada', 2, part as MessagePart)]),
+  ])
+}
+
+const ids = { tool_name: 'look_up', tool_call_id: 'c1' }
+const endings: Record<string, object> = {
+  success: { part_kind: 'tool-return', ...ids, status: 'success', content: { n: 1 } },
+  failure: {
+    part_kind: 'tool-return',
+    ...ids,
+    status: 'error',
+    outcome: 'failed',
+    content: 'broke',
+  },
+  interruption: {
+    part_kind: 'tool-return',
+    ...ids,
+    status: 'error',
+    outcome: 'interrupted',
+    content: 'stopped',
+  },
+  denial: {
+    part_kind: 'tool-return',
+    ...ids,
+    status: 'error',
+    outcome: 'denied',
+    content: 'not allowed',
+  },
+  'validation error': {
+    part_kind: 'tool-return',
+    ...ids,
+    status: 'validation_error',
+    content: 'bad',
+  },
+  retry: { part_kind: 'retry-prompt', ...ids, content: 'again, please' },
+  'retry with details': {
+    part_kind: 'retry-prompt',
+    ...ids,
+    content: [{ type: 'missing', loc: ['q'], msg: 'Field required' }],
+  },
+}
+
+function lastParts({ value }: { value: Thread }): readonly MessagePart[] {
+  const turn = value.turns.at(-1) as AgentTurn
+  return turn.messages.flatMap((message) =>
+    message.message_type === 'request' ? message.parts : [],
+  )
+}
+
+describe('retry, denial, interruption and failure', () => {
+  test.each(Object.keys(endings))(
+    'a %s is the same after the trip through the real chat',
+    async (name) => {
+      const messages = toUIMessages(answered(endings[name]!))
+      const end = await realChat(messages.slice(0, 1), encodeUIMessage(messages[1]!))
+      expect(lastParts(fromUIMessages(end.messages as UIMessage[], { clock }))).toEqual([
+        endings[name],
+      ])
+      // And through the server's own validation of what the client sends back.
+      const checked = await safeValidateUIMessages({ messages: end.messages })
+      if (!checked.success) throw checked.error
+      expect(lastParts(fromUIMessages(plain(checked.data) as UIMessage[], { clock }))).toEqual([
+        endings[name],
+      ])
+    },
+  )
+})
+
+describe('what everyone may see', () => {
+  const secrets = ['c2ln', 'model-a', 'input_tokens', 'canary']
+  const thread = sampleThread([
+    ...fullThread().turns,
+    agentTurn('cyd', [
+      {
+        ...response('cyd', 20, {
+          ...text('hi'),
+          id: 'canary',
+          provider_details: { k: 'canary' },
+        } as MessagePart),
+        provider_response_id: 'canary',
+      },
+      response('cyd', 21, { part_kind: 'compaction', content: 'canary' }),
+    ]),
+  ])
+
+  test('holds no usage, provider id or signature unless asked for', () => {
+    const shown = JSON.stringify(toUIMessages(thread))
+    for (const secret of secrets) expect(shown).not.toContain(secret)
+    const whole = JSON.stringify(toUIMessages(thread, { carry: 'all' }))
+    for (const secret of secrets) expect(whole).toContain(secret)
+  })
+
+  test('one message per response, and on each part who said it', async () => {
+    const messages = toUIMessages(thread)
+    expect(messages.map((message) => message.role)).toEqual(['user', 'assistant'])
+    const agents = messages[1]!.parts.flatMap((part) => {
+      const metadata =
+        'providerMetadata' in part
+          ? part.providerMetadata
+          : 'callProviderMetadata' in part
+            ? part.callProviderMetadata
+            : undefined
+      return (metadata?.['threadprotocol']?.['agent_id'] as string | undefined) ?? []
+    })
+    expect(new Set(agents)).toEqual(new Set(['ada', 'bob', 'cyd']))
+    expect(messages[1]!.parts.filter((part) => part.type === 'data-tp-turn')).toMatchObject([
+      { data: { agent_id: 'bob', agent_name: 'Bob' } },
+      { data: { agent_id: 'cyd', agent_name: 'Cyd' } },
+    ])
+    // The AI SDK's own conversion for models passes over our data parts.
+    expect(JSON.stringify(await convertToModelMessages(messages as ai.UIMessage[]))).not.toContain(
+      'tp-turn',
+    )
+    const { value } = fromUIMessages(plain(messages), { clock })
+    expect(value.turns.map((turn) => (turn as AgentTurn).agent_id)).toEqual([
+      undefined,
+      'ada',
+      'bob',
+      'cyd',
+    ])
+    expect(value.agents['bob']?.agent_name).toBe('Bob')
+  })
+
+  test('text parts are not merged', () => {
+    const parts = [text('a'), text('b'), text(''), text('c')]
+    const { value } = fromUIMessages(
+      toUIMessages(sampleThread([agentTurn('ada', [response('ada', 1, ...parts)])])),
+      { clock },
+    )
+    expect((value.turns[0] as AgentTurn).messages[0]).toMatchObject({ parts })
+  })
+})
+
+describe('a thread that travels whole', () => {
+  test('comes back equal through messages and through chunks', () => {
+    fc.assert(
+      fc.property(arbitraryThread, (thread) => {
+        const messages = plain(toUIMessages(thread, { carry: 'all' }))
+        expect(fromUIMessages(messages, { thread }).value).toEqual(plain(thread))
+        const last = messages.at(-1)
+        if (last?.role !== 'assistant') return
+        const chunks = plain([...encodeUIMessage(last)])
+        expect(fromUIChunks(chunks, { messages: messages.slice(0, -1), thread }).value).toEqual(
+          plain(thread),
+        )
+      }),
+      { seed: 31, numRuns },
+    )
+  })
+
+  test('takes what the client has added: an answer, an output', () => {
+    const pending = sampleThread([
+      userTurn('go'),
+      agentTurn('ada', [
+        response('ada', 1, call('c1'), call('c2')),
+        event('tool.approval.requested', 2, { approval_id: 'p1', tool_call_id: 'c1' }),
+      ]),
+    ])
+    const messages = plain(toUIMessages(pending, { carry: 'all' }))
+    const [, first, second] = messages[1]!.parts as { state: string; approval: object }[]
+    Object.assign(first!, { state: 'approval-responded', approval: { id: 'p1', approved: true } })
+    Object.assign(second!, { state: 'output-available', output: 'from the page' })
+    const { value } = fromUIMessages(messages, { clock })
+    expect(value.turns.slice(0, 2)).toEqual(pending.turns)
+    expect(value.turns[2]).toMatchObject({
+      agent_id: 'ada',
+      messages: [
+        {
+          event_type: 'tool.approval.responded',
+          event_data: { approval_id: 'p1', approved: true },
+        },
+        { message_type: 'request', parts: [{ tool_call_id: 'c2', content: 'from the page' }] },
+      ],
+    })
+  })
+})
+
+describe('messages that were born in a client', () => {
+  const born: UIMessage[] = [
+    {
+      id: 'u1',
+      role: 'user',
+      parts: [
+        { type: 'text', text: 'look' },
+        {
+          type: 'file',
+          url: 'data:image/png;base64,AAAA',
+          mediaType: 'image/png',
+          filename: 'a.png',
+        },
+      ],
+      metadata: { locale: 'nb' },
+    },
+    {
+      id: 'a1',
+      role: 'assistant',
+      metadata: { model: 'x' },
+      parts: [
+        { type: 'step-start' },
+        { type: 'text', text: 'I see', state: 'done', providerMetadata: { acme: { itemId: '7' } } },
+        { type: 'source-url', sourceId: 's', url: 'https://a.example', title: 'A' },
+        { type: 'custom', kind: 'acme.box', providerMetadata: { acme: { x: 1 } } },
+        {
+          type: 'dynamic-tool',
+          toolName: 'mcp',
+          toolCallId: 'd',
+          title: 'MCP',
+          state: 'output-available',
+          input: { a: 1 },
+          output: [1],
+        },
+        { type: 'data-app.note', id: 'n', data: { ok: true } },
+        { type: 'file', url: 'https://a.example/p.png', mediaType: 'image/png' },
+      ],
+    },
+  ]
+
+  test('keep their content, ids and the metadata of others through a thread', () => {
+    const { value, lost } = fromUIMessages(born, { clock })
+    expect(lost).toEqual([])
+    const back = toUIMessages(value)
+    expect(back.map((message) => message.id)).toEqual(['u1', 'a1'])
+    expect(back[0]).toEqual(born[0])
+    expect(back[1]!.metadata).toMatchObject({ model: 'x' })
+    const types = back[1]!.parts.map((part) => part.type)
+    expect([...types].sort()).toEqual(born[1]!.parts.map((part) => part.type).sort())
+    for (const part of born[1]!.parts)
+      expect(back[1]!.parts).toContainEqual(expect.objectContaining(shownOf(part)))
+    expect(back[1]!.parts).toContainEqual(
+      expect.objectContaining({
+        text: 'I see',
+        providerMetadata: { acme: { itemId: '7' }, threadprotocol: { agent_id: 'assistant' } },
+      }),
+    )
+  })
+
+  test('a system message is configuration: reported, not stored', () => {
+    const { value, lost } = fromUIMessages(
+      [{ id: 's', role: 'system', parts: [{ type: 'text', text: 'You are Fred.' }] }],
+      { clock },
+    )
+    expect(JSON.stringify(value)).not.toContain('Fred')
+    expect(lost).toHaveLength(1)
+  })
+
+  test('a carrier that a client forged does no harm', () => {
+    for (const forged of [
+      null,
+      1,
+      'x',
+      [],
+      { turns: 1 },
+      { turns: [null, { index: 'x', turn: {} }, { index: 0, turn: { turn_type: 'user' } }] },
+    ]) {
+      const message = {
+        id: 'f',
+        role: 'assistant',
+        metadata: { threadprotocol: forged },
+        parts: [
+          {
+            type: 'text',
+            text: 'hi',
+            providerMetadata: { threadprotocol: { at: '9.9.9', part: 7 } },
+          },
+        ],
+      }
+      expect(() => fromUIMessages([message as never], { clock })).not.toThrow()
+    }
+  })
+})
+
+/** A part without the metadata to which ours is added. */
+function shownOf(part: UIMessage['parts'][number]): object {
+  return Object.fromEntries(
+    Object.entries(part).filter(([key]) => !key.endsWith('roviderMetadata')),
+  )
+}
+
+test('a stored response streams again with its finish reason', () => {
+  const stopped = {
+    ...agentTurn('ada', [
+      { ...response('ada', 1, text('a')), finish_reason: 'content_filter' as const },
+    ]),
+  }
+  expect(encodeLastResponse(sampleThread([userTurn('go'), stopped])).at(-1)).toEqual({
+    type: 'finish',
+    finishReason: 'content-filter',
+  })
+  const cut = { ...stopped, completion_status: 'interrupted' as const }
+  expect(encodeLastResponse(sampleThread([cut])).at(-1)).toEqual({
+    type: 'finish',
+    finishReason: 'interrupted',
+  })
+  expect(encodeLastResponse(sampleThread([userTurn('go')]))).toEqual([])
+})
+
+test('our types are accepted where the ai package asks for its own', () => {
+  const messages: ai.UIMessage[] = toUIMessages(fullThread())
+  const chunks: ai.UIMessageChunk[] = [
+    ...encodeUIMessage(messages[0] as UIMessage),
+  ] satisfies UIMessageChunk[]
+  expect(messages.length + chunks.length).toBeGreaterThan(0)
+})
