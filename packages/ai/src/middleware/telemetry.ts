@@ -1,0 +1,222 @@
+import { systemClock, type Clock } from '@skein/base'
+import { isUPPError } from '../error.ts'
+import type { AnyRequest, AnyResponse, Middleware, MiddlewareContext } from '../middleware.ts'
+import type { ToolCall, ToolOutcome } from '../tool.ts'
+import { AnswerRecord } from './telemetry-answer.ts'
+import { requestAttributes, resultAttributes, toolAttributes } from './telemetry-attributes.ts'
+import { inputContent, jsonText, promptContent } from './telemetry-content.ts'
+import type { Span, SpanAttributes, Tracer } from './tracer.ts'
+
+export interface TelemetryOptions {
+  /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
+  readonly tracer: Tracer
+  /** Put messages, arguments and results into the spans. They may be private; default false. */
+  readonly captureContent?: boolean
+  /** On every span, e.g. `{ 'gen_ai.conversation.id': id }`. */
+  readonly attributes?: SpanAttributes
+  /** The parent of new spans. Default: the tracer's own choice, the active context. */
+  readonly context?: () => unknown
+  /** Used where the request has none: embeddings and images. */
+  readonly clock?: Clock
+}
+
+const CLIENT = 2
+const INTERNAL = 0
+const STATUS_ERROR = 2
+
+/**
+ * Spans as the OpenTelemetry conventions for generative AI name them: `chat` for every inference,
+ * `execute_tool` for every tool run, `embeddings`, and `generate_content` for images.
+ *
+ *     llm({ model, middleware: [telemetryMiddleware({ tracer: trace.getTracer('my-app') })] })
+ */
+export function telemetryMiddleware(options: TelemetryOptions): Middleware {
+  const telemetry = new Telemetry(options)
+  return {
+    name: 'telemetry',
+    onRequest: (context) => telemetry.startCall(context),
+    async *wrapInference(request, next, context) {
+      const { clock } = request
+      const span = telemetry.startChat(context, request)
+      const answer = new AnswerRecord(request, context, options.captureContent === true)
+      try {
+        for await (const events of next(request)) {
+          answer.push(events)
+          yield events
+        }
+        span.end(clock, answer.attributes())
+      } catch (error) {
+        span.fail(clock, error, answer.attributes())
+        throw error
+      } finally {
+        // The reader left: nothing failed, and nobody will tell how it would have ended.
+        span.end(clock, answer.attributes())
+      }
+    },
+    onToolCall: (call, context) => telemetry.startTool(call, context),
+    onToolResult: (call, result, context, outcome) =>
+      telemetry.endTool(call, { result, outcome, context }),
+    onEnd: (context) => telemetry.endCall(context),
+    onAbort: (error, context) => telemetry.failCall(error, context),
+    onError: (error, context) => telemetry.failCall(error, context),
+  }
+}
+
+/** What is open of one call. */
+interface OpenCall {
+  /** In order of their start; each ends once, whoever is first. */
+  readonly spans: Set<OpenSpan>
+  readonly tools: Map<string, { readonly call: ToolCall; readonly startedAt: number }>
+}
+
+class Telemetry {
+  readonly #options: TelemetryOptions
+  readonly #calls = new WeakMap<MiddlewareContext, OpenCall>()
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options
+  }
+
+  /** Inferences have spans of their own; other modalities have one for the call. */
+  startCall(context: MiddlewareContext): void {
+    const { request, modality, modelId } = context
+    if ('messages' in request) return
+    const operation = modality === 'embedding' ? 'embeddings' : 'generate_content'
+    const content = this.#options.captureContent === true ? promptContent(request) : {}
+    const attributes = { ...requestAttributes(operation, request, context), ...content }
+    this.#start(context, { name: `${operation} ${modelId}`, kind: CLIENT, attributes })
+  }
+
+  startChat(
+    context: MiddlewareContext,
+    request: Extract<AnyRequest, { messages: unknown }>,
+  ): OpenSpan {
+    const content = this.#options.captureContent === true ? inputContent(request) : {}
+    const attributes = { ...requestAttributes('chat', request, context), ...content }
+    return this.#start(context, { name: `chat ${context.modelId}`, kind: CLIENT, attributes })
+  }
+
+  /** A tool's span is made when it has ended: a deferred call has no end, and so no span. */
+  startTool(call: ToolCall, context: MiddlewareContext): void {
+    const startedAt = this.#clock(context).now()
+    this.#open(context).tools.set(call.toolCallId, { call, startedAt })
+  }
+
+  endTool(
+    { toolCallId }: ToolCall,
+    ended: { result: unknown; outcome: ToolOutcome; context: MiddlewareContext },
+  ): void {
+    const { context, outcome, result } = ended
+    const { tools } = this.#open(context)
+    const tool = tools.get(toolCallId)
+    if (!tool) return
+    tools.delete(toolCallId)
+    const span = this.#startTool(context, tool.call, tool.startedAt)
+    const isCaptured = this.#options.captureContent === true
+    const content: SpanAttributes = isCaptured
+      ? { 'gen_ai.tool.call.result': jsonText(result) }
+      : {}
+    const clock = this.#clock(context)
+    if (outcome.type === 'error') span.fail(clock, toolFailure(outcome, isCaptured), content)
+    else span.end(clock, content)
+  }
+
+  endCall(context: MiddlewareContext): void {
+    const { response } = context
+    const attributes = response ? this.#resultAttributes(response) : {}
+    for (const span of this.#open(context).spans) span.end(this.#clock(context), attributes)
+  }
+
+  failCall(error: Error, context: MiddlewareContext): void {
+    const clock = this.#clock(context)
+    const { spans, tools } = this.#open(context)
+    for (const span of spans) span.fail(clock, error)
+    for (const { call, startedAt } of tools.values())
+      this.#startTool(context, call, startedAt).fail(clock, error)
+    tools.clear()
+  }
+
+  #resultAttributes(response: AnyResponse): SpanAttributes {
+    return 'cycles' in response ? {} : resultAttributes(response)
+  }
+
+  #startTool(context: MiddlewareContext, call: ToolCall, startedAt: number): OpenSpan {
+    const { request } = context
+    const known = 'tools' in request ? request.tools : []
+    const tool = known.find(({ name }) => name === call.toolName)
+    const content: SpanAttributes =
+      this.#options.captureContent === true
+        ? { 'gen_ai.tool.call.arguments': jsonText(call.arguments) }
+        : {}
+    const attributes = { ...toolAttributes(call, tool), ...content }
+    const name = `execute_tool ${call.toolName}`
+    return this.#start(context, { name, kind: INTERNAL, attributes, startedAt })
+  }
+
+  #start(
+    context: MiddlewareContext,
+    span: { name: string; kind: number; attributes: SpanAttributes; startedAt?: number },
+  ): OpenSpan {
+    const { tracer, attributes: common, context: parent } = this.#options
+    const { name, kind, startedAt = this.#clock(context).now() } = span
+    const { spans } = this.#open(context)
+    const started = tracer.startSpan(
+      name,
+      { kind, attributes: { ...common, ...span.attributes }, startTime: new Date(startedAt) },
+      ...(parent ? [parent()] : []),
+    )
+    const open = new OpenSpan(started, () => spans.delete(open))
+    spans.add(open)
+    return open
+  }
+
+  #open(context: MiddlewareContext): OpenCall {
+    const known = this.#calls.get(context)
+    if (known) return known
+    const call: OpenCall = { spans: new Set(), tools: new Map() }
+    this.#calls.set(context, call)
+    return call
+  }
+
+  #clock({ request }: MiddlewareContext): Clock {
+    return 'clock' in request ? request.clock : (this.#options.clock ?? systemClock)
+  }
+}
+
+/** A span that ends once. */
+class OpenSpan {
+  readonly #span: Span
+  readonly #onEnd: () => void
+  #isOpen = true
+
+  constructor(span: Span, onEnd: () => void) {
+    this.#span = span
+    this.#onEnd = onEnd
+  }
+
+  end(clock: Clock, attributes: SpanAttributes = {}): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#onEnd()
+    this.#span.setAttributes(attributes)
+    this.#span.end(new Date(clock.now()))
+  }
+
+  fail(clock: Clock, error: unknown, attributes: SpanAttributes = {}): void {
+    if (!this.#isOpen) return
+    const type = isUPPError(error) ? error.code : error instanceof Error ? error.name : '_OTHER'
+    const message = error instanceof Error ? error.message : ''
+    this.#span.setStatus({ code: STATUS_ERROR, ...(message !== '' && { message }) })
+    this.end(clock, { ...attributes, 'error.type': type })
+  }
+}
+
+/** What a tool said when it failed may be as private as what it returns. */
+function toolFailure(
+  { message, cause }: Extract<ToolOutcome, { type: 'error' }>,
+  isCaptured: boolean,
+): Error {
+  const error = new Error(isCaptured ? message : '')
+  error.name = cause instanceof Error ? cause.name : 'ToolError'
+  return error
+}
