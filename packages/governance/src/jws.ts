@@ -1,0 +1,85 @@
+import { decodeBase64Url, encodeBase64Url, isPlainObject, type JsonObject } from '@skein/base'
+import type { SigningKey, VerifyKey } from './keys.ts'
+
+/** The protected header of a compact JWS (RFC 7515). */
+export interface JwsHeader {
+  readonly alg: string
+  readonly kid?: string
+  readonly typ?: string
+  readonly [parameter: string]: unknown
+}
+
+/** A compact JWS taken apart; nothing in it is to be believed before `verifyJws`. */
+export interface ParsedJws {
+  readonly header: JwsHeader
+  readonly payload: JsonObject
+  /** The ASCII bytes that were signed: header and payload as they came, never re-encoded. */
+  readonly signed: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** An approval holds digests, not arguments; a longer token is an attack on the reader. */
+const MAX_TOKEN_CHARACTERS = 16_384
+
+const utf8 = new TextEncoder()
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Signs a payload; `alg` and `kid` come from the key. */
+export async function signJws(
+  payload: JsonObject,
+  key: SigningKey,
+  { typ }: { readonly typ: string },
+): Promise<string> {
+  const header = { alg: key.alg, kid: key.kid, typ }
+  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
+  return `${signed}.${encodeBase64Url(await key.sign(utf8.encode(signed)))}`
+}
+
+/** The parts of a compact JWS, or undefined for anything that is not exactly one. */
+export function parseJws(token: unknown): ParsedJws | undefined {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_CHARACTERS) return undefined
+  const first = token.indexOf('.')
+  const second = token.indexOf('.', first + 1)
+  if (first < 1 || second < 0 || token.includes('.', second + 1)) return undefined
+  try {
+    const header = decodeJson(token.slice(0, first))
+    const payload = decodeJson(token.slice(first + 1, second))
+    const signature = decodeBase64Url(token.slice(second + 1))
+    if (!isHeader(header) || !isPlainObject(payload)) return undefined
+    return {
+      header,
+      payload: payload as JsonObject,
+      signed: utf8.encode(token.slice(0, second)),
+      signature,
+    }
+  } catch {
+    return undefined // Not base64url, not UTF-8 or not JSON: all the same to the caller.
+  }
+}
+
+/**
+ * True when this key signed these bytes with its own algorithm. What the header says can only make
+ * the answer false: `alg` and `kid` must be the key's, so neither "none" nor HMAC over a public
+ * key can pass.
+ */
+export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
+  if (jws.header.alg !== key.alg || jws.header.kid !== key.kid) return false
+  try {
+    return await key.verify(jws.signed, jws.signature)
+  } catch {
+    return false // A platform that cannot read the signature has not verified it.
+  }
+}
+
+/** `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11). */
+function isHeader(value: unknown): value is JwsHeader {
+  return isPlainObject(value) && typeof value['alg'] === 'string' && !('crit' in value)
+}
+
+function encodeJson(value: unknown): string {
+  return encodeBase64Url(utf8.encode(JSON.stringify(value)))
+}
+
+function decodeJson(part: string): unknown {
+  return JSON.parse(strictUtf8.decode(decodeBase64Url(part)))
+}

@@ -1,0 +1,192 @@
+import { createSha256, sha256 } from '@skein/base'
+
+/** A SHA-256, 32 bytes. */
+export type Hash = Uint8Array
+
+const utf8 = new TextEncoder()
+
+/** RFC 6962 §2.1: a leaf is hashed behind a 0 byte, so that no leaf can pass for a node. */
+export function leafHash(data: Uint8Array | string): Hash {
+  const bytes = typeof data === 'string' ? utf8.encode(data) : data
+  const input = new Uint8Array(bytes.length + 1)
+  input.set(bytes, 1)
+  return sha256(input)
+}
+
+/** RFC 6962 §2.1: a node is hashed behind a 1 byte. */
+export function nodeHash(left: Hash, right: Hash): Hash {
+  // One buffer for all calls: the hash is taken before anything else can run.
+  nodeInput.set(left, 1)
+  nodeInput.set(right, 33)
+  return sha256(nodeInput)
+}
+
+const nodeInput = new Uint8Array(65)
+nodeInput[0] = 1
+
+/** The root of the empty tree. */
+export function emptyRoot(): Hash {
+  return createSha256().digest()
+}
+
+/**
+ * The right edge of a tree that only grows: the roots of its perfect subtrees, largest first. All
+ * that appending needs, in O(log n) memory.
+ */
+export class CompactRange {
+  #size: number
+  readonly #peaks: Hash[]
+
+  constructor(size = 0, peaks: readonly Hash[] = []) {
+    this.#size = size
+    this.#peaks = [...peaks]
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The perfect subtrees' roots, to go on from later with `new CompactRange(size, peaks)`. */
+  get peaks(): readonly Hash[] {
+    return [...this.#peaks]
+  }
+
+  /** Adds a leaf hash: as in a binary counter, each carry joins two subtrees of equal size. */
+  append(leaf: Hash): void {
+    let hash = leaf
+    for (let rest = this.#size; rest % 2 === 1; rest = (rest - 1) / 2) {
+      hash = nodeHash(this.#peaks.pop()!, hash)
+    }
+    this.#peaks.push(hash)
+    this.#size++
+  }
+
+  /** The root of the tree so far. */
+  root(): Hash {
+    if (this.#peaks.length === 0) return emptyRoot()
+    return this.#peaks.reduceRight((right, left) => nodeHash(left, right))
+  }
+}
+
+/** Leaves `from` up to, not including, `to`. */
+export interface LeafRange {
+  readonly from: number
+  readonly to: number
+}
+
+/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree of `size`. */
+export function inclusionRanges(index: number, size: number): LeafRange[] {
+  return pathRanges(index, { from: 0, to: size })
+}
+
+function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
+  if (to - from <= 1) return []
+  const middle = from + largestPowerBelow(to - from)
+  return index < middle
+    ? [...pathRanges(index, { from, to: middle }), { from: middle, to }]
+    : [...pathRanges(index, { from: middle, to }), { from, to: middle }]
+}
+
+/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` grew into that of `second`. */
+export function consistencyRanges(first: number, second: number): LeafRange[] {
+  return first === 0 || first === second ? [] : subproof(first, { from: 0, to: second }, true)
+}
+
+function subproof(first: number, range: LeafRange, isWhole: boolean): LeafRange[] {
+  const { from, to } = range
+  if (first === to) return isWhole ? [] : [range]
+  const middle = from + largestPowerBelow(to - from)
+  return first <= middle
+    ? [...subproof(first, { from, to: middle }, isWhole), { from: middle, to }]
+    : [...subproof(first, { from: middle, to }, false), { from, to: middle }]
+}
+
+function largestPowerBelow(count: number): number {
+  let power = 1
+  while (power * 2 < count) power *= 2
+  return power
+}
+
+/** What `verifyInclusion` needs. */
+export interface InclusionClaim {
+  readonly leaf: Hash
+  readonly index: number
+  readonly size: number
+  readonly root: Hash
+  readonly proof: readonly Hash[]
+}
+
+/** RFC 9162 §2.1.3.2. True when the leaf stands at `index` in the tree with this root. */
+export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
+  if (!isCount(index) || !isCount(size) || index >= size || !proof.every(isHash)) return false
+  let node = index
+  let last = size - 1
+  let hash = leaf
+  for (const sibling of proof) {
+    if (last === 0) return false
+    if (node % 2 === 1 || node === last) {
+      hash = nodeHash(sibling, hash)
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)]
+    } else hash = nodeHash(hash, sibling)
+    node = half(node)
+    last = half(last)
+  }
+  return last === 0 && isEqualHash(hash, root)
+}
+
+/** What `verifyConsistency` needs. */
+export interface ConsistencyClaim {
+  readonly first: number
+  readonly second: number
+  readonly firstRoot: Hash
+  readonly secondRoot: Hash
+  readonly proof: readonly Hash[]
+}
+
+/** RFC 9162 §2.1.4.2. True when the second tree is the first one plus later leaves. */
+export function verifyConsistency(claim: ConsistencyClaim): boolean {
+  const { first, second, firstRoot, secondRoot, proof } = claim
+  if (!isCount(first) || !isCount(second) || first > second || !proof.every(isHash)) return false
+  if (first === second) return proof.length === 0 && isEqualHash(firstRoot, secondRoot)
+  if (first === 0) return proof.length === 0 && isEqualHash(firstRoot, emptyRoot())
+  const path = isPowerOfTwo(first) ? [firstRoot, ...proof] : [...proof]
+  if (path.length === 0) return false
+  let node = first - 1
+  let last = second - 1
+  while (node % 2 === 1) [node, last] = [half(node), half(last)]
+  let [before, after] = [path[0]!, path[0]!]
+  for (const sibling of path.slice(1)) {
+    if (last === 0) return false
+    if (node % 2 === 1 || node === last) {
+      before = nodeHash(sibling, before)
+      after = nodeHash(sibling, after)
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)]
+    } else after = nodeHash(after, sibling)
+    node = half(node)
+    last = half(last)
+  }
+  return last === 0 && isEqualHash(before, firstRoot) && isEqualHash(after, secondRoot)
+}
+
+/** True for equal hashes. They are public, so the time it takes tells nothing. */
+export function isEqualHash(a: Hash, b: Hash): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index])
+}
+
+// Sizes may pass 2^31, so no bit operations.
+function half(value: number): number {
+  return Math.floor(value / 2)
+}
+
+function isPowerOfTwo(value: number): boolean {
+  while (value > 1 && value % 2 === 0) value /= 2
+  return value === 1
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
+}
+
+function isHash(value: Hash): boolean {
+  return value instanceof Uint8Array && value.length === 32
+}
