@@ -1,0 +1,59 @@
+import type { Contender, Timed } from '../../runner/bench.ts'
+import { startMock } from '../mock/start-mock.ts'
+
+/** What every contender can do with the mock vendor. */
+export interface Client {
+  /** A waiting call; gives the text of the answer. */
+  call(): Promise<string>
+  /** Reads a stream token by token. */
+  stream(model: string, onToken: (text: string) => void): Promise<void>
+  /** Runs the tool `look_up` until the model answers; gives the text of the answer. */
+  runTools(model: string, lookUp: (id: number) => object): Promise<string>
+}
+
+export type CreateClient = (baseUrl: string) => Promise<Client>
+
+interface Entry {
+  readonly create: () => Promise<CreateClient>
+  readonly peers?: readonly string[]
+}
+
+/** In the order of the table. Each is loaded in its own process only. */
+const clients: Readonly<Record<string, Entry>> = {
+  raw: { create: async () => (await import('./raw.ts')).rawClient },
+  'raw-best': { create: async () => (await import('./raw-best.ts')).rawBestClient },
+  skein: { create: async () => (await import('./skein.ts')).skeinClient },
+  'skein (custom fetch)': { create: async () => (await import('./skein.ts')).skeinFetchClient },
+  'openai sdk': {
+    create: async () => (await import('./openai-sdk.ts')).openaiClient,
+    peers: ['openai'],
+  },
+  'ai sdk': {
+    create: async () => (await import('./ai-sdk.ts')).aiSdkClient,
+    peers: ['ai', '@ai-sdk/openai-compatible'],
+  },
+  langchain: {
+    create: async () => (await import('./langchain.ts')).langchainClient,
+    peers: ['@langchain/openai'],
+  },
+}
+
+/** The same repetition for every client, each with a mock vendor of its own. */
+export function contenders(
+  repetition: (client: Client) => Timed,
+  without: readonly string[] = [],
+): Readonly<Record<string, Contender>> {
+  const entries = Object.entries(clients).filter(([name]) => !without.includes(name))
+  return Object.fromEntries(
+    entries.map(([name, { create, peers }]) => [
+      name,
+      {
+        ...(peers && { peers }),
+        async prepare() {
+          const [createClient, baseUrl] = await Promise.all([create(), startMock()])
+          return repetition(await createClient(baseUrl))
+        },
+      },
+    ]),
+  )
+}

@@ -1,0 +1,80 @@
+import { Agent, request, type IncomingMessage } from 'node:http'
+import type { Client } from './client.ts'
+import { tools } from './raw.ts'
+
+/** As far as one can go by hand: `node:http`, kept alive, one pass per read, the history as text. */
+export async function rawBestClient(baseUrl: string): Promise<Client> {
+  const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
+  const url = new URL(`${baseUrl}/chat/completions`)
+  const send = (body: string): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const sent = request(url, {
+        agent,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          authorization: 'Bearer sk-test',
+          'content-length': Buffer.byteLength(body),
+        },
+      })
+      sent.on('response', resolve)
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  const ask = '{"role":"user","content":"Hello there, how are you?"}'
+  const toolsText = JSON.stringify(tools)
+  return {
+    async call() {
+      const text = await readAll(await send(`{"model":"whole","messages":[${ask}]}`))
+      return JSON.parse(text).choices[0].message.content
+    },
+    async stream(model, onToken) {
+      const response = await send(`{"model":"${model}","messages":[${ask}],"stream":true}`)
+      await readTokens(response, onToken)
+    },
+    async runTools(model, lookUp) {
+      let history = ask
+      for (;;) {
+        const body = `{"model":"${model}","messages":[${history}],"tools":${toolsText}}`
+        const { message } = JSON.parse(await readAll(await send(body))).choices[0]
+        if (!message.tool_calls) return message.content
+        history += `,${JSON.stringify(message)}`
+        for (const { id, function: called } of message.tool_calls) {
+          const content = JSON.stringify(lookUp(JSON.parse(called.arguments).id))
+          history += `,${JSON.stringify({ role: 'tool', tool_call_id: id, content })}`
+        }
+      }
+    },
+  }
+}
+
+function readAll(response: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    response.setEncoding('utf8')
+    response.on('data', (chunk: string) => (text += chunk))
+    response.on('end', () => resolve(text))
+    response.on('error', reject)
+  })
+}
+
+function readTokens(response: IncomingMessage, onToken: (text: string) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let rest = ''
+    response.setEncoding('utf8')
+    response.on('data', (chunk: string) => {
+      const text = rest === '' ? chunk : rest + chunk
+      let at = 0
+      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n', at)) {
+        if (text.charCodeAt(at + 6) === 123) {
+          const content = JSON.parse(text.slice(at + 6, end)).choices[0]?.delta?.content
+          if (content) onToken(content)
+        }
+        at = end + 2
+      }
+      rest = text.slice(at)
+    })
+    response.on('end', resolve)
+    response.on('error', reject)
+  })
+}

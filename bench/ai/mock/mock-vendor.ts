@@ -1,0 +1,119 @@
+/**
+ * A vendor of Chat Completions in a process of its own. It answers from bytes made beforehand, so that
+ * it is never what a contender waits for. The model id says what to play:
+ *
+ *     whole            one answer
+ *     tokens-<n>       a stream of n tokens, as fast as it can
+ *     paced-<n>-<ms>   a stream of n tokens, one each ms milliseconds
+ *     tools-<n>        a tool call until the history holds n results, then an answer
+ */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'mock' }
+const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
+
+function frame(delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
+  return `data: ${JSON.stringify({ ...head, choices })}\n\n`
+}
+
+/** Every hundredth word is not ASCII, as in real answers. */
+const word = (index: number): string => (index % 100 === 99 ? ' Fäden' : ` word${index % 10}`)
+const first = frame({ role: 'assistant', content: '' })
+const last =
+  frame({}, 'stop') +
+  `data: ${JSON.stringify({ ...head, choices: [], usage })}\n\n` +
+  'data: [DONE]\n\n'
+
+const streams = new Map<number, Buffer>()
+function streamOf(tokens: number): Buffer {
+  let bytes = streams.get(tokens)
+  if (!bytes) {
+    const frames = Array.from({ length: tokens }, (_, index) => frame({ content: word(index) }))
+    bytes = Buffer.from(first + frames.join('') + last)
+    streams.set(tokens, bytes)
+  }
+  return bytes
+}
+
+function whole(message: object, finish: string): string {
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }]
+  return JSON.stringify({ ...head, object: 'chat.completion', choices, usage })
+}
+
+const text = 'The quick brown fox jumps over the lazy dog. '.repeat(5)
+const answer = whole({ role: 'assistant', content: text, refusal: null }, 'stop')
+
+function toolCall(id: number): string {
+  const call = {
+    id: `call_${id}`,
+    type: 'function',
+    function: { name: 'look_up', arguments: JSON.stringify({ id, query: 'thread' }) },
+  }
+  return whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls')
+}
+
+/** Pieces as a network would bring them. */
+const PIECE = 16 * 1024
+
+function sendStream(response: ServerResponse, bytes: Buffer): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  let at = 0
+  const more = (): void => {
+    while (at < bytes.length) {
+      const piece = bytes.subarray(at, (at += PIECE))
+      if (!response.write(piece)) return void response.once('drain', more)
+    }
+    response.end()
+  }
+  more()
+}
+
+function sendPaced(response: ServerResponse, tokens: number, ms: number): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write(first)
+  let sent = 0
+  const timer = setInterval(() => {
+    response.write(frame({ content: word(sent++) }))
+    if (sent < tokens) return
+    clearInterval(timer)
+    response.end(last)
+  }, ms)
+  response.on('close', () => clearInterval(timer))
+}
+
+function countResults(body: string): number {
+  let count = 0
+  for (let at = body.indexOf('"role":"tool"'); at >= 0; at = body.indexOf('"role":"tool"', at + 1))
+    count++
+  return count
+}
+
+function sendJson(response: ServerResponse, body: string): void {
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    const body = Buffer.concat(chunks).toString('latin1')
+    const [, model = ''] = /"model":"([^"]+)"/.exec(body) ?? []
+    const [kind, first = '', second = ''] = model.split('-')
+    if (kind === 'tokens') sendStream(response, streamOf(Number(first)))
+    else if (kind === 'paced') sendPaced(response, Number(first), Number(second))
+    else if (kind === 'tools') {
+      const done = countResults(body)
+      sendJson(response, done < Number(first) ? toolCall(done) : answer)
+    } else sendJson(response, answer)
+  })
+})
+server.keepAliveTimeout = 60_000
+server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+// The contender that started it is gone.
+process.on('disconnect', () => process.exit(0))
