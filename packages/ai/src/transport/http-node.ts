@@ -7,10 +7,11 @@ import type { Transport, TransportRequest, TransportResponse } from './transport
 
 interface NodeProcess {
   readonly versions?: Readonly<Record<string, string | undefined>>
-  getBuiltinModule?(name: string): unknown
+  getBuiltinModule?(name: 'node:net'): typeof Net
+  getBuiltinModule?(name: 'node:tls'): typeof Tls
+  getBuiltinModule?(name: 'node:zlib'): typeof Zlib
 }
 
-/** The modules of Node that are used, loaded at the first request. */
 interface NodeModules {
   readonly net: typeof Net
   readonly tls: typeof Tls
@@ -19,27 +20,25 @@ interface NodeModules {
 
 /**
  * HTTP/1.1 over kept-alive sockets: a fraction of the cost of `fetch`. Undefined where the platform
- * is not Node; nothing is loaded before the first request.
+ * only looks like Node.
  */
 export function nodeTransport(): Transport | undefined {
   const { process } = globalThis as { process?: NodeProcess }
   const versions = process?.versions
   // Bun and Deno imitate Node's sockets; their own fetch is the faster one.
   if (!versions?.['node'] || versions['bun'] || versions['deno']) return undefined
-  if (typeof process?.getBuiltinModule !== 'function') return undefined
-  return new NodeTransport((name) => process.getBuiltinModule!(name))
+  const net = process?.getBuiltinModule?.('node:net')
+  const tls = process?.getBuiltinModule?.('node:tls')
+  if (!net || !tls) return undefined // before Node 22.3
+  return new NodeTransport({ net, tls, zlib: () => process!.getBuiltinModule!('node:zlib') })
 }
 
 class NodeTransport implements Transport {
   readonly #modules: NodeModules
   readonly #pools = new Map<string, Pool>()
 
-  constructor(load: (name: string) => unknown) {
-    this.#modules = {
-      net: load('node:net') as typeof Net,
-      tls: load('node:tls') as typeof Tls,
-      zlib: () => load('node:zlib') as typeof Zlib,
-    }
+  constructor(modules: NodeModules) {
+    this.#modules = modules
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {

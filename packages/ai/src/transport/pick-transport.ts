@@ -1,6 +1,6 @@
+import { nodeTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../config.ts'
 import { fetchTransport } from './fetch.ts'
-import { nodeTransport } from './http-node.ts'
 import { proxyApplies } from './proxy.ts'
 import type { Transport } from './transport.ts'
 
