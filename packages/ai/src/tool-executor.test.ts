@@ -294,6 +294,25 @@ describe('limits', () => {
     expect(aborted).toBe(true)
   })
 
+  test('a call whose approval comes after the abort is neither journalled nor run', async () => {
+    const controller = new AbortController()
+    const log: string[] = []
+    const late = tool('late', {
+      run: () => log.push('run'),
+      approval: async () => {
+        controller.abort()
+        return later(true)
+      },
+    })
+    const commit = ({ type }: ToolEffect): void => void log.push(type)
+    const hooks = { onToolCall: () => void log.push('hook') }
+    const { signal } = controller
+    const running = run({ tools: [late], calls: [call('late')], signal, commit, hooks })
+    await expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
+    await later(null, 20)
+    expect(log).toEqual([])
+  })
+
   test('a reader that leaves stops the tools', async () => {
     let aborted = false
     const slow = tool('slow', {

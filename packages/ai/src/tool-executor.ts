@@ -171,7 +171,6 @@ class Execution {
   }
 
   #report(call: ToolCall, position: number, report: CallReport): void {
-    if (this.#controller.signal.aborted) return // late news of a tool that did not listen
     const index = this.#batch.indexes?.get(call.toolCallId) ?? position
     this.#events.push(toEvent(report, index, this.#batch.clock.now()))
     this.#wake()
