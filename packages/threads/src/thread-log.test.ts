@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { agentTurn, response, text, thread, userTurn } from '../test/samples.ts'
 import { parseThread, stringifyThread } from './thread-text.ts'
-import {
-  LogConflictError,
-  LogCorruptError,
-  MemoryLogStorage,
-  openThreadLog,
-  type ThreadHead,
-} from './thread-log.ts'
+import { LogConflictError, LogCorruptError, MemoryLogStorage, openThreadLog } from './thread-log.ts'
 import type { Thread, Turn } from './types.ts'
 
 const sample = thread([
@@ -15,7 +9,7 @@ const sample = thread([
   agentTurn('ada', [response('ada', 1, text('Grüße 🌍\n'))]),
   userTurn('Bye', 10),
 ])
-const head = (({ turns: _, updated_at: __, ...fields }: Thread): ThreadHead => fields)(sample)
+const { turns: _turns, updated_at: _time, ...head }: Thread = sample
 
 async function written(turns: readonly Turn[] = sample.turns): Promise<Uint8Array> {
   const storage = new MemoryLogStorage()
