@@ -1,1 +1,22 @@
-export {}
+export type {
+  Agent,
+  AgentInput,
+  AgentOptions,
+  AgentStreamResult,
+  GenerateResult,
+  ModellessAgent,
+  ModellessOptions,
+  RunOptions,
+} from './agent.ts'
+export { AgentStopReason } from './agent.ts'
+export { AgentState } from './state.ts'
+export type { AgentStateJSON, AgentStateOptions } from './state.ts'
+export type { PlanStep, PlanStepStatus } from './plan-step.ts'
+export type { SubagentExecutionTrace, ToolExecutionTrace } from './subagent-trace.ts'
+export type * from './event.ts'
+export type * from './interrupt.ts'
+export type * from './execution.ts'
+export type * from './strategy.ts'
+export type * from './tool-context.ts'
+export type * from './middleware.ts'
+export type * from './checkpoint.ts'

@@ -1,0 +1,1 @@
+export type { CheckpointMetadata, CheckpointStore } from '../checkpoint.ts'

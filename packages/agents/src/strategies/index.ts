@@ -1,0 +1,6 @@
+export type {
+  ExecutionContext,
+  ExecutionResult,
+  ExecutionStrategy,
+  StepEffect,
+} from '../execution.ts'
