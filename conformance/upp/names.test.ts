@@ -1,5 +1,6 @@
 import * as entry from '@skein/ai'
-import {
+import defaultExport, {
+  ai,
   ContentBlockType,
   embedding,
   ErrorCode,
@@ -24,6 +25,13 @@ test('UPP-007 one entry point per modality', () => {
   for (const open of [llm, embedding, image]) expect(typeof open).toBe('function')
   const exported = Object.keys(entry)
   expect(exported.filter((name) => /^(complete|chat|ask|run)$/i.test(name))).toEqual([])
+})
+
+test('UPP-010 the functions are exported by name and under one namespace, also the default export', () => {
+  expect(ai.llm).toBe(llm)
+  expect(ai.embedding).toBe(embedding)
+  expect(ai.image).toBe(image)
+  expect(defaultExport).toBe(ai)
 })
 
 test('UPP-011 a vendor is a factory whose models fit every modality function', () => {

@@ -1,3 +1,4 @@
+export { ai, ai as default } from './ai.ts'
 export type * from './content.ts'
 export { ContentBlockType } from './content.ts'
 export { llm, type InferOptions, type LLMInstance, type LLMOptions, type ToolRun } from './llm.ts'
@@ -27,7 +28,19 @@ export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type * from './config.ts'
 export type * from './middleware.ts'
 export * from './provider.ts'
-export * from './middleware/index.ts'
+export {
+  loggingMiddleware,
+  LogLevel,
+  type LogDetails,
+  type Logger,
+  type LoggingOptions,
+} from './middleware/logging.ts'
+export {
+  parsedObjectMiddleware,
+  type ParsedEventDelta,
+  type ParsedObjectOptions,
+  type ParsedStreamEvent,
+} from './middleware/parsed-object.ts'
 export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './keys.ts'
 export {
   ExponentialBackoff,
