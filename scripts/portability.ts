@@ -10,22 +10,32 @@ import { findPackages, readJson, root, zeroDependencyPackages } from './workspac
 interface Budgets {
   readonly default: number
   readonly entries: Readonly<Record<string, number>>
-  readonly programs: Readonly<Record<string, { readonly code: string; readonly kB: number }>>
+  readonly programs: Readonly<Record<string, Program>>
+}
+
+interface Program {
+  readonly code: string
+  readonly kB: number
+  /** What we aim for, where it is not reached yet; said with every run. */
+  readonly goalKb?: number
 }
 
 interface Subject {
   readonly name: string
   readonly code: string
   readonly budgetKb: number
+  readonly goalKb?: number | undefined
 }
 
 const budgets = readJson(join(import.meta.dirname, 'portability', 'budgets.json')) as Budgets
 const entries = findPackages()
   .filter(({ name }) => zeroDependencyPackages.includes(name))
   .flatMap(({ name, manifest }) =>
-    Object.keys(manifest.exports ?? {})
-      .filter((path) => path.startsWith('.') && !path.includes('*') && !path.endsWith('.json'))
-      .map((path) => name + path.slice(1)),
+    Object.entries(manifest.exports ?? {})
+      .filter(([path]) => path.startsWith('.') && !path.includes('*') && !path.endsWith('.json'))
+      // An entry whose own file is named for Node makes no promise to run elsewhere.
+      .filter(([, target]) => !/-node\.ts"/.test(JSON.stringify(target)))
+      .map(([path]) => name + path.slice(1)),
   )
 
 const subjects: Subject[] = entries.map((name) => ({
@@ -33,10 +43,10 @@ const subjects: Subject[] = entries.map((name) => ({
   code: `export * from '${name}'`,
   budgetKb: budgets.entries[name] ?? budgets.default,
 }))
-for (const [name, { code, kB }] of Object.entries(budgets.programs)) {
+for (const [name, { code, kB, goalKb }] of Object.entries(budgets.programs)) {
   const needed = [...code.matchAll(/from '([^']+)'/g)].map((match) => match[1] ?? '')
   const absent = needed.filter((specifier) => !entries.includes(specifier))
-  if (absent.length === 0) subjects.push({ name, code, budgetKb: kB })
+  if (absent.length === 0) subjects.push({ name, code, budgetKb: kB, goalKb })
   else console.log(`not measured: ${name} (${absent.join(', ')} does not exist yet)`)
 }
 // All entries at once: two packages that pull in different copies show only together.
@@ -50,7 +60,7 @@ let failures = 0
 console.log(
   `${'entry'.padEnd(34)}${'platform'.padEnd(10)}${'min kB'.padStart(8)}${'gzip kB'.padStart(9)}  budget`,
 )
-for (const { name, code, budgetKb } of subjects) {
+for (const { name, code, budgetKb, goalKb } of subjects) {
   for (const platform of platforms) {
     const problems: string[] = []
     let sizes = ['–', '–']
@@ -69,6 +79,7 @@ for (const { name, code, budgetKb } of subjects) {
         (problems.length > 0 ? '  FAIL' : ''),
     )
     for (const problem of problems) console.log(`  ${problem}`)
+    if (goalKb !== undefined) console.log(`  the goal is ${goalKb} kB`)
     failures += problems.length
   }
 }
