@@ -1,0 +1,187 @@
+import { SkeinError, systemClock, type Clock } from '@skein/base'
+import type { ApprovalRequest, Approvals, Approver, Redemption, SpentStore } from './approval.ts'
+import { APPROVAL_TYP, GRANT_TYP, isDigestOfAction, readClaims } from './approval-token.ts'
+import type { TokenClaims } from './approval-token.ts'
+import { checkTimes, checkUse, MAX_SKEW_MS } from './check-approval.ts'
+import type { CheckContext, KnownIssuer } from './check-approval.ts'
+import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
+import { parseJws, verifyJws } from './jws.ts'
+import type { KeyAlgorithm } from './keys.ts'
+import type { Action } from './policy.ts'
+import { reason, type Reason } from './reason.ts'
+
+/** Whose approvals count, and for what. */
+export interface ApprovalIssuer {
+  /** Public keys: JWKs, WebCrypto keys, or anything that verifies. Several while keys rotate. */
+  readonly keys: readonly IssuerKey[]
+  /** Every key of the issuer must be of this kind; `Ed25519` by default. */
+  readonly alg?: KeyAlgorithm
+  /** Whether this person may approve this action. Throwing is a no. */
+  readonly may: (action: Action, approver: string) => boolean
+  /** Longest life of a token, one hour by default. */
+  readonly maxTtlMs?: number
+  /** What approvers of this issuer are; `human` by default. */
+  readonly approvers?: 'human' | 'system'
+}
+
+/** Names a token to the revocation check. */
+export interface TokenReference {
+  readonly issuer: string
+  readonly jti: string
+  readonly approver: string
+  /** Milliseconds since 1970. */
+  readonly issuedAt: number
+}
+
+export interface ApprovalsOptions {
+  /** The governor's id. Tokens for anyone else are refused. */
+  readonly audience: string
+  readonly issuers: Readonly<Record<string, ApprovalIssuer>>
+  readonly spent: SpentStore
+  /** How far clocks may differ; 30 s by default, 5 min at most. */
+  readonly skewMs?: number
+  /** True for a token, key holder or person whose approvals no longer count. Throwing is a yes. */
+  readonly revoked?: (token: TokenReference) => boolean | Promise<boolean>
+  readonly clock?: Clock
+}
+
+/** Checks approvals and spends them, each once. Whatever is not certain is refused. */
+export function approvals(options: ApprovalsOptions): Approvals {
+  const { audience, spent, skewMs = 30_000, clock = systemClock } = options
+  if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS)) throw badSkew(skewMs)
+  const issuers = new Map(
+    Object.entries(options.issuers).map(([name, issuer]) => [name, knownIssuer(name, issuer)]),
+  )
+  const expired = new BoundedSet()
+
+  async function check(token: unknown, use: Use): Promise<TokenClaims | Reason> {
+    const { request, typ } = use
+    const subject = request.action.tool
+    const jws = parseJws(token)
+    const claims = jws && readClaims(jws.payload)
+    const issuer = claims && issuers.get(claims.issuer)
+    if (!jws || !claims || !issuer || jws.header.typ !== typ || claims.audience !== audience)
+      return reason('APPROVAL_INVALID', subject, 'Not an approval for this governor.')
+    if (!(await isSigned(jws, issuer)))
+      return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
+    const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
+    // A clock that goes back must not revive what was seen to be over (A-28).
+    const seen = expired.has(tokenKey(claims))
+    const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
+    if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
+    return found ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject)) ?? claims
+  }
+
+  async function checkRevoked(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
+    const { issuer, jti, approver, issuedAt } = claims
+    try {
+      if ((await options.revoked?.({ issuer, jti, approver, issuedAt })) !== true) return undefined
+      return reason('APPROVAL_REVOKED', subject)
+    } catch {
+      return reason('APPROVAL_REVOKED', subject, 'Whether it was revoked could not be found out.')
+    }
+  }
+
+  async function spend(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
+    try {
+      // Kept until no clock within the skew would still take the token.
+      const first = await spent.spend(tokenKey(claims), claims.expires + 2 * skewMs)
+      return first === true ? undefined : reason('APPROVAL_REPLAYED', subject)
+    } catch {
+      return reason('APPROVAL_INVALID', subject, 'The store of spent tokens did not answer.')
+    }
+  }
+
+  function approverOf({ approver, issuer, jti }: TokenClaims): Approver {
+    return { id: approver, issuer, jti, type: issuers.get(issuer)!.approvers }
+  }
+
+  return {
+    async redeem(tokens, request) {
+      const subject = request.action.tool
+      if (!isDigestOfAction(request)) return refused([reason('APPROVAL_SCOPE', subject)], request)
+      const reasons: Reason[] = []
+      const fitting = new Map<string, TokenClaims>()
+      for (const token of new Set(tokens)) {
+        const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
+        if ('code' in checked) reasons.push(checked)
+        // One voice per person, whichever issuer vouches for them.
+        else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
+      }
+      const quorum = Math.max(1, request.quorum)
+      if (fitting.size < quorum) return refused(reasons, request)
+      const approvers: Approver[] = []
+      for (const claims of fitting.values()) {
+        if (approvers.length === quorum) break
+        const failure = await spend(claims, subject)
+        if (failure === undefined) approvers.push(approverOf(claims))
+        else reasons.push(failure)
+      }
+      return approvers.length === quorum ? { ok: true, approvers } : refused(reasons, request)
+    },
+    async checkGrant(grant, request) {
+      if (!isDigestOfAction(request))
+        return refused([reason('APPROVAL_SCOPE', request.action.tool)], request)
+      const checked = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
+      if ('code' in checked) return refused([checked], request)
+      return { ok: true, approvers: [approverOf(checked)] }
+    },
+  }
+}
+
+interface Use {
+  readonly request: ApprovalRequest
+  readonly typ: string
+  readonly kind: CheckContext['kind']
+}
+
+/** The reason that helps most: tokens for other calls in the same bundle are no news. */
+function refused(reasons: readonly Reason[], { action, quorum }: ApprovalRequest): Redemption {
+  const telling = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
+  const detail = `${Math.max(1, quorum)} approval${quorum > 1 ? 's' : ''} needed.`
+  return { ok: false, reason: telling ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
+}
+
+function knownIssuer(name: string, issuer: ApprovalIssuer): KnownIssuer {
+  const { alg = 'Ed25519', maxTtlMs = 3_600_000, approvers = 'human', may } = issuer
+  return { name, keys: createIssuerKeys(name, issuer.keys, alg), maxTtlMs, approvers, may }
+}
+
+async function isSigned(
+  jws: Parameters<typeof verifyJws>[0],
+  issuer: KnownIssuer,
+): Promise<boolean> {
+  for (const key of await issuer.keys(jws.header.kid)) {
+    if (await verifyJws(jws, key)) return true
+  }
+  return false
+}
+
+/** A `jti` is unique for its issuer only. Names hold no control characters, so this is unambiguous. */
+function tokenKey({ issuer, jti }: TokenClaims): string {
+  return `${issuer}\n${jti}`
+}
+
+/** Remembers the latest few thousand members; only tokens with a good signature get here. */
+class BoundedSet {
+  readonly #members = new Set<string>()
+
+  has(member: string): boolean {
+    return this.#members.has(member)
+  }
+
+  add(member: string): void {
+    this.#members.add(member)
+    if (this.#members.size <= 10_000) return
+    for (const oldest of this.#members) {
+      this.#members.delete(oldest)
+      break
+    }
+  }
+}
+
+function badSkew(skewMs: number): SkeinError {
+  return new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
+    code: 'APPROVAL_SKEW_INVALID',
+  })
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { systemClock, type Clock } from '@skein/base'
+import type { SpentStore } from './approval.ts'
+
+/** A store in a folder, with a broom. */
+export interface FileSpentStore extends SpentStore {
+  /** Removes tokens that no clock would take any more; returns how many. */
+  prune(): number
+}
+
+/**
+ * Spent tokens as files in a folder that processes on one machine share. Creating a file that must
+ * not exist is atomic in the file system, so exactly one caller gets true. Both the file and its
+ * name are on disk before the answer.
+ */
+export function fileSpent({
+  dir,
+  clock = systemClock,
+}: {
+  readonly dir: string
+  readonly clock?: Clock
+}): FileSpentStore {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  return {
+    async spend(jti, exp) {
+      let file: number
+      try {
+        // Hashed: a token id must not become a path.
+        const name = createHash('sha256').update(jti).digest('hex')
+        file = openSync(join(dir, name), 'wx', 0o600)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+        throw error
+      }
+      try {
+        writeSync(file, `${exp}\n`)
+        fsyncSync(file)
+      } finally {
+        closeSync(file)
+      }
+      syncFolder(dir)
+      return true
+    },
+    prune: () => prune(dir, clock.now()),
+  }
+}
+
+function prune(dir: string, now: number): number {
+  let removed = 0
+  for (const name of readdirSync(dir)) {
+    if (!/^[0-9a-f]{64}$/.test(name)) continue
+    // An empty file is one that another process is just writing: it stays.
+    const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
+    if (!(exp < now)) continue
+    unlinkSync(join(dir, name))
+    removed++
+  }
+  return removed
+}
+
+function syncFolder(dir: string): void {
+  try {
+    const folder = openSync(dir, 'r')
+    fsyncSync(folder)
+    closeSync(folder)
+  } catch {
+    // Windows does not open folders, and needs no such thing.
+  }
+}

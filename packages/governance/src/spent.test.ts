@@ -1,0 +1,93 @@
+import { fork } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, test } from 'vitest'
+import { manualClock, type Clock } from '@skein/base'
+import type { SpentStore } from './approval.ts'
+import { fileSpent } from './file-spent-node.ts'
+import { memorySpent } from './memory-spent.ts'
+import { sqliteSpent } from './sqlite-spent-node.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-spent-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+let count = 0
+const fresh = (): string => join(folder, String(count++))
+
+function describeSpentStore(name: string, open: (clock: Clock) => SpentStore): void {
+  describe(name, () => {
+    test('gives each token to one caller', async () => {
+      const store = open(manualClock())
+      expect(await store.spend('a', 1e15)).toBe(true)
+      expect(await store.spend('a', 1e15)).toBe(false)
+      expect(await store.spend('b', 1e15)).toBe(true)
+      const tries = await Promise.all(Array.from({ length: 50 }, () => store.spend('c', 1e15)))
+      expect(tries.filter(Boolean)).toHaveLength(1)
+    })
+
+    test('takes any text as an id', async () => {
+      const store = open(manualClock())
+      for (const id of [
+        '../../etc/passwd',
+        "x'; drop table uaicp_spent; --",
+        '\n',
+        'ü'.repeat(300),
+      ]) {
+        expect(await store.spend(id, 1e15)).toBe(true)
+        expect(await store.spend(id, 1e15)).toBe(false)
+      }
+    })
+  })
+}
+
+describeSpentStore('memory', (clock) => memorySpent({ clock }))
+describeSpentStore('file', (clock) => fileSpent({ dir: fresh(), clock }))
+describeSpentStore('SQLite', (clock) => sqliteSpent({ database: ':memory:', clock }))
+
+test('what is long over is swept, what is not stays', async () => {
+  const clock = manualClock(1000)
+  const dir = fresh()
+  const stores = [fileSpent({ dir, clock }), sqliteSpent({ database: ':memory:', clock })]
+  for (const store of stores) {
+    await store.spend('old', 2000)
+    await store.spend('new', 900_000)
+  }
+  clock.advance(100_000)
+  for (const store of stores) {
+    expect(store.prune()).toBe(1)
+    expect(await store.spend('new', 900_000)).toBe(false)
+  }
+  expect(readdirSync(dir)).toHaveLength(1)
+})
+
+test('a database of the caller takes the spending into its own transaction', async () => {
+  const database = new DatabaseSync(':memory:')
+  const store = sqliteSpent({ database, table: 'spent' })
+  database.exec('begin')
+  expect(await store.spend('a', 1e15)).toBe(true)
+  database.exec('rollback')
+  expect(await store.spend('a', 1e15)).toBe(true)
+  store.close()
+  expect(database.isOpen).toBe(true)
+  expect(() => sqliteSpent({ database, table: 'a; drop' })).toThrow('table name')
+})
+
+for (const kind of ['file', 'sqlite']) {
+  test(`two processes on one ${kind} store: each token goes to exactly one`, async () => {
+    const path = fresh()
+    const tokens = 60
+    const start = (): ReturnType<typeof fork> =>
+      fork(new URL('../test/spend-process.ts', import.meta.url), [kind, path, String(tokens)], {
+        execArgv: ['--conditions=@skein/source', '--disable-warning=ExperimentalWarning'],
+      })
+    const next = (child: ReturnType<typeof fork>): Promise<unknown> =>
+      new Promise((resolve, reject) => child.once('message', resolve).once('error', reject))
+    const children = [start(), start()]
+    await Promise.all(children.map(next))
+    const results = children.map(next)
+    for (const child of children) child.send('go')
+    const won = (await Promise.all(results)).flat() as number[]
+    expect(won.sort((a, b) => a - b)).toEqual(Array.from({ length: tokens }, (_, id) => id))
+  })
+}
