@@ -30,3 +30,22 @@ export {
   type VendorServer,
   type VendorServerOptions,
 } from './vendor-server/vendor-server.ts'
+export { fileStore } from './record-replay/file-store-node.ts'
+export {
+  recordFetch,
+  type RecordingFetch,
+  type RecordOptions,
+} from './record-replay/record-fetch.ts'
+export {
+  memoryStore,
+  RecordingError,
+  type Exchange,
+  type RecordedBody,
+  type RecordedChunk,
+  type RecordedPart,
+  type RecordedRequest,
+  type RecordedResponse,
+  type Recording,
+  type RecordingStore,
+} from './record-replay/recording.ts'
+export { replayFetch, type ReplayOptions } from './record-replay/replay-fetch.ts'
