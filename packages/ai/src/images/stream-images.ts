@@ -1,9 +1,10 @@
 import type { JsonObject } from '@skein/base'
 import type { ImageStreamEvent, ImageUsage } from '../image.ts'
-import { contextOf, type Answer } from '../transport/attempt.ts'
+import { contextOf } from '../transport/attempt.ts'
+import { chooseReader } from '../transport/choose-reader.ts'
 import { FrameReader, type FrameDecoder } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
-import { VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
+import { VendorRun, type OpenReader } from '../transport/vendor-run.ts'
 import {
   decodeWhole,
   imageVendorCall,
@@ -26,18 +27,23 @@ export async function* streamImages(
   decode: (body: JsonObject) => DecodedImages,
 ): AsyncGenerator<ImageStreamEvent, void, undefined> {
   const vendorCall = imageVendorCall(call, 'text/event-stream')
-  const open = (answer: Answer): AnswerReader<readonly ImageFrame[]> =>
-    /^\s*(application\/json|text\/html)/i.test(answer.headers.get('content-type') ?? '')
-      ? new JsonReader(answer, vendorCall, (json) =>
+  const open: OpenReader<readonly ImageFrame[]> = (answer) =>
+    chooseReader(answer, {
+      isStreaming: true,
+      framing: 'sse',
+      whole: () =>
+        new JsonReader(answer, vendorCall, (json) =>
           wholeFrames(decodeWhole(json, call.endpoint.name, decode)),
-        )
-      : new FrameReader(answer, {
+        ),
+      frames: () =>
+        new FrameReader<ImageFrame>(answer, {
           framing: 'sse',
           decoder: createDecoder(),
           context: contextOf(vendorCall),
           isHeld: () => false,
           isLast: () => false,
-        })
+        }),
+    })
   for await (const frames of new VendorRun(vendorCall, open)) {
     for (const frame of frames) yield await toEvent(frame, call)
   }

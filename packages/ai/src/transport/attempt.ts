@@ -37,6 +37,8 @@ export interface Answer {
   readonly limits: CallLimits
   /** The next network read; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
+  /** What `read` will give next. */
+  peek(): Promise<Uint8Array | undefined>
   /** The whole body. */
   bytes(): Promise<Uint8Array>
   /** The whole body as text. */
@@ -57,6 +59,7 @@ export class Attempt implements Answer {
   #url = ''
   #response: TransportResponse | undefined
   #hasRead = false
+  #peeked: Uint8Array | undefined
 
   constructor(call: VendorCall) {
     this.#call = call
@@ -90,7 +93,14 @@ export class Attempt implements Answer {
     throw await this.#failure(response)
   }
 
+  async peek(): Promise<Uint8Array | undefined> {
+    return (this.#peeked ??= await this.read())
+  }
+
   async read(): Promise<Uint8Array | undefined> {
+    const peeked = this.#peeked
+    this.#peeked = undefined
+    if (peeked) return peeked
     const { firstByteMs, idleMs } = this.limits
     this.#watchdog.arm(this.#hasRead ? 'idle' : 'firstByte', this.#hasRead ? idleMs : firstByteMs)
     this.#hasRead = true

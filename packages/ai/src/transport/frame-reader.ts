@@ -57,13 +57,15 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   }
 
   #decode(frames: readonly SseEvent[], events: T[]): void {
-    const { decoder } = this.#options
+    const { decoder, isLast } = this.#options
     for (const frame of frames) {
+      if (frame.data === '') continue // a sign of life
       const decoded = decoder.push(frame)
       for (const event of decoded) events.push(event)
+      // Some servers add frames of their own behind the end; no decoder has to know them.
+      const last = decoded.at(-1)
+      if (last !== undefined && isLast(last)) return void (this.#last = true)
     }
-    const last = events.at(-1)
-    if (last !== undefined && this.#options.isLast(last)) this.#last = true
   }
 
   #end(events: T[]): void {

@@ -9,6 +9,9 @@ export interface AnswerReader<T> {
   next(): Promise<T | undefined>
 }
 
+/** Chooses the reader of an answer, by its head or by its first bytes. */
+export type OpenReader<T> = (answer: Answer) => AnswerReader<T> | Promise<AnswerReader<T>>
+
 /**
  * One call with its retries, as an iterator of what its reader makes of the body. The one path for
  * waiting and streaming: a failed attempt is repeated, with the next key, until a value was handed
@@ -16,7 +19,7 @@ export interface AnswerReader<T> {
  */
 export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   readonly #call: VendorCall
-  readonly #openReader: (answer: Answer) => AnswerReader<T>
+  readonly #openReader: OpenReader<T>
   readonly #strategy: RetryStrategy
   #attempt: Attempt | undefined
   #reader: AnswerReader<T> | undefined
@@ -27,7 +30,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   /** Of all attempts: a later error may quote an earlier key. */
   #secrets: readonly string[] = []
 
-  constructor(call: VendorCall, openReader: (answer: Answer) => AnswerReader<T>) {
+  constructor(call: VendorCall, openReader: OpenReader<T>) {
     this.#call = call
     this.#openReader = openReader
     this.#strategy = call.config.retryStrategy ?? defaultRetry
@@ -159,10 +162,7 @@ function strategyError(error: unknown, call: VendorCall): UPPError {
 }
 
 /** Runs a call whose reader gives exactly one value. */
-export async function runForOne<T>(
-  call: VendorCall,
-  openReader: (answer: Answer) => AnswerReader<T>,
-): Promise<T> {
+export async function runForOne<T>(call: VendorCall, openReader: OpenReader<T>): Promise<T> {
   const run = new VendorRun(call, openReader)
   const first = await run.next()
   if (!first.done) await run.next() // lets the run end as it would in a stream

@@ -10,6 +10,7 @@ import {
   type Provider,
 } from '../provider.ts'
 import { contextOf, type Answer, type VendorCall } from '../transport/attempt.ts'
+import { chooseReader } from '../transport/choose-reader.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { FrameReader } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
@@ -87,13 +88,13 @@ class HttpModel implements BoundLLMModel {
 
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
     const { call, context } = this.#encode(request, 'complete')
-    return runForOne(call, (answer) => this.#wholeReader(answer, call, context))
+    return runForOne(call, (answer) => this.#reader(answer, call, context, false))
   }
 
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]> {
     try {
       const { call, context } = this.#encode(request, 'stream')
-      return new VendorRun(call, (answer) => this.#streamReader(answer, call, context))
+      return new VendorRun(call, (answer) => this.#reader(answer, call, context, true))
     } catch (error) {
       return failing(error)
     }
@@ -134,22 +135,25 @@ class HttpModel implements BoundLLMModel {
     }
   }
 
-  #wholeReader(answer: Answer, call: VendorCall, context: DecodeContext): AnswerReader<Batch> {
-    return new JsonReader(answer, call, (json) => this.#wire.decodeResponse(json, context))
-  }
-
-  #streamReader(answer: Answer, call: VendorCall, context: DecodeContext): AnswerReader<Batch> {
-    // A server that does not stream answers whole; an error in between is a page.
-    const type = answer.headers.get('content-type') ?? ''
-    if (/^\s*(application\/json|text\/html)/i.test(type)) {
-      return this.#wholeReader(answer, call, context)
-    }
-    return new FrameReader(answer, {
-      framing: this.#wire.framing,
-      decoder: this.#wire.createDecoder(context),
-      context: contextOf(call),
-      isHeld: carriesNothing,
-      isLast: (event) => event.type === 'message_stop',
+  #reader(
+    answer: Answer,
+    call: VendorCall,
+    context: DecodeContext,
+    isStreaming: boolean,
+  ): AnswerReader<Batch> | Promise<AnswerReader<Batch>> {
+    const wire = this.#wire
+    return chooseReader(answer, {
+      isStreaming,
+      framing: wire.framing,
+      whole: () => new JsonReader(answer, call, (json) => wire.decodeResponse(json, context)),
+      frames: () =>
+        new FrameReader(answer, {
+          framing: wire.framing,
+          decoder: wire.createDecoder(context),
+          context: contextOf(call),
+          isHeld: carriesNothing,
+          isLast: (event) => event.type === 'message_stop',
+        }),
     })
   }
 }

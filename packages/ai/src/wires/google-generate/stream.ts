@@ -57,6 +57,7 @@ export class GoogleDecoder implements WireDecoder {
   }
 
   push(frame: SseEvent): StreamEvent[] {
+    if (frame.data === '[DONE]') return [] // not Google's own; proxies of other formats add it
     return this.decode(parseFrame(frame.data, this.#provider))
   }
 
