@@ -1,13 +1,8 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type {
-  AgentTurn,
-  FinishReason,
-  MessagePart,
-  SystemMessage,
-  ThreadMessage,
-} from '../../types.ts'
+import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../types.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { carried, messageCarrier, without } from './carrier.ts'
+import { endEvents, finishFields, interruption } from './from-ui-ending.ts'
 import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
 import { foreignMetadata, userPrompt } from './from-ui-user.ts'
 import { contentOfUrl } from '../bridge-media.ts'
@@ -216,12 +211,7 @@ class TurnReader {
     const last = this.#turns.at(-1)
     if (!notes || !last) return this.#turns
     if (this.#lastResponse) Object.assign(this.#lastResponse, finishFields(notes.finishReason))
-    for (const message of notes.errors)
-      last.messages.push(streamEvent('stream.error', { message }, at))
-    if (notes.isAborted) {
-      const data = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
-      last.messages.push(streamEvent('stream.aborted', data, at))
-    }
+    last.messages.push(...endEvents(notes, at))
     Object.assign(last, interruption(notes, at))
     return this.#turns
   }
@@ -290,36 +280,4 @@ function withStatus(part: MessagePart): MessagePart {
     return { ...without(shown, 'outcome'), status: 'validation_error' } as MessagePart
   }
   return { ...shown, status: shown.outcome === 'success' ? 'success' : 'error' } as MessagePart
-}
-
-function streamEvent(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
-  return { message_type: 'system', timestamp, event_type, event_data }
-}
-
-const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
-  stop: 'stop',
-  length: 'length',
-  'content-filter': 'content_filter',
-  'tool-calls': 'tool_call',
-  error: 'error',
-}
-
-function finishFields(reason: UIFinishReason | undefined): object {
-  if (reason === undefined || reason === 'interrupted') return {}
-  const known = FINISH[reason]
-  return known ? { finish_reason: known } : { ui_finish_reason: reason }
-}
-
-/** A stream that did not reach `finish` was cut, whatever its last chunk looks like. */
-function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
-  const { isFinished, isAborted, errors, finishReason, abortReason } = notes
-  if (isFinished && !isAborted && finishReason !== 'interrupted') return {}
-  const reason = isAborted
-    ? (abortReason ?? 'user_cancelled')
-    : isFinished
-      ? 'user_cancelled'
-      : errors.length > 0
-        ? 'error'
-        : 'network_failure'
-  return { completion_status: 'interrupted', interruption: { reason, interrupted_at: at } }
 }

@@ -98,6 +98,108 @@ describe('retry, denial, interruption and failure', () => {
   )
 })
 
+test('a person sees a denial as a denial and every other bad ending as an error', () => {
+  const states = Object.entries(endings).map(([name, part]) => {
+    const [, tool] = toUIMessages(answered(part))[1]!.parts as {
+      state: string
+      errorText?: string
+    }[]
+    return [name, tool!.state]
+  })
+  expect(states).toEqual([
+    ['success', 'output-available'],
+    ['failure', 'output-error'],
+    ['interruption', 'output-error'],
+    ['denial', 'output-denied'],
+    ['validation error', 'output-error'],
+    ['retry', 'output-error'],
+    ['retry with details', 'output-error'],
+  ])
+})
+
+describe('how a stream ended', () => {
+  const words: UIMessageChunk[] = [
+    { type: 'start', messageId: 'm' },
+    { type: 'start-step' },
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'Hal' },
+  ]
+  const ended = (...chunks: UIMessageChunk[]): AgentTurn =>
+    fromUIChunks([...words, ...chunks], { clock }).value.turns[0] as AgentTurn
+
+  test('a finish is complete, and its reason is that of the response', () => {
+    const turn = ended(
+      { type: 'text-end', id: 't' },
+      { type: 'finish', finishReason: 'tool-calls' },
+    )
+    expect(turn.completion_status).toBeUndefined()
+    expect(turn.messages[0]).toMatchObject({
+      finish_reason: 'tool_call',
+      parts: [{ content: 'Hal' }],
+    })
+    expect(ended({ type: 'finish', finishReason: 'other' }).messages[0]).toMatchObject({
+      ui_finish_reason: 'other',
+    })
+  })
+
+  test.each<[string, UIMessageChunk[], string]>([
+    ['no finish: the connection broke', [], 'network_failure'],
+    ['an error without a finish', [{ type: 'error', errorText: 'overloaded' }], 'error'],
+    ['an abort', [{ type: 'abort', reason: 'tired' }, { type: 'finish' }], 'tired'],
+    [
+      'a finish that says interrupted',
+      [{ type: 'finish', finishReason: 'interrupted' }],
+      'user_cancelled',
+    ],
+  ])('%s', (_, chunks, reason) => {
+    const turn = ended(...chunks)
+    expect(turn).toMatchObject({ completion_status: 'interrupted', interruption: { reason } })
+    expect(turn.messages[0]).toMatchObject({ parts: [{ part_kind: 'text', content: 'Hal' }] })
+  })
+
+  test('half a call is not history, and is reported', () => {
+    const { value, lost } = fromUIChunks(
+      [
+        ...words,
+        { type: 'tool-input-start', toolCallId: 'c', toolName: 'f' },
+        { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{"a' },
+      ],
+      { clock },
+    )
+    expect(JSON.stringify(value.turns)).not.toContain('tool-call')
+    expect(lost).toEqual([
+      { pointer: '/0/parts/2', reason: 'the arguments of this call never became complete' },
+    ])
+  })
+
+  test('argument text is kept byte for byte, unless the server mended it', () => {
+    const call = (text: string, input: unknown): unknown => {
+      const turn = ended(
+        { type: 'tool-input-start', toolCallId: 'c', toolName: 'f' },
+        { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: text },
+        { type: 'tool-input-available', toolCallId: 'c', toolName: 'f', input },
+        { type: 'finish' },
+      )
+      return (turn.messages[0] as unknown as { parts: { args?: unknown }[] }).parts[1]!.args
+    }
+    expect(call('{ "t": 18.0 }', { t: 18 })).toBe('{ "t": 18.0 }')
+    expect(call('{ "t": 18.0', { t: 18 })).toEqual({ t: 18 })
+  })
+
+  test('outcomes keep the order in which they came', () => {
+    const turn = ended(
+      { type: 'tool-input-available', toolCallId: 'a', toolName: 'f', input: {} },
+      { type: 'tool-input-available', toolCallId: 'b', toolName: 'f', input: {} },
+      { type: 'tool-output-available', toolCallId: 'b', output: 1 },
+      { type: 'tool-output-available', toolCallId: 'a', output: 2 },
+      { type: 'finish' },
+    )
+    expect(turn.messages[1]).toMatchObject({
+      parts: [{ tool_call_id: 'b' }, { tool_call_id: 'a' }],
+    })
+  })
+})
+
 describe('what everyone may see', () => {
   const secrets = ['c2ln', 'model-a', 'input_tokens', 'canary']
   const thread = sampleThread([
