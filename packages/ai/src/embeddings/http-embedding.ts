@@ -1,4 +1,5 @@
-import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
+import { decodeLooseBase64 } from '../loose-base64.ts'
 import type {
   BoundEmbeddingModel,
   Embedding,
@@ -130,7 +131,7 @@ function malformed(what: string, context: ErrorContext): UPPError {
 
 /** `encoding_format: base64`: 32-bit floats, little endian. */
 function decodeFloats(base64: string): number[] | undefined {
-  const bytes = decodeBase64(base64)
+  const bytes = decodeLooseBase64(base64)
   if (bytes.length % 4 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(i * 4, true))

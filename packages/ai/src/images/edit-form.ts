@@ -1,4 +1,4 @@
-import { decodeBase64 } from '@skein/base'
+import { decodeLooseBase64 } from '../loose-base64.ts'
 import type { ImageBlock } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { ImageRequest } from '../image.ts'
@@ -37,6 +37,6 @@ function appendImage(
       hint: 'Download it first and use Image.fromBytes.',
     })
   }
-  const blob = new Blob([decodeBase64(base64)], { type: mimeType })
+  const blob = new Blob([decodeLooseBase64(base64)], { type: mimeType })
   form.append(field, blob, `${name}.${mimeType.replace(/^image\/|\+.*$/g, '')}`)
 }

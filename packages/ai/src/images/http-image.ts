@@ -1,4 +1,5 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import { strictBase64 } from '../loose-base64.ts'
 import type { ProviderMetadata } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { GeneratedImage, ImageRequest, ImageResult, ImageUsage } from '../image.ts'
@@ -102,10 +103,10 @@ export async function toGenerated(image: VendorImage, call: ImageCall): Promise<
 
 /** The vendor may be wrong about the type, not the bytes; and what it made is never refused. */
 export function fromBase64(base64: string, mimeType?: string): Image {
+  const data = strictBase64(base64)
   // Enough for every signature, and whole groups of base64.
-  const head = base64.slice(0, 64)
-  const sniffed = head.length % 4 === 0 ? imageTypeOf(decodeBase64(head)) : undefined
-  const source = { type: 'base64', data: base64 } as const
+  const sniffed = imageTypeOf(decodeBase64(data.slice(0, 64)))
+  const source = { type: 'base64', data } as const
   return Image.fromBlock({ type: 'image', source, mimeType: sniffed ?? mimeType ?? 'image/png' })
 }
 

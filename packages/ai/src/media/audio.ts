@@ -1,7 +1,6 @@
-import { decodeBase64 } from '@skein/base'
 import type { AudioBlock } from '../content.ts'
 import { ByteMedia, readMedia } from './byte-media.ts'
-import type { ReadOptions } from './media-error.ts'
+import { base64Bytes, type ReadOptions } from './media-error.ts'
 
 /** Sound. It is an `AudioBlock` itself, so it can stand in a message as it is. */
 export class Audio extends ByteMedia<'audio'> implements AudioBlock {
@@ -11,7 +10,7 @@ export class Audio extends ByteMedia<'audio'> implements AudioBlock {
   }
 
   static fromBase64(base64: string, mimeType?: string): Audio {
-    return Audio.fromBytes(decodeBase64(base64), mimeType)
+    return Audio.fromBytes(base64Bytes(base64), mimeType)
   }
 
   static async fromPath(path: string, options?: ReadOptions): Promise<Audio> {

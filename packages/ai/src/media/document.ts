@@ -1,6 +1,7 @@
-import { decodeBase64, encodeBase64 } from '@skein/base'
+import { encodeBase64 } from '@skein/base'
 import type { DocumentBlock, DocumentSource } from '../content.ts'
-import { invalidMedia, type ReadOptions } from './media-error.ts'
+import { strictBase64 } from '../loose-base64.ts'
+import { base64Bytes, invalidMedia, type ReadOptions } from './media-error.ts'
 import { isMismatch, mediaTypeOf, mediaTypeOfName } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
 import { checkedUrl } from './remote-url.ts'
@@ -42,13 +43,13 @@ export class Document implements DocumentBlock {
   }
 
   static fromBase64(base64: string, mimeType: string, title?: string): Document {
-    if (isMismatch(decodeBase64(base64), mimeType)) {
+    if (isMismatch(base64Bytes(base64), mimeType)) {
       throw invalidMedia(
         `The document was declared to be ${mimeType}, but its data is something else.`,
         'Pass the MIME type of the data.',
       )
     }
-    return new Document({ type: 'base64', data: base64 }, mimeType, title)
+    return new Document({ type: 'base64', data: strictBase64(base64) }, mimeType, title)
   }
 
   static fromText(text: string, title?: string): Document {

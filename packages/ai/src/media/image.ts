@@ -1,6 +1,7 @@
-import { decodeBase64, encodeBase64 } from '@skein/base'
+import { encodeBase64 } from '@skein/base'
 import type { ImageBlock, ImageSource, ProviderMetadata } from '../content.ts'
-import { checkedType, invalidMedia, type ReadOptions } from './media-error.ts'
+import { strictBase64 } from '../loose-base64.ts'
+import { base64Bytes, checkedType, invalidMedia, type ReadOptions } from './media-error.ts'
 import { mediaTypeOfName } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
 import { checkedUrl } from './remote-url.ts'
@@ -25,8 +26,8 @@ export class Image implements ImageBlock {
   }
 
   static fromBase64(base64: string, mimeType?: string): Image {
-    const bytes = decodeBase64(base64)
-    return new Image({ type: 'base64', data: base64 }, checkedType(bytes, 'image', { mimeType }))
+    const type = checkedType(base64Bytes(base64), 'image', { mimeType })
+    return new Image({ type: 'base64', data: strictBase64(base64) }, type)
   }
 
   /** Nothing is downloaded: the vendor gets the address. */
@@ -48,7 +49,7 @@ export class Image implements ImageBlock {
   /** The bytes. An image that is only known by its address has none. */
   toBytes(): Uint8Array {
     if (this.source.type === 'bytes') return this.source.data
-    if (this.source.type === 'base64') return decodeBase64(this.source.data)
+    if (this.source.type === 'base64') return base64Bytes(this.source.data)
     throw invalidMedia(
       'The image is known by its address only; its bytes were not downloaded.',
       'Fetch image.source.url yourself, and mind that the address may expire.',

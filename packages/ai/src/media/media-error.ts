@@ -1,4 +1,5 @@
 import { ErrorCode, UPPError } from '../error.ts'
+import { decodeLooseBase64 } from '../loose-base64.ts'
 import { isMismatch, mediaTypeOf, mediaTypeOfName } from './media-type.ts'
 
 /** Options of the helpers that read files. */
@@ -17,6 +18,15 @@ export function invalidMedia(message: string, hint: string, cause?: unknown): UP
     hint,
     cause,
   })
+}
+
+/** The bytes of a caller's base64, in whatever way it is written. */
+export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return decodeLooseBase64(base64)
+  } catch (cause) {
+    throw invalidMedia('The data is not base64.', 'Pass bytes as they are with fromBytes.', cause)
+  }
 }
 
 /**

@@ -1,7 +1,6 @@
-import { decodeBase64 } from '@skein/base'
 import type { VideoBlock } from '../content.ts'
 import { ByteMedia, readMedia } from './byte-media.ts'
-import type { ReadOptions } from './media-error.ts'
+import { base64Bytes, type ReadOptions } from './media-error.ts'
 
 /** A film. It is a `VideoBlock` itself, so it can stand in a message as it is. */
 export class Video extends ByteMedia<'video'> implements VideoBlock {
@@ -11,7 +10,7 @@ export class Video extends ByteMedia<'video'> implements VideoBlock {
   }
 
   static fromBase64(base64: string, mimeType?: string): Video {
-    return Video.fromBytes(decodeBase64(base64), mimeType)
+    return Video.fromBytes(base64Bytes(base64), mimeType)
   }
 
   static async fromPath(path: string, options?: ReadOptions): Promise<Video> {

@@ -1,4 +1,5 @@
-import { decodeBase64, type JsonObject } from '@skein/base'
+import type { JsonObject } from '@skein/base'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
 import type { AssistantContent, DocumentBlock, ReasoningBlock, UserContent } from '../../content.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
@@ -103,7 +104,7 @@ function encodeDocument(block: DocumentBlock): JsonObject {
   const { base64, url, mimeType } = source
   if (url !== undefined) return { type: 'url', url }
   if (!mimeType.startsWith('text/')) return { type: 'base64', media_type: mimeType, data: base64 }
-  const data = new TextDecoder().decode(decodeBase64(base64))
+  const data = new TextDecoder().decode(decodeLooseBase64(base64))
   return { type: 'text', media_type: 'text/plain', data }
 }
 

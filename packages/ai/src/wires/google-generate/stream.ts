@@ -1,4 +1,5 @@
-import { decodeBase64, type JsonObject, type JsonValue, type SseEvent } from '@skein/base'
+import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
 import { ErrorCode } from '../../error.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
 import { withNative } from '../native.ts'
@@ -170,7 +171,7 @@ export class GoogleDecoder implements WireDecoder {
 
   #bytes(data: string): Uint8Array {
     try {
-      return decodeBase64(data)
+      return decodeLooseBase64(data)
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }

@@ -1,9 +1,11 @@
-import { decodeBase64, type JsonObject, type JsonValue, type SseEvent } from '@skein/base'
+import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
 import { audioMimeType, parseDataUrl } from '../data-url.ts'
 import { withNative } from '../native.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { ValueUnwrapper } from '../unwrap-value.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
@@ -13,6 +15,7 @@ import { mergeField } from './merge-field.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { failureReasons, toStopReason } from './stop-reason.ts'
 import { chatStructure } from './structure.ts'
+import { textAlone } from './text-alone.ts'
 import { ToolCalls } from './tool-calls.ts'
 import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
 import { toUsage } from './usage.ts'
@@ -47,6 +50,7 @@ export class ChatDecoder implements WireDecoder {
   #hasRefusal = false
   #ignoresChoices = false
   #isDone = false
+  readonly #repeated = new RepeatedFrame('content')
 
   constructor(context: DecodeContext<OpenAIChatDialect>) {
     const { target, request } = context
@@ -65,13 +69,27 @@ export class ChatDecoder implements WireDecoder {
     if (this.#isDone) return []
     if (frame.data === '[DONE]') return this.finish()
     try {
+      const text = this.#repeated.textOf(frame.data)
+      if (text !== undefined && frame.event === '') return this.#repeat(text)
       const chunk = JSON.parse(frame.data) as ChatChunk
       if (frame.event === 'error')
         throw this.#failure({ error: chunk.error ?? (chunk as JsonObject) })
-      return this.decode(chunk)
+      const events = this.decode(chunk)
+      if (this.#repeated.isLearning) {
+        const alone = textAlone(chunk)
+        if (alone !== undefined) this.#repeated.remember(frame.data, alone)
+      }
+      return events
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
+  }
+
+  /** What `decode` would make of a frame that says this text and nothing else. */
+  #repeat(text: string): StreamEvent[] {
+    const events: StreamEvent[] = []
+    if (text !== '') this.#content(text, events)
+    return events
   }
 
   end(): StreamEvent[] {
@@ -232,7 +250,7 @@ export class ChatDecoder implements WireDecoder {
     events.push({
       type: 'audio_delta',
       index: this.#openIndex,
-      delta: { data: decodeBase64(audio.data), mimeType: audioMimeType(format) },
+      delta: { data: decodeLooseBase64(audio.data), mimeType: audioMimeType(format) },
     })
   }
 
@@ -315,7 +333,7 @@ export class ChatDecoder implements WireDecoder {
 function imageEvents(image: JsonObject, index: number, provider: string): StreamEvent[] {
   const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
   const inline = parseDataUrl(url)
-  const data = inline ? decodeBase64(inline.data) : new Uint8Array()
+  const data = inline ? decodeLooseBase64(inline.data) : new Uint8Array()
   const mimeType = inline?.mimeType ?? 'image/png'
   const metadata = withNative(provider, 'openai-chat', image)
   return [

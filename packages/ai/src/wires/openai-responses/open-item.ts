@@ -1,4 +1,5 @@
-import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
 import { withNative } from '../native.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
@@ -257,7 +258,7 @@ class OpenImage implements OpenItem {
     if (this.#block < 0) this.#block = startBlock(this.#shared, { block: 'image' }, events)
     const name = textOf(format) ?? 'png'
     const mimeType = name === 'svg' ? 'image/svg+xml' : `image/${name}`
-    const data = decodeBase64(base64)
+    const data = decodeLooseBase64(base64)
     events.push({
       type: 'image_delta',
       index: this.#block,

@@ -1,4 +1,5 @@
-import { decodeBase64, type JsonObject, type JsonValue, type SseEvent } from '@skein/base'
+import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
 import type { StreamEvent } from '../../event.ts'
 import { audioMimeType } from '../data-url.ts'
 import { withNative } from '../native.ts'
@@ -191,7 +192,11 @@ export class ResponsesDecoder implements WireDecoder {
     const told = objectOf(this.#context.request.params['audio'])?.['format']
     const mimeType = audioMimeType(textOf(told) ?? 'pcm16')
     const index = this.#openAudio(events).block
-    events.push({ type: 'audio_delta', index, delta: { data: decodeBase64(base64), mimeType } })
+    events.push({
+      type: 'audio_delta',
+      index,
+      delta: { data: decodeLooseBase64(base64), mimeType },
+    })
   }
 
   #openAudio(events: StreamEvent[]): OpenAudio {
