@@ -1,7 +1,8 @@
 import type { Verifier } from './define-verifier.ts'
-import type { Risk } from './envelope.ts'
-import type { Need } from './evidence.ts'
-import type { GovernedTool } from './governed.ts'
+import { RISKS, type Risk } from './envelope.ts'
+import { EVIDENCE_TYPES, type Need } from './evidence.ts'
+import { toolCore, type GovernedTool } from './governed.ts'
+import { invalidDefinition } from './invalid-definition.ts'
 import type { Policy } from './policy.ts'
 
 /** What must hold before a kind of task may deliver, and what it may do on the way. */
@@ -36,4 +37,59 @@ export interface TaskLimits {
   readonly depth?: number
   /** No tool above this tier; `write_high_risk` by default. */
   readonly ceiling?: Risk
+}
+
+/** Declares a task class. All mistakes are named at once. */
+export function defineTaskClass(task: TaskClass): TaskClass {
+  const problems = [
+    ...findNameProblems(task),
+    ...findToolProblems(task),
+    ...findLimitProblems(task),
+  ]
+  if (problems.length > 0) throw invalidDefinition('task class', task.name, problems)
+  return Object.freeze({
+    ...task,
+    tools: Object.freeze([...task.tools]),
+    needs: Object.freeze(task.needs.map((need) => Object.freeze({ ...need }))),
+    verifiers: Object.freeze([...task.verifiers]),
+  })
+}
+
+function findNameProblems({ name, verifiers }: TaskClass): string[] {
+  const problems: string[] = []
+  if (typeof name !== 'string' || name === '') problems.push('it has no name')
+  const ids = verifiers.map(({ id }) => id)
+  if (new Set(ids).size < ids.length) problems.push('two verifiers have the same id')
+  return problems
+}
+
+function findToolProblems({ tools, needs }: TaskClass): string[] {
+  const names = tools.map((tool) => tool.name)
+  const problems = tools
+    .filter((tool) => !toolCore(tool))
+    .map((tool) => `the tool "${tool.name}" declares no risk; wrap it with governed()`)
+  if (new Set(names).size < names.length) problems.push('two tools have the same name')
+  for (const { type, source, min = 1 } of needs) {
+    if (!EVIDENCE_TYPES.includes(type)) problems.push(`"${type}" is not a type of evidence`)
+    if (source !== undefined && !names.includes(source)) {
+      problems.push(`it needs evidence from "${source}", which is none of its tools`)
+    }
+    if (!Number.isInteger(min) || min < 1) problems.push('a need has a min below 1')
+  }
+  return problems
+}
+
+function findLimitProblems({ repair, limits = {} }: TaskClass): string[] {
+  const problems: string[] = []
+  if (repair && !isCount(repair.max)) problems.push('repair.max must be a number of repairs')
+  const { deadlineMs, toolCalls, depth, ceiling } = limits
+  if (deadlineMs !== undefined && !(deadlineMs > 0)) problems.push('deadlineMs is not positive')
+  if (toolCalls !== undefined && !isCount(toolCalls)) problems.push('toolCalls is not a count')
+  if (depth !== undefined && !isCount(depth)) problems.push('depth is not a count')
+  if (ceiling !== undefined && !RISKS.includes(ceiling)) problems.push('ceiling is not a risk tier')
+  return problems
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0
 }

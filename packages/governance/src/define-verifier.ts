@@ -1,5 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { Evidence } from './evidence.ts'
+import { invalidDefinition } from './invalid-definition.ts'
 import type { Check, VerificationReport } from './report.ts'
 
 /** A mechanical check of evidence against an invariant (§2). */
@@ -21,4 +22,22 @@ export interface VerifierContext {
   readonly request_id: string
   readonly candidate: JsonValue
   readonly signal: AbortSignal
+}
+
+/**
+ * Declares a verifier: it looks at the evidence of a run and says, check by check, what holds.
+ *
+ *     const balanced = defineVerifier({
+ *       id: 'ledger-balanced',
+ *       timeoutMs: 500,
+ *       check: ([ledger]) => [{ check_id: 'sum', result: sum(ledger) === 0 ? 'pass' : 'fail' }],
+ *     })
+ */
+export function defineVerifier(verifier: Verifier): Verifier {
+  const problems: string[] = []
+  if (typeof verifier.id !== 'string' || verifier.id === '') problems.push('it has no id')
+  if (typeof verifier.check !== 'function') problems.push('it has no check function')
+  if (!(verifier.timeoutMs > 0)) problems.push('timeoutMs is not positive')
+  if (problems.length > 0) throw invalidDefinition('verifier', verifier.id, problems)
+  return Object.freeze({ ...verifier })
 }

@@ -77,11 +77,23 @@ interface ErrorHint {
   readonly cause?: unknown
 }
 
-/** A reason without empty members. */
+const MAX_TEXT = 500
+
+/** A reason without empty members, its texts fit for the log: well formed and of bounded length. */
 export function reason(code: ReasonCode, subject?: string, detail?: string): Reason {
   return {
     code,
-    ...(subject !== undefined && { subject }),
-    ...(detail !== undefined && { detail }),
+    ...(subject !== undefined && { subject: toLogText(subject) }),
+    ...(detail !== undefined && { detail: toLogText(detail) }),
   }
+}
+
+function toLogText(text: string): string {
+  const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

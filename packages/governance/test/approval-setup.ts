@@ -1,10 +1,14 @@
 import { manualClock, type ManualClock } from '@skein/base'
 import type { Action, ApprovalRequest, Approvals, SpentStore } from '../src/index.ts'
 import { actionDigest, hashJson } from '../src/index.ts'
-import { approvals, type ApprovalIssuer, type ApprovalsOptions } from '../src/approvals.ts'
-import { approve, type ApproveOptions } from '../src/approve.ts'
-import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys.ts'
-import { memorySpent } from '../src/memory-spent.ts'
+import {
+  approvals,
+  type ApprovalIssuer,
+  type ApprovalsOptions,
+} from '../src/approvals/approvals.ts'
+import { approve, type ApproveOptions } from '../src/approvals/approve.ts'
+import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
+import { memorySpent } from '../src/approvals/memory-spent.ts'
 
 export const START: number = Date.UTC(2026, 0, 1, 12)
 export const AUDIENCE = 'governor.test'

@@ -1,6 +1,6 @@
 // Spends each of the token ids once, as soon as the parent says so, and tells which it got.
-import { fileSpent } from '../src/file-spent-node.ts'
-import { sqliteSpent } from '../src/sqlite-spent-node.ts'
+import { fileSpent } from '../src/approvals/file-spent-node.ts'
+import { sqliteSpent } from '../src/approvals/sqlite-spent-node.ts'
 
 const [kind, path, count] = process.argv.slice(2) as [string, string, string]
 const store = kind === 'file' ? fileSpent({ dir: path }) : sqliteSpent({ database: path })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { manualClock, type Clock } from '@skein/base'
-import type { SpentStore } from './approval.ts'
+import type { SpentStore } from '../approval.ts'
 import { fileSpent } from './file-spent-node.ts'
 import { memorySpent } from './memory-spent.ts'
 import { sqliteSpent } from './sqlite-spent-node.ts'
@@ -78,7 +78,7 @@ for (const kind of ['file', 'sqlite']) {
     const path = fresh()
     const tokens = 60
     const start = (): ReturnType<typeof fork> =>
-      fork(new URL('../test/spend-process.ts', import.meta.url), [kind, path, String(tokens)], {
+      fork(new URL('../../test/spend-process.ts', import.meta.url), [kind, path, String(tokens)], {
         execArgv: ['--conditions=@skein/source', '--disable-warning=ExperimentalWarning'],
       })
     const next = (child: ReturnType<typeof fork>): Promise<unknown> =>

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import * as jose from 'jose'
 import { encodeBase64Url } from '@skein/base'
-import { action, AUDIENCE, desk, ISSUER, request, START } from '../test/approval-setup.ts'
+import { action, AUDIENCE, desk, ISSUER, request, START } from '../../test/approval-setup.ts'
 import { approvals } from './approvals.ts'
 import { approve, signGrant } from './approve.ts'
-import { fromCryptoKeyPair, generateKey, toSigningKey } from './keys.ts'
+import { fromCryptoKeyPair, generateKey, toSigningKey } from '../keys/keys.ts'
 import { memorySpent } from './memory-spent.ts'
 
 const encode = (value: unknown): string =>
@@ -222,7 +222,7 @@ describe('whatever is uncertain refuses', () => {
     const text = JSON.stringify(await approvals.redeem([token], request()))
     expect(text).not.toContain(token.split('.')[2])
     try {
-      approvals && toSigningKey({ ...privateJwk, crv: 'X' })
+      toSigningKey({ ...privateJwk, crv: 'X' })
       expect.unreachable()
     } catch (error) {
       expect(JSON.stringify(error) + String(error)).not.toContain(privateJwk.d)

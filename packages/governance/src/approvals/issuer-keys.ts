@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
-import { toVerifyKey } from './keys.ts'
-import type { KeyAlgorithm, PublicJwk, VerifyKey } from './keys.ts'
+import { toVerifyKey } from '../keys/keys.ts'
+import type { KeyAlgorithm, PublicJwk, VerifyKey } from '../keys/keys.ts'
 
 /** A public key of an issuer in any form we can check with. */
 export type IssuerKey = PublicJwk | VerifyKey | CryptoKey

@@ -7,7 +7,7 @@ import {
   signCheckpoint,
   verifyCheckpoint,
 } from './checkpoint.ts'
-import { generateKey, toSigningKey, toVerifyKey } from './keys.ts'
+import { generateKey, toSigningKey, toVerifyKey } from '../keys/keys.ts'
 import { leafHash } from './merkle.ts'
 import { encodeNoteKey, isSignedBy, parseNote } from './signed-note.ts'
 

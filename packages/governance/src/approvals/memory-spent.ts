@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from './approval.ts'
+import type { SpentStore } from '../approval.ts'
 
 /** Spent tokens of one process. For tests, and where one process does everything and forgets all at its end. */
 export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {

@@ -1,11 +1,11 @@
-import type { ApprovalRequest } from './approval.ts'
+import type { ApprovalRequest } from '../approval.ts'
 import { actionDetails } from './approval-token.ts'
 import type { TokenClaims } from './approval-token.ts'
-import { isAtLeast } from './envelope.ts'
-import type { Risk } from './envelope.ts'
-import type { VerifyKey } from './keys.ts'
-import type { Action } from './policy.ts'
-import { reason, type Reason } from './reason.ts'
+import { isAtLeast } from '../envelope.ts'
+import type { Risk } from '../envelope.ts'
+import type { VerifyKey } from '../keys/keys.ts'
+import type { Action } from '../policy.ts'
+import { reason, type Reason } from '../reason.ts'
 
 /** Clocks that differ by more are broken, not skewed. */
 export const MAX_SKEW_MS = 300_000

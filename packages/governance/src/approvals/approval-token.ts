@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { ApprovalRequest } from './approval.ts'
-import { actionDigest, hashJson } from './digest.ts'
+import type { ApprovalRequest } from '../approval.ts'
+import { actionDigest, hashJson } from '../digest.ts'
 
 /** `typ` of an approval; tokens made for anything else are refused by it (RFC 8725 §3.11). */
 export const APPROVAL_TYP = 'uaicp-approval+jwt'

@@ -1,5 +1,5 @@
 import { decodeBase64Url, encodeBase64Url, isPlainObject, type JsonObject } from '@skein/base'
-import type { SigningKey, VerifyKey } from './keys.ts'
+import type { SigningKey, VerifyKey } from '../keys/keys.ts'
 
 /** The protected header of a compact JWS (RFC 7515). */
 export interface JwsHeader {

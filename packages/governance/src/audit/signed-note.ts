@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64, sha256, SkeinError } from '@skein/base'
-import { rawEd25519 } from './keys.ts'
-import type { PublicJwk, SigningKey, VerifyKey } from './keys.ts'
+import { rawEd25519 } from '../keys/keys.ts'
+import type { PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
 
 /** One signature line of a signed note: who, a hint which key, and the bytes. */
 export interface NoteSignature {

@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64 } from '@skein/base'
-import { toVerifyKey } from './keys.ts'
-import type { PublicJwk, SigningKey, VerifyKey } from './keys.ts'
+import { toVerifyKey } from '../keys/keys.ts'
+import type { PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
 import {
   formatNote,
   isSameId,

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from './approval.ts'
+import type { SpentStore } from '../approval.ts'
 
 /** A store in a folder, with a broom. */
 export interface FileSpentStore extends SpentStore {

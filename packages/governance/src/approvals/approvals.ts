@@ -1,14 +1,14 @@
 import { SkeinError, systemClock, type Clock } from '@skein/base'
-import type { ApprovalRequest, Approvals, Approver, Redemption, SpentStore } from './approval.ts'
+import type { ApprovalRequest, Approvals, Approver, Redemption, SpentStore } from '../approval.ts'
 import { APPROVAL_TYP, GRANT_TYP, isDigestOfAction, readClaims } from './approval-token.ts'
 import type { TokenClaims } from './approval-token.ts'
 import { checkTimes, checkUse, MAX_SKEW_MS } from './check-approval.ts'
 import type { CheckContext, KnownIssuer } from './check-approval.ts'
 import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
 import { parseJws, verifyJws } from './jws.ts'
-import type { KeyAlgorithm } from './keys.ts'
-import type { Action } from './policy.ts'
-import { reason, type Reason } from './reason.ts'
+import type { KeyAlgorithm } from '../keys/keys.ts'
+import type { Action } from '../policy.ts'
+import { reason, type Reason } from '../reason.ts'
 
 /** Whose approvals count, and for what. */
 export interface ApprovalIssuer {

@@ -6,11 +6,11 @@ import {
   type IdSource,
   type JsonObject,
 } from '@skein/base'
-import type { ApprovalRequest } from './approval.ts'
+import type { ApprovalRequest } from '../approval.ts'
 import { actionDetails, APPROVAL_TYP, GRANT_TYP, isDigestOfAction } from './approval-token.ts'
 import { signJws } from './jws.ts'
-import { toSigningKey } from './keys.ts'
-import type { PrivateJwk, SigningKey } from './keys.ts'
+import { toSigningKey } from '../keys/keys.ts'
+import type { PrivateJwk, SigningKey } from '../keys/keys.ts'
 
 /** Who signs, for which governor, for how long. */
 export interface ApproveOptions {

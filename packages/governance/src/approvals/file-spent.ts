@@ -1,0 +1,12 @@
+import { SkeinError } from '@skein/base'
+
+/** Stands in where there are no files: making a store says so. */
+export function fileSpent(_options: unknown): never {
+  throw new SkeinError('A store of spent tokens in files or SQLite needs Node.', {
+    code: 'PLATFORM_UNSUPPORTED',
+    hint: 'Implement SpentStore over the storage you have: one atomic "insert if absent".',
+  })
+}
+
+/** As `fileSpent`. */
+export const sqliteSpent: (options: unknown) => never = fileSpent

@@ -1,0 +1,2 @@
+export { FileLog, fileLog, type FileLogOptions } from './file-log-node.ts'
+export { verifyLogFolder } from './verify-folder-node.ts'

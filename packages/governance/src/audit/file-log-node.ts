@@ -1,0 +1,287 @@
+import { hash } from 'node:crypto'
+import {
+  closeSync,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { encodeBase64 } from '@skein/base'
+import type {
+  AppendOptions,
+  AuditLog,
+  Checkpoint,
+  JournalEntry,
+  JournalRecord,
+  ReadOptions,
+} from '../audit-log.ts'
+import { parseCheckpoint, signCheckpoint } from './checkpoint.ts'
+import type { Envelope } from '../envelope.ts'
+import { lockFolder } from './file-lock-node.ts'
+import { restoreLog, type RestoredLog } from './file-log-restore-node.ts'
+import { toSigningKey } from '../keys/keys.ts'
+import type { PrivateJwk, PublicJwk, SigningKey } from '../keys/keys.ts'
+import { CHECKPOINTS_FILE, ENTRIES_FILE, readChunks } from './log-chunks-node.ts'
+import { splitLines } from './log-lines.ts'
+import type { LogSequences } from './log-sequences.ts'
+import { proveConsistency, proveInclusion } from './merkle-proof.ts'
+import type { CompactRange } from './merkle.ts'
+import { GovernanceError, reason } from '../reason.ts'
+import { SharedTask } from './shared-task.ts'
+
+/** Options of `fileLog`. */
+export interface FileLogOptions {
+  /** A folder for this log alone. Made, for its owner only, if absent. */
+  readonly dir: string
+  /** Name of the log in its checkpoints, such as `example.com/audit`. */
+  readonly origin: string
+  /** An Ed25519 key that signs checkpoints. */
+  readonly key: PrivateJwk | SigningKey
+  /** A checkpoint is made after this many entries at the latest; 1000 by default. */
+  readonly sealEvery?: number
+  /** Adds signatures of witnesses; what it returns must still say the same. */
+  readonly cosign?: (checkpoint: Checkpoint) => Promise<Checkpoint>
+}
+
+/** Opens the log in a folder, or begins one. Refuses a log that was changed since its last checkpoint. */
+export async function fileLog(options: FileLogOptions): Promise<FileLog> {
+  mkdirSync(options.dir, { recursive: true, mode: 0o700 })
+  const unlock = lockFolder(options.dir)
+  try {
+    return new FileLog(options, await restoreLog(options.dir, options.origin), unlock)
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/**
+ * The log of one process in a file. An entry is with the operating system when `append` returns, so
+ * `kill -9` loses none; a durable one is on disk when its promise resolves, many with one sync.
+ */
+export class FileLog implements AuditLog {
+  readonly #dir: string
+  readonly #origin: string
+  readonly #key: SigningKey
+  readonly #sealEvery: number
+  readonly #cosign: FileLogOptions['cosign']
+  readonly #unlock: () => void
+  readonly #entries: number
+  readonly #checkpoints: number
+  readonly #tree: CompactRange
+  readonly #sequences: LogSequences
+  readonly #sync = new SharedTask(() => this.#syncNow())
+  readonly #seal = new SharedTask(() => this.#sealNow())
+  #scratch: Buffer = Buffer.alloc(1 << 14)
+  #bytes: number
+  #sealed: { readonly size: number; readonly checkpoint: Checkpoint } | undefined
+  #failure: unknown
+  #sealFailure: unknown
+  #isClosed = false
+  #syncs = 0
+
+  /** Bytes of an entry that a crash cut short, removed when the log was opened. */
+  readonly tornBytes: number
+
+  constructor(options: FileLogOptions, restored: RestoredLog, unlock: () => void) {
+    this.#dir = options.dir
+    this.#origin = options.origin
+    this.#key = toSigningKey(options.key)
+    this.#sealEvery = options.sealEvery ?? 1000
+    this.#cosign = options.cosign
+    this.#unlock = unlock
+    this.#tree = restored.tree
+    this.#sequences = restored.sequences
+    this.#bytes = restored.bytes
+    this.#sealed = restored.sealed
+    this.tornBytes = restored.tornBytes
+    this.#entries = openSync(join(options.dir, ENTRIES_FILE), 'a', 0o600)
+    this.#checkpoints = openSync(join(options.dir, CHECKPOINTS_FILE), 'a', 0o600)
+    if (restored.tornBytes > 0) ftruncateSync(this.#entries, restored.bytes)
+    ftruncateSync(this.#checkpoints, restored.checkpointBytes)
+    syncFolder(options.dir)
+  }
+
+  /** How many entries the log has. */
+  get size(): number {
+    return this.#tree.size
+  }
+
+  /** How often entries were brought to disk; many durable ones share one sync. */
+  get syncs(): number {
+    return this.#syncs
+  }
+
+  /** The newest checkpoint, if there is one. */
+  get checkpoint(): Checkpoint | undefined {
+    return this.#sealed?.checkpoint
+  }
+
+  /** The key to verify checkpoints with. */
+  get publicKey(): PublicJwk {
+    return this.#key.jwk
+  }
+
+  append(entry: JournalEntry, { durable, seal }: AppendOptions = {}): number | Promise<number> {
+    this.#assertUsable()
+    this.#sequences.check(entry)
+    const index = this.#tree.size
+    const offset = this.#bytes
+    this.#tree.append(this.#write(entry.line))
+    this.#sequences.advance(entry.request_id, entry.seq, index, offset)
+    if (seal || this.size - (this.#sealed?.size ?? 0) >= this.#sealEvery) this.#sealSoon()
+    if (!durable && !(seal && this.#sealFailure)) return index
+    return this.#settle(index, seal)
+  }
+
+  async #settle(index: number, seal: boolean | undefined): Promise<number> {
+    await this.#sync.run()
+    // A log that could not be sealed the last time has to show that it can, before anything risky.
+    if (seal && this.#sealFailure) await this.seal()
+    return index
+  }
+
+  /** Writes one line and returns its leaf hash: one encoding serves both. */
+  #write(line: string): Uint8Array {
+    const most = line.length * 3 + 2
+    if (this.#scratch.length < most) this.#scratch = Buffer.alloc(most * 2)
+    const scratch = this.#scratch
+    const end = 1 + scratch.write(line, 1)
+    scratch[end] = 10
+    try {
+      for (let at = 1; at <= end;) at += writeSync(this.#entries, scratch, at, end + 1 - at)
+    } catch (cause) {
+      this.#takeBack()
+      throw unavailable('An entry could not be written', cause)
+    }
+    this.#bytes += end
+    return hash('sha256', scratch.subarray(0, end), 'buffer')
+  }
+
+  /** After half a line, the next would be glued to it. */
+  #takeBack(): void {
+    try {
+      ftruncateSync(this.#entries, this.#bytes)
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+
+  async #syncNow(): Promise<void> {
+    this.#syncs++
+    try {
+      await promisify(fdatasync)(this.#entries)
+      const { size } = fstatSync(this.#entries)
+      if (size < this.#bytes) throw new Error('the file is shorter than what was written to it')
+    } catch (cause) {
+      // What a failed sync has lost is unknown, and asking again may answer "all is well".
+      this.#failure = cause
+      throw unavailable('Entries could not be brought to disk', cause)
+    }
+  }
+
+  seal(): Promise<Checkpoint> {
+    this.#assertUsable()
+    return this.#seal.run()
+  }
+
+  #sealSoon(): void {
+    this.#seal.run().catch((error: unknown) => (this.#sealFailure = error))
+  }
+
+  async #sealNow(): Promise<Checkpoint> {
+    if (this.#sealed?.size === this.size) return this.#sealed.checkpoint
+    const head = { origin: this.#origin, size: this.size, root: this.#tree.root() }
+    // First the entries: a checkpoint over lines that a crash then loses would accuse an honest log.
+    await this.#sync.run()
+    const signed = await signCheckpoint(head, this.#key)
+    const checkpoint = this.#cosign ? await this.#cosign(signed) : signed
+    if (parseCheckpoint(checkpoint)?.note.text !== parseCheckpoint(signed)?.note.text)
+      throw unavailable('A witness returned another checkpoint than it was given', undefined)
+    writeSync(this.#checkpoints, `${JSON.stringify(checkpoint)}\n`)
+    await promisify(fdatasync)(this.#checkpoints)
+    this.#sealed = { size: head.size, checkpoint }
+    this.#sealFailure = undefined
+    return checkpoint
+  }
+
+  async *read({ from = 0, requestId }: ReadOptions = {}): AsyncGenerator<JournalRecord, void> {
+    const place = requestId === undefined ? undefined : this.#sequences.get(requestId)
+    if (requestId !== undefined && place === undefined) return
+    const chunks = readChunks(join(this.#dir, ENTRIES_FILE), place?.offset ?? 0)
+    let index = place?.first ?? 0
+    let left = place?.next ?? Infinity
+    for await (const lines of splitLines(chunks)) {
+      for (const { leaf, isWhole } of lines) {
+        if (!isWhole || left === 0) return
+        const line = decoder.decode(leaf.subarray(1))
+        const isWanted = requestId === undefined || line.includes(requestId)
+        // Lines are what the governor wrote; an audit checks them before they are believed.
+        const envelope = isWanted ? (JSON.parse(line) as Envelope) : undefined
+        if (envelope && (requestId === undefined || envelope.request_id === requestId)) {
+          left--
+          if (index >= from) yield { index, line, envelope }
+        }
+        index++
+      }
+    }
+  }
+
+  async prove(index: number, size: number): Promise<string[]> {
+    return (await proveInclusion(this.#leaves(), index, size)).map(encodeBase64)
+  }
+
+  async consistency(from: number, to: number): Promise<string[]> {
+    return (await proveConsistency(this.#leaves(), from, to)).map(encodeBase64)
+  }
+
+  async *#leaves(): AsyncGenerator<Uint8Array, void> {
+    for await (const lines of splitLines(readChunks(join(this.#dir, ENTRIES_FILE)))) {
+      for (const { leaf } of lines) yield hash('sha256', leaf, 'buffer')
+    }
+  }
+
+  /** Seals what is not sealed yet and gives the folder back. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    try {
+      if (this.#failure === undefined && this.size > 0) await this.#seal.run()
+    } finally {
+      this.#isClosed = true
+      closeSync(this.#entries)
+      closeSync(this.#checkpoints)
+      this.#unlock()
+    }
+  }
+
+  #assertUsable(): void {
+    if (this.#isClosed) throw unavailable('The log is closed', undefined)
+    if (this.#failure !== undefined) throw unavailable('The log failed before', this.#failure)
+  }
+}
+
+const decoder = new TextDecoder()
+
+function unavailable(what: string, cause: unknown): GovernanceError {
+  const why = cause instanceof Error ? `: ${cause.message}` : ''
+  return new GovernanceError(`${what}${why}.`, [reason('AUDIT_UNAVAILABLE', undefined, what)], {
+    hint: 'Nothing that needs the log may run. Check disk space and permissions, then open it again.',
+    cause,
+  })
+}
+
+/** A new file's name is safe only when its folder is written too. */
+function syncFolder(path: string): void {
+  try {
+    const folder = openSync(path, 'r')
+    fsyncSync(folder)
+    closeSync(folder)
+  } catch {
+    // Windows does not open folders, and needs no such thing.
+  }
+}

@@ -1,0 +1,12 @@
+import { SkeinError } from '@skein/base'
+
+/** Stands in where there are no files: opening a log says so. */
+export async function fileLog(_options: unknown): Promise<never> {
+  throw new SkeinError('A log in files needs Node, or a platform with its file system.', {
+    code: 'PLATFORM_UNSUPPORTED',
+    hint: 'Use memoryLog() from @skein/governance/audit, or a journal over the storage you have.',
+  })
+}
+
+/** As `fileLog`. */
+export const verifyLogFolder: (dir: string, options: unknown) => Promise<never> = fileLog

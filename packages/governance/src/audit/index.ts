@@ -1,0 +1,28 @@
+export { memoryLog, type MemoryLog, type MemoryLogOptions } from './memory-log.ts'
+export {
+  verifyLog,
+  type LogFault,
+  type LogFaultKind,
+  type LogVerdict,
+  type VerifyLogOptions,
+} from './verify-log.ts'
+export type { LogSource } from './log-lines.ts'
+export {
+  cosignCheckpoint,
+  countWitnesses,
+  parseCheckpoint,
+  signCheckpoint,
+  verifyCheckpoint,
+  type ParsedCheckpoint,
+  type TreeHead,
+  type Witness,
+} from './checkpoint.ts'
+export { encodeNoteKey } from './signed-note.ts'
+export {
+  leafHash,
+  verifyConsistency,
+  verifyInclusion,
+  type ConsistencyClaim,
+  type Hash as TreeHash,
+  type InclusionClaim,
+} from './merkle.ts'

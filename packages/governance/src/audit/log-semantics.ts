@@ -1,0 +1,153 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { Envelope, State } from '../envelope.ts'
+import { canTransition } from '../transitions.ts'
+
+/** What the checker remembers of a request that is not over. */
+interface OpenRequest {
+  state: State
+  seq: number
+  attempt: number
+  /** Calls begun and not settled, and whether they may be settled again (in doubt). */
+  readonly calls: Map<string, 'started' | 'in_doubt'>
+  readonly approved: Map<string, JsonValue | undefined>
+  readonly children: Set<string>
+  readonly evidence: Set<JsonValue | undefined>
+  readonly passed: Set<JsonValue | undefined>
+}
+
+/**
+ * Looks for sequences that no governor can write, whoever signed them. Written apart from the
+ * governor's own fold on purpose: a fault in one does not hide in the other. Remembers requests
+ * only while they are open.
+ */
+export class LogSemantics {
+  readonly #open = new Map<string, OpenRequest>()
+
+  /** What is impossible about this entry, or undefined. */
+  accept(envelope: Envelope): string | undefined {
+    const { request_id, metadata = {}, state, outcome } = envelope
+    const { 'uaicp:event': type, 'uaicp:seq': seq, 'uaicp:attempt': attempt } = metadata
+    const data = metadata['uaicp:data']
+    if (typeof type !== 'string' || typeof seq !== 'number' || !isObject(data))
+      return 'not a journal event'
+    const request = this.#open.get(request_id)
+    if (request === undefined) return this.#begin(envelope, type, seq)
+    if (typeof attempt !== 'number' || attempt < request.attempt) return 'an earlier attempt'
+    request.seq = seq + 1
+    const problem =
+      wrongState(request, type, state) ?? wrongEvent(request, { type, data, envelope })
+    request.state = state
+    request.attempt = attempt
+    const isEnd = type === 'delivered' || type === 'failed_safe'
+    if (isEnd) this.#open.delete(request_id)
+    if (type === 'delivered' && outcome !== 'success') return 'a delivery that is no success'
+    if (type === 'failed_safe' && outcome !== 'uncertain')
+      return 'a fail-safe that is not uncertain'
+    return problem
+  }
+
+  #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
+    // Also what a late entry of a finished request looks like, since those are forgotten.
+    if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
+    if (state !== 'intake') return 'a request that does not begin at intake'
+    this.#open.set(request_id, {
+      state,
+      seq: 1,
+      attempt: 1,
+      calls: new Map(),
+      approved: new Map(),
+      children: new Set(),
+      evidence: new Set(),
+      passed: new Set(),
+    })
+    return undefined
+  }
+
+  /** The `seq` the next entry of a request should have. */
+  expected(request_id: string): number {
+    return this.#open.get(request_id)?.seq ?? 0
+  }
+}
+
+interface Entry {
+  readonly type: string
+  readonly data: JsonObject
+  readonly envelope: Envelope
+}
+
+function wrongState(request: OpenRequest, type: string, state: State): string | undefined {
+  if (type === 'opened') return 'a request opened twice'
+  const isMove = type === 'transition' || type === 'delivered'
+  if (!isMove) return state === request.state ? undefined : `${type} outside its state`
+  if (!canTransition(request.state, state)) return `${request.state} to ${state}`
+  return (type === 'delivered') === (state === 'deliver') ? undefined : 'a silent delivery'
+}
+
+function wrongEvent(request: OpenRequest, { type, data, envelope }: Entry): string | undefined {
+  const call = String(data['call'])
+  switch (type) {
+    case 'review_answered':
+      if (data['answer'] === 'approved') request.approved.set(call, data['digest'])
+      return undefined
+    case 'call_started':
+      return startCall(request, call, data, envelope)
+    case 'call_settled':
+      return settleCall(request, call, data, envelope)
+    case 'child_opened':
+      request.children.add(String(data['child']))
+      return undefined
+    case 'child_settled':
+      return request.children.delete(String(data['child'])) ? undefined : 'the end of no child'
+    case 'verified':
+      if (envelope.outcome === 'success') request.passed.add(data['report'])
+      return undefined
+    case 'delivered':
+      return wrongDelivery(request, data)
+    default:
+      return undefined
+  }
+}
+
+function startCall(
+  request: OpenRequest,
+  call: string,
+  { risk, digest }: JsonObject,
+  { rollback_action }: Envelope,
+): string | undefined {
+  if (request.calls.get(call) === 'started') return 'a call started twice'
+  request.calls.set(call, 'started')
+  if (risk !== 'write_high_risk') return undefined
+  if (rollback_action === undefined) return 'a high-risk call without rollback'
+  if (!request.approved.has(call)) return 'a high-risk call without approval'
+  return request.approved.get(call) === digest ? undefined : 'an approval of another action'
+}
+
+function settleCall(
+  request: OpenRequest,
+  call: string,
+  { risk, effect, evidence }: JsonObject,
+  { outcome }: Envelope,
+): string | undefined {
+  const isKnown = request.calls.delete(call)
+  if (effect === 'in_doubt') request.calls.set(call, 'in_doubt')
+  if (isObject(evidence) && outcome === 'success') request.evidence.add(evidence['id'])
+  return isKnown || risk === 'read_only' ? undefined : 'the end of a write that never began'
+}
+
+function wrongDelivery(request: OpenRequest, data: JsonObject): string | undefined {
+  if ([...request.calls.values()].includes('started')) return 'a delivery while a call runs'
+  if (request.children.size > 0) return 'a delivery while a child runs'
+  if (listOf(data['evidence']).some((id) => !request.evidence.has(id)))
+    return 'a delivery on evidence that nobody collected'
+  if (listOf(data['reports']).some((id) => !request.passed.has(id)))
+    return 'a delivery on a report that did not pass'
+  return undefined
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,92 @@
+import { encodeBase64 } from '@skein/base'
+import type { AuditLog, Checkpoint, JournalRecord, ReadOptions } from '../audit-log.ts'
+import { signCheckpoint } from './checkpoint.ts'
+import type { Envelope } from '../envelope.ts'
+import { generateKey, toSigningKey } from '../keys/keys.ts'
+import type { PrivateJwk, PublicJwk, SigningKey } from '../keys/keys.ts'
+import { LogSequences } from './log-sequences.ts'
+import { proveConsistency, proveInclusion } from './merkle-proof.ts'
+import { CompactRange, leafHash } from './merkle.ts'
+
+/** Options of `memoryLog`. */
+export interface MemoryLogOptions {
+  /** Name of the log in its checkpoints; `memory` by default. */
+  readonly origin?: string
+  /** Signs checkpoints; made at the first seal if absent. */
+  readonly key?: PrivateJwk | SigningKey
+}
+
+/** A log that lives as long as the process: for tests, browsers and a first look. */
+export interface MemoryLog extends AuditLog {
+  /** The lines, as a file would hold them without line breaks. */
+  readonly lines: readonly string[]
+  /** Checkpoints made so far, oldest first. */
+  readonly checkpoints: readonly Checkpoint[]
+  /** The key to verify checkpoints with. */
+  publicKey(): Promise<PublicJwk>
+}
+
+/** Makes an empty log in memory. */
+export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): MemoryLog {
+  const lines: string[] = []
+  const checkpoints: Checkpoint[] = []
+  const sequences = new LogSequences()
+  const tree = new CompactRange()
+  let signer: Promise<SigningKey> | undefined
+  let sealedSize = -1
+  const getSigner = (): Promise<SigningKey> => (signer ??= key ? one(key) : newKey())
+
+  return {
+    lines,
+    checkpoints,
+    append(entry) {
+      sequences.check(entry)
+      const index = lines.push(entry.line) - 1
+      sequences.advance(entry.request_id, entry.seq, index)
+      return index
+    },
+    read: (options) => readLines(lines, options),
+    async seal() {
+      const signing = await getSigner()
+      if (sealedSize === lines.length) return checkpoints.at(-1)!
+      // The tree is built when it is needed: nobody asks a log in memory for every head.
+      while (tree.size < lines.length) tree.append(leafHash(lines[tree.size]!))
+      sealedSize = tree.size
+      const head = { origin, size: tree.size, root: tree.root() }
+      const checkpoint = await signCheckpoint(head, signing)
+      checkpoints.push(checkpoint)
+      return checkpoint
+    },
+    prove: async (index, size) =>
+      (await proveInclusion(hashes(lines, size), index, size)).map(encodeBase64),
+    consistency: async (from, to) =>
+      (await proveConsistency(hashes(lines, to), from, to)).map(encodeBase64),
+    publicKey: async () => (await getSigner()).jwk,
+  }
+}
+
+async function* readLines(
+  lines: readonly string[],
+  { from = 0, requestId }: ReadOptions = {},
+): AsyncIterable<JournalRecord> {
+  for (let index = from; index < lines.length; index++) {
+    const line = lines[index]!
+    if (requestId !== undefined && !line.includes(requestId)) continue
+    // Lines are what the governor wrote; an audit checks them before they are believed.
+    const envelope = JSON.parse(line) as Envelope
+    if (requestId === undefined || envelope.request_id === requestId)
+      yield { index, line, envelope }
+  }
+}
+
+function* hashes(lines: readonly string[], size: number): Iterable<Uint8Array> {
+  for (const line of lines.slice(0, size)) yield leafHash(line)
+}
+
+async function one(key: PrivateJwk | SigningKey): Promise<SigningKey> {
+  return toSigningKey(key)
+}
+
+async function newKey(): Promise<SigningKey> {
+  return toSigningKey((await generateKey()).privateJwk)
+}

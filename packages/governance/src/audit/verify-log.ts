@@ -1,0 +1,230 @@
+import { sha256 } from '@skein/base'
+import type { Checkpoint } from '../audit-log.ts'
+import { countWitnesses, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
+import type { ParsedCheckpoint, Witness } from './checkpoint.ts'
+import type { Envelope } from '../envelope.ts'
+import { readEnvelope } from './read-envelope.ts'
+import { toVerifyKey } from '../keys/keys.ts'
+import type { PublicJwk, VerifyKey } from '../keys/keys.ts'
+import { splitLines, type LogSource } from './log-lines.ts'
+import { LogOrder, type OrderFault } from './log-order.ts'
+import { LogSemantics } from './log-semantics.ts'
+import { CompactRange, isEqualHash } from './merkle.ts'
+
+/** What can be wrong with a log. `fork`: signed, whole, and not the log the pinned checkpoint is of. */
+export type LogFaultKind =
+  'edit' | 'insert' | 'reorder' | 'truncate' | 'fork' | 'torn' | 'signature' | 'semantics'
+
+export interface LogFault {
+  /** The entry at which it shows; the cause is there or before. */
+  readonly index: number
+  readonly kind: LogFaultKind
+  readonly detail?: string
+}
+
+/** What is known of a log after reading all of it. */
+export interface LogVerdict {
+  /** No fault was found. How much that says depends on `sealed` and `pinned`. */
+  readonly ok: boolean
+  /** Entries in the log. */
+  readonly size: number
+  /** How many of them a verified checkpoint covers; the rest could have been changed by its writer. */
+  readonly sealed: number
+  /** Whether a checkpoint kept elsewhere was compared; without one, a rewritten log looks good. */
+  readonly pinned: boolean
+  readonly faults: readonly LogFault[]
+}
+
+export interface VerifyLogOptions {
+  /** Public keys of the log. */
+  readonly keys: readonly (PublicJwk | VerifyKey)[]
+  /** The log's own checkpoints, oldest first. */
+  readonly checkpoints?: Iterable<Checkpoint> | AsyncIterable<Checkpoint>
+  /** A checkpoint that you kept, outside the reach of who keeps the log. */
+  readonly trusted?: Checkpoint
+  /** So many of these must have cosigned the newest checkpoint. */
+  readonly witnesses?: { readonly known: readonly Witness[]; readonly quorum: number }
+}
+
+const MAX_FAULTS = 100
+
+/**
+ * Reads a log once, in memory that grows with the logarithm of its size and with the requests that
+ * are open at a time, and says everything that is wrong with it.
+ */
+export async function verifyLog(source: LogSource, options: VerifyLogOptions): Promise<LogVerdict> {
+  const audit = new LogAudit(options)
+  await audit.begin()
+  for await (const lines of splitLines(source)) {
+    for (const { leaf, isWhole } of lines) {
+      if (isWhole) audit.accept(leaf)
+      else audit.torn()
+      if (audit.isAtHead) await audit.compareHead()
+    }
+  }
+  return audit.end()
+}
+
+class LogAudit {
+  readonly #options: VerifyLogOptions
+  readonly #keys: readonly VerifyKey[]
+  readonly #tree = new CompactRange()
+  readonly #order = new LogOrder()
+  readonly #semantics = new LogSemantics()
+  readonly #faults: LogFault[] = []
+  readonly #heads: AsyncIterator<Checkpoint>
+  /** Disorder since the last head that was right; what it means shows at the next. */
+  #disorder: OrderFault[] = []
+  #trusted: ParsedCheckpoint | undefined
+  #head: ParsedCheckpoint | undefined
+  #newest: ParsedCheckpoint | undefined
+  #sealed = 0
+  #isTampered = false
+  /** The lines are not those of the pinned checkpoint; whether own checkpoints cover them shows later. */
+  #isForked = false
+
+  constructor(options: VerifyLogOptions) {
+    this.#options = options
+    this.#keys = options.keys.map(toVerifyKey)
+    this.#heads = iterate(options.checkpoints ?? [])
+  }
+
+  async begin(): Promise<void> {
+    const { trusted } = this.#options
+    if (trusted !== undefined) {
+      this.#trusted = await verifyCheckpoint(trusted, this.#keys)
+      if (this.#trusted === undefined)
+        this.#fault('signature', 'the pinned checkpoint', parseCheckpoint(trusted)?.size ?? 0)
+    }
+    await this.#nextHead()
+    if (this.isAtHead) await this.compareHead()
+  }
+
+  /** True when a signed head, own or pinned, is of exactly the entries read so far. */
+  get isAtHead(): boolean {
+    const { size } = this.#tree
+    return this.#head?.size === size || this.#trusted?.size === size
+  }
+
+  accept(leaf: Uint8Array): void {
+    const index = this.#tree.size
+    this.#tree.append(sha256(leaf))
+    const envelope = readEnvelope(leaf.subarray(1))
+    if (envelope === undefined) this.#disorder.push({ index, kind: 'edit' })
+    else this.#follow(index, envelope)
+  }
+
+  #follow(index: number, envelope: Envelope): void {
+    const { request_id, metadata } = envelope
+    const fault = this.#order.accept(index, request_id, Number(metadata?.['uaicp:seq']))
+    if (fault) this.#disorder.push(fault)
+    const problem = this.#semantics.accept(envelope)
+    if (problem !== undefined && !fault) this.#fault('semantics', problem, index)
+    if (this.#semantics.expected(request_id) === 0) this.#order.forget(request_id)
+  }
+
+  torn(): void {
+    this.#fault('torn', 'the last line does not end')
+  }
+
+  /** Compares the tree with the heads that are of this size. */
+  async compareHead(): Promise<void> {
+    const root = this.#tree.root()
+    const { size } = this.#tree
+    while (this.#head?.size === size) {
+      if (isEqualHash(this.#head.root, root)) this.#agree(size)
+      else this.#blame(size)
+      await this.#nextHead()
+    }
+    if (this.#trusted?.size !== size) return
+    if (isEqualHash(this.#trusted.root, root)) this.#agree(size)
+    else if (this.#head || this.#sealed >= size) this.#isForked = true
+    else this.#blame(size)
+  }
+
+  /** The lines are those that were signed. Disorder among them was there when they were written. */
+  #agree(size: number): void {
+    this.#sealed = Math.max(this.#sealed, size)
+    for (const { index } of this.#disorder) this.#fault('semantics', 'entries out of order', index)
+    this.#disorder = []
+  }
+
+  /** The lines are not those that were signed: what disorder shows is how they were changed. */
+  #blame(size: number): void {
+    if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })
+    for (const fault of this.#disorder) this.#tampered(fault)
+    this.#disorder = []
+    this.#isTampered = true
+  }
+
+  #tampered({ index, kind }: { readonly index: number; readonly kind: LogFaultKind }): void {
+    // One change makes every later head wrong; it is told once.
+    if (!this.#isTampered)
+      this.#fault(kind, 'entries are not those that were signed', Math.max(0, index))
+  }
+
+  async #nextHead(): Promise<void> {
+    for (;;) {
+      const { done, value } = await this.#heads.next()
+      if (done) {
+        this.#head = undefined
+        return
+      }
+      const head = await verifyCheckpoint(value, this.#keys)
+      const isOurs = head && (!this.#trusted || head.origin === this.#trusted.origin)
+      if (!isOurs) this.#fault('signature', 'a checkpoint is not signed by the log')
+      else if (head.size < this.#tree.size)
+        this.#fault('fork', 'checkpoints do not grow', head.size)
+      else {
+        this.#head = head
+        this.#newest = head
+        return
+      }
+    }
+  }
+
+  async end(): Promise<LogVerdict> {
+    const { size } = this.#tree
+    // Own checkpoints agree with the lines, so whoever wrote both wrote another history.
+    const pinnedSize = this.#trusted?.size ?? 0
+    if (this.#isForked && this.#sealed >= pinnedSize)
+      this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))
+    else if (this.#isForked) this.#blame(pinnedSize)
+    const wanted = Math.max(await this.#largestHead(), this.#trusted?.size ?? 0)
+    if (size < wanted) this.#fault('truncate', `${wanted - size} signed entries are missing`, size)
+    for (const { index, kind } of this.#disorder) this.#fault(kind, 'unsealed entries', index)
+    await this.#askWitnesses()
+    const faults = this.#faults
+    const pinned = this.#trusted !== undefined
+    return { ok: faults.length === 0, size, sealed: this.#sealed, pinned, faults }
+  }
+
+  async #largestHead(): Promise<number> {
+    let largest = 0
+    while (this.#head) {
+      largest = Math.max(largest, this.#head.size)
+      await this.#nextHead()
+    }
+    return largest
+  }
+
+  async #askWitnesses(): Promise<void> {
+    const { witnesses } = this.#options
+    if (witnesses === undefined) return
+    const found = this.#newest ? await countWitnesses(this.#newest, witnesses.known) : 0
+    if (found < witnesses.quorum)
+      this.#fault('signature', `${found} of ${witnesses.quorum} witnesses`, this.#newest?.size ?? 0)
+  }
+
+  #fault(kind: LogFaultKind, detail: string, index: number = this.#tree.size): void {
+    if (this.#faults.length < MAX_FAULTS) this.#faults.push({ index, kind, detail })
+  }
+}
+
+function iterate<T>(values: Iterable<T> | AsyncIterable<T>): AsyncIterator<T> {
+  return Symbol.asyncIterator in values
+    ? values[Symbol.asyncIterator]()
+    : (async function* () {
+        yield* values
+      })()
+}
