@@ -1,3 +1,4 @@
+import { uuidV4 } from '@skein/base'
 import type {
   LLMOptions,
   Message,
@@ -14,6 +15,8 @@ import type { Middleware } from './middleware.ts'
 import type { AgentState } from './state.ts'
 import type { AgentStrategy } from './strategy.ts'
 import type { AgentContext } from './tool-context.ts'
+import { agentMethods } from './agent-methods.ts'
+import { AgentCore, checkTools, withoutLimit } from './agent-core.ts'
 
 /**
  * What an agent is made of (UAP §4.2): all options of `llm()` and its own. Only `middleware` means
@@ -112,4 +115,53 @@ export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentSt
   abort(reason?: unknown): void
   /** Adds a message before the next inference; a run that was about to end goes on with it. */
   steer?(message: AgentInput): void
+}
+
+/**
+ * Defines an agent (UAP §4.1).
+ *
+ *     const coder = agent({ model: anthropic('claude-sonnet-4-5'), tools: [bash, read] })
+ *     const { turn, state } = await coder.generate('Fix the bug', AgentState.initial())
+ */
+export function agent<Data = unknown>(options: AgentOptions<Data>): Agent<Data>
+/** Without a model: for use as a sub-agent, or spread into another agent's options. */
+export function agent<Data = unknown>(options: ModellessOptions<Data>): ModellessAgent<Data>
+export function agent(options: ModellessOptions): Agent {
+  const { tools = [], toolStrategy, ids = uuidV4 } = options
+  checkTools(tools)
+  const core = new AgentCore(options)
+  // The options are its own properties, so that they travel when it is spread; ids do not (A21).
+  core.agent = Object.freeze({
+    ...pickOptions(options),
+    tools: Object.freeze([...tools]),
+    ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
+    id: ids(),
+    ...agentMethods(core),
+  }) as Agent // without a model only as a ModellessAgent, which the overload says
+  return core.agent
+}
+
+const optionNames = [
+  'model',
+  'config',
+  'params',
+  'system',
+  'structure',
+  'signal',
+  'clock',
+  'ids',
+  'execution',
+  'middleware',
+  'llmMiddleware',
+  'strategy',
+  'checkpoints',
+  'sessionId',
+  'durability',
+  'onCheckpointError',
+] as const satisfies readonly (keyof AgentOptions)[]
+
+/** What was given, without the methods and the id of an agent that was spread. */
+function pickOptions(options: ModellessOptions): Partial<AgentOptions> {
+  const given = optionNames.filter((name) => options[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, options[name]]))
 }

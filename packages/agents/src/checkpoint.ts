@@ -1,3 +1,4 @@
+import type { JournalEntry } from './checkpoint/journal.ts'
 import type { AgentStateJSON } from './state.ts'
 
 /** Keeps the state of sessions (UAP §12.4). */
@@ -9,6 +10,8 @@ export interface CheckpointStore {
   loadMetadata?(sessionId: string): Promise<CheckpointMetadata | null>
   delete(sessionId: string): Promise<void>
   list(): Promise<string[]>
+  /** Optional journal: keeps the result of a call that is over, until the next `save` (A25). */
+  record?(sessionId: string, entry: JournalEntry): Promise<void>
 }
 
 export interface CheckpointMetadata {

@@ -1,7 +1,7 @@
 import type { StreamEvent, TokenUsage, ToolCall, ToolExecution } from '@skein/ai'
 import type { AgentStopReason } from './agent.ts'
 import type { PlanStep } from './plan-step.ts'
-import type { ToolExecutionTrace } from './subagent-trace.ts'
+import type { SubagentExecutionTrace, ToolExecutionTrace } from './subagent-trace.ts'
 
 /** Something that happened in a run (UAP §11.2): a step of the agent, or the model's own event. */
 export type AgentStreamEvent =
@@ -60,6 +60,8 @@ export interface SubagentEnd extends SubagentIdentity {
   readonly toolExecutions?: readonly (ToolExecution | ToolExecutionTrace)[]
   /** The sub-agent's own tokens. */
   readonly usage?: TokenUsage
+  /** What its own sub-agents did; where absent, it is read from the forwarded events. */
+  readonly children?: readonly SubagentExecutionTrace[]
 }
 
 /** What a tool that runs an agent tells through `context.onSubagentEvent` (UAP §8.7). */

@@ -8,7 +8,8 @@ export type {
   ModellessOptions,
   RunOptions,
 } from './agent.ts'
-export { AgentStopReason } from './agent.ts'
+export { agent, AgentStopReason } from './agent.ts'
+export { subagent, type SubagentDefinition } from './subagent.ts'
 export { AgentState } from './state.ts'
 export type { AgentStateJSON, AgentStateOptions } from './state.ts'
 export type { PlanStep, PlanStepStatus } from './plan-step.ts'

@@ -21,6 +21,8 @@ export interface AgentContext extends ToolContext, AgentLineage {
   readonly parentModel: ModelReference
   readonly parentConfig?: ProviderConfig
   readonly step: number
+  /** Whether somebody reads events while this happens. */
+  readonly streaming: boolean
   /** Session and call: the same however often this call is tried. */
   readonly idempotencyKey: string
   readonly onSubagentEvent: (event: SubagentEvent) => void
