@@ -1,0 +1,88 @@
+import { decodeBase64, encodeBase64 } from '@skein/base'
+import { invalidRequest } from '../agent-error.ts'
+import type { CheckpointStore } from '../checkpoint.ts'
+import { AgentState, type AgentStateJSON } from '../state.ts'
+
+export interface EncryptedCheckpointOptions {
+  /** 16, 24 or 32 bytes, or a key of `crypto.subtle` for AES-GCM. */
+  readonly key: Uint8Array | CryptoKey
+}
+
+/**
+ * A store whose states are sealed before another store sees them (UAP §15.3). Step, session and
+ * agent stay readable, for the metadata; everything else is AES-GCM, bound to its session.
+ */
+export function encryptedCheckpoints(
+  store: CheckpointStore,
+  { key }: EncryptedCheckpointOptions,
+): CheckpointStore {
+  const imported = importKey(key)
+  imported.catch(() => {}) // told by the first save or load, not as an unhandled rejection
+  return {
+    async save(sessionId, state) {
+      const sealed = await seal(await imported, sessionId, JSON.stringify(state))
+      await store.save(sessionId, envelope(state, sealed))
+    },
+    async load(sessionId) {
+      const saved = await store.load(sessionId)
+      if (!saved) return null
+      const sealed = saved.metadata['sealed']
+      if (typeof sealed !== 'string')
+        throw invalidRequest(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
+      return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
+    },
+    ...(store.loadMetadata && { loadMetadata: (sessionId) => store.loadMetadata!(sessionId) }),
+    delete: (sessionId) => store.delete(sessionId),
+    list: () => store.list(),
+  }
+}
+
+async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
+  if (!(key instanceof Uint8Array)) return key
+  if (![16, 24, 32].includes(key.length))
+    throw invalidRequest(`A key has 16, 24 or 32 bytes, not ${key.length}.`)
+  return crypto.subtle.importKey('raw', Uint8Array.from(key), 'AES-GCM', false, [
+    'encrypt',
+    'decrypt',
+  ])
+}
+
+/** A valid state without content, so that any store can keep it. */
+function envelope({ id, step, metadata }: AgentStateJSON, sealed: string): AgentStateJSON {
+  const { sessionId, agentId } = metadata
+  return {
+    ...AgentState.initial().toJSON(),
+    id,
+    step,
+    metadata: {
+      ...(sessionId !== undefined && { sessionId }),
+      ...(agentId !== undefined && { agentId }),
+      sealed,
+    },
+  }
+}
+
+async function seal(key: CryptoKey, sessionId: string, text: string): Promise<string> {
+  const iv = crypto.getRandomValues(new Uint8Array(12))
+  const algorithm = { name: 'AES-GCM', iv, additionalData: new TextEncoder().encode(sessionId) }
+  const data = await crypto.subtle.encrypt(algorithm, key, new TextEncoder().encode(text))
+  return `${encodeBase64(iv)}.${encodeBase64(new Uint8Array(data))}`
+}
+
+async function open(key: CryptoKey, sessionId: string, sealed: string): Promise<string> {
+  const [iv = '', data = ''] = sealed.split('.')
+  const algorithm = {
+    name: 'AES-GCM',
+    iv: Uint8Array.from(decodeBase64(iv)),
+    additionalData: new TextEncoder().encode(sessionId),
+  }
+  try {
+    const text = await crypto.subtle.decrypt(algorithm, key, Uint8Array.from(decodeBase64(data)))
+    return new TextDecoder().decode(text)
+  } catch (error) {
+    throw new Error(
+      `The checkpoint of ${JSON.stringify(sessionId)} was sealed with another key, or changed.`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,238 @@
+import { isPlainObject, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import { messageOf } from '../agent-error.ts'
+import type { CheckpointMetadata } from '../checkpoint.ts'
+import type { AgentStateJSON } from '../state.ts'
+import {
+  fileSystem,
+  isMissing,
+  readIfThere,
+  writeWhole,
+  type FileSystem,
+} from './file-system-node.ts'
+import { gunzip, gzip, isGzip } from './gzip-node.ts'
+import { foldJournal, type FullCheckpointStore, type JournalEntry } from './journal.ts'
+import { KeyedQueue } from './keyed-queue.ts'
+import { checkpointMetadata } from './metadata.ts'
+import { logCheckpointError, reportError, type CheckpointErrorHandler } from './report-error.ts'
+import { fromFolderName, toFolderName } from './session-path.ts'
+
+export interface FileCheckpointOptions {
+  /** Default `.checkpoints`. */
+  readonly dir?: string
+  /** Writes `checkpoint.json.gz`. Either form is read. Default false. */
+  readonly compress?: boolean
+  /** Keeps finished calls in `journal.ndjson`, so that a resumed run does not repeat them. */
+  readonly journal?: boolean
+  /** Waits until the disk has it, for machines that may lose power. Default true. */
+  readonly fsync?: boolean
+  /** Told of files that cannot be read; they count as absent. Default: `console.error`. */
+  readonly onError?: CheckpointErrorHandler
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+/**
+ * Checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
+ * replaced in one go. Several stores may share a folder.
+ *
+ *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
+ */
+export function fileCheckpoints(options: FileCheckpointOptions = {}): FullCheckpointStore {
+  const files = new SessionFiles(options)
+  return {
+    save: (sessionId, state) => files.save(sessionId, state),
+    load: (sessionId) => files.load(sessionId),
+    loadMetadata: (sessionId) => files.loadMetadata(sessionId),
+    delete: (sessionId) => files.delete(sessionId),
+    list: () => files.list(),
+    ...(options.journal && {
+      record: (sessionId: string, entry: JournalEntry) => files.record(sessionId, entry),
+    }),
+  }
+}
+
+const PLAIN = 'checkpoint.json'
+const PACKED = 'checkpoint.json.gz'
+const METADATA = 'metadata.json'
+const JOURNAL = 'journal.ndjson'
+
+/** By folder, so that two stores of one process do not write into each other. */
+const locks = new KeyedQueue()
+
+class SessionFiles {
+  readonly #options: FileCheckpointOptions
+  readonly #system: FileSystem
+  readonly #dir: string
+  readonly #ids: IdSource
+  readonly #fsync: boolean
+
+  constructor(options: FileCheckpointOptions) {
+    this.#options = options
+    this.#system = fileSystem()
+    this.#dir = this.#system.path.resolve(options.dir ?? '.checkpoints')
+    this.#ids = options.ids ?? uuidV4
+    this.#fsync = options.fsync ?? true
+  }
+
+  async save(sessionId: string, state: AgentStateJSON): Promise<void> {
+    const { compress = false, clock = systemClock } = this.#options
+    const folder = this.#folder(sessionId)
+    const text = JSON.stringify(state)
+    const metadata = checkpointMetadata(sessionId, state, { clock, ids: this.#ids })
+    await locks.run(folder, async () => {
+      const { files } = this.#system
+      await files.mkdir(folder, { recursive: true, mode: 0o700 })
+      const data = compress ? await gzip(this.#system, text) : text
+      await this.#write(folder, compress ? PACKED : PLAIN, data)
+      await this.#write(folder, METADATA, JSON.stringify(metadata))
+      await files.rm(this.#file(folder, compress ? PLAIN : PACKED), { force: true })
+      await files.rm(this.#file(folder, JOURNAL), { force: true })
+    })
+  }
+
+  async load(sessionId: string): Promise<AgentStateJSON | null> {
+    const folder = this.#folder(sessionId)
+    return locks.run(folder, async () => {
+      const file = await this.#newest(folder)
+      const state = file && (await this.#read(sessionId, file, isState))
+      if (!state) return null
+      try {
+        return foldJournal(state, await this.#journal(sessionId, folder))
+      } catch (error) {
+        this.#report(error, sessionId, this.#file(folder, JOURNAL))
+        return state
+      }
+    })
+  }
+
+  async loadMetadata(sessionId: string): Promise<CheckpointMetadata | null> {
+    const file = this.#file(this.#folder(sessionId), METADATA)
+    return (await this.#read(sessionId, file, isMetadata)) ?? null
+  }
+
+  async delete(sessionId: string): Promise<void> {
+    const folder = this.#folder(sessionId)
+    await locks.run(folder, () => this.#system.files.rm(folder, { recursive: true, force: true }))
+  }
+
+  async list(): Promise<string[]> {
+    const names = await this.#names()
+    const ids = await Promise.all(
+      names.map(async (name) => {
+        const sessionId = fromFolderName(name)
+        const isSession = sessionId && (await this.#newest(this.#file(this.#dir, name)))
+        return isSession ? sessionId : undefined
+      }),
+    )
+    return ids.filter((id) => id !== undefined).sort()
+  }
+
+  async record(sessionId: string, entry: JournalEntry): Promise<void> {
+    const folder = this.#folder(sessionId)
+    const { files } = this.#system
+    await locks.run(folder, async () => {
+      await files.mkdir(folder, { recursive: true, mode: 0o700 })
+      const handle = await files.open(this.#file(folder, JOURNAL), 'a', 0o600)
+      try {
+        // The line end comes first: what a dying process left half-written stays on its own line.
+        await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
+        if (this.#fsync) await handle.sync()
+      } finally {
+        await handle.close()
+      }
+    })
+  }
+
+  #folder(sessionId: string): string {
+    return this.#file(this.#dir, toFolderName(sessionId))
+  }
+
+  #file(folder: string, name: string): string {
+    return this.#system.path.join(folder, name)
+  }
+
+  #write(folder: string, name: string, data: string | Uint8Array): Promise<void> {
+    const options = { fsync: this.#fsync, unique: uuidV4() }
+    return writeWhole(this.#system, this.#file(folder, name), data, options)
+  }
+
+  /** Both forms are there when a process died between writing one and removing the other. */
+  async #newest(folder: string): Promise<string | undefined> {
+    const found = await Promise.all(
+      [PLAIN, PACKED].map(async (name) => {
+        const file = this.#file(folder, name)
+        const time = await this.#modified(file)
+        return time === undefined ? [] : [{ file, time }]
+      }),
+    )
+    return found.flat().sort((a, b) => b.time - a.time)[0]?.file
+  }
+
+  async #modified(file: string): Promise<number | undefined> {
+    try {
+      return (await this.#system.files.stat(file)).mtimeMs
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  }
+
+  /** What cannot be understood counts as absent, and somebody is told. */
+  async #read<T>(
+    sessionId: string,
+    file: string,
+    isRight: (value: unknown) => value is T,
+  ): Promise<T | undefined> {
+    const bytes = await readIfThere(this.#system, file)
+    if (!bytes) return undefined
+    try {
+      const text = isGzip(bytes) ? await gunzip(this.#system, bytes) : bytes
+      const value: unknown = JSON.parse(new TextDecoder().decode(text))
+      if (isRight(value)) return value
+      throw new TypeError('it holds something else')
+    } catch (error) {
+      this.#report(error, sessionId, file)
+      return undefined
+    }
+  }
+
+  async #journal(sessionId: string, folder: string): Promise<JournalEntry[]> {
+    const file = this.#file(folder, JOURNAL)
+    const bytes = await readIfThere(this.#system, file)
+    const lines = bytes ? new TextDecoder().decode(bytes).split('\n') : []
+    return lines.flatMap((line) => {
+      if (line === '') return []
+      try {
+        return [JSON.parse(line) as JournalEntry] // folding checks what it holds
+      } catch (error) {
+        this.#report(error, sessionId, file)
+        return []
+      }
+    })
+  }
+
+  async #names(): Promise<string[]> {
+    try {
+      return await this.#system.files.readdir(this.#dir)
+    } catch (error) {
+      if (isMissing(error)) return []
+      throw error
+    }
+  }
+
+  #report(error: unknown, sessionId: string, file: string): void {
+    const { onError = logCheckpointError } = this.#options
+    const told = new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
+    reportError(onError, told, sessionId)
+  }
+}
+
+function isState(value: unknown): value is AgentStateJSON {
+  return (
+    isPlainObject(value) && typeof value['version'] === 'string' && Array.isArray(value['messages'])
+  )
+}
+
+function isMetadata(value: unknown): value is CheckpointMetadata {
+  return isPlainObject(value) && typeof value['checkpointId'] === 'string'
+}

@@ -1,0 +1,50 @@
+import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import type { CheckpointMetadata } from '../checkpoint.ts'
+import type { AgentStateJSON } from '../state.ts'
+import { foldJournal, type FullCheckpointStore, type JournalEntry } from './journal.ts'
+import { checkpointMetadata } from './metadata.ts'
+
+export interface MemoryCheckpointOptions {
+  /** Keeps finished calls, so that a resumed run does not repeat them. Default false. */
+  readonly journal?: boolean
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+interface Session {
+  /** As text: nobody can change what was saved. */
+  readonly state: string
+  readonly metadata: CheckpointMetadata
+  readonly journal: JournalEntry[]
+}
+
+/** Checkpoints that last as long as the process. For tests, and for undo within one run. */
+export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCheckpointStore {
+  const { journal = false, clock = systemClock, ids = uuidV4 } = options
+  const sessions = new Map<string, Session>()
+  return {
+    async save(sessionId, state) {
+      const metadata = checkpointMetadata(sessionId, state, { clock, ids })
+      sessions.set(sessionId, { state: JSON.stringify(state), metadata, journal: [] })
+    },
+    async load(sessionId) {
+      const session = sessions.get(sessionId)
+      if (!session) return null
+      return foldJournal(JSON.parse(session.state) as AgentStateJSON, session.journal)
+    },
+    async loadMetadata(sessionId) {
+      return sessions.get(sessionId)?.metadata ?? null
+    },
+    async delete(sessionId) {
+      sessions.delete(sessionId)
+    },
+    async list() {
+      return [...sessions.keys()]
+    },
+    ...(journal && {
+      async record(sessionId: string, entry: JournalEntry) {
+        sessions.get(sessionId)?.journal.push(entry)
+      },
+    }),
+  }
+}
