@@ -1,0 +1,47 @@
+import { systemClock, type Clock } from '@skein/base'
+import type { AgentState } from '../state.ts'
+import type { RunTotals } from '../strategy.ts'
+
+/** For `strategy.stopCondition`: asked after every step. */
+export type StopCondition = (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
+
+/** Stops a run when it and its sub-agents have used this many tokens. */
+export function maxTokens(tokens: number): StopCondition {
+  return (_, { usage }) => usage.totalTokens >= tokens
+}
+
+/**
+ * Stops a run when it and its sub-agents have cost this much. Costs come from the vendor or from
+ * `costMiddleware` of `@skein/ai`, as `llmMiddleware` of each agent.
+ */
+export function maxCost(usd: number): StopCondition {
+  return (_, { usage }) => (usage.costUsd ?? 0) >= usd
+}
+
+/**
+ * Stops a run that takes longer: counted from `state.metadata.startTime` (UAP §10.3), else from its
+ * first message. A step that has begun is finished; for a hard limit use a signal.
+ */
+export function maxTime(
+  milliseconds: number,
+  { clock = systemClock }: { readonly clock?: Clock } = {},
+): StopCondition {
+  return ({ metadata: { startTime } }, totals) => {
+    const since =
+      typeof startTime === 'number' ? startTime : totals.turn.messages[0]?.timestamp.getTime()
+    return since !== undefined && clock.now() - since >= milliseconds
+  }
+}
+
+/** Stops a run after this many steps. */
+export function maxSteps(count: number): StopCondition {
+  return (_, { steps }) => steps >= count
+}
+
+/** Stops when any of them would. */
+export function anyOf(...conditions: readonly StopCondition[]): StopCondition {
+  return async (state, totals) => {
+    for (const condition of conditions) if (await condition(state, totals)) return true
+    return false
+  }
+}
