@@ -26,9 +26,33 @@ export class AbortRace {
     })
   }
 
+  /** The items of a source. Leaving, or an abort, lets go of it. */
+  async *each<T>(source: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+    const items = source[Symbol.asyncIterator]()
+    let isDone = false
+    try {
+      for (;;) {
+        const step = await this.run(items.next())
+        if ((isDone = step.done === true)) return
+        yield step.value
+      }
+    } finally {
+      if (!isDone) void letGo(items)
+    }
+  }
+
   dispose(): void {
     this.#reject = undefined
     this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+/** Closes a source that nobody reads any more. Its own trouble on the way out concerns nobody. */
+export async function letGo(source: AsyncIterator<unknown, unknown>): Promise<void> {
+  try {
+    await source.return?.()
+  } catch {
+    // The call has its outcome already.
   }
 }
 

@@ -1,5 +1,5 @@
 import { systemClock, type Clock, type JsonObject } from '@skein/base'
-import { linkAbort } from './abort-race.ts'
+import { AbortRace, linkAbort } from './abort-race.ts'
 import type { ProviderConfig } from './config.ts'
 import type { ImageBlock, TextBlock } from './content.ts'
 import { embedBatches, joinResults } from './embeddings/embed-batches.ts'
@@ -9,7 +9,7 @@ import { protectConfig } from './protect-config.ts'
 import type { ModelReference, Params } from './provider.ts'
 import { ResultStream } from './result-stream.ts'
 import { MiddlewareRun } from './run-middleware.ts'
-import { invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
 export type EmbeddingInput = string | TextBlock | ImageBlock
 
@@ -156,24 +156,29 @@ class Embedder implements EmbeddingInstance {
     controller: AbortController,
   ): AsyncGenerator<EmbeddingProgress, EmbeddingResult> {
     const unlink = linkAbort(options.signal, controller)
-    const run = this.#middlewareRun(input, options, controller.signal)
+    const { signal } = controller
+    const run = this.#middlewareRun(input, options, signal)
+    const race = new AbortRace(signal, () => cancelledError(signal, this.#origin))
     try {
-      await run.start()
+      await race.run(run.start())
+      race.throwIfAborted()
       const request = run.context.request as EmbeddingRequest // of this run's modality
       checkInputs(request.inputs, this.#handler, this.#origin)
       const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
       const results: EmbeddingResult[] = []
       let reported = 0
-      for await (const result of embedBatches(this.model, request, batches, options.concurrency)) {
+      const answers = embedBatches(this.model, request, batches, options.concurrency)
+      for await (const result of race.each(answers)) {
         const { end, endsChunk } = batches[results.push(result) - 1]!
         if (!endsChunk) continue
         yield progressOf(results.slice(reported), end, request.inputs.length)
         reported = results.length
       }
-      return await run.end(joinResults(results, this.model.provider))
+      return await race.run(run.end(joinResults(results, this.model.provider)))
     } catch (error) {
       throw await run.fail(error)
     } finally {
+      race.dispose()
       unlink()
       controller.abort() // the other batches, when one failed or nobody reads on
     }

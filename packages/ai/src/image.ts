@@ -1,5 +1,5 @@
 import { systemClock, type Clock, type JsonObject } from '@skein/base'
-import { linkAbort } from './abort-race.ts'
+import { AbortRace, linkAbort } from './abort-race.ts'
 import type { ProviderConfig } from './config.ts'
 import type { ImageBlock } from './content.ts'
 import type { Image } from './media/image.ts'
@@ -7,8 +7,8 @@ import type { Middleware } from './middleware.ts'
 import { protectConfig } from './protect-config.ts'
 import type { ModelReference, Params } from './provider.ts'
 import { ResultStream } from './result-stream.ts'
-import { MiddlewareRun, runWithMiddleware } from './run-middleware.ts'
-import { invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+import { MiddlewareRun } from './run-middleware.ts'
+import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
 export interface ImageCapabilities {
   readonly generate: boolean
@@ -168,7 +168,18 @@ class ImageMaker implements ImageInstance {
     { signal = new AbortController().signal }: ImageCallOptions,
     send: (request: ImageRequest) => Promise<ImageResult>,
   ): Promise<ImageResult> {
-    return runWithMiddleware(this.#middlewareRun(fields, signal, false), send)
+    const run = this.#middlewareRun(fields, signal, false)
+    const race = this.#race(signal)
+    try {
+      await race.run(run.start())
+      race.throwIfAborted()
+      const result = await race.run(send(run.context.request as ImageRequest))
+      return await race.run(run.end(result))
+    } catch (error) {
+      throw await run.fail(error)
+    } finally {
+      race.dispose()
+    }
   }
 
   async *#stream(
@@ -178,22 +189,30 @@ class ImageMaker implements ImageInstance {
   ): AsyncGenerator<ImageStreamEvent, ImageResult> {
     const unlink = linkAbort(signal, controller)
     const run = this.#middlewareRun(fields, controller.signal, true)
+    const race = this.#race(controller.signal)
     try {
-      await run.start()
+      await race.run(run.start())
       const images: GeneratedImage[] = []
       let end: Omit<ImageStreamEvent & { type: 'end' }, 'type'> = {}
-      for await (const event of this.model.stream!(run.context.request as ImageRequest)) {
+      const events = this.model.stream!(run.context.request as ImageRequest)
+      for await (const event of race.each(events)) {
         if (event.type === 'image') images[event.index] = event.image
         if (event.type === 'end') end = event
         yield event
       }
       const { usage, metadata } = end
-      return await run.end({ images, ...(usage && { usage }), ...(metadata && { metadata }) })
+      const result = { images, ...(usage && { usage }), ...(metadata && { metadata }) }
+      return await race.run(run.end(result))
     } catch (error) {
       throw await run.fail(error)
     } finally {
+      race.dispose()
       unlink()
     }
+  }
+
+  #race(signal: AbortSignal): AbortRace {
+    return new AbortRace(signal, () => cancelledError(signal, this.#origin))
   }
 
   #middlewareRun(

@@ -189,17 +189,3 @@ function collect(
   else if (Array.isArray(answer)) into.push(...(answer as readonly StreamEvent[]))
   else into.push(answer as StreamEvent) // neither null nor a list: isArray does not narrow readonly
 }
-
-/** A whole call within its hooks, for modalities that answer with one promise. */
-export async function runWithMiddleware<Q extends AnyRequest, R extends AnyResponse>(
-  run: MiddlewareRun,
-  execute: (request: Q) => Promise<R>,
-): Promise<R> {
-  try {
-    await run.start()
-    const response = await execute(run.context.request as Q) // the modality of this run
-    return await run.end(response)
-  } catch (error) {
-    throw await run.fail(error)
-  }
-}

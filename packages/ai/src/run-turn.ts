@@ -1,4 +1,4 @@
-import { AbortRace, linkAbort } from './abort-race.ts'
+import { AbortRace, letGo, linkAbort } from './abort-race.ts'
 import { checkRequest } from './check-request.ts'
 import type { UPPError } from './error.ts'
 import type { StreamEvent } from './event.ts'
@@ -60,15 +60,15 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
           if ((isDone = step.done === true)) break
           fold.push(step.value)
           if (fold.isFinal) task.onFinal?.()
-          yield run.transform(base.structure ? toObjectEvents(step.value) : step.value)
+          yield call.shown(base.structure ? toObjectEvents(step.value) : step.value)
         }
       } finally {
-        if (!isDone) void close(events)
+        if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
       goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
     }
-    const turn = await run.end(draft.turn(base.structure))
+    const turn = await race.run(run.end(draft.turn(base.structure)))
     isOver = true
     return turn
   } catch (error) {
@@ -163,11 +163,17 @@ class Call {
           return this.draft.endTools(step.value)
         }
         this.draft.noteTools(step.value)
-        yield this.run.transform(step.value)
+        yield this.shown(step.value)
       }
     } finally {
-      void close(tools)
+      void letGo(tools)
     }
+  }
+
+  /** The events as the reader gets them. Only hooks that are async cost a wait. */
+  shown(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
+    const transformed = this.run.transform(events)
+    return transformed instanceof Promise ? this.race.run(transformed) : transformed
   }
 
   isPaused(): boolean {
@@ -238,13 +244,4 @@ async function* completed(
   request: LLMRequest,
 ): AsyncGenerator<readonly StreamEvent[]> {
   yield await model.complete(request)
-}
-
-/** Lets go of a source. Its own trouble on the way out concerns nobody any more. */
-async function close(source: AsyncIterator<unknown, unknown>): Promise<void> {
-  try {
-    await source.return?.()
-  } catch {
-    // The turn has its outcome already.
-  }
 }
