@@ -6,14 +6,16 @@ const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
 const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
 
 /**
- * The config as requests carry it: the key is behind a function and header values do not show when
- * the request is printed, so that a log of a whole request holds no secret (UPP §17.1).
+ * The config as requests carry it: what the caller gave, unchanged (UPP §2.1), but the key and header
+ * values do not show when the request is printed, so that a log of it holds no secret (§17.1).
  */
 export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   if (secretsByConfig.has(config)) return config
   const { apiKey } = config
-  const hidden: ProviderConfig =
-    typeof apiKey === 'string' ? { ...config, apiKey: () => apiKey } : { ...config }
+  const hidden: ProviderConfig = { ...config }
+  // Printers that know none of the conventions below show that there is a getter, not what it gives.
+  if (apiKey !== undefined)
+    Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
   const shown = (): object => printable(hidden)
   Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
   secretsByConfig.set(hidden, secretsOf(config))
