@@ -34,7 +34,7 @@ const bodies: Bodies = {
     {
       type: 'message',
       role: 'assistant',
-      content: [{ type: 'output_text', text: 'Let me see.' }],
+      content: [{ type: 'output_text', annotations: [], text: 'Let me see.' }],
     },
     { type: 'function_call', call_id: 'callOslo1', name: 'weather', arguments: '{"city":"Oslo"}' },
     { type: 'function_call', call_id: 'callRome2', name: 'weather', arguments: '{"city":"Rome"}' },

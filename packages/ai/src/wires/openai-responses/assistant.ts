@@ -83,7 +83,7 @@ function addText(
   const part: JsonObject =
     native?.['type'] === 'refusal'
       ? { ...native, refusal: block.text }
-      : { type: 'output_text', ...native, text: block.text }
+      : { type: 'output_text', annotations: [], ...native, text: block.text }
   const last = items.at(-1)
   if (last && previous?.type === 'text' && sameItem(told, itemTold(previous, provider))) {
     last['content'] = [...(last['content'] as JsonValue[]), part] // only this function writes it

@@ -249,8 +249,8 @@ describe('replay', () => {
       type: 'message',
       role: 'assistant',
       content: [
-        { type: 'output_text', text: 'a' },
-        { type: 'output_text', text: 'b' },
+        { type: 'output_text', annotations: [], text: 'a' },
+        { type: 'output_text', annotations: [], text: 'b' },
       ],
     })
     expect(String(called?.['call_id']).length).toBeLessThanOrEqual(64)
