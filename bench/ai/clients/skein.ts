@@ -1,4 +1,4 @@
-import { llm, type ProviderConfig, type Tool } from '@skein/ai'
+import { llm, type LLMInstance, type ProviderConfig, type Tool } from '@skein/ai'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
 import type { Client } from './client.ts'
 import { parameters } from './raw.ts'
@@ -9,12 +9,17 @@ export async function skeinClient(
   config: ProviderConfig = { apiKey: 'sk-test' },
 ): Promise<Client> {
   const mock = openaiCompatible({ name: 'mock', baseUrl })
-  const whole = llm({ model: mock('whole'), config })
+  const models = new Map<string, LLMInstance>()
+  const modelOf = (name: string): LLMInstance => {
+    let model = models.get(name)
+    if (!model) models.set(name, (model = llm({ model: mock(name), config })))
+    return model
+  }
   const ask = 'Hello there, how are you?'
   return {
-    call: async () => (await whole.generate(ask)).response.text,
+    call: async () => (await modelOf('whole').generate(ask)).response.text,
     async stream(model, onToken) {
-      for await (const event of llm({ model: mock(model), config }).stream(ask))
+      for await (const event of modelOf(model).stream(ask))
         if (event.type === 'text_delta') onToken(event.delta.text)
     },
     async runTools(model, lookUp) {

@@ -114,6 +114,8 @@ const server = createServer((request, response) => {
   })
 })
 server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
-// The contender that started it is gone.
+// A contender that is gone, or that failed before it could listen, is no failure of the vendor.
 process.on('disconnect', () => process.exit(0))
+server.listen(0, '127.0.0.1', () =>
+  process.send?.((server.address() as AddressInfo).port, undefined, undefined, () => {}),
+)
