@@ -11,3 +11,20 @@ export {
   type ParsedObjectOptions,
   type ParsedStreamEvent,
 } from './parsed-object.ts'
+export { cacheMiddleware, type CacheOptions, type CacheStore } from './cache.ts'
+export { MemoryCache, type MemoryCacheOptions } from './memory-cache.ts'
+export { costMiddleware, type CostOptions } from './cost.ts'
+export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './model-catalog.ts'
+export { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
+export type { Span, SpanAttributes, SpanAttributeValue, SpanOptions, Tracer } from './tracer.ts'
+export {
+  loadThread,
+  MemoryTurnStore,
+  persistenceMiddleware,
+  type LoadThreadOptions,
+  type PersistenceOptions,
+  type SavedTurn,
+  type TurnStore,
+} from './persistence.ts'
+export * from '../routing/index.ts'
+export * from '../resumable/index.ts'

@@ -1,0 +1,268 @@
+import { ErrorCode, UPPError } from '../error.ts'
+import type { StreamEvent } from '../event.ts'
+import { sleep as sleepFor } from '../transport/until-aborted.ts'
+import { eventFromText, eventToText, failureFromText, failureToText } from './entry-json.ts'
+import { MemoryEventLog, type EventLog, type LogEntry, type LogPage } from './event-log.ts'
+import { sseResponse, type SseOptions } from './sse.ts'
+import {
+  streamCut,
+  streamLimit,
+  streamNotFound,
+  streamPosition,
+  streamTooLarge,
+} from './stream-error.ts'
+
+export interface ResumableOptions {
+  /** Default: the memory of this process. */
+  readonly log?: EventLog
+  /** How long a stream can be read after its end. Default five minutes. */
+  readonly ttlMs?: number
+  /** Streams that run at once in this process. Default 1000. */
+  readonly maxRunning?: number
+  /** Most events of one stream. Default 100,000. */
+  readonly maxEvents?: number
+  /** Most characters of one stream, as JSON. Default 32 million. */
+  readonly maxCharacters?: number
+  /** Stop the model when its last reader has left and none has come for so long. Default: never. */
+  readonly cancelUnreadAfterMs?: number
+  /** Waits, or rejects when the signal aborts; for tests. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** Anything that gives events; a `StreamResult` is one. */
+export interface ResumableSource extends AsyncIterable<StreamEvent> {
+  abort?(reason?: unknown): void
+}
+
+export interface RunningStream {
+  readonly id: string
+  /** Settles when everything is in the log. Rejects only if the log cannot be written. */
+  readonly done: Promise<void>
+  /** Stops the model; readers get CANCELLED. */
+  cancel(reason?: unknown): void
+}
+
+export interface ResumeOptions {
+  /** Number of the last event that is known already. Default 0: from the beginning. */
+  readonly after?: number
+  /** Ends the reading, not the stream. */
+  readonly signal?: AbortSignal
+}
+
+export interface NumberedEvent {
+  readonly number: number
+  readonly event: StreamEvent
+}
+
+/**
+ * Streams that outlive the connection of their reader. A stream is written to a log as it runs;
+ * readers come, leave and come back with the number of the last event they saw, also after its end.
+ *
+ *     const streams = new ResumableStreams()
+ *     await streams.start(id, model.stream('Tell me a story.'))
+ *     return streams.respond(id, request) // server-sent events, honours Last-Event-ID
+ */
+export class ResumableStreams {
+  readonly #settings: Settings
+  readonly #cancelUnreadAfterMs: number | undefined
+  readonly #running = new Map<string, Run>()
+
+  constructor(options: ResumableOptions = {}) {
+    this.#settings = {
+      log: new MemoryEventLog(),
+      ttlMs: 5 * 60_000,
+      maxRunning: 1000,
+      maxEvents: 100_000,
+      maxCharacters: 32_000_000,
+      sleep: sleepFor,
+      ...options,
+    }
+    this.#cancelUnreadAfterMs = options.cancelUnreadAfterMs
+  }
+
+  /** Begins to read the source, whether or not anyone listens. Settles when readers can come. */
+  async start(id: string, source: ResumableSource): Promise<RunningStream> {
+    const { log, maxRunning } = this.#settings
+    if (this.#running.size >= maxRunning) throw streamLimit(maxRunning)
+    await log.create(id)
+    const run = new Run(id, source, this.#settings)
+    this.#running.set(id, run)
+    const forget = (): void => void this.#running.delete(id)
+    run.done.then(forget, forget) // also handles a rejection that nobody looks at
+    return run
+  }
+
+  /** True while this process writes the stream. */
+  isRunning(id: string): boolean {
+    return this.#running.has(id)
+  }
+
+  /** All events after a number, then the end; throws what the stream failed with. */
+  async *read(
+    id: string,
+    options: ResumeOptions = {},
+  ): AsyncGenerator<NumberedEvent, void, undefined> {
+    for await (const entries of this.#follow(id, await this.#open(id, options), options)) {
+      for (const { number, kind, data } of entries) {
+        if (kind === 'failure') throw failureFromText(data)
+        if (kind === 'event') yield { number, event: eventFromText(data) }
+      }
+    }
+  }
+
+  /**
+   * The stream as server-sent events with heartbeats. A reader that comes back is known by its
+   * `Last-Event-ID`; one that has everything gets 204, which tells a browser to stay away.
+   */
+  async respond(
+    id: string,
+    request: Pick<Request, 'headers' | 'signal'>,
+    options: SseOptions = {},
+  ): Promise<Response> {
+    const after = numberOf(id, request.headers.get('last-event-id') ?? '0')
+    const reader = new AbortController()
+    const signal = AbortSignal.any([reader.signal, request.signal])
+    const page = await this.#open(id, { after })
+    if (page.isOver && page.last === after) return new Response(null, { status: 204 })
+    const batches = this.#follow(id, page, { after, signal })
+    // Also when it is between two reads, where nobody would ask it to go on.
+    signal.addEventListener('abort', () => void batches.return(), { once: true })
+    const { sleep } = this.#settings
+    return sseResponse(batches, { sleep, ...options, onCancel: () => reader.abort() })
+  }
+
+  async #open(id: string, { after = 0 }: ResumeOptions): Promise<LogPage> {
+    if (!Number.isSafeInteger(after) || after < 0) throw streamPosition(id, after)
+    const page = await this.#settings.log.read(id, after)
+    if (!page) throw streamNotFound(id)
+    if (after > page.last) throw streamPosition(id, after)
+    return page
+  }
+
+  /** Batches of entries as they come. Ends after the last one, or when the signal aborts. */
+  async *#follow(
+    id: string,
+    first: LogPage,
+    { after: seen = 0, signal = new AbortController().signal }: ResumeOptions,
+  ): AsyncGenerator<readonly LogEntry[], void, undefined> {
+    const { log } = this.#settings
+    const run = this.#running.get(id)
+    // A writer that ends without a last word must not leave its readers waiting.
+    const waking = run ? AbortSignal.any([signal, run.lost]) : signal
+    run?.enter()
+    try {
+      let after = seen
+      for (let page: LogPage | undefined = first; ; page = await log.read(id, after)) {
+        if (!page) throw streamNotFound(id)
+        if (page.entries.length > 0 && !signal.aborted) yield page.entries
+        after = page.last
+        if (page.isOver || signal.aborted) return
+        if (run?.lost.aborted) throw streamCut(after)
+        await log.changed(id, after, waking)
+      }
+    } finally {
+      run?.leave(this.#cancelUnreadAfterMs)
+    }
+  }
+}
+
+type Settings = Required<Omit<ResumableOptions, 'cancelUnreadAfterMs'>>
+
+function numberOf(id: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw streamPosition(id, text)
+  return Number(text)
+}
+
+/** The writing side of one stream. */
+class Run implements RunningStream {
+  readonly id: string
+  readonly done: Promise<void>
+  readonly #source: ResumableSource
+  readonly #settings: Settings
+  readonly #lost = new AbortController()
+  #events: AsyncIterator<StreamEvent> | undefined
+  #isOver = false
+  #cancelled: UPPError | undefined
+  #readers = 0
+  #unread: AbortController | undefined
+  #last = 0
+  #characters = 0
+
+  constructor(id: string, source: ResumableSource, settings: Settings) {
+    this.id = id
+    this.#source = source
+    this.#settings = settings
+    this.done = this.#write()
+    this.done.catch((error: unknown) => this.#lost.abort(error))
+  }
+
+  /** Aborts when the log could not be written. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  cancel(reason?: unknown): void {
+    if (this.#isOver) return
+    this.#cancelled ??= new UPPError('The stream was cancelled.', {
+      code: ErrorCode.Cancelled,
+      provider: 'skein',
+      modality: 'llm',
+      cause: reason,
+    })
+    if (this.#source.abort) this.#source.abort(reason)
+    else this.#close()
+  }
+
+  enter(): void {
+    this.#readers += 1
+    this.#unread?.abort()
+  }
+
+  leave(cancelAfterMs: number | undefined): void {
+    this.#readers -= 1
+    if (this.#readers > 0 || this.#isOver || cancelAfterMs === undefined) return
+    const unread = (this.#unread = new AbortController())
+    this.#settings.sleep(cancelAfterMs, unread.signal).then(
+      () => this.cancel('nobody reads it'),
+      () => {}, // a reader came back, or the stream is over
+    )
+  }
+
+  async #write(): Promise<void> {
+    try {
+      try {
+        const events = (this.#events = this.#source[Symbol.asyncIterator]())
+        for (;;) {
+          const step = await events.next()
+          if (this.#cancelled) throw this.#cancelled
+          if (step.done) break
+          await this.#append('event', eventToText(step.value))
+        }
+      } catch (error) {
+        this.#close()
+        await this.#append('failure', failureToText(this.#cancelled ?? error))
+        return
+      }
+      await this.#append('end', 'null')
+    } finally {
+      this.#isOver = true
+      this.#unread?.abort()
+    }
+  }
+
+  async #append(kind: LogEntry['kind'], data: string): Promise<void> {
+    const { log, ttlMs, maxEvents, maxCharacters } = this.#settings
+    this.#characters += data.length
+    if (kind === 'event') {
+      if (this.#last >= maxEvents) throw streamTooLarge(this.id, `${maxEvents} events`)
+      if (this.#characters > maxCharacters)
+        throw streamTooLarge(this.id, `${maxCharacters} characters`)
+    }
+    await log.append(this.id, { number: ++this.#last, kind, data }, ttlMs)
+  }
+
+  /** Lets go of the source; what it says on its way out concerns nobody. */
+  #close(): void {
+    this.#events?.return?.().catch(() => {})
+  }
+}

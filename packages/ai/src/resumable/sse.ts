@@ -1,0 +1,92 @@
+import { encodeSse, SseDecoder } from '@skein/base'
+import { sleep as sleepFor } from '../transport/until-aborted.ts'
+import { eventFromText, failureFromText, failureToText } from './entry-json.ts'
+import type { LogEntry } from './event-log.ts'
+import type { NumberedEvent } from './resumable-streams.ts'
+import { streamCut } from './stream-error.ts'
+
+export interface SseOptions {
+  /** A comment is sent after so long a silence, so that nothing between closes the line. Default 15 s. */
+  readonly heartbeatMs?: number
+  /** Added to those of the response. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface SseSource extends SseOptions {
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly onCancel: () => void
+}
+
+const encoder = new TextEncoder()
+const heartbeat = encoder.encode(': heartbeat\n\n')
+
+/** Events carry their number as id; the last message is named `end` or `failure`. */
+export function sseResponse(
+  batches: AsyncIterator<readonly LogEntry[]>,
+  { headers, ...source }: SseSource,
+): Response {
+  return new Response(sseBody(batches, source), {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+  })
+}
+
+function sseBody(
+  batches: AsyncIterator<readonly LogEntry[]>,
+  { heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
+): ReadableStream<Uint8Array> {
+  let pending: Promise<IteratorResult<readonly LogEntry[]>> | undefined
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      pending ??= batches.next()
+      const timer = new AbortController()
+      const silence = sleep(heartbeatMs, timer.signal).catch(() => {}) // told to stop
+      try {
+        const step = await Promise.race([pending, silence])
+        if (!step) return controller.enqueue(heartbeat)
+        pending = undefined
+        if (step.done) return controller.close()
+        controller.enqueue(encoder.encode(step.value.map(toSse).join('')))
+      } catch (error) {
+        // The log failed, not the model: the reader is told all the same.
+        controller.enqueue(
+          encoder.encode(encodeSse({ event: 'failure', data: failureToText(error) })),
+        )
+        controller.close()
+      } finally {
+        timer.abort()
+      }
+    },
+    cancel: onCancel,
+  })
+}
+
+function toSse({ number, kind, data }: LogEntry): string {
+  return encodeSse({ ...(kind !== 'event' && { event: kind }), id: `${number}`, data })
+}
+
+/**
+ * Reads what `respond` sends, on the other side: the events, then the end. Throws what the stream
+ * failed with, and STREAM_CUT when the connection ended first: ask again with the last number.
+ *
+ *     for await (const { number, event } of readSse(response.body)) …
+ */
+export async function* readSse(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<NumberedEvent, void, undefined> {
+  const decoder = new SseDecoder()
+  let last = 0
+  for await (const chunk of body) {
+    for (const { event, data, id } of decoder.push(chunk)) {
+      if (event === 'end') return
+      if (event === 'failure') throw failureFromText(data)
+      last = Number(id)
+      yield { number: last, event: eventFromText(data) }
+    }
+  }
+  throw streamCut(last)
+}
