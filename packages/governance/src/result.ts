@@ -35,6 +35,8 @@ export interface Pending {
   readonly outcome: 'pending'
   readonly waiting: readonly ApprovalRequest[]
   readonly request_id: string
+  /** Why tokens that were given were of no use. */
+  readonly rejected?: readonly Reason[]
 }
 
 /** What became of one write. */

@@ -1,6 +1,6 @@
 import type { JournalEntry } from '../src/audit-log.ts'
 import type { Actor, Outcome, RollbackAction, State } from '../src/envelope.ts'
-import { createLineWriter } from '../src/journal-line.ts'
+import { createLineWriter } from '../src/governor/journal-line.ts'
 import type { JournalEvent } from '../src/journal-event.ts'
 
 const hash = `sha256:${'ab'.repeat(32)}` as const

@@ -1,0 +1,213 @@
+import type { JsonValue } from '@skein/base'
+import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
+import type { Risk, RollbackAction } from '../envelope.ts'
+import type { Evidence } from '../evidence.ts'
+import type { ShadowData } from '../journal-event.ts'
+import type { Action } from '../policy.ts'
+import { reason, type Reason } from '../reason.ts'
+import { judge } from './decide.ts'
+import type { CallState } from './governor-state.ts'
+import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
+import { review } from './review.ts'
+import { declareRollback } from './rollback.ts'
+import { evidenceOf } from './settle.ts'
+import { findLimitReasons, snapshot, toAdmitted, type Candidate } from './snapshot.ts'
+
+/** A call that asks to be made. `id` is unique in the request and the same on replay. */
+export interface CallRequest {
+  readonly id: string
+  readonly tool: string
+  readonly args: JsonValue
+}
+
+/** What the pre-action gate says (A-09). */
+export type Admission =
+  | { readonly type: 'allow'; readonly call: AdmittedCall }
+  /** Made before: this is what came of it. */
+  | { readonly type: 'replay'; readonly result: JsonValue; readonly evidence: Evidence }
+  | { readonly type: 'deny'; readonly reasons: readonly Reason[] }
+  /** A person has to say. `rejected`: why the tokens given were of no use. */
+  | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
+
+/** `isFinal`: nobody will be asked again, so tokens that are of no use refuse the call. */
+export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
+
+/**
+ * The pre-action gate: snapshot, tier, limits, rollback, policy, approval, and for writes the intent
+ * on disk. Everything that is not clearly allowed is denied. An admitted call has to be settled.
+ */
+export async function admit(
+  request: GovernedRequest,
+  call: CallRequest,
+  answer?: GivenAnswer,
+): Promise<Admission> {
+  if (request.broken) throw request.broken
+  const { state } = request
+  if (state.state === 'plan') await request.move('execute')
+  if (state.state !== 'execute') throw conflict(request, `it is in ${state.state}`)
+  const made = snapshot(request, call)
+  if (!('core' in made)) return refuse(request, made.call, made.reasons)
+  const known = state.calls.get(made.id)
+  if (known && known.status !== 'retry' && known.status !== 'undone') {
+    return replay(request, made, known)
+  }
+  if (request.running.has(made.id)) throw conflict(request, `call ${made.id} is running`)
+  const barred = findLimitReasons(request, made)
+  if (barred.length > 0) return refuse(request, made, barred)
+  return made.risk === 'read_only' ? allow(request, made) : admitWrite(request, made, answer)
+}
+
+/** Writes go on to rollback, policy and approval. They hold their id while they do. */
+async function admitWrite(
+  request: GovernedRequest,
+  made: Candidate,
+  answer: GivenAnswer | undefined,
+): Promise<Admission> {
+  const hold = allow(request, made)
+  let admission: Admission | undefined
+  try {
+    admission = await judgeWrite(request, made, answer)
+  } finally {
+    if (admission?.type !== 'allow') request.running.delete(made.id)
+  }
+  return admission.type === 'allow' ? hold : admission
+}
+
+async function judgeWrite(
+  request: GovernedRequest,
+  made: Candidate,
+  answer: GivenAnswer | undefined,
+): Promise<Admission> {
+  const rollback = await declareRollback(request, made)
+  if (Array.isArray(rollback)) return refuse(request, made, rollback)
+  const action = toAction(request, made, rollback)
+  const { policyTimeoutMs: timeoutMs } = request.core.limits
+  const limits = { timeoutMs, timer: request.core.timer }
+  const { decision, shadow } = await judge(action, request.policies, limits)
+  if (decision.effect === 'deny') {
+    const reasons = decision.reasons ?? [reason('POLICY_BLOCKED', made.tool)]
+    return refuse(request, made, reasons, shadow)
+  }
+  if (decision.effect === 'allow' && made.risk !== 'write_high_risk') {
+    return start(request, made, { rollback, shadow })
+  }
+  const reviewed = await review(request, { made, action, decision, answer })
+  switch (reviewed.type) {
+    case 'approved':
+      return start(request, made, { rollback, shadow, ...reviewed.approval })
+    case 'denied':
+      return refuse(request, made, [reviewed.reason], shadow)
+    case 'waiting':
+      if (answer?.isFinal && reviewed.rejection) {
+        return refuse(request, made, [reviewed.rejection.rejected], shadow)
+      }
+      return { type: 'review', request: reviewed.request, ...reviewed.rejection }
+  }
+}
+
+interface StartOptions {
+  readonly rollback: RollbackAction | undefined
+  readonly shadow: readonly ShadowData[]
+  readonly review?: string
+  readonly digest?: AdmittedCall['args_hash']
+}
+
+/** Intent: arguments and entry are durable before anything happens. */
+async function start(
+  request: GovernedRequest,
+  made: Candidate,
+  { rollback, shadow, review, digest }: StartOptions,
+): Promise<Admission> {
+  await request.put(made.args_hash, made.text, { durable: true })
+  // While policy and people thought, the run may have ended; nothing runs after that decision.
+  if (request.stopped) return refuse(request, made, [request.stopped])
+  if (request.state.state !== 'execute') throw conflict(request, `it is in ${request.state.state}`)
+  const data = {
+    ...namesOf(made),
+    policy_hash: request.policyHash,
+    ...(review !== undefined && { review }),
+    ...(digest !== undefined && { digest }),
+    ...(shadow.length > 0 && { shadow }),
+  }
+  await request.submit(
+    { type: 'call_started', data },
+    {
+      outcome: 'pending',
+      actor: request.agent,
+      rollback,
+      durable: true,
+      seal: made.risk === 'write_high_risk',
+    },
+  )
+  return { type: 'allow', call: toAdmitted(request, made) }
+}
+
+function allow(request: GovernedRequest, made: Candidate): Admission {
+  const call = toAdmitted(request, made)
+  request.running.set(made.id, { call })
+  return { type: 'allow', call }
+}
+
+async function refuse(
+  request: GovernedRequest,
+  made: Pick<Candidate, 'id' | 'tool' | 'risk' | 'args_hash'>,
+  reasons: readonly Reason[],
+  shadow: readonly ShadowData[] = [],
+): Promise<Admission> {
+  const data = { ...namesOf(made), reasons, ...(shadow.length > 0 && { shadow }) }
+  await request.submit({ type: 'call_refused', data }, { outcome: 'failure', actor: request.agent })
+  return { type: 'deny', reasons }
+}
+
+function namesOf({
+  id,
+  tool,
+  risk,
+  args_hash,
+}: Pick<Candidate, 'id' | 'tool' | 'risk' | 'args_hash'>): {
+  call: string
+  tool: string
+  risk: Risk
+  args_hash: AdmittedCall['args_hash']
+} {
+  return { call: id, tool, risk, args_hash }
+}
+
+/** A completed call is never run again: its record answers, if it is the same call. */
+async function replay(
+  request: GovernedRequest,
+  made: Candidate,
+  known: CallState,
+): Promise<Admission> {
+  if (known.tool !== made.tool || known.args_hash !== made.args_hash) {
+    throw conflict(request, `call ${made.id} was ${known.tool} with other arguments before`)
+  }
+  if (known.status === 'started') throw conflict(request, `call ${made.id} is running or in doubt`)
+  if (known.status !== 'done') return { type: 'deny', reasons: known.reasons }
+  const evidence = await evidenceOf(request, known)
+  const { result_hash } = known.evidence ?? {}
+  const result = result_hash ? await request.fetch(result_hash) : (evidence.payload ?? null)
+  return { type: 'replay', result, evidence }
+}
+
+function toAction(
+  request: GovernedRequest,
+  { id, tool, risk, args, args_hash }: Candidate,
+  rollback: RollbackAction | undefined,
+): Action {
+  const { state, task, policyHash } = request
+  return Object.freeze({
+    request_id: state.request_id,
+    trace_id: state.trace_id,
+    call_id: id,
+    task: task.name,
+    tool,
+    risk,
+    args,
+    args_hash,
+    identity: state.identity,
+    depth: state.opened.depth,
+    ...(rollback && { rollback }),
+    policy_hash: policyHash,
+  })
+}

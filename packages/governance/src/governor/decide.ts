@@ -1,0 +1,75 @@
+import { isPlainObject } from '@skein/base'
+import { hashJson } from '../digest.ts'
+import type { Hash } from '../envelope.ts'
+import type { ShadowData } from '../journal-event.ts'
+import type { Action, Decision, Policy } from '../policy.ts'
+import { messageOf, reason, REASON_CODES } from '../reason.ts'
+import { combineDecisions } from '../rules.ts'
+import { withTimeout, type Timer } from './timer.ts'
+
+export interface Judgement {
+  readonly decision: Decision
+  /** What policies in shadow mode would have said. */
+  readonly shadow: readonly ShadowData[]
+}
+
+/** Hash of the policies that count; a change of any makes earlier approvals worthless. */
+export function hashPolicies(policies: readonly Policy[]): Hash {
+  const counting = policies.filter(({ mode }) => mode !== 'shadow')
+  return hashJson(counting.map(({ id, hash }) => ({ id, hash })))
+}
+
+/** Asks all policies. Errors, timeouts and odd answers deny; so does silence (§5.3). */
+export async function judge(
+  action: Action,
+  policies: readonly Policy[],
+  limits: { readonly timeoutMs: number; readonly timer: Timer },
+): Promise<Judgement> {
+  const heard = await Promise.all(
+    policies.map(async (policy) => ({ policy, said: await ask(policy, action, limits) })),
+  )
+  const shadow: ShadowData[] = []
+  const counting: Decision[] = []
+  for (const { policy, said } of heard) {
+    if (policy.mode !== 'shadow') counting.push(...(said ? [said] : []))
+    else shadow.push({ policy: policy.id, effect: said?.effect ?? 'deny' })
+  }
+  const decision = combineDecisions(counting) ?? {
+    effect: 'deny' as const,
+    reasons: [reason('POLICY_BLOCKED', action.tool, 'no policy allows this action')],
+  }
+  return { decision, shadow }
+}
+
+async function ask(
+  policy: Policy,
+  action: Action,
+  { timeoutMs, timer }: { readonly timeoutMs: number; readonly timer: Timer },
+): Promise<Decision | undefined> {
+  try {
+    const said = await withTimeout(async () => policy.decide(action), timeoutMs, timer)
+    if (said === undefined) return undefined
+    if (!isDecision(said)) return failed(policy, 'its answer is not a decision')
+    const reasons = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))
+    return reasons ? { ...said, reasons } : said
+  } catch (error) {
+    return failed(policy, messageOf(error))
+  }
+}
+
+function isDecision(value: unknown): value is Decision {
+  if (!isPlainObject(value)) return false
+  const { effect, quorum, reasons } = value
+  if (effect !== 'allow' && effect !== 'deny' && effect !== 'review') return false
+  if (quorum !== undefined && !(Number.isInteger(quorum) && (quorum as number) >= 1)) return false
+  return reasons === undefined || (Array.isArray(reasons) && reasons.every(isReason))
+}
+
+function isReason(value: unknown): boolean {
+  return isPlainObject(value) && REASON_CODES.some((code) => code === value['code'])
+}
+
+/** Fail closed: a policy that cannot answer has denied. */
+function failed(policy: Policy, detail: string): Decision {
+  return { effect: 'deny', reasons: [reason('POLICY_ERROR', policy.id, detail)] }
+}

@@ -1,0 +1,112 @@
+import { finalStreaming, send } from './chunks.ts'
+import type { MissingNeed } from '../evidence.ts'
+import { isClosed } from './governor-state.ts'
+import type { FailedData } from '../journal-event.ts'
+import { reason, type Reason } from '../reason.ts'
+import type { GovernedRequest } from './request.ts'
+import type { FailedSafe, Receipt, Undo } from '../result.ts'
+import { settleChildren } from './settle-child.ts'
+import { effectsOf, undoEffects, type FindOwner } from './undo.ts'
+
+/** Why the run fails, and which needs are open. */
+export interface Failure {
+  readonly reasons: readonly Reason[]
+  readonly missing: readonly MissingNeed[]
+}
+
+/**
+ * Ends a request safely (§7): the decision is written, then every write is inverted or reported, then
+ * the end is written. After a crash in between it is taken up where the journal ends.
+ */
+export async function failSafe(
+  request: GovernedRequest,
+  failure: Failure,
+  findOwner: FindOwner,
+): Promise<FailedSafe> {
+  try {
+    if (request.state.state === 'execute') await settleChildren(request)
+    await walkToVerify(request)
+    if (request.state.state !== 'fail_safe') {
+      await request.move('fail_safe', { reasons: failure.reasons })
+    }
+    const undo = await undoEffects(request, findOwner)
+    const reasons = undo.some(({ status }) => status === 'failed' || status === 'unknown')
+      ? [...failure.reasons, reason('ROLLBACK_FAILED')]
+      : failure.reasons
+    await close(request, { reasons, missing: failure.missing }, undo)
+    return toFailedSafe({ ...failure, reasons }, undo, await receiptOf(request))
+  } catch (error) {
+    if (!request.broken) throw error
+    return brokenResult(request, failure)
+  }
+}
+
+/** A run that passed intake sees every phase in its log, however it ends. */
+export async function walkToVerify(request: GovernedRequest): Promise<void> {
+  if (request.state.state === 'plan') await request.move('execute')
+  if (request.state.state === 'execute') await request.move('verify')
+}
+
+async function close(
+  request: GovernedRequest,
+  { reasons, missing }: Failure,
+  undo: readonly Undo[],
+): Promise<void> {
+  const data: FailedData = {
+    reasons,
+    missing,
+    undo: undo.map(({ request_id, call, status }) => ({
+      request_id,
+      call,
+      status,
+      tries: request.state.undo.get(`${request_id}/${call}`)?.settled?.tries ?? 0,
+    })),
+  }
+  const streaming = finalStreaming(request, false)
+  const options = { outcome: 'uncertain' as const, streaming, durable: true }
+  await request.submit({ type: 'failed_safe', data }, options)
+  if (streaming) send(request, streaming)
+}
+
+/** The log is out of reach: nothing more is done, and what was done is left to `recover`. */
+export function brokenResult(request: GovernedRequest, failure?: Failure): FailedSafe {
+  const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
+  const seen = new Map(reasons.map((one) => [`${one.code}/${one.subject ?? ''}`, one]))
+  const undo = effectsOf(request).map((reference): Undo => {
+    const call = request.state.calls.get(reference.call)
+    const error = 'not attempted: the audit log cannot be written'
+    return {
+      ...reference,
+      tool: call?.tool ?? 'unknown',
+      ...(call?.rollback && { action: call.rollback }),
+      status: 'failed',
+      error,
+    }
+  })
+  const { request_id, trace_id } = request.state
+  const receipt = { request_id, trace_id, first: request.first, last: request.last }
+  const rest = { reasons: [...seen.values()], missing: failure?.missing ?? [] }
+  return toFailedSafe(rest, undo, receipt)
+}
+
+function toFailedSafe(
+  { reasons, missing }: Failure,
+  undo: readonly Undo[],
+  receipt: Receipt,
+): FailedSafe {
+  return { state: 'fail_safe', outcome: 'uncertain', reasons, missing, undo, receipt }
+}
+
+/** Where the run stands in the log; sealed once it is over, where the log can. */
+export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
+  const { state, core, first, last } = request
+  const { request_id, trace_id } = state
+  const base = { request_id, trace_id, first, last }
+  if (!isClosed(state) || !core.audit.seal) return base
+  try {
+    return { ...base, checkpoint: await core.audit.seal() }
+  } catch {
+    // The entries are written; a checkpoint can be made later. The receipt says it has none.
+    return base
+  }
+}

@@ -1,0 +1,116 @@
+import { coreOf, probe } from './execute.ts'
+import { failSafe } from './fail.ts'
+import type { GovernorCore } from './governor-options.ts'
+import { isClosed, openReviews, type CallState } from './governor-state.ts'
+import { identityOf, readItem } from './journal-line.ts'
+import { reason, type Reason } from '../reason.ts'
+import { openState, reduceJournal } from './reduce-journal.ts'
+import type { GovernedRequest, LoadedState } from './request.ts'
+import { ownersOf, reviveRequest } from './revive.ts'
+import { submitSettled } from './settle.ts'
+import type { GovernorState } from './governor-state.ts'
+import { toAdmitted } from './undo.ts'
+import type { State } from '../envelope.ts'
+
+/** A request that had not ended, after what could be settled was. */
+export interface Recovered {
+  readonly request_id: string
+  readonly task: string
+  /** `fail_safe`: it was ended here. Otherwise go on with `resume`, or `cancel` it. */
+  readonly state: State
+  /** Calls whose effect nobody could tell; a person has to, through `settleInDoubt`. */
+  readonly inDoubt: readonly string[]
+  /** It waits for people, as before. */
+  readonly isPending: boolean
+}
+
+/** Reads the whole log once and settles what a crash left open. Call it once at start-up. */
+export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
+  const open = (await loadOpen(core)).filter(({ state }) => core.tasks.has(state.opened.task))
+  const recovered: Recovered[] = []
+  // Children first: a parent that fails then finds them settled.
+  open.sort((a, b) => b.state.opened.depth - a.state.opened.depth)
+  for (const loaded of open) {
+    const request = reviveRequest(core, loaded)
+    recovered.push(await recoverRequest(request))
+  }
+  return recovered
+}
+
+/** Settles the calls of one request that were running when its process died, and ends what must. */
+export async function recoverRequest(request: GovernedRequest): Promise<Recovered> {
+  await settleDoubts(request)
+  const { state, core } = request
+  const { deadline } = state.opened.limits
+  const isLate = deadline !== undefined && core.clock.now() >= deadline
+  const why = await findEnd(request, isLate)
+  if (why) await failSafe(request, { reasons: why, missing: [] }, ownersOf(request))
+  return {
+    request_id: state.request_id,
+    task: state.opened.task,
+    state: state.state,
+    inDoubt: [...state.calls.values()]
+      .filter(({ effect }) => effect === 'in_doubt')
+      .map(({ call }) => call),
+    isPending: !isClosed(state) && openReviews(state).length > 0,
+  }
+}
+
+/** Why the request has to end here; undefined when it can be resumed. */
+async function findEnd(
+  { state }: GovernedRequest,
+  isLate: boolean,
+): Promise<readonly Reason[] | undefined> {
+  if (isClosed(state)) return undefined
+  if (state.state === 'fail_safe') return state.why
+  if (state.state === 'intake') return [reason('STATE_CONFLICT', state.request_id, 'intake')]
+  return isLate ? [reason('DEADLINE_EXCEEDED', state.request_id)] : undefined
+}
+
+/** SEAMS: probe if there is one, run again if idempotent, else leave it to a person. */
+async function settleDoubts(request: GovernedRequest): Promise<void> {
+  if (request.state.state !== 'execute') return
+  for (const call of request.state.calls.values()) {
+    if (call.effect !== 'in_doubt' || call.status === 'undone') continue
+    await settleDoubt(request, call)
+  }
+}
+
+async function settleDoubt(request: GovernedRequest, call: CallState): Promise<void> {
+  const core = coreOf(request, call.tool)
+  const args = await request.fetch(call.args_hash)
+  const found = await probe(request, toAdmitted(request, call, args), core)
+  if (found !== 'in_doubt') return record(request, call, found, 'probe')
+  // To run it again with the same key has one effect; as good as not there.
+  if (core.governance.idempotent) return record(request, call, 'absent', 'idempotent')
+  if (call.status === 'started') return record(request, call, 'in_doubt')
+}
+
+/** Writes how an effect in doubt was settled. */
+export async function record(
+  request: GovernedRequest,
+  call: CallState,
+  effect: 'applied' | 'absent' | 'in_doubt',
+  settled_by?: 'probe' | 'person' | 'idempotent',
+): Promise<void> {
+  const reasons = [reason('TOOL_IN_DOUBT', call.tool, `found ${effect}`)]
+  await submitSettled(request, call, { effect, reasons, ...(settled_by && { settled_by }) })
+}
+
+async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
+  const states = new Map<string, { state: GovernorState; first: number; last: number }>()
+  for await (const record of core.audit.read()) {
+    const item = readItem(record)
+    const known = states.get(item.request_id)
+    if (known) {
+      reduceJournal(known.state, item)
+      known.last = record.index
+      // What has ended is not kept: memory follows the open requests, not the log.
+      if (isClosed(known.state)) states.delete(item.request_id)
+    } else if (item.type === 'opened') {
+      const state = openState(item, identityOf(record.envelope))
+      states.set(item.request_id, { state, first: record.index, last: record.index })
+    }
+  }
+  return [...states.values()]
+}
