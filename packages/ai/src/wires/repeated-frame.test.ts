@@ -2,6 +2,8 @@ import type { JsonObject, SseEvent } from '@skein/base'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { contextOf, fold, frame } from '../../test/wires/wire-cases.ts'
+import { AnthropicDecoder } from './anthropic-messages/stream.ts'
+import type { AnthropicEvent } from './anthropic-messages/types.ts'
 import { chatDialect } from './openai-chat/dialect.ts'
 import { ChatDecoder } from './openai-chat/stream.ts'
 import type { ChatChunk } from './openai-chat/types.ts'
@@ -102,5 +104,38 @@ test('a decoder that recognises repeated frames gives what parsing each of them 
       expect(fold(events)).toEqual(fold(expected))
     }),
     { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 500, seed: 3 },
+  )
+})
+
+const delta = (index: number, fields: JsonObject): string =>
+  JSON.stringify({ type: 'content_block_delta', index, delta: fields })
+const anthropicFrame = fc.oneof(
+  { weight: 6, arbitrary: word.map((text) => delta(0, { type: 'text_delta', text })) },
+  { weight: 3, arbitrary: word.map((text) => delta(1, { type: 'text_delta', text })) },
+  word.map((thinking) => delta(2, { type: 'thinking_delta', thinking })),
+  word.map((text) => delta(0, { type: 'other_delta', text })),
+  fc.constant('{"type":"ping"}'),
+)
+
+test('the same for Anthropic, with blocks in turns', () => {
+  const block = (index: number, content_block: JsonObject): string =>
+    JSON.stringify({ type: 'content_block_start', index, content_block })
+  const opening = [
+    JSON.stringify({ type: 'message_start', message: { id: 'm', model: 'c', usage: {} } }),
+    block(0, { type: 'text', text: '' }),
+    block(1, { type: 'text', text: '' }),
+    block(2, { type: 'thinking', thinking: '' }),
+  ]
+  const context = contextOf({ provider: 'anthropic', modelId: 'c', dialect: { maxTokens: 1 } })
+  fc.assert(
+    fc.property(fc.array(anthropicFrame, { maxLength: 30 }), (frames) => {
+      const all = [...opening, ...frames]
+      const fast = new AnthropicDecoder(context)
+      const slow = new AnthropicDecoder(context)
+      expect(all.flatMap((data) => fast.push(frame(data)))).toEqual(
+        all.flatMap((data) => slow.decode(JSON.parse(data) as AnthropicEvent)),
+      )
+    }),
+    { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 500, seed: 4 },
   )
 })

@@ -32,18 +32,20 @@ export class RepeatedFrame {
     return this.#misses < MAX_MISSES
   }
 
-  /** Remembers a frame that was parsed and said nothing but this text. */
-  remember(data: string, text: string): void {
+  /** Remembers a frame that was parsed and said nothing but this text. False when it cannot. */
+  remember(data: string, text: string): boolean {
     this.#misses += 1
     const key = this.#key
     const at = data.indexOf(key)
     // A quote inside a string is escaped, so the key is found only where it is one; but once.
-    if (at < 0 || data.includes(key, at + 1)) return
+    if (at < 0 || data.includes(key, at + 1)) return false
     const start = at + key.length
     const end = start + text.length
-    if (!isPlain(text) || !data.startsWith(text, start) || data.charCodeAt(end) !== QUOTE) return
+    if (!isPlain(text) || !data.startsWith(text, start) || data.charCodeAt(end) !== QUOTE)
+      return false
     this.#before = data.slice(0, start)
     this.#after = data.slice(end)
+    return true
   }
 }
 

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import type { UPPError } from '../../error.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
+import { RepeatedFrame } from '../repeated-frame.ts'
 import { toDialect } from '../schema-dialect.ts'
 import { orderMetadata } from '../transcript.ts'
 import { ValueUnwrapper } from '../unwrap-value.ts'
@@ -49,6 +50,9 @@ export class AnthropicDecoder implements WireDecoder {
   #message: JsonObject = {}
   #usage: JsonObject = {}
   #stopReason: string | undefined
+  readonly #repeated = new RepeatedFrame('text')
+  /** The block of the remembered frame. */
+  #repeatedIndex: JsonValue = null
 
   constructor(context: DecodeContext<AnthropicDialect>) {
     const { structure } = context.request
@@ -57,8 +61,23 @@ export class AnthropicDecoder implements WireDecoder {
     this.#isWrapped = structure !== undefined && toDialect(structure, schemaDialect).isWrapped
   }
 
-  push(frame: SseEvent): StreamEvent[] {
-    return this.decode(parseFrame(frame.data, this.#provider))
+  push({ data }: SseEvent): StreamEvent[] {
+    const again = this.#repeated.textOf(data)
+    if (again !== undefined) {
+      const delta = { type: 'text_delta', text: again }
+      return this.decode({ type: 'content_block_delta', index: this.#repeatedIndex, delta })
+    }
+    const event: AnthropicEvent = parseFrame(data, this.#provider)
+    const events = this.decode(event)
+    if (this.#repeated.isLearning) this.#learn(data, event)
+    return events
+  }
+
+  /** Of a piece of text, `decode` reads nothing but its block and the text. */
+  #learn(data: string, { type, index, delta }: AnthropicEvent): void {
+    const { type: kind, text } = objectOf(delta) ?? {}
+    if (type !== 'content_block_delta' || kind !== 'text_delta' || typeof text !== 'string') return
+    if (this.#repeated.remember(data, text)) this.#repeatedIndex = index ?? null
   }
 
   decode(event: AnthropicEvent): StreamEvent[] {
