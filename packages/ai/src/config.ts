@@ -18,6 +18,7 @@ export interface ProviderConfig {
   readonly maxResponseBytes?: number
 }
 
+/** Limits of the phases of one attempt, in milliseconds. */
 export interface Timeouts {
   /** Until the response headers. Default 10 minutes. */
   readonly headersMs?: number
@@ -29,14 +30,17 @@ export interface Timeouts {
   readonly totalMs?: number
 }
 
+/** The part of `fetch` that is used. */
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>
 
+/** Chooses the key of each attempt (UPP §4.2). */
 export interface KeyStrategy {
   getKey(): string | Promise<string>
   /** Told which key an attempt failed with, so that it can be rested. */
   onKeyError?(key: string, error: UPPError): void
 }
 
+/** Decides whether and when a failed attempt is repeated (UPP §4.3). */
 export interface RetryStrategy {
   /** Delay in milliseconds before the next attempt, or null to give up. `attempt` starts at 1. */
   onRetry(error: UPPError, attempt: number): number | null | Promise<number | null>

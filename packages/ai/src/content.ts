@@ -11,33 +11,39 @@ interface BlockBase {
   readonly metadata?: ProviderMetadata
 }
 
+/** Plain text. */
 export interface TextBlock extends BlockBase {
   readonly type: 'text'
   readonly text: string
 }
 
+/** What the model thought before it answered. */
 export interface ReasoningBlock extends BlockBase {
   readonly type: 'reasoning'
   /** Empty when the vendor only gave an opaque (redacted or encrypted) block. */
   readonly text: string
 }
 
+/** Where the data of an image is. */
 export type ImageSource =
   | { readonly type: 'base64'; readonly data: string }
   | { readonly type: 'url'; readonly url: string }
   | { readonly type: 'bytes'; readonly data: Uint8Array }
 
+/** An image; `Image` makes one from any source. */
 export interface ImageBlock extends BlockBase {
   readonly type: 'image'
   readonly source: ImageSource
   readonly mimeType: string
 }
 
+/** Where the data of a document is. */
 export type DocumentSource =
   | { readonly type: 'base64'; readonly data: string }
   | { readonly type: 'url'; readonly url: string }
   | { readonly type: 'text'; readonly data: string }
 
+/** A document; `Document` makes one from any source. */
 export interface DocumentBlock extends BlockBase {
   readonly type: 'document'
   readonly source: DocumentSource
@@ -45,12 +51,14 @@ export interface DocumentBlock extends BlockBase {
   readonly title?: string
 }
 
+/** Sound; `Audio` makes one from any source. */
 export interface AudioBlock extends BlockBase {
   readonly type: 'audio'
   readonly data: Uint8Array
   readonly mimeType: string
 }
 
+/** Film; `Video` makes one from any source. */
 export interface VideoBlock extends BlockBase {
   readonly type: 'video'
   readonly data: Uint8Array
@@ -75,12 +83,15 @@ export interface NativeBlock {
   readonly metadata: ProviderMetadata
 }
 
+/** What a user message may hold (UPP §6.2). */
 export type UserContent =
   TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock | BinaryBlock
 
+/** What an assistant message may hold (UPP §6.3). */
 export type AssistantContent =
   TextBlock | ReasoningBlock | ImageBlock | AudioBlock | VideoBlock | NativeBlock
 
+/** Any block of any message (UPP §6.5). */
 export type ContentBlock = UserContent | AssistantContent
 
 /** What a wire stores per block, message or call under `metadata[provider]`. */
@@ -89,6 +100,7 @@ export interface NativeMetadata extends JsonObject {
   readonly api: string
 }
 
+/** The types of blocks by name. */
 export const ContentBlockType = {
   Text: 'text',
   Reasoning: 'reasoning',

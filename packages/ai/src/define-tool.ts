@@ -17,6 +17,7 @@ type Approval<Args> = (
   context: ToolContext,
 ) => boolean | Deferred | Promise<boolean | Deferred>
 
+/** What `tool` makes a tool of. */
 export interface ToolDefinition<Args, Result> extends Omit<
   Tool,
   'parameters' | 'run' | 'approval'

@@ -11,8 +11,10 @@ import { ResultStream } from './result-stream.ts'
 import { MiddlewareRun } from './run-middleware.ts'
 import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
+/** One thing to embed (UPP §13.3). */
 export type EmbeddingInput = string | TextBlock | ImageBlock
 
+/** One vector (UPP §13.4). */
 export interface Embedding {
   readonly vector: readonly number[]
   readonly dimensions: number
@@ -21,10 +23,12 @@ export interface Embedding {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
+/** What the vectors cost. */
 export interface EmbeddingUsage {
   readonly totalTokens: number
 }
 
+/** All vectors of a call (UPP §13.4). */
 export interface EmbeddingResult {
   /** In input order. */
   readonly embeddings: readonly Embedding[]
@@ -32,6 +36,7 @@ export interface EmbeddingResult {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
+/** What the core hands to a provider. */
 export interface EmbeddingRequest {
   readonly inputs: readonly EmbeddingInput[]
   readonly params: Params
@@ -41,6 +46,7 @@ export interface EmbeddingRequest {
   readonly inputType?: 'document' | 'query'
 }
 
+/** The embedding models of a provider. */
 export interface EmbeddingHandler {
   /** Most inputs the vendor takes in one request; larger inputs are batched. */
   readonly maxBatchSize: number
@@ -50,6 +56,7 @@ export interface EmbeddingHandler {
   bind(reference: ModelReference): BoundEmbeddingModel
 }
 
+/** One embedding model of one vendor. */
 export interface BoundEmbeddingModel {
   readonly modelId: string
   readonly provider: string
@@ -57,6 +64,7 @@ export interface BoundEmbeddingModel {
   embed(request: EmbeddingRequest): Promise<EmbeddingResult>
 }
 
+/** Everything about an embedding model but its inputs (UPP §13.2). */
 export interface EmbeddingOptions {
   readonly model: ModelReference
   readonly config?: ProviderConfig
@@ -66,6 +74,7 @@ export interface EmbeddingOptions {
   readonly clock?: Clock
 }
 
+/** Settings of one call. */
 export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
@@ -75,6 +84,7 @@ export interface EmbedOptions {
   readonly concurrency?: number
 }
 
+/** Settings of one call that reports its progress (UPP §13.5). */
 export interface ChunkedEmbedOptions extends EmbedOptions {
   readonly chunked: true
 }
@@ -88,6 +98,7 @@ export interface EmbeddingProgress {
   readonly percent: number
 }
 
+/** A running chunked call: iterate it, or wait for its `result`. */
 export type EmbeddingStream = ResultStream<EmbeddingProgress, EmbeddingResult>
 
 /** A model that turns texts, and where it can images, into vectors (UPP §13.3). */

@@ -1,6 +1,7 @@
 import { SkeinError } from '@skein/base'
 import type { Turn } from './turn.ts'
 
+/** The twelve codes of UPP §4.4 by name. */
 export const ErrorCode = {
   AuthenticationFailed: 'AUTHENTICATION_FAILED',
   RateLimited: 'RATE_LIMITED',
@@ -17,9 +18,11 @@ export const ErrorCode = {
 } as const
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
+/** The kinds of models by name (UPP §15.3). */
 export const Modality = { LLM: 'llm', Embedding: 'embedding', Image: 'image' } as const
 export type Modality = (typeof Modality)[keyof typeof Modality]
 
+/** What a `UPPError` says beside its message. */
 export interface UPPErrorOptions {
   readonly code: ErrorCode
   readonly provider: string

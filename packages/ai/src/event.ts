@@ -27,6 +27,7 @@ export type StreamEvent =
   | ToolExecutionStartEvent
   | ToolExecutionEndEvent
 
+/** A message begins. */
 export interface MessageStartEvent {
   readonly type: 'message_start'
   readonly index: 0
@@ -38,9 +39,11 @@ export interface MessageStartEvent {
   }
 }
 
+/** What a block of a stream will become. */
 export type BlockKind =
   'text' | 'reasoning' | 'object' | 'image' | 'audio' | 'video' | 'tool_call' | 'native'
 
+/** A block begins; its index is its own from here on. */
 export interface ContentBlockStartEvent {
   readonly type: 'content_block_start'
   readonly index: number
@@ -54,12 +57,14 @@ export interface ContentBlockStartEvent {
   }
 }
 
+/** A piece of text. */
 export interface TextDeltaEvent {
   readonly type: 'text_delta'
   readonly index: number
   readonly delta: { readonly text: string }
 }
 
+/** A piece of reasoning. */
 export interface ReasoningDeltaEvent {
   readonly type: 'reasoning_delta'
   readonly index: number
@@ -73,6 +78,7 @@ export interface ObjectDeltaEvent {
   readonly delta: { readonly text: string }
 }
 
+/** Bytes of an image, of sound or of film, in the order they belong. */
 export interface MediaDeltaEvent {
   readonly type: 'image_delta' | 'audio_delta' | 'video_delta'
   readonly index: number
@@ -97,6 +103,7 @@ export interface ToolCallDeltaEvent {
   }
 }
 
+/** A block is complete. */
 export interface ContentBlockStopEvent {
   readonly type: 'content_block_stop'
   readonly index: number
@@ -104,6 +111,7 @@ export interface ContentBlockStopEvent {
   readonly delta: { readonly metadata?: ProviderMetadata }
 }
 
+/** The message is complete; a stream without it was cut off. */
 export interface MessageStopEvent {
   readonly type: 'message_stop'
   readonly index: 0
@@ -118,6 +126,7 @@ export interface MessageStopEvent {
   }
 }
 
+/** A tool starts now. */
 export interface ToolExecutionStartEvent {
   readonly type: 'tool_execution_start'
   readonly index: number
@@ -130,6 +139,7 @@ export interface ToolExecutionStartEvent {
   }
 }
 
+/** A tool has ended, or its call was refused. */
 export interface ToolExecutionEndEvent {
   readonly type: 'tool_execution_end'
   readonly index: number
@@ -143,8 +153,10 @@ export interface ToolExecutionEndEvent {
   }
 }
 
+/** The data of any event (UPP §9.2). */
 export type EventDelta = StreamEvent['delta']
 
+/** The types of events by name (UPP §9.2). */
 export const StreamEventType = {
   TextDelta: 'text_delta',
   ReasoningDelta: 'reasoning_delta',

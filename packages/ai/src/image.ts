@@ -10,6 +10,7 @@ import { ResultStream } from './result-stream.ts'
 import { MiddlewareRun } from './run-middleware.ts'
 import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
 
+/** What the model can do (UPP §14.4). */
 export interface ImageCapabilities {
   readonly generate: boolean
   readonly streaming: boolean
@@ -17,11 +18,13 @@ export interface ImageCapabilities {
   readonly maxImages?: number
 }
 
+/** One finished image. */
 export interface GeneratedImage {
   readonly image: Image
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
+/** What the images cost, as far as the vendor tells. */
 export interface ImageUsage {
   readonly imagesGenerated?: number
   readonly inputTokens?: number
@@ -30,12 +33,14 @@ export interface ImageUsage {
   readonly costUsd?: number
 }
 
+/** All images of a call (UPP §14.5). */
 export interface ImageResult {
   readonly images: readonly GeneratedImage[]
   readonly usage?: ImageUsage
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
+/** What the core hands to a provider. */
 export interface ImageRequest {
   readonly prompt: string
   /** With `edit`: one or more images, and an optional mask. */
@@ -56,10 +61,12 @@ export type ImageStreamEvent =
       readonly metadata?: Readonly<Record<string, JsonObject>>
     }
 
+/** The image models of a provider. */
 export interface ImageHandler {
   bind(reference: ModelReference): BoundImageModel
 }
 
+/** One image model of one vendor. */
 export interface BoundImageModel {
   readonly modelId: string
   readonly provider: string
@@ -69,6 +76,7 @@ export interface BoundImageModel {
   stream?(request: ImageRequest): AsyncIterable<ImageStreamEvent>
 }
 
+/** Everything about an image model but its prompt (UPP §14.2). */
 export interface ImageOptions {
   readonly model: ModelReference
   readonly config?: ProviderConfig
@@ -78,8 +86,10 @@ export interface ImageOptions {
   readonly clock?: Clock
 }
 
+/** What to paint. */
 export type ImageInput = string | { readonly prompt: string }
 
+/** What to change, and in which images. */
 export interface ImageEditInput {
   readonly prompt: string
   /** One image, or several with `images`. */
@@ -89,10 +99,12 @@ export interface ImageEditInput {
   readonly mask?: ImageBlock
 }
 
+/** Settings of one call. */
 export interface ImageCallOptions {
   readonly signal?: AbortSignal
 }
 
+/** Images while they are made: iterate it, or wait for its `result`. */
 export type ImageStream = ResultStream<ImageStreamEvent, ImageResult>
 
 /** A model that makes images (UPP §14.3). What it cannot do is refused with INVALID_REQUEST. */

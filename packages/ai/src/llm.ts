@@ -70,6 +70,7 @@ export interface LLMInstance<Data = unknown> {
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
 
+/** Settings of one `infer`. */
 export interface InferOptions {
   /** Whether the vendor streams. Default true. */
   readonly streaming?: boolean

@@ -12,14 +12,17 @@ import type {
 import { ErrorCode, UPPError } from './error.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
+/** The types of messages by name. */
 export const MessageRole = {
   User: 'user',
   Assistant: 'assistant',
   ToolResult: 'tool_result',
 } as const
 export type MessageRole = (typeof MessageRole)[keyof typeof MessageRole]
+/** The same as `MessageRole`, under the name of UPP §6.1. */
 export type MessageType = MessageRole
 
+/** What a message is not told gets a default: a new id, the time now. */
 export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date
@@ -71,6 +74,7 @@ abstract class BaseMessage {
   }
 }
 
+/** What the user says: a string, or blocks of any kind. */
 export class UserMessage extends BaseMessage {
   readonly type = 'user'
   readonly content: readonly UserContent[]
@@ -87,6 +91,7 @@ export class UserMessage extends BaseMessage {
   }
 }
 
+/** What the model answered, and which tools it wants to be run. */
 export class AssistantMessage extends BaseMessage {
   readonly type = 'assistant'
   readonly content: readonly AssistantContent[]
@@ -113,6 +118,7 @@ export class AssistantMessage extends BaseMessage {
   }
 }
 
+/** What the tools gave that the message before asked for. */
 export class ToolResultMessage extends BaseMessage {
   readonly type = 'tool_result'
   readonly results: readonly ToolResult[]
@@ -129,6 +135,7 @@ export class ToolResultMessage extends BaseMessage {
   }
 }
 
+/** One message of a conversation (UPP §6.1). */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage
 
 /** By `type`, so that it also holds for parsed JSON and for another copy of this package. */
@@ -136,14 +143,17 @@ export function isUserMessage(message: unknown): message is UserMessage {
   return typeOf(message) === 'user'
 }
 
+/** By `type`, as `isUserMessage`. */
 export function isAssistantMessage(message: unknown): message is AssistantMessage {
   return typeOf(message) === 'assistant'
 }
 
+/** By `type`, as `isUserMessage`. */
 export function isToolResultMessage(message: unknown): message is ToolResultMessage {
   return typeOf(message) === 'tool_result'
 }
 
+/** True for a message of any type, also as parsed JSON. */
 export function isMessage(value: unknown): value is Message {
   const type = typeOf(value)
   return type === 'user' || type === 'assistant' || type === 'tool_result'

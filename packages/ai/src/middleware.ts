@@ -6,7 +6,9 @@ import type { LLMRequest } from './provider.ts'
 import type { ToolCall, ToolOutcome } from './tool.ts'
 import type { Turn } from './turn.ts'
 
+/** The request of any modality. */
 export type AnyRequest = LLMRequest | EmbeddingRequest | ImageRequest
+/** The response of any modality. */
 export type AnyResponse = Turn | EmbeddingResult | ImageResult
 
 /** Passed to lifecycle hooks (UPP §10.3). One object per call; what `onRequest` puts in `request` is sent. */
@@ -24,10 +26,12 @@ export interface MiddlewareContext {
   endTime?: number
 }
 
+/** Passed to the hooks of stream events (UPP §10.4). */
 export interface StreamContext {
   readonly state: Map<string, unknown>
 }
 
+/** What becomes of an event: replaced, expanded into several, or dropped with null (UPP §10.6). */
 export type StreamEventResult = StreamEvent | readonly StreamEvent[] | null
 
 /** Intercepts the calls of one instance (UPP §10). Every hook may be async. */

@@ -44,6 +44,7 @@ export interface LLMCapabilities {
   readonly audioInput: boolean
 }
 
+/** The language models of a provider. */
 export interface LLMHandler {
   readonly capabilities: LLMCapabilities
   bind(reference: ModelReference): BoundLLMModel
@@ -78,6 +79,7 @@ export interface LLMRequest {
   readonly ids: IdSource
 }
 
+/** What `createProvider` makes a provider of. */
 export interface ProviderDefinition extends ProviderHandlers {
   readonly name: string
 }

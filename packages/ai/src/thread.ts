@@ -4,6 +4,7 @@ import { messageFromJSON, messageToJSON, type MessageJSON } from './message-json
 import { isMessage, type Message } from './message.ts'
 import type { Turn } from './turn.ts'
 
+/** A thread as JSON. */
 export interface ThreadJSON {
   readonly id: string
   readonly messages: readonly MessageJSON[]
@@ -11,6 +12,7 @@ export interface ThreadJSON {
   readonly updatedAt: string
 }
 
+/** What a thread is not told gets a default. */
 export interface ThreadOptions {
   readonly id?: string
   readonly messages?: readonly Message[]

@@ -18,6 +18,7 @@ export interface MessageSources {
   readonly origin: ErrorOrigin
 }
 
+/** What one call sends. */
 export interface CallMessages {
   /** Everything to send. A list of this call's own. */
   readonly messages: Message[]

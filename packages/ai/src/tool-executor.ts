@@ -38,6 +38,7 @@ export interface ToolHooks {
   onToolResult?(call: ToolCall, result: unknown, outcome: ToolOutcome): void | Promise<void>
 }
 
+/** What a journal is told about a call. */
 export type ToolEffect =
   | { readonly type: 'call_start'; readonly call: ToolCall }
   | { readonly type: 'call_end'; readonly call: ToolCall; readonly outcome: ToolOutcome }
@@ -50,12 +51,14 @@ export interface SettledCall {
   readonly durationMs: number
 }
 
+/** What became of a batch. */
 export interface BatchResult {
   /** Calls that wait for a deferred one are not in it. */
   readonly settled: readonly SettledCall[]
   readonly warnings: readonly Warning[]
 }
 
+/** The events that running tools give. */
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 export type { ToolContext }
 

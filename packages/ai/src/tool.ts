@@ -16,6 +16,7 @@ export interface ToolCall {
   readonly metadata?: ProviderMetadata
 }
 
+/** What one call gave, as the model is told. */
 export interface ToolResult {
   readonly toolCallId: string
   readonly result: unknown
@@ -76,6 +77,7 @@ export interface DeferRequest {
 
 const deferred: unique symbol = Symbol.for('skein.deferred')
 
+/** A request that `defer` has marked as meant. */
 export interface Deferred extends DeferRequest {
   readonly [deferred]: true
 }
@@ -85,6 +87,7 @@ export function defer(request: DeferRequest): Deferred {
   return Object.freeze({ ...request, [deferred]: true as const })
 }
 
+/** True for what `defer` made, also in another copy of this package. */
 export function isDeferred(value: unknown): value is Deferred {
   return typeof value === 'object' && value !== null && deferred in value
 }
@@ -130,6 +133,8 @@ export interface ToolUseStrategy {
   readonly onMaxIterations?: (iterations: number) => void | Promise<void>
 }
 
+/** What `onBeforeCall` may answer. */
 export type BeforeCallResult =
   void | boolean | { readonly proceed: boolean; readonly params?: JsonObject }
+/** What `onAfterCall` may answer. */
 export type AfterCallResult = void | { readonly result: unknown }

@@ -24,6 +24,7 @@ export interface TokenUsage {
   readonly raw?: JsonValue
 }
 
+/** Nothing used: what sums begin with. */
 export const zeroUsage: TokenUsage = Object.freeze({
   inputTokens: 0,
   outputTokens: 0,

@@ -10,6 +10,7 @@ export interface ReadOptions {
   readonly maxBytes?: number
 }
 
+/** The error of a helper that was given something else than it takes. */
 export function invalidMedia(message: string, hint: string, cause?: unknown): UPPError {
   return new UPPError(message, {
     code: ErrorCode.InvalidRequest,

@@ -3,13 +3,16 @@ import type { AnyResponse, Middleware, MiddlewareContext } from '../middleware.t
 import { redactConfig } from '../protect-config.ts'
 import type { ToolCall } from '../tool.ts'
 
+/** The levels of a log by name, least important first. */
 export const LogLevel = { Debug: 'debug', Info: 'info', Warn: 'warn', Error: 'error' } as const
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel]
 
 /** Facts beside the message. Never the content of a conversation, nor a secret. */
 export type LogDetails = Readonly<Record<string, string | number | boolean | undefined>>
+/** Where log lines go. */
 export type Logger = (level: LogLevel, message: string, details: LogDetails) => void
 
+/** Settings of `loggingMiddleware` (UPP §10.7). */
 export interface LoggingOptions {
   /** Lowest level that is logged. Default `info`. */
   readonly level?: LogLevel

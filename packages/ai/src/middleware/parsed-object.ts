@@ -11,6 +11,7 @@ export type ParsedEventDelta = StreamEvent['delta'] & {
 /** The type to cast an event to behind `parsedObjectMiddleware` (UPP §10.8). */
 export type ParsedStreamEvent = StreamEvent & { readonly delta: ParsedEventDelta }
 
+/** Settings of `parsedObjectMiddleware` (UPP §10.7). */
 export interface ParsedObjectOptions {
   /** Parse structured answers. Default true. */
   readonly parseObjects?: boolean

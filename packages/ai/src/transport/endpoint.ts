@@ -58,6 +58,7 @@ function parseBase(base: string, context: ErrorContext): URL {
   return url
 }
 
+/** Where the headers of a request come from. */
 export interface HeaderParts {
   readonly endpoint: VendorEndpoint
   readonly config: ProviderConfig

@@ -4,6 +4,7 @@ import type { OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
+/** What `openaiCompatible` has to know about a server. */
 export interface OpenAICompatibleOptions {
   /** Provider name: in errors, and the namespace of metadata. */
   readonly name: string

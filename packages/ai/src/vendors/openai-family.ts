@@ -39,6 +39,7 @@ function capabilitiesOf(media: readonly string[]): LLMCapabilities {
   }
 }
 
+/** The formats between which a vendor lets its callers choose. */
 export interface Apis {
   readonly chat: VendorLLM
   readonly responses: VendorLLM

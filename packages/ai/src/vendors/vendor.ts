@@ -20,6 +20,7 @@ export interface VendorDefinition {
   readonly image?: (endpoint: VendorEndpoint) => ImageHandler
 }
 
+/** How a vendor speaks to its language models. */
 export interface VendorLLM<Dialect = unknown> {
   readonly wire: Wire<Dialect>
   readonly dialect: Dialect

@@ -17,6 +17,7 @@ export interface CollectedBlock {
   metadata: ProviderMetadata | undefined
 }
 
+/** A message as its events told it. */
 export interface CollectedMessage {
   readonly blocks: readonly CollectedBlock[]
   readonly stop: MessageStopEvent['delta'] | undefined

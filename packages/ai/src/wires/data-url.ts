@@ -1,6 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { ImageBlock } from '../content.ts'
 
+/** Bytes or base64 as an address. */
 export function toDataUrl(mimeType: string, data: Uint8Array | string): string {
   const base64 = typeof data === 'string' ? data : encodeBase64(data)
   return `data:${mimeType};base64,${base64}`
@@ -11,6 +12,7 @@ export function imageUrl({ source, mimeType }: ImageBlock): string {
   return source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
 }
 
+/** The parts of a data URL. */
 export interface DataUrl {
   readonly mimeType: string
   /** Base64. */
@@ -43,6 +45,7 @@ export function audioFormat(mimeType: string): string {
   return audioFormats[mimeType] ?? mimeType.replace(/^audio\/(x-)?/, '')
 }
 
+/** The type of OpenAI's word for an audio format. */
 export function audioMimeType(format: string): string {
   if (format === 'mp3') return 'audio/mpeg'
   return format === 'pcm16' ? 'audio/pcm' : `audio/${format}`

@@ -17,6 +17,7 @@ export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
   return { name, schema: schema as JsonObject, ...(isStrict && { strict: true }) }
 }
 
+/** Told when a schema is sent without strict mode. */
 export const notStrict: Warning = {
   code: 'schema_not_strict',
   message:

@@ -50,6 +50,7 @@ export function errorBody({ code, message }: ServerError): JsonObject {
   return { error: { message, type, param: null, code: word } }
 }
 
+/** The error body of the OpenAI family. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

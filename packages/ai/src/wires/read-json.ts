@@ -5,10 +5,12 @@ export function objectOf(value: unknown): JsonObject | undefined {
   return isPlainObject(value) ? (value as JsonObject) : undefined // parsed JSON holds only JSON
 }
 
+/** A list, empty where there is none. */
 export function listOf(value: unknown): readonly JsonValue[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]) : []
 }
 
+/** A text, also an empty one. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -18,6 +20,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** A finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
@@ -34,6 +37,7 @@ export function without(object: JsonObject, names: ReadonlySet<string>): JsonObj
   return rest
 }
 
+/** True without any field. */
 export function isEmpty(object: JsonObject): boolean {
   for (const _key in object) return false
   return true

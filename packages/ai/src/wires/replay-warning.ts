@@ -1,6 +1,7 @@
 import type { AssistantContent } from '../content.ts'
 import type { Warning } from '../warning.ts'
 
+/** Told when reasoning of another vendor is left out. */
 export const foreignReasoning: Warning = {
   code: 'foreign_reasoning_dropped',
   message: 'Reasoning of another vendor or API was left out of the history: it cannot be verified.',

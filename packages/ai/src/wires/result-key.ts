@@ -8,6 +8,7 @@ export interface ResultKeys {
   readonly marked: string
 }
 
+/** The keys of one request. */
 export function resultKeys(base: string): ResultKeys {
   return { plain: base, marked: `${base} marked` }
 }

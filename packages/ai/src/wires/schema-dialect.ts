@@ -14,6 +14,7 @@ export interface SchemaDialect {
   readonly strict?: 'openai'
 }
 
+/** A schema as a vendor takes it. */
 export interface DialectSchema {
   readonly schema: JsonSchema
   readonly warnings: Warning[]

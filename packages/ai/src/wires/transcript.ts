@@ -128,6 +128,7 @@ function isSame(before: readonly Message[], after: readonly Message[]): boolean 
   return before.length === after.length && before.every((message, i) => message === after[i])
 }
 
+/** One block or one call of a message. */
 export type OrderedBlock =
   | { readonly block: AssistantContent; readonly call?: never }
   | { readonly call: ToolCall; readonly block?: never }
@@ -191,6 +192,7 @@ function collectNames(messages: readonly Message[]): Map<string, string> {
   return names
 }
 
+/** What a vendor takes for a tool call's id. */
 export interface ToolCallIdRule {
   /** Not global or sticky: it is tested many times. */
   readonly pattern: RegExp

@@ -22,6 +22,7 @@ export interface WireRoute {
   readonly search: string
 }
 
+/** A request as a client sent it, decoded. */
 export interface ServerRequest {
   readonly modelId: string
   readonly messages: readonly Message[]
@@ -36,6 +37,7 @@ export interface ServerRequest {
   readonly includeUsage: boolean
 }
 
+/** What an encoder has to know about the answer it writes. */
 export interface EncodeContext {
   readonly request: ServerRequest
   /** Id of the response in the vendor's style is made from this. */
@@ -53,6 +55,7 @@ export interface WireEncoder {
   fail(error: ServerError): string
 }
 
+/** An error as it goes back to the client. */
 export interface ServerError {
   readonly code: ErrorCode
   readonly message: string

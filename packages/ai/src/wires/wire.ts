@@ -4,6 +4,7 @@ import type { StreamEvent } from '../event.ts'
 import type { LLMRequest } from '../provider.ts'
 import type { Warning } from '../warning.ts'
 
+/** The formats by name. */
 export type WireName =
   'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
 
@@ -29,8 +30,10 @@ export interface Wire<Dialect = unknown> {
   decodeError(response: ErrorResponse, target: Target<Dialect>): VendorError
 }
 
+/** Whether the answer is waited for or streamed. */
 export type RequestMode = 'complete' | 'stream'
 
+/** A request as it goes out. */
 export interface EncodedRequest {
   /** JSON text. */
   readonly body: string
@@ -40,6 +43,7 @@ export interface EncodedRequest {
   readonly warnings: readonly Warning[]
 }
 
+/** What a decoder has to know about the request it decodes the answer of. */
 export interface DecodeContext<Dialect = unknown> {
   readonly target: Target<Dialect>
   readonly request: LLMRequest
@@ -55,6 +59,7 @@ export interface WireDecoder {
   end(): StreamEvent[]
 }
 
+/** A response that is no success. */
 export interface ErrorResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }

@@ -8,6 +8,7 @@ export interface OpenAIResponsesDialect {
   readonly toolCallId: ToolCallIdRule
 }
 
+/** What OpenAI itself takes. */
 export const responsesDialect: OpenAIResponsesDialect = {
   media: ['image', 'document'],
   toolCallId: { pattern: /^[^]+$/, maxLength: 64 },
