@@ -69,10 +69,11 @@ test('no secret is in what is stored', async () => {
 })
 
 test('scopes share nothing', async () => {
-  const scope: CacheOptions['scope'] = ({ params }) => String(params['user'])
-  const { model, instance } = setup({}, { scope })
-  await instance.with({ params: { user: 'a' } }).generate('Hi')
-  await instance.with({ params: { user: 'b' } }).generate('Hi')
+  let tenant = 'a'
+  const { model, instance } = setup({}, { scope: () => tenant })
+  await instance.generate('Hi')
+  tenant = 'b'
+  await instance.generate('Hi')
   expect(model.requests).toHaveLength(2)
 })
 

@@ -170,6 +170,16 @@ describe.each([{ streaming: true }, { streaming: false }])(
       expect(loud?.status.message).toBe('private words')
     })
 
+    test('a tool that has ended stays so when its turn fails later', async () => {
+      const model = scripted([calls('now', {}), fails()])
+      const spans = await run({ model, tools: [now] })
+      expect(spans.map(({ name, status }) => [name, status.code])).toEqual([
+        ['chat script', 0],
+        ['execute_tool now', 0],
+        ['chat script', SpanStatusCode.ERROR],
+      ])
+    })
+
     test('a deferred call has no span', async () => {
       const later = { ...now, run: () => defer({ kind: 'input', request: null }) }
       expect((await run({ tools: [later] })).map(({ name }) => name)).toEqual(['chat gemini'])

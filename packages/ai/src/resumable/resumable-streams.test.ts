@@ -163,8 +163,10 @@ describe('what is not there', () => {
     const streams = new ResumableStreams({ log, ttlMs: 1000 })
     const { source, say, end } = manualSource()
     const { done } = await streams.start('s', source)
-    clock.advance(5000)
     say('x')
+    await collect(streams.read('s'), () => true)
+    clock.advance(5000)
+    expect(log.size).toBe(1)
     end()
     await done
     clock.advance(999)

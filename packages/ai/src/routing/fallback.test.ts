@@ -151,6 +151,8 @@ describe('cooldown', () => {
     const turn = await model.generate('Hi')
     expect(turn.response.text).toBe('short')
     expect(turn.warnings).toEqual([])
+    // Its success ended its rest.
+    expect((await model.generate('Hi')).warnings).toHaveLength(1)
   })
 })
 
@@ -159,6 +161,22 @@ test('an abort ends the call; nobody else is asked', async () => {
   const stream = llm({ model: fallback([scripted([waits(Infinity)]), second]) }).stream('Hi')
   setTimeout(() => stream.abort(), 5)
   await expect(stream.turn).rejects.toMatchObject({ code: 'CANCELLED' })
+  expect(second.requests).toHaveLength(0)
+})
+
+test('a failure that came of an abort is not taken for one of the vendor', async () => {
+  const second = scripted([says('no')])
+  const first = scripted(
+    ({ signal }) =>
+      new Promise((_, reject) => {
+        const broken = { code: 'NETWORK_ERROR', provider: 'one', modality: 'llm' } as const
+        signal.addEventListener('abort', () => reject(new UPPError('reset', broken)))
+      }),
+  )
+  const stream = llm({ model: fallback([first, second]) }).stream('Hi')
+  setTimeout(() => stream.abort(), 5)
+  await expect(stream.turn).rejects.toMatchObject({ code: 'CANCELLED' })
+  await new Promise((resolve) => setTimeout(resolve, 2))
   expect(second.requests).toHaveLength(0)
 })
 
