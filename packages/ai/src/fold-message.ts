@@ -7,6 +7,7 @@ import type {
   MessageStopEvent,
   StreamEvent,
 } from './event.ts'
+import { joinBytes } from './join-bytes.ts'
 import { AssistantMessage } from './message.ts'
 import { parseArguments } from './parse-arguments.ts'
 import type { ToolCall } from './tool.ts'
@@ -184,16 +185,4 @@ function toMedia(
   const data = joinBytes(media.map((piece) => piece.data))
   if (kind === 'image') return [{ type: 'image', source: { type: 'bytes', data }, mimeType }]
   return [{ type: kind, data, mimeType }]
-}
-
-function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
-  const [first] = pieces
-  if (first && pieces.length === 1) return first
-  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0))
-  let offset = 0
-  for (const piece of pieces) {
-    whole.set(piece, offset)
-    offset += piece.length
-  }
-  return whole
 }

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '@skein/base'
 import type { ProviderConfig } from '../config.ts'
 import { ErrorCode, isUPPError, UPPError, type Modality } from '../error.ts'
+import { joinBytes } from '../join-bytes.ts'
 import type { ErrorResponse, VendorError } from '../wires/wire.ts'
 import { resolveKey } from './api-key.ts'
 import { requestHeaders, requestUrl, type ErrorContext, type VendorEndpoint } from './endpoint.ts'
@@ -116,7 +117,7 @@ export class Attempt implements Answer {
     let length = 0
     for (;;) {
       const chunk = await this.read()
-      if (!chunk) return joinChunks(chunks, length)
+      if (!chunk) return joinBytes(chunks)
       length += chunk.length
       if (length > maxResponseBytes) throw this.#tooLarge()
       chunks.push(chunk)
@@ -252,18 +253,7 @@ async function readErrorText(answer: Answer): Promise<string> {
   } catch {
     // The status says that it failed; the rest of the explanation is lost, nothing else.
   }
-  return decoder.decode(joinChunks(chunks, length))
+  return decoder.decode(joinBytes(chunks))
 }
 
 const decoder = new TextDecoder()
-
-function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
-}

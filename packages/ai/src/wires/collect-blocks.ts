@@ -6,6 +6,7 @@ import type {
   MessageStopEvent,
   StreamEvent,
 } from '../event.ts'
+import { joinBytes } from '../join-bytes.ts'
 
 /** A block as its events told it, for servers that answer whole. */
 export interface CollectedBlock {
@@ -75,12 +76,5 @@ function grow(block: CollectedBlock, event: StreamEvent): void {
 
 /** The bytes of a media block. */
 export function mediaBytes({ media }: CollectedBlock): Uint8Array {
-  const length = media.reduce((sum, { data }) => sum + data.length, 0)
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const { data } of media) {
-    bytes.set(data, offset)
-    offset += data.length
-  }
-  return bytes
+  return joinBytes(media.map(({ data }) => data))
 }

@@ -1,9 +1,10 @@
 import type { JsonObject, JsonSchema } from '@skein/base'
 import type { Warning } from '../warning.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
+import { isStrictSchema } from './strict-schema.ts'
 
 /** OpenAI takes only objects at the root, and has a strict mode with conditions of its own. */
-export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: 'openai' }
+export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrictSchema }
 
 /**
  * A schema with the name the API asks for. `strict` is set only when the schema meets its

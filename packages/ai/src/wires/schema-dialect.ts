@@ -1,6 +1,5 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { Warning } from '../warning.ts'
-import { isStrictSchema } from './strict-schema.ts'
 
 /** How far a vendor departs from JSON Schema. Nothing is changed that is not named here. */
 export interface SchemaDialect {
@@ -10,8 +9,8 @@ export interface SchemaDialect {
   readonly rejected?: ReadonlySet<string>
   /** Objects must say `additionalProperties: false`; added where missing, with a warning. */
   readonly closedObjects?: boolean
-  /** A strict mode with conditions of its own: reported as `isStrict`, never forced. */
-  readonly strict?: 'openai'
+  /** The conditions of a strict mode: reported as `isStrict`, never forced. */
+  readonly strict?: (schema: JsonSchema) => boolean
 }
 
 /** A schema as a vendor takes it. */
@@ -35,7 +34,7 @@ export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSc
     schema: result,
     warnings,
     isWrapped,
-    isStrict: dialect.strict === 'openai' && isStrictSchema(result),
+    isStrict: dialect.strict?.(result) === true,
   }
 }
 
