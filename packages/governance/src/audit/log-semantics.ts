@@ -87,7 +87,10 @@ function wrongEvent(request: OpenRequest, { type, data, envelope }: Entry): stri
   const call = String(data['call'])
   switch (type) {
     case 'review_answered':
-      if (data['answer'] === 'approved') request.approved.set(call, data['digest'])
+      if (data['answer'] !== 'approved') return undefined
+      request.approved.set(call, data['digest'])
+      // What people said is evidence too, named after their answer's place in the journal.
+      request.evidence.add(`${envelope.request_id}#${request.seq - 1}`)
       return undefined
     case 'call_started':
       return startCall(request, call, data, envelope)

@@ -1,0 +1,57 @@
+import type { JsonSchema, JsonValue } from '@skein/base'
+import type { GovernedTool } from '../governed.ts'
+import { callThrough, type CallingRun } from './call-through.ts'
+
+/** A tool as the AI SDK takes it in `tools`. */
+export interface AiSdkTool {
+  readonly description: string
+  /** Standard Schema with JSON Schema; what the model wrote is judged by the gate, not here. */
+  readonly inputSchema: AiSdkSchema
+  readonly execute: (input: unknown, options: { readonly toolCallId: string }) => Promise<JsonValue>
+}
+
+interface AiSdkSchema {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => { readonly value: unknown }
+    readonly jsonSchema: {
+      readonly input: () => Record<string, unknown>
+      readonly output: () => Record<string, unknown>
+    }
+  }
+}
+
+/**
+ * A run's tools for `generateText`, `streamText` and agents of the AI SDK. They ask for no approval
+ * of the SDK's own: an approval part in the message history has no say here.
+ *
+ *     await generateText({ model, prompt, tools: aiSdkTools(run, task.tools) })
+ */
+export function aiSdkTools(
+  run: CallingRun,
+  tools: readonly GovernedTool[],
+): Record<string, AiSdkTool> {
+  return Object.fromEntries(
+    tools.map((tool): [string, AiSdkTool] => [
+      tool.name,
+      {
+        description: tool.description,
+        inputSchema: schemaOf(tool.parameters),
+        execute: (input, { toolCallId }) => callThrough(run, tool, input, toolCallId),
+      },
+    ]),
+  )
+}
+
+function schemaOf(parameters: JsonSchema): AiSdkSchema {
+  const toJson = (): Record<string, unknown> => ({ ...(parameters as object) })
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'skein',
+      validate: (value) => ({ value }),
+      jsonSchema: { input: toJson, output: toJson },
+    },
+  }
+}

@@ -1,0 +1,138 @@
+import type { JsonValue } from '@skein/base'
+import { hashJson } from '../digest.ts'
+import type { Action, Decision, Policy } from '../policy.ts'
+import { reason } from '../reason.ts'
+
+/** `@cedar-policy/cedar-wasm`, as far as it is used here. */
+export interface Cedar {
+  preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarAnswer
+  statefulIsAuthorized(call: never): CedarAnswer
+  policySetTextToParts(text: string): {
+    readonly type: string
+    readonly policies?: readonly string[]
+  }
+  policyToJson(policy: string): { readonly type: string; readonly json?: unknown }
+}
+
+type CedarAnswer =
+  | { readonly type: 'failure'; readonly errors: readonly { readonly message: string }[] }
+  | {
+      readonly type: 'success'
+      readonly response?: {
+        readonly decision: string
+        readonly diagnostics: {
+          readonly reason: readonly string[]
+          readonly errors: readonly unknown[]
+        }
+      }
+    }
+
+/** Options of `cedarPolicy`. */
+export interface CedarPolicyOptions {
+  /** The module `@cedar-policy/cedar-wasm`. */
+  readonly cedar: Cedar
+  /** Cedar policies as text. `@review("reason")` on a permit sends the action to a person. */
+  readonly policies: string
+  readonly id?: string
+  readonly mode?: 'enforce' | 'shadow'
+  /** Entities that policies speak of, for one action. */
+  readonly entities?: (action: Action) => readonly JsonValue[]
+}
+
+/**
+ * Cedar as a policy. The principal is `Agent::"<agent_id>"`, the action `Action::"<tool>"`, the
+ * resource `Task::"<task>"`; `context` has `args`, `risk`, `identity`, `depth` and `rollback`. Deny
+ * wins; a permit that carries `@review` asks people, `@quorum("2")` how many.
+ */
+export function cedarPolicy(options: CedarPolicyOptions): Policy {
+  const { cedar, policies, id = 'cedar', mode = 'enforce', entities } = options
+  const hash = hashJson({ id, policies })
+  const setId = `${id}/${hash}`
+  const parsed = cedar.preparsePolicySet(setId, { staticPolicies: policies })
+  if (parsed.type === 'failure') throw new TypeError(`Cedar policies: ${messages(parsed.errors)}`)
+  const annotations = readAnnotations(cedar, policies)
+  return {
+    id,
+    mode,
+    hash,
+    decide(action) {
+      const answer = cedar.statefulIsAuthorized({
+        principal: { type: 'Agent', id: action.identity.agent_id },
+        action: { type: 'Action', id: action.tool },
+        resource: { type: 'Task', id: action.task },
+        context: contextOf(action),
+        preparsedPolicySetId: setId,
+        entities: entities?.(action) ?? [],
+      } as never)
+      if (answer.type === 'failure') throw new Error(messages(answer.errors))
+      return toDecision(answer, annotations, action.tool)
+    },
+  }
+}
+
+function toDecision(
+  answer: CedarAnswer & { readonly type: 'success' },
+  annotations: ReadonlyMap<string, Annotations>,
+  tool: string,
+): Decision {
+  const { decision, diagnostics } = answer.response ?? { decision: 'deny', diagnostics: noReasons }
+  // A policy that cannot be evaluated is skipped by Cedar, a forbid too; that must not open the gate.
+  if (diagnostics.errors.length > 0) throw new Error('A Cedar policy could not be evaluated.')
+  const names = diagnostics.reason
+  if (decision !== 'allow') {
+    const detail = names.length > 0 ? `forbidden by ${names.join(', ')}` : 'no policy permits it'
+    return { effect: 'deny', reasons: [reason('POLICY_BLOCKED', tool, detail)] }
+  }
+  const found = names.map((name) => annotations.get(name) ?? {})
+  const reviews = found.filter((one) => one.review !== undefined)
+  // One plain permit is enough, unless every permit asks for people.
+  if (reviews.length < found.length) return { effect: 'allow' }
+  const quorum = Math.max(...reviews.map((one) => Number(one.quorum ?? 1)))
+  const reasons = reviews.map((one) => reason('APPROVAL_REQUIRED', tool, one.review))
+  return { effect: 'review', reasons, quorum }
+}
+
+const noReasons = { reason: [], errors: [] }
+
+interface Annotations {
+  readonly review?: string
+  readonly quorum?: string
+}
+
+/** Cedar names the policies of a text `policy0`, `policy1`, … in order. */
+function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
+  const parts = cedar.policySetTextToParts(text)
+  const all = new Map<string, Annotations>()
+  for (const [index, policy] of (parts.policies ?? []).entries()) {
+    const { json } = cedar.policyToJson(policy)
+    const { annotations = {} } = (json ?? {}) as { annotations?: Annotations }
+    all.set(`policy${index}`, annotations)
+  }
+  return all
+}
+
+function contextOf(action: Action): Record<string, unknown> {
+  const { args, risk, identity, depth, rollback } = action
+  return toCedar({ args, risk, identity, depth, ...(rollback && { rollback }) }) as Record<
+    string,
+    unknown
+  >
+}
+
+/**
+ * Cedar has neither null nor fractions. Null members are left out; a fraction becomes text, so that a
+ * rule that compares it fails and, failing, denies.
+ */
+function toCedar(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value)
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(toCedar)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(
+    ([, member]) => member !== null && member !== undefined,
+  )
+  return Object.fromEntries(members.map(([name, member]) => [name, toCedar(member)]))
+}
+
+function messages(errors: readonly { readonly message: string }[]): string {
+  return errors.map(({ message }) => message).join('; ')
+}

@@ -1,0 +1,103 @@
+import { sha256Hex, type JsonValue } from '@skein/base'
+import type { ApprovalRequest } from '../approval.ts'
+import type { TaskClass } from '../define-task-class.ts'
+import type { GovernedTool } from '../governed.ts'
+import type { Governor } from '../governor/governor.ts'
+import type { Delivered, FailedSafe, Result } from '../result.ts'
+import type { Init, Run } from '../run.ts'
+import { callThrough, type CallingRun } from './call-through.ts'
+
+/** `tool` of `@langchain/core/tools`, as far as it is used here. */
+export type MakeLangChainTool<Tool> = (
+  run: (input: unknown, config?: LangChainConfig) => Promise<string>,
+  fields: { name: string; description: string; schema: Record<string, unknown> },
+) => Tool
+
+interface LangChainConfig {
+  readonly toolCall?: { readonly id?: string }
+  readonly toolCallId?: string
+}
+
+/**
+ * A run's tools for a `ToolNode` or an agent of LangGraph.
+ *
+ *     import { tool } from '@langchain/core/tools'
+ *     new ToolNode(langGraphTools(run, task.tools, { tool }))
+ */
+export function langGraphTools<Tool>(
+  run: CallingRun,
+  tools: readonly GovernedTool[],
+  langChain: { readonly tool: MakeLangChainTool<Tool> },
+): Tool[] {
+  return tools.map((tool) =>
+    langChain.tool(
+      async (input, config) => {
+        const id = config?.toolCall?.id ?? config?.toolCallId
+        const result = await callThrough(run, tool, input, id)
+        return typeof result === 'string' ? result : JSON.stringify(result)
+      },
+      {
+        name: tool.name,
+        description: tool.description,
+        schema: { ...(tool.parameters as object) },
+      },
+    ),
+  )
+}
+
+/** Options of `governedNode`. */
+export interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
+  readonly governor: Governor
+  readonly task: TaskClass
+  /** `interrupt` of `@langchain/langgraph`. It gets the approval requests; tokens must come back. */
+  readonly interrupt: (waiting: readonly ApprovalRequest[]) => unknown
+  readonly init: (state: State) => Omit<Init, 'request_id'>
+  readonly body: (run: Run, state: State) => Promise<Value>
+  /** What the graph's state becomes. */
+  readonly update: (result: Delivered<Value> | FailedSafe, state: State) => Update
+}
+
+/** What a node is given beside the state. */
+export interface NodeConfig {
+  readonly configurable?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * A node that is one governed request. LangGraph runs a node from its beginning each time it is
+ * resumed; the request is named after the node's place in its thread, so every run of the node finds
+ * the same journal and no completed call happens again. What is resumed with must be tokens: one,
+ * several, or none, which keeps waiting.
+ */
+export function governedNode<State, Value extends JsonValue, Update>(
+  options: GovernedNodeOptions<State, Value, Update>,
+): (state: State, config: NodeConfig) => Promise<Update> {
+  const { governor, task, interrupt } = options
+  return async (state, config) => {
+    const request_id = requestIdOf(config)
+    const body = (run: Run): Promise<Value> => options.body(run, state)
+    let result: Result<Value> =
+      (await governor.state(request_id)) === undefined
+        ? await governor.run(task, { ...options.init(state), request_id }, body)
+        : await governor.resume(request_id, task, body)
+    while (result.outcome === 'pending') {
+      const tokens = tokensIn(interrupt(result.waiting))
+      result = await governor.resume(request_id, task, body, { tokens })
+    }
+    return options.update(result, state)
+  }
+}
+
+/** The same for every run of one node at one checkpoint, another for the next visit. */
+function requestIdOf({ configurable = {} }: NodeConfig): string {
+  const { thread_id, checkpoint_ns } = configurable
+  const hex = sha256Hex(`langgraph\n${String(thread_id)}\n${String(checkpoint_ns)}`)
+  // UUIDv8 (RFC 9562 §5.8): bits of our own choice, in the form that the schema asks for.
+  const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
+  return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')
+}
+
+/** Anything but text is no token, and means no. */
+function tokensIn(value: unknown): string[] {
+  return [value].flat().filter((token): token is string => typeof token === 'string')
+}

@@ -1,0 +1,134 @@
+import type { JsonSchema, JsonValue } from '@skein/base'
+import type { Risk } from '../envelope.ts'
+import { isAtLeast } from '../envelope.ts'
+import { governed, type Governance, type GovernedContext, type GovernedTool } from '../governed.ts'
+import { GovernanceError, reason } from '../reason.ts'
+
+/** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
+export interface McpClient {
+  listTools(params?: { cursor?: string }): Promise<{
+    readonly tools: readonly McpTool[]
+    readonly nextCursor?: string | undefined
+  }>
+  callTool(
+    params: { name: string; arguments: Record<string, unknown> },
+    resultSchema?: undefined,
+    options?: { signal?: AbortSignal },
+  ): Promise<unknown>
+}
+
+interface McpTool {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly inputSchema: unknown
+  readonly annotations?:
+    | {
+        readonly readOnlyHint?: boolean | undefined
+        readonly destructiveHint?: boolean | undefined
+      }
+    | undefined
+}
+
+/** What you say about each tool. A tool that is not listed does not exist for the run. */
+export type McpGovernance = Readonly<
+  Record<string, Governance<Record<string, JsonValue>, JsonValue>>
+>
+
+/**
+ * An MCP server's tools under governance, to be listed in a task class. The tiers are yours; what
+ * the server says about its own tools can raise a tier and never lower it. A tool you named that the
+ * server does not have is an error.
+ *
+ *     const tools = await governedMcpTools(client, { search: { risk: 'read_only' } })
+ */
+export async function governedMcpTools(
+  client: McpClient,
+  governance: McpGovernance,
+): Promise<GovernedTool<Record<string, JsonValue>, JsonValue>[]> {
+  const found = await listAll(client)
+  const missing = Object.keys(governance).filter((name) => !found.has(name))
+  if (missing.length > 0) throw unknownTools(missing)
+  return Object.entries(governance).map(([name, own]) => {
+    const tool = found.get(name)!
+    const risk = raised(own.risk, tool)
+    return governed(plainTool(client, tool), { ...own, risk })
+  })
+}
+
+async function listAll(client: McpClient): Promise<Map<string, McpTool>> {
+  const found = new Map<string, McpTool>()
+  let cursor: string | undefined
+  // A server decides how many pages there are; a thousand is a server that never ends.
+  for (let page = 0; page < 1000; page++) {
+    const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
+    for (const tool of tools) found.set(tool.name, tool)
+    if (nextCursor === undefined) break
+    cursor = nextCursor
+  }
+  return found
+}
+
+/** Only hints that a server gave count: the protocol's defaults would make every tool destructive. */
+function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
+  const { readOnlyHint, destructiveHint } = annotations
+  const hinted: Risk =
+    destructiveHint === true && readOnlyHint !== true
+      ? 'write_high_risk'
+      : readOnlyHint === false
+        ? 'write_low_risk'
+        : 'read_only'
+  return isAtLeast(risk, hinted) ? risk : hinted
+}
+
+interface PlainMcpTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly run: (args: Record<string, JsonValue>, context: GovernedContext) => Promise<JsonValue>
+}
+
+function plainTool(
+  client: McpClient,
+  { name, description = '', inputSchema }: McpTool,
+): PlainMcpTool {
+  return {
+    name,
+    description,
+    parameters: inputSchema as JsonSchema,
+    run: async (args, { signal }) => {
+      const result = await client.callTool({ name, arguments: args }, undefined, { signal })
+      return resultOf(name, result as McpResult)
+    },
+  }
+}
+
+interface McpResult {
+  readonly isError?: boolean
+  readonly structuredContent?: JsonValue
+  readonly content?: readonly { readonly type: string; readonly text?: string }[]
+}
+
+/** Structured content if there is any, else the texts; an error result is an error. */
+function resultOf(
+  name: string,
+  { isError, structuredContent, content = [] }: McpResult,
+): JsonValue {
+  const texts = content.flatMap(({ type, text }) =>
+    type === 'text' && text !== undefined ? [text] : [],
+  )
+  if (isError === true) throw new Error(`The MCP tool "${name}" failed: ${texts.join('\n')}`)
+  return (
+    structuredContent ??
+    (content.length === 1 && texts.length === 1
+      ? texts[0]!
+      : ([...content] as unknown as JsonValue))
+  )
+}
+
+function unknownTools(names: readonly string[]): GovernanceError {
+  return new GovernanceError(
+    `The MCP server has no tool ${names.map((name) => `"${name}"`).join(', ')}.`,
+    [reason('TOOL_UNKNOWN', names[0])],
+    { hint: 'Check the names in the table given to governedMcpTools.' },
+  )
+}

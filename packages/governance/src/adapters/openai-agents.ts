@@ -1,0 +1,75 @@
+import type { JsonSchema } from '@skein/base'
+import type { GovernedTool } from '../governed.ts'
+import { GovernanceError } from '../reason.ts'
+import { callThrough, type CallingRun } from './call-through.ts'
+
+/** A function tool as the OpenAI Agents SDK takes it in `tools`. */
+export interface OpenAiAgentsTool {
+  readonly type: 'function'
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema & {
+    readonly type: 'object'
+    readonly properties: Record<string, never>
+    readonly required: string[]
+    readonly additionalProperties: boolean
+  }
+  readonly strict: boolean
+  readonly invoke: (
+    context: unknown,
+    input: string,
+    details?: { readonly toolCall?: { readonly callId: string } },
+  ) => Promise<string>
+  readonly needsApproval: () => Promise<boolean>
+  readonly isEnabled: () => Promise<boolean>
+}
+
+/**
+ * A run's tools for agents of the OpenAI Agents SDK. The pause of the SDK is not used: whatever its
+ * stored state says after one, the gate judges the arguments that would run.
+ *
+ *     const agent = new Agent({ name, instructions, tools: openAiAgentsTools(run, task.tools) })
+ */
+export function openAiAgentsTools(
+  run: CallingRun,
+  tools: readonly GovernedTool[],
+): OpenAiAgentsTool[] {
+  return tools.map((tool) => ({
+    type: 'function',
+    name: tool.name,
+    description: tool.description,
+    parameters: objectSchema(tool.parameters),
+    // The gate takes what comes; strict schemas forbid optional members that tools may have.
+    strict: false,
+    invoke: (_context, input, details) => invoke(run, tool, input, details?.toolCall?.callId),
+    needsApproval: async () => false,
+    isEnabled: async () => true,
+  }))
+}
+
+async function invoke(
+  run: CallingRun,
+  tool: GovernedTool,
+  input: string,
+  id: string | undefined,
+): Promise<string> {
+  try {
+    const args: unknown = JSON.parse(input)
+    return toText(await callThrough(run, tool, args, id))
+  } catch (error) {
+    // As the SDK's own tools do: the model is told, the agent goes on.
+    if (error instanceof GovernanceError) return `Error: ${error.message}`
+    if (error instanceof SyntaxError) return 'Error: the arguments are not JSON.'
+    throw error
+  }
+}
+
+function toText(result: unknown): string {
+  return typeof result === 'string' ? result : JSON.stringify(result)
+}
+
+/** The SDK's type asks for these members; a tool's schema may leave them out. */
+function objectSchema(parameters: JsonSchema): OpenAiAgentsTool['parameters'] {
+  const filled = { properties: {}, required: [], additionalProperties: true }
+  return { ...filled, ...(parameters as object), type: 'object' } as OpenAiAgentsTool['parameters']
+}
