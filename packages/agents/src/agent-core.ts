@@ -2,6 +2,7 @@ import { uuidV4, type Clock, type IdSource } from '@skein/base'
 import { llm, type LLMInstance, type LLMOptions, type Tool, type ToolUseStrategy } from '@skein/ai'
 import type { Agent, ModellessOptions } from './agent.ts'
 import { invalidRequest } from './agent-error.ts'
+import { boundHooks } from './bound-hooks.ts'
 
 /** What an agent has beside its options: made on first use and kept. */
 export class AgentCore {
@@ -60,12 +61,18 @@ export class AgentCore {
 
 const unlimited: ToolUseStrategy = Object.freeze({ maxIterations: Infinity })
 
-/** UAP §2.4: no limit unless one is given. The given object is not changed, and stays the prototype. */
+const toolHooks = [
+  'onToolCall',
+  'onBeforeCall',
+  'onAfterCall',
+  'onError',
+  'onMaxIterations',
+] as const satisfies readonly (keyof ToolUseStrategy)[]
+
+/** UAP §2.4: no limit unless one is given. */
 export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
   if (strategy.maxIterations !== undefined) return strategy
-  return Object.create(strategy, {
-    maxIterations: { value: Infinity, enumerable: true },
-  }) as ToolUseStrategy // Object.create does not carry the type
+  return boundHooks(strategy, toolHooks, { maxIterations: Infinity })
 }
 
 /** UAP §8.2: a tool is written out; an agent is none. */

@@ -1,3 +1,4 @@
+import { boundHooks } from './bound-hooks.ts'
 import type { AgentState } from './state.ts'
 import type { AgentStrategy } from './strategy.ts'
 
@@ -11,16 +12,25 @@ export function savingHooks(
   strategy: AgentStrategy,
   save: (state: AgentState) => void | Promise<void>,
 ): AgentStrategy {
-  const saving: AgentStrategy = {
+  const saving = boundHooks(strategy, otherHooks, {
     onStepEnd: async (step, result) => {
       const adopted = await strategy.onStepEnd?.(step, result)
       await save(adopted ?? result.state)
       return adopted
     },
-  }
-  // The given object stays the prototype, so that the hooks of a class instance keep their `this`.
-  return Object.assign(Object.create(strategy) as AgentStrategy, saving, { [given]: strategy })
+  })
+  return Object.defineProperty(saving, given, { value: strategy })
 }
+
+const otherHooks = [
+  'stopCondition',
+  'onStepStart',
+  'onReason',
+  'onAct',
+  'onObserve',
+  'onComplete',
+  'onError',
+] as const satisfies readonly (keyof AgentStrategy)[]
 
 /** The hooks as they were given. */
 export function hooksOf(strategy: AgentStrategy): AgentStrategy {

@@ -1,0 +1,143 @@
+import { agent, AgentState, type Middleware } from '@skein/agents'
+import { logging, type LogDetails, type LogLevel } from '@skein/agents/middleware'
+import { recordEvents, scriptedAgent } from '@skein/agents/testing'
+import { manualClock } from '@skein/base'
+import { defer } from '@skein/ai'
+import { calls, fails, says, scripted } from '@skein/ai/testing'
+import { describe, expect, test, vi } from 'vitest'
+
+type Line = [string, LogDetails]
+
+function logger(): { lines: Line[]; logger: (line: string, details: LogDetails) => void } {
+  const lines: Line[] = []
+  return { lines, logger: (line, details) => void lines.push([line, details]) }
+}
+
+describe.each([{ streaming: false }, { streaming: true }])(
+  'streaming: $streaming',
+  ({ streaming }) => {
+    async function run(middleware: Middleware, script = [says('the answer is marmalade')]) {
+      const coder = scriptedAgent(script, { middleware: [middleware] })
+      const result = streaming
+        ? recordEvents(coder.stream('what is the secret?', AgentState.initial()))
+        : coder.generate('what is the secret?', AgentState.initial())
+      await result.catch(() => {})
+      return coder
+    }
+
+    test('UAP-135 by default a run is logged with its timing and without a word of what was said', async () => {
+      const { lines, logger: log } = logger()
+      const clock = manualClock(1000)
+      const slow: Middleware = { name: 'slow', before: () => clock.advance(250) }
+      const coder = scriptedAgent([says('the answer is marmalade')], {
+        middleware: [logging({ logger: log, clock }), slow],
+      })
+      await (streaming
+        ? coder.stream('what is the secret?', AgentState.initial()).result
+        : coder.generate('what is the secret?', AgentState.initial()))
+      expect(lines.map(([line]) => line)).toEqual([
+        `[agent ${coder.id}] run started`,
+        `[agent ${coder.id}] run completed in 250 ms`,
+      ])
+      expect(lines[1]?.[1]).toMatchObject({
+        level: 'info',
+        agentId: coder.id,
+        durationMs: 250,
+        stopReason: 'complete',
+        steps: 1,
+        toolCalls: 0,
+        totalTokens: expect.any(Number) as number,
+      })
+      expect(JSON.stringify(lines)).not.toMatch(/secret|marmalade/)
+    })
+
+    test('UAP-135 console.log is the default logger', async () => {
+      const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+      try {
+        await run(logging())
+        expect(
+          log.mock.calls.map(([line]) => String(line).replace(/.*\] | in \d+ ms/g, '')),
+        ).toEqual(['run started', 'run completed'])
+      } finally {
+        log.mockRestore()
+      }
+    })
+
+    test('UAP-135 includeMessages and includeTiming', async () => {
+      const { lines, logger: log } = logger()
+      await run(logging({ logger: log, includeMessages: true, includeTiming: false }))
+      const [started, ended] = lines.map(([line]) => line)
+      expect(started).toContain('what is the secret?')
+      expect(started).not.toContain('marmalade')
+      expect(ended).toContain('the answer is marmalade')
+      expect(ended).not.toMatch(/ in \d+ ms/)
+      expect(lines[1]?.[1]).not.toHaveProperty('durationMs')
+      expect(lines[1]?.[1]['messages']).toMatchObject([{ type: 'user' }, { type: 'assistant' }])
+    })
+
+    const expected: Record<LogLevel, { ok: number; failed: number }> = {
+      debug: { ok: 3, failed: 3 },
+      info: { ok: 2, failed: 2 },
+      warn: { ok: 0, failed: 1 },
+      error: { ok: 0, failed: 1 },
+    }
+    test.each(Object.entries(expected))('UAP-135 level %s', async (level, { ok, failed }) => {
+      const { lines, logger: log } = logger()
+      const middleware = logging({ logger: log, level: level as LogLevel })
+      await run(middleware)
+      expect(lines.length).toBe(ok)
+      lines.length = 0
+      await run(middleware, [fails({ message: 'overloaded', code: 'RATE_LIMITED' })])
+      expect(lines.length).toBe(failed)
+      expect(lines.at(-1)).toEqual([
+        expect.stringMatching(/run failed in \d+ ms: overloaded/),
+        expect.objectContaining({ level: 'error', code: 'RATE_LIMITED' }),
+      ])
+    })
+  },
+)
+
+test('UAP-135 a run that waits for somebody is a warning', async () => {
+  const { lines, logger: log } = logger()
+  const pay = {
+    name: 'pay',
+    description: 'Pays.',
+    parameters: { type: 'object' },
+    run: () => defer({ kind: 'approval', request: null }),
+  }
+  const model = scripted([calls('pay')])
+  const coder = agent({
+    model,
+    tools: [pay],
+    middleware: [logging({ logger: log, level: 'warn' })],
+  })
+  await coder.generate('pay', AgentState.initial())
+  expect(lines.map(([line]) => line.replace(/.*\] | in \d+ ms/g, ''))).toEqual([
+    'run waits for 1 answer(s)',
+  ])
+})
+
+test('UAP-136 UAP-130 logging stands among other middleware, in its place', async () => {
+  const order: string[] = []
+  const own = (name: string): Middleware => ({
+    name,
+    before: () => void order.push(`${name}.before`),
+    after: () => void order.push(`${name}.after`),
+  })
+  const coder = scriptedAgent([says('hi')], {
+    middleware: [
+      own('first'),
+      logging({ logger: (line) => void order.push(line.replace(/.*\] | in \d+ ms/g, '')) }),
+      own('third'),
+    ],
+  })
+  await coder.query('hello')
+  expect(order).toEqual([
+    'first.before',
+    'run started',
+    'third.before',
+    'third.after',
+    'run completed',
+    'first.after',
+  ])
+})

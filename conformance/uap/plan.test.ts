@@ -1,0 +1,325 @@
+import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
+import { plan, type PlanOptions } from '@skein/agents/execution'
+import { isUserMessage, type LLMCapabilities } from '@skein/ai'
+import { calls, fails, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { collect, recordingStore } from './support/state.ts'
+import { add, probeLog } from './support/tools.ts'
+
+interface Draft {
+  readonly id: string
+  readonly dependsOn?: readonly string[]
+  readonly tool?: string
+}
+
+const start = AgentState.initial()
+const steps = (...drafts: Draft[]) =>
+  says(
+    JSON.stringify({
+      steps: drafts.map((draft) => ({ description: `Do ${draft.id}`, dependsOn: [], ...draft })),
+    }),
+  )
+
+function planner(
+  script: readonly ScriptStep[],
+  options: PlanOptions = {},
+  capabilities: Partial<LLMCapabilities> = {},
+) {
+  const model = scripted(script, { capabilities })
+  return { model, worker: agent({ model, tools: [add], execution: plan(options) }) }
+}
+
+/** The steps that were carried out, in order, as the prompts name them. */
+function order(state: AgentState): string[] {
+  const prompts = state.messages
+    .filter(isUserMessage)
+    .filter(({ metadata }) => metadata?.['uap']?.['phase'] === 'execute')
+  return prompts.map(({ text }) => /step "([^"]+)"/.exec(text)?.[1] ?? '')
+}
+
+test('UAP-071 the plan is asked for with its schema and without tools', async () => {
+  const { model, worker } = planner([steps({ id: 'a' }), says('done')])
+  await worker.generate('x', start)
+  expect(model.requests[0]!.structure).toMatchObject({ required: ['steps'] })
+  expect(model.requests[0]!.tools).toEqual([])
+  expect(model.requests[1]!.structure).toBeUndefined()
+  expect(model.requests[1]!.tools).toHaveLength(1)
+})
+
+test('UAP-071 without structured output a private tool takes the plan; with neither it is refused', async () => {
+  const draft = { steps: [{ id: 'a', description: 'A', dependsOn: [] }] }
+  const { model, worker } = planner(
+    [calls('submit_plan', draft), says('done')],
+    {},
+    { structuredOutput: false },
+  )
+  const { state } = await worker.generate('x', start)
+  expect(model.requests[0]!.tools.map(({ name }) => name)).toEqual(['submit_plan'])
+  expect(model.requests[1]!.tools.map(({ name }) => name)).toEqual(['add'])
+  expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
+  expect(state.messages.map(({ type }) => type)).toEqual([
+    'user',
+    'user',
+    'assistant',
+    'tool_result',
+    'user',
+    'assistant',
+  ])
+  const none = agent({
+    model: scripted([], { capabilities: { structuredOutput: false, tools: false } }),
+    execution: plan(),
+  })
+  await expect(none.generate('x', start)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+})
+
+test.each([
+  [[{ id: 'c', dependsOn: ['b'] }, { id: 'b', dependsOn: ['a'] }, { id: 'a' }], 'a b c'],
+  [
+    [
+      { id: 'd', dependsOn: ['b', 'c'] },
+      { id: 'c', dependsOn: ['a'] },
+      { id: 'b', dependsOn: ['a'] },
+      { id: 'a' },
+    ],
+    'a c b d',
+  ],
+  [[{ id: 'x' }, { id: 'z', dependsOn: ['y'] }, { id: 'y' }], 'x y z'],
+])('UAP-072 steps wait for those they depend on (%#)', async (drafts, expected) => {
+  const { worker } = planner([steps(...drafts), ...drafts.map(() => says('ok'))])
+  const { state } = await worker.generate('x', start)
+  expect(order(state)).toEqual(expected.split(' '))
+  expect(state.plan!.map(({ id }) => id)).toEqual(drafts.map(({ id }) => id))
+})
+
+test('UAP-073 UAP-074 UAP-078 the plan is in the state from planning on, and its steps change there', async () => {
+  const seen: string[] = []
+  const checkpoints = recordingStore()
+  const model = scripted([
+    steps({ id: 'a', tool: 'add' }, { id: 'b' }),
+    says('did a'),
+    says('did b'),
+  ])
+  const told: AgentState[] = []
+  const statuses = ({ plan: list = [] }: { plan?: readonly PlanStep[] }) =>
+    list.map((s) => s.status).join(' ')
+  const worker = agent({
+    model,
+    tools: [add],
+    execution: plan(),
+    checkpoints,
+    strategy: {
+      onStepStart: (step, state) => void seen.push(`start ${step} ${statuses(state)}`),
+      onStepEnd: (step, { state }) => {
+        told.push(state)
+        seen.push(`end ${step} ${statuses(state)}`)
+      },
+    },
+  })
+  const { state } = await worker.generate('x', start)
+  await worker.flush()
+  expect(seen).toEqual([
+    'start 1 ',
+    'end 1 pending pending',
+    'start 2 in_progress pending',
+    'end 2 completed pending',
+    'start 3 completed in_progress',
+    'end 3 completed completed',
+  ])
+  expect(told.map(statuses)).toEqual([
+    'pending pending',
+    'completed pending',
+    'completed completed',
+  ])
+  expect(checkpoints.saves.map(([, json]) => statuses(json))).toEqual(told.map(statuses))
+  expect((state.toJSON() as AgentStateJSON).plan).toEqual([
+    { id: 'a', description: 'Do a', tool: 'add', dependsOn: [], status: 'completed' },
+    { id: 'b', description: 'Do b', dependsOn: [], status: 'completed' },
+  ])
+})
+
+test('UAP-074 a stream tells of the plan within the frame of its steps', async () => {
+  const { worker } = planner([steps({ id: 'a' }), calls('add', { a: 1, b: 1 }), says('did a')])
+  const events = await collect(worker.stream('x', start))
+  expect(events.flatMap(({ uap }) => (uap ? [`${uap.type} ${uap.step}`] : []))).toEqual([
+    'step_start 1',
+    'plan_created 1',
+    'step_end 1',
+    'step_start 2',
+    'plan_step_start 2',
+    'action 2',
+    'observation 2',
+    'plan_step_end 2',
+    'step_end 2',
+  ])
+})
+
+test('UAP-075 a plan that is too long is cut so that nothing depends on what is gone', async () => {
+  const five = [
+    { id: 'e', dependsOn: ['d'] },
+    { id: 'a' },
+    { id: 'd', dependsOn: ['c'] },
+    { id: 'b', dependsOn: ['a'] },
+    { id: 'c', dependsOn: ['b'] },
+  ]
+  const { model, worker } = planner([steps(...five), says('1'), says('2'), says('3')], {
+    maxPlanSteps: 3,
+  })
+  const { state, stopReason } = await worker.generate('x', start)
+  expect(order(state)).toEqual(['a', 'b', 'c'])
+  expect(stopReason).toBe('complete')
+  const ids = state.plan!.map(({ id }) => id)
+  expect(ids.sort()).toEqual(['a', 'b', 'c'])
+  expect(model.requests[0]!.messages.at(-1)!.text).toContain('At most 3 steps.')
+  const long = Array.from({ length: 40 }, (_, index) => ({ id: `s${index}` }))
+  const free = planner([steps(...long), ...long.map(() => says('ok'))])
+  expect((await free.worker.generate('x', start)).state.plan).toHaveLength(40)
+})
+
+describe('a step that fails', () => {
+  test('UAP-076 leads to a new plan that keeps what is done', async () => {
+    const { model, worker } = planner([
+      steps({ id: 'a' }, { id: 'b', dependsOn: ['a'] }),
+      says('did a'),
+      fails('broken'),
+      steps({ id: 'a', dependsOn: [] }, { id: 'c', dependsOn: ['a'] }),
+      says('did a again'),
+      says('did c'),
+    ])
+    const { state, turn } = await worker.generate('the goal', start)
+    expect(state.plan!.map(({ id, status, dependsOn }) => [id, status, dependsOn])).toEqual([
+      ['a', 'completed', []],
+      ['a-2', 'completed', []],
+      ['c', 'completed', ['a-2']],
+    ])
+    expect(order(state)).toEqual(['a', 'b', 'a-2', 'c'])
+    expect(turn.response.text).toBe('did c')
+    expect(state.step).toBe(6)
+    const asked = model.requests[3]!.messages.at(-1)!.text
+    expect(asked).toContain('broken')
+    expect(asked).toContain('the goal')
+    expect(asked).toContain('a: Do a')
+  })
+
+  test('UAP-076 by its own tool is one too, and is marked before there is a new plan', async () => {
+    const broken = { ...add, name: 'broken', run: () => Promise.reject(new Error('no')) }
+    const marks: string[] = []
+    const model = scripted([
+      steps({ id: 'a', tool: 'broken' }),
+      calls('broken'),
+      says('sorry'),
+      steps({ id: 'b' }),
+      says('ok'),
+    ])
+    const { state } = await agent({
+      model,
+      tools: [broken],
+      execution: plan(),
+      strategy: {
+        onStepEnd: (step, result) =>
+          void marks.push(`${step} ${result.state.plan?.map((s) => s.status).join()}`),
+      },
+    }).generate('x', start)
+    expect(marks).toEqual(['1 pending', '2 failed', '3 pending', '4 completed'])
+    expect(state.plan).toMatchObject([{ id: 'b', status: 'completed' }])
+  })
+
+  test('UAP-076 with allowReplan: false the error surfaces, and the state says what failed', async () => {
+    const saved = recordingStore()
+    const model = scripted([steps({ id: 'a' }), fails({ message: 'broken', code: 'RATE_LIMITED' })])
+    const worker = agent({ model, execution: plan({ allowReplan: false }), checkpoints: saved })
+    await expect(worker.generate('x', start)).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      message: 'broken',
+    })
+    await worker.flush()
+    expect(saved.saves.at(-1)![1].plan).toMatchObject([{ id: 'a', status: 'failed' }])
+  })
+
+  test('is not planned again once the stop condition holds, and a failed replan tells both', async () => {
+    const model = scripted([steps({ id: 'a' }), fails('broken')])
+    const { stopReason } = await agent({
+      model,
+      execution: plan(),
+      strategy: { stopCondition: ({ step }) => step === 2 },
+    }).generate('x', start)
+    expect(stopReason).toBe('stop_condition')
+    const twice = agent({
+      model: scripted([steps({ id: 'a' }), fails('broken'), fails('no plan')]),
+      execution: plan(),
+    })
+    const error = await twice.generate('x', start).catch((e: Error) => e)
+    expect(error).toMatchObject({
+      message: expect.stringContaining('broken'),
+      cause: { message: 'no plan' },
+    })
+  })
+
+  test('by a hook fails the run', async () => {
+    const { worker } = planner([steps({ id: 'a' }), calls('add', { a: 1, b: 1 })])
+    const hooked = agent({
+      ...worker,
+      strategy: { onAct: () => Promise.reject(new Error('mine')) },
+    })
+    await expect(hooked.generate('x', start)).rejects.toThrow('mine')
+  })
+})
+
+test('UAP-077 a plan schema of one’s own is sent, and what it adds to steps is kept', async () => {
+  const planSchema = { type: 'array', items: { type: 'object' } }
+  const answer = says(JSON.stringify([{ id: 1, description: 'A', effort: 'small' }]))
+  const { model, worker } = planner([answer, says('ok')], { planSchema })
+  const { state } = await worker.generate('x', start)
+  expect(model.requests[0]!.structure).toEqual(planSchema)
+  expect(state.plan).toEqual([
+    { id: '1', description: 'A', effort: 'small', dependsOn: [], status: 'completed' },
+  ])
+})
+
+describe('a plan that cannot be carried out', () => {
+  const bad: [string, ScriptStep, string][] = [
+    [
+      'a cycle',
+      steps({ id: 'a', dependsOn: ['b'] }, { id: 'b', dependsOn: ['a'] }),
+      'wait for each other',
+    ],
+    ['an unknown dependency', steps({ id: 'a', dependsOn: ['nowhere'] }), 'nowhere'],
+    ['an id twice', steps({ id: 'a' }, { id: 'a' }), 'id "a"'],
+    ['no list', says('{"hello":1}'), 'no list'],
+    ['no JSON', says('I would rather not'), 'not JSON'],
+  ]
+  test.each(bad)(
+    'UAP-079 %s: the model is told once, then it is INVALID_RESPONSE',
+    async (_, answer, words) => {
+      const again = planner([answer, steps({ id: 'ok' }), says('done')])
+      const { state } = await again.worker.generate('x', start)
+      expect(again.model.requests[1]!.messages.at(-1)!.text).toContain(words)
+      expect(state.plan).toMatchObject([{ id: 'ok', status: 'completed' }])
+      const twice = planner([answer, answer])
+      await expect(twice.worker.generate('x', start)).rejects.toMatchObject({
+        code: 'INVALID_RESPONSE',
+        message: expect.stringContaining(words),
+      })
+      const once = planner([answer], { allowReplan: false })
+      await expect(once.worker.generate('x', start)).rejects.toMatchObject({
+        code: 'INVALID_RESPONSE',
+      })
+    },
+  )
+
+  test('UAP-079 an empty plan means an answer right away', async () => {
+    const { probe, names } = probeLog()
+    const model = scripted([steps(), calls('look'), says('seen')])
+    const worker = agent({ model, tools: [probe('look')], execution: plan() })
+    const { turn, state, stopReason } = await worker.generate('x', start)
+    expect(turn.response.text).toBe('seen')
+    expect([state.step, stopReason, state.plan]).toEqual([2, 'complete', []])
+    expect(names()).toHaveLength(2)
+    expect(model.requests[1]!.messages.at(-1)!.type).toBe('user')
+  })
+
+  test('a tool that does not exist is a warning', async () => {
+    const { worker } = planner([steps({ id: 'a', tool: 'magic' }), says('ok')])
+    const { turn } = await worker.generate('x', start)
+    expect(turn.warnings).toMatchObject([{ code: 'unknown_plan_tool' }])
+  })
+})

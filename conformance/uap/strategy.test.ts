@@ -1,0 +1,198 @@
+import { agent, AgentState, type ExecutionContext, type ExecutionStrategy } from '@skein/agents'
+import { loop, plan, react } from '@skein/agents/execution'
+import {
+  AssistantMessage,
+  isAssistantMessage,
+  llm,
+  UserMessage,
+  type LLMInstance,
+  type Turn,
+} from '@skein/ai'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { custom } from './support/custom-strategy.ts'
+import { collect, recordingStore } from './support/state.ts'
+import { add, probeLog } from './support/tools.ts'
+
+const start = AgentState.initial()
+
+test('UAP-051 UAP-053 a strategy has a name, execute and stream, and both give turn and state', async () => {
+  for (const strategy of [loop(), react(), plan()]) {
+    expect(Object.keys(strategy).sort()).toEqual(['execute', 'name', 'stream'])
+    const model = scripted(({ structure }) => says(structure ? '{"steps":[]}' : 'ok'))
+    const worker = agent({ model })
+    const context: ExecutionContext = {
+      agent: worker,
+      llm: llm({ model }),
+      input: new UserMessage('x'),
+      state: start,
+      tools: [],
+      strategy: {},
+    }
+    const waited = await strategy.execute(context)
+    const streamed = await strategy.stream(context).result
+    for (const { turn, state } of [waited, streamed]) {
+      expect(turn.response.text).toBe('ok')
+      expect(state).toBeInstanceOf(AgentState)
+      expect(state.messages[0]).toBe(context.input)
+    }
+  }
+})
+
+test('UAP-052 UAP-054 a strategy of one’s own is given the whole context, for every call', async () => {
+  const seen: ExecutionContext[] = []
+  const hooks = { onStepStart: () => {} }
+  const log: string[] = []
+  const model = scripted(() => says('hi'))
+  const worker = agent({
+    model,
+    tools: [add],
+    execution: custom((context) => seen.push(context)),
+    strategy: hooks,
+    middleware: [
+      { name: 'm', before: () => void log.push('before'), after: () => void log.push('after') },
+    ],
+  })
+  const input = new UserMessage('x')
+  const state = start.withMetadata('a', 1)
+  await worker.generate(input, state)
+  await collect(worker.stream('x', state))
+  await worker.ask('x', state)
+  const turn = await worker.query('x')
+  expect(turn.response.text).toBe('hi')
+  expect(seen).toHaveLength(4)
+  expect(seen[0]).toMatchObject({ input, state, strategy: hooks })
+  expect(seen[0]!.agent).toBe(worker)
+  expect(seen[0]!.tools).toEqual([add])
+  expect(seen[0]!.llm.generate).toBeTypeOf('function')
+  expect(seen[0]!.signal).toBeInstanceOf(AbortSignal)
+  expect(log.join()).toBe('before,after,before,after,before,after,before,after')
+})
+
+test('UAP-055 the protocol’s own example keeps input and answer exactly once', async () => {
+  const worker = agent({ model: scripted([says('one'), says('two')]), execution: custom() })
+  const first = await worker.generate('a', start)
+  const second = await worker.generate('b', first.state)
+  expect(second.state.messages.map(({ text }) => text)).toEqual(['a', 'one', 'b', 'two'])
+})
+
+test('UAP-056 a strategy that calls onStepEnd gets checkpoints and its session', async () => {
+  const checkpoints = recordingStore()
+  const ended: number[] = []
+  const worker = agent({
+    model: scripted(() => says('x')),
+    execution: custom(),
+    checkpoints,
+    strategy: { onStepEnd: (step) => void ended.push(step) },
+  })
+  const { state } = await worker.generate('a', start)
+  await collect(worker.stream('a', start))
+  await worker.flush()
+  expect(ended).toEqual([1, 1])
+  expect(checkpoints.saves).toHaveLength(2)
+  expect(checkpoints.saves[0]![0]).toBe(state.metadata['sessionId'])
+  expect(checkpoints.saves[0]![1].messages).toHaveLength(2)
+})
+
+test('UAP-056 one that calls no hook is saved at its end', async () => {
+  const checkpoints = recordingStore()
+  const silent: ExecutionStrategy = {
+    ...custom(),
+    execute: async ({ llm: model, input, state }) => {
+      const turn = await model.generate(state.messages, input)
+      return { turn, state: state.withMessages(turn.messages) }
+    },
+  }
+  const worker = agent({
+    model: scripted([says('x')]),
+    execution: silent,
+    checkpoints,
+    sessionId: 's',
+  })
+  await worker.generate('a', start)
+  await worker.flush()
+  expect(checkpoints.saves.map(([id, { messages }]) => [id, messages.length])).toEqual([['s', 2]])
+})
+
+describe('a model that has only generate and stream', () => {
+  /** What a user's mock may look like. */
+  function opaque(real: LLMInstance): LLMInstance {
+    return {
+      generate: (...given: never[]) => real.generate(...given),
+      stream: (...given: never[]) => real.stream(...given),
+    } as unknown as LLMInstance
+  }
+  const swapped = (strategy: ExecutionStrategy, model: LLMInstance): ExecutionStrategy => ({
+    name: 'swapped',
+    execute: (context) => strategy.execute({ ...context, llm: model }),
+    stream: (context) => strategy.stream({ ...context, llm: model }),
+  })
+
+  test('is asked once per step and runs its own tools', async () => {
+    for (const mode of ['generate', 'stream'] as const) {
+      const { probe, names } = probeLog()
+      const tools = [probe('look')]
+      const model = scripted([calls('look'), says('seen')])
+      const worker = agent({
+        model,
+        tools,
+        execution: swapped(loop(), opaque(llm({ model, tools }))),
+      })
+      const { turn, state } =
+        mode === 'generate'
+          ? await worker.generate('x', start)
+          : await worker.stream('x', start).result
+      expect(state.step).toBe(1)
+      expect(names()).toEqual(['look start', 'look end'])
+      expect(turn.toolExecutions).toHaveLength(1)
+      expect(state.messages.map(({ type }) => type)).toEqual([
+        'user',
+        'assistant',
+        'tool_result',
+        'assistant',
+      ])
+    }
+  })
+
+  test('has calls that it left open run by the strategy', async () => {
+    const { probe, names } = probeLog()
+    const tools = [probe('look')]
+    const model = scripted([calls('look'), says('seen')])
+    const real = llm({ model, tools, toolStrategy: { maxIterations: 0 } })
+    const worker = agent({ model, tools, execution: swapped(loop(), opaque(real)) })
+    const { state } = await worker.generate('x', start)
+    expect(state.step).toBe(2)
+    expect(names()).toEqual(['look start', 'look end'])
+  })
+
+  test('is planned with by its text', async () => {
+    const answers = ['Here: {"steps":[{"id":"a","description":"A","dependsOn":[]}]}', 'done']
+    const turns = answers.map((text): Turn => {
+      const response = new AssistantMessage(text)
+      const usage = {
+        inputTokens: 1,
+        outputTokens: 1,
+        totalTokens: 2,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+      }
+      return {
+        messages: [response],
+        response,
+        toolExecutions: [],
+        usage,
+        usageByCycle: [usage],
+        cycles: 1,
+        stopReason: 'end_turn',
+        warnings: [],
+        openCalls: [],
+      }
+    })
+    const mock = { generate: async () => turns.shift() } as unknown as LLMInstance
+    const worker = agent({ model: scripted([]), execution: swapped(plan(), mock) })
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
+    expect(state.messages.filter(isAssistantMessage)).toHaveLength(2)
+    expect(turn.usage.totalTokens).toBe(4)
+  })
+})
