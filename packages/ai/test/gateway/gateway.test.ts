@@ -114,8 +114,12 @@ describe.each(paths)('%s', (path) => {
       await expect.poll(() => model.requests.length).toBe(1)
       if (stream) {
         const reader = (await pending).body!.getReader()
-        await reader.read()
+        const decoder = new TextDecoder()
+        while (!decoder.decode((await reader.read()).value).includes('word'));
+        void reader.read() // the model is being waited for when the client leaves
+        await new Promise((resolve) => setTimeout(resolve, 5))
         await reader.cancel()
+        expect(model.requests[0]?.signal.aborted).toBe(true)
       } else {
         left.abort()
         await pending
