@@ -1,0 +1,93 @@
+import { manualClock } from '@skein/base'
+import { UserMessage } from '@skein/ai'
+import { calls, says, scripted, stops, type ScriptFunction } from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { agent, AgentState, subagent } from '../index.ts'
+import { anyOf, maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './index.ts'
+
+const clock = manualClock(1_000_000)
+const wait = {
+  name: 'wait',
+  description: 'Waits a second.',
+  parameters: { type: 'object' },
+  run: () => clock.advance(1000),
+}
+
+/** Works for ever: a hundred tokens, a cent and a second a step. */
+const endless: ScriptFunction = () => [
+  calls('wait'),
+  stops('tool_use', {
+    usage: { inputTokens: 60, outputTokens: 40, totalTokens: 100, costUsd: 0.01 },
+  }),
+]
+
+async function stepsUntil(stopCondition: StopCondition, state = AgentState.initial()) {
+  const worker = agent({
+    model: scripted(endless),
+    tools: [wait],
+    strategy: { stopCondition },
+    clock,
+  })
+  const result = await worker.generate('work', state)
+  expect(result.stopReason).toBe('stop_condition')
+  expect(result.state.messages.at(-1)?.type).toBe('tool_result')
+  return result.state.step
+}
+
+describe('a budget stops a run after the step that used it up', () => {
+  test('tokens', async () => expect(await stepsUntil(maxTokens(250))).toBe(3))
+  test('tokens, exactly', async () => expect(await stepsUntil(maxTokens(200))).toBe(2))
+  test('cost', async () => expect(await stepsUntil(maxCost(0.045))).toBe(5))
+  test('steps', async () => expect(await stepsUntil(maxSteps(4))).toBe(4))
+  test('time, from the input', async () => {
+    expect(await stepsUntil(maxTime(3000, { clock }))).toBe(3)
+  })
+  test('time, from metadata.startTime', async () => {
+    const state = AgentState.initial().withMetadata('startTime', clock.now() - 2000)
+    expect(await stepsUntil(maxTime(3000, { clock }), state)).toBe(1)
+  })
+  test('the first of several', async () => {
+    expect(await stepsUntil(anyOf(maxTokens(1e9), maxSteps(2), maxCost(1e9)))).toBe(2)
+  })
+})
+
+test('the history does not count against a run, only what it does itself', async () => {
+  const long = AgentState.initial().withMessage(new UserMessage('x'.repeat(10_000)))
+  expect(await stepsUntil(maxTokens(250), long)).toBe(3)
+})
+
+test('what sub-agents use is part of the budget, and can end them too', async () => {
+  const usage = { inputTokens: 300, outputTokens: 100, totalTokens: 400, costUsd: 0.04 }
+  const helper = agent({ model: scripted(() => [says('helped'), stops('end_turn', { usage })]) })
+  const help = subagent({
+    name: 'wait',
+    description: 'Helps.',
+    parameters: { type: 'object' },
+    agent: helper,
+    prompt: () => 'help',
+  })
+  const worker = (stopCondition: StopCondition) =>
+    agent({ model: scripted(endless), tools: [help], strategy: { stopCondition } })
+  const steps = async (condition: StopCondition) =>
+    (await worker(condition).generate('work', AgentState.initial())).state.step
+  expect(await steps(maxTokens(900))).toBe(2)
+  expect(await steps(maxCost(0.15))).toBe(3)
+
+  const runaway = agent({ model: scripted(endless), tools: [wait] })
+  const bounded = subagent({
+    name: 'wait',
+    description: 'Never ends by itself.',
+    parameters: { type: 'object' },
+    agent: runaway,
+    prompt: () => 'go',
+    sharesBudget: true,
+  })
+  const parent = agent({
+    model: scripted(endless),
+    tools: [bounded],
+    strategy: { stopCondition: maxTokens(1000) },
+  })
+  const { state } = await parent.generate('work', AgentState.initial())
+  expect(state.step).toBe(1)
+  expect(state.subagentTraces[0]?.usage?.totalTokens).toBeLessThanOrEqual(1000)
+})
