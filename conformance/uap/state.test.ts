@@ -33,7 +33,9 @@ test('UAP-080 a first state is empty', () => {
   expect(state).toMatchObject({ step: 0, metadata: {} })
   expect([state.messages, state.reasoning, state.subagentTraces]).toEqual([[], [], []])
   expect('plan' in state).toBe(false)
-  expect(() => new (AgentState as unknown as new () => AgentState)()).toThrow('cannot be constructed')
+  expect(() => new (AgentState as unknown as new () => AgentState)()).toThrow(
+    'cannot be constructed',
+  )
 })
 
 test('UAP-081 UAP-082 UAP-083 messages are appended, or replaced with all else kept', () => {
