@@ -1,0 +1,6 @@
+/** `npm run vendor-table`: writes the table of vendors and capabilities into the README of `@skein/ai`. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { page, vendorTable, withTable } from './ai-vendor-table/vendor-table.ts'
+
+const text = readFileSync(page, 'utf8')
+writeFileSync(page, withTable(text, await vendorTable()))

@@ -1,0 +1,117 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { BoundLLMModel, ImageCapabilities, LLMCapabilities, Provider } from '@skein/ai'
+import { readJson, root, type Manifest } from '../workspace.ts'
+
+/** The page that shows the table, between its two marks. */
+export const page: string = join(root, 'packages', 'ai', 'README.md')
+const startMark = '<!-- vendors:start (npm run vendor-table) -->'
+const endMark = '<!-- vendors:end -->'
+
+/** A page with the table between its marks. */
+export function withTable(text: string, table: string): string {
+  const start = text.indexOf(startMark)
+  const end = text.indexOf(endMark)
+  if (start < 0 || end < start) throw new Error(`The page has no "${startMark}" … "${endMark}".`)
+  return `${text.slice(0, start + startMark.length)}\n\n${table}\n${text.slice(end)}`
+}
+
+/** Markdown made from what the vendor pages say: their handlers, formats and capabilities. */
+export async function vendorTable(): Promise<string> {
+  const vendors = await Promise.all(findVendorPages().map(readVendor))
+  const rows = [columns, ...vendors.toSorted((a, b) => a.name.localeCompare(b.name)).map(toRow)]
+  const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  const lines = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column]!))))
+  lines.splice(1, 0, line(widths.map((width) => '-'.repeat(width))))
+  return `${lines.join('\n')}\n`
+}
+
+function line(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`
+}
+
+interface VendorPage {
+  readonly name: string
+  readonly file: string
+}
+
+/** Entry points of the package that are vendors. */
+function findVendorPages(): VendorPage[] {
+  const folder = join(root, 'packages', 'ai')
+  const { exports = {} } = readJson(join(folder, 'package.json')) as Manifest
+  return Object.entries(exports as Record<string, { '@skein/source'?: string }>).flatMap(
+    ([entry, { '@skein/source': source = '' }]) =>
+      source.startsWith('./src/vendors/')
+        ? [{ name: entry.slice(2), file: join(folder, source) }]
+        : [],
+  )
+}
+
+interface Vendor {
+  readonly name: string
+  /** What it speaks by default first, then what it can be asked to speak. */
+  readonly formats: readonly string[]
+  readonly llm: LLMCapabilities | undefined
+  readonly hasEmbeddings: boolean
+  readonly image: ImageCapabilities | undefined
+}
+
+type MakeProvider = (options: { name: string; baseUrl: string }) => Provider
+
+async function readVendor({ name, file }: VendorPage): Promise<Vendor> {
+  const module = (await import(pathToFileURL(file).href)) as { default: Provider | MakeProvider }
+  const made = module.default
+  const provider = 'handlers' in made ? made : made({ name, baseUrl: 'http://127.0.0.1:8000/v1' })
+  const { llm, embedding, image } = provider.handlers
+  const bound = [{}, { api: 'responses' }, { api: 'chat' }].flatMap((options): BoundLLMModel[] =>
+    llm ? [llm.bind(provider('model', options))] : [],
+  )
+  return {
+    name,
+    formats: [...new Set(bound.flatMap(({ wire }) => wire ?? []))],
+    llm: bound[0]?.capabilities,
+    hasEmbeddings: embedding !== undefined,
+    image: image?.bind(provider('model')).capabilities,
+  }
+}
+
+const columns = [
+  '`@skein/ai/…`',
+  'format',
+  'stream',
+  'tools',
+  'structure',
+  'image in',
+  'document in',
+  'audio in',
+  'video in',
+  'embeddings',
+  'images',
+]
+
+function toRow({ name, formats, llm, hasEmbeddings, image }: Vendor): string[] {
+  const can = (capability: keyof LLMCapabilities): string => mark(llm?.[capability] === true)
+  return [
+    `\`${name}\``,
+    formats.join(', ') || '–',
+    can('streaming'),
+    can('tools'),
+    can('structuredOutput'),
+    can('imageInput'),
+    can('documentInput'),
+    can('audioInput'),
+    can('videoInput'),
+    mark(hasEmbeddings),
+    imageWords(image),
+  ]
+}
+
+function mark(has: boolean): string {
+  return has ? 'yes' : '–'
+}
+
+function imageWords(image: ImageCapabilities | undefined): string {
+  if (!image) return '–'
+  const words = (['generate', 'edit'] as const).filter((word) => image[word])
+  return [...words, ...(image.streaming ? ['stream'] : [])].join(', ')
+}
