@@ -59,6 +59,15 @@ const cases: [string, number, JsonValue, object][] = [
     { code: 'AUTHENTICATION_FAILED' },
   ],
   [
+    'xAI: key',
+    400,
+    {
+      code: 'Client specified an invalid argument',
+      error: 'Incorrect API key provided: xa***. You can obtain one from the console.',
+    },
+    { code: 'AUTHENTICATION_FAILED', vendorCode: 'Client specified an invalid argument' },
+  ],
+  [
     'OpenAI: a field',
     400,
     {

@@ -65,6 +65,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 /** Vendors without a code for it say it in words. */
 const contextWords =
   /maximum context length|context (length|window)|exceeds? the (available )?context|prompt is too long|maximum (prompt|allowed) (length|tokens)|too many tokens/i
+const keyWords = /(incorrect|invalid) api key/i
 const moderationWords = /flagged|moderation|content (policy|filter)/i
 
 /** Reads an HTTP error of the OpenAI family. */
@@ -120,6 +121,7 @@ function codeOf(
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
   if (isRequestError && contextWords.test(message)) return ErrorCode.ContextLengthExceeded
+  if (isRequestError && keyWords.test(message)) return ErrorCode.AuthenticationFailed
   if (status === 403 && moderationWords.test(message)) return ErrorCode.ContentFiltered
   return (
     (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
