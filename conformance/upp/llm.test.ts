@@ -12,7 +12,7 @@ import {
   type Turn,
   zeroUsage,
 } from '@skein/ai'
-import { calls, emits, fails, reasons, says, scripted, waits } from '@skein/ai/testing'
+import { calls, emits, fails, reasons, says, scripted, stops, waits } from '@skein/ai/testing'
 import { getEventListeners } from 'node:events'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -328,6 +328,30 @@ describe('the turn', () => {
       expect(turn.usage[field]).toBeGreaterThan(0)
     }
     expect(turn.usage).toMatchObject({ cacheReadTokens: 0, cacheWriteTokens: 0 })
+  })
+
+  test('UPP-080 all five counters are summed, and what vendors count beside them', async () => {
+    const counts = { inputTokens: 100, outputTokens: 7, totalTokens: 107 }
+    const first = { ...counts, cacheReadTokens: 40, cacheWriteTokens: 3 }
+    const second = { ...counts, cacheReadTokens: 5, cacheWriteTokens: 20 }
+    const model = scripted([
+      [
+        calls('add', { a: 1, b: 2 }),
+        stops('tool_use', { usage: { ...first, reasoningTokens: 2 } }),
+      ],
+      [says('3'), stops('end_turn', { usage: { ...second, reasoningTokens: 1, costUsd: 0.5 } })],
+    ])
+    const turn = await llm({ model, tools: [add] }).generate('sum')
+    expect(turn.usageByCycle).toMatchObject([first, second])
+    expect(turn.usage).toEqual({
+      inputTokens: 200,
+      outputTokens: 14,
+      totalTokens: 214,
+      cacheReadTokens: 45,
+      cacheWriteTokens: 23,
+      reasoningTokens: 3,
+      costUsd: 0.5,
+    })
   })
 
   test('a turn is frozen with all it holds', async () => {

@@ -7,6 +7,7 @@ import {
   type StreamEvent,
   type Tool,
   type ToolContext,
+  type ToolUseStrategy,
   type Turn,
 } from '@skein/ai'
 import {
@@ -315,11 +316,12 @@ describe('abort', () => {
   async function abortDuring(
     tools: Tool[],
     step: ScriptStep,
+    onToolCall: NonNullable<ToolUseStrategy['onToolCall']> = () => {},
   ): Promise<{ ms: number; error: { code?: string; turn?: Turn }; iterated: { code?: string } }> {
     const stream = llm({
       model: scripted([step, says('never')]),
       tools,
-      toolStrategy: { maxConcurrency: 2 },
+      toolStrategy: { maxConcurrency: 2, onToolCall },
     }).stream('x')
     const iterated = failureOf(collect(stream))
     await later(null, 20)
@@ -351,9 +353,11 @@ describe('abort', () => {
       await later(null, 40)
     })
     const four = [0, 1, 2, 3].map((n) => calls('slow', { n }))
-    await abortDuring([slow], four)
+    const asked: unknown[] = []
+    await abortDuring([slow], four, (_tool, { n }) => void asked.push(n))
     await later(null, 100)
     expect(started).toEqual([0, 1])
+    expect(asked).toEqual([0, 1])
     started.length = 0
     const one = { ...slow, sequential: true }
     await abortDuring([one], four)
