@@ -1,0 +1,238 @@
+import {
+  agent,
+  AgentState,
+  type Agent,
+  type AgentStreamEvent,
+  type UAPEventType,
+} from '@skein/agents'
+import { loop, plan, react } from '@skein/agents/execution'
+import { isUserMessage, type Tool } from '@skein/ai'
+import { calls, emits, fails, says, scripted, waits } from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { collect, outline } from './support/state.ts'
+import { add } from './support/tools.ts'
+
+const start = AgentState.initial()
+const adding = calls('add', { a: 1, b: 1 })
+const planned = says('{"steps":[{"id":"a","description":"A","dependsOn":[]}]}')
+const strategies = [
+  { name: 'loop', execution: loop(), script: [adding, says('ok')] },
+  { name: 'react', execution: react(), script: [says('t'), adding, says('t'), says('ok')] },
+  { name: 'plan', execution: plan(), script: [planned, adding, says('ok')] },
+]
+const known: UAPEventType[] = [
+  'step_start',
+  'step_end',
+  'reasoning',
+  'action',
+  'observation',
+  'subagent_start',
+  'subagent_event',
+  'subagent_end',
+  'plan_created',
+  'plan_step_start',
+  'plan_step_end',
+]
+
+describe.each(strategies)('$name', ({ execution, script }) => {
+  const make = () => agent({ model: scripted(script), tools: [add], execution })
+
+  test('UAP-145 UAP-146 an event is the agent’s or the model’s, never both', async () => {
+    const worker = make()
+    for (const event of await collect(worker.stream('x', start))) {
+      expect(Object.keys(event).sort()).toEqual(['source', event.source].sort())
+      if (event.source === 'upp') continue
+      expect(Object.keys(event.uap).sort()).toEqual(['agentId', 'data', 'step', 'type'])
+      expect(known).toContain(event.uap.type)
+      expect(event.uap.agentId).toBe(worker.id)
+      expect(Number.isInteger(event.uap.step)).toBe(true)
+    }
+  })
+
+  test('UAP-148 steps begin and end in pairs, with all else inside', async () => {
+    let open = 0
+    for (const { uap } of await collect(make().stream('x', start))) {
+      if (uap?.type === 'step_start') {
+        expect(uap.step).toBe(open + 1)
+        expect(open % 1).toBe(0)
+        open += 0.5
+      } else expect(open % 1).toBe(0.5)
+      if (uap?.type === 'step_end') open += 0.5
+    }
+    expect(open).toBe(2)
+  })
+
+  test('UAP-149 the result’s state has every message, result and count', async () => {
+    const stream = make().stream('x', start)
+    const texts: string[] = []
+    for await (const { upp } of stream) if (upp?.type === 'text_delta') texts.push(upp.delta.text)
+    const { state, turn } = await stream.result
+    expect(state.step).toBe(2)
+    expect(state.messages.filter(({ type }) => type === 'tool_result')).toHaveLength(1)
+    expect(state.messages.at(-1)?.text).toBe('ok')
+    expect(texts.join('')).toContain('ok')
+    expect(turn.cycles).toBe(script.length)
+    if (execution.name === 'react') expect(state.reasoning).toEqual(['t', 't'])
+    if (execution.name === 'plan') expect(state.plan).toMatchObject([{ status: 'completed' }])
+  })
+})
+
+test('UAP-148 the phases of each strategy, in order', async () => {
+  const outlines = await Promise.all(
+    strategies.map(async ({ execution, script }) =>
+      outline(
+        await collect(
+          agent({ model: scripted(script), tools: [add], execution }).stream('x', start),
+        ),
+      ).join(' '),
+    ),
+  )
+  const acted = 'upp action upp observation'
+  expect(outlines).toEqual([
+    `step_start ${acted} step_end step_start upp step_end`,
+    `step_start upp reasoning ${acted} step_end step_start upp reasoning upp step_end`,
+    `step_start upp plan_created step_end step_start plan_step_start ${acted} upp plan_step_end step_end`,
+  ])
+})
+
+test('UAP-147 events of the model are its own objects', async () => {
+  const delta = { type: 'text_delta', index: 0, delta: { text: 'hi' } } as const
+  const block = { type: 'content_block_start', index: 0, delta: { block: 'text' } } as const
+  const stop = { type: 'content_block_stop', index: 0, delta: {} } as const
+  const events = await collect(
+    agent({ model: scripted([emits(block, delta, stop)]) }).stream('x', start),
+  )
+  for (const own of [block, delta, stop]) expect(events.some(({ upp }) => upp === own)).toBe(true)
+})
+
+test('UAP-146 the data of each event is what its type promises', async () => {
+  const { execution, script } = strategies[1]!
+  const events = await collect(
+    agent({ model: scripted(script), tools: [add], execution }).stream('x', start),
+  )
+  const data = (type: UAPEventType) =>
+    events.flatMap(({ uap }) => (uap?.type === type ? [uap.data] : []))
+  expect(data('step_start')).toEqual([{}, {}])
+  expect(data('reasoning')).toEqual([{ reasoning: 't' }, { reasoning: 't' }])
+  expect(data('action')).toMatchObject([{ toolCalls: [{ toolName: 'add' }] }])
+  expect(data('observation')).toMatchObject([{ observations: [{ toolName: 'add', result: 2 }] }])
+  expect(data('step_end')).toMatchObject([
+    { usage: { totalTokens: expect.any(Number) } },
+    { stopReason: 'complete' },
+  ])
+})
+
+describe('abort', () => {
+  const heard: string[] = []
+  const listening: Tool = {
+    ...add,
+    run: (_: unknown, { signal }: { signal: AbortSignal }) =>
+      new Promise(() => signal.addEventListener('abort', () => heard.push('tool'))),
+  }
+  const deaf: Tool = { ...add, run: () => new Promise(() => {}) }
+  const late: Tool = {
+    ...add,
+    run: () => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 30)),
+  }
+  const settle = async (worker: Agent, mode: 'generate' | 'stream'): Promise<number> => {
+    const controller = new AbortController()
+    let aborted = 0
+    setTimeout(() => {
+      aborted = performance.now()
+      controller.abort('enough')
+    }, 10)
+    const options = { signal: controller.signal }
+    const run =
+      mode === 'generate'
+        ? worker.generate('x', start, options)
+        : worker.stream('x', start, options).result
+    await expect(run).rejects.toMatchObject({ name: 'UPPError', code: 'CANCELLED' })
+    return performance.now() - aborted
+  }
+
+  test('UAP-152 reaches the provider and the tools, and settles within 50 ms even if they are deaf', async () => {
+    for (const mode of ['generate', 'stream'] as const)
+      for (const { execution, script } of strategies)
+        for (const tool of [listening, deaf, late]) {
+          const model = scripted(script)
+          expect(await settle(agent({ model, tools: [tool], execution }), mode)).toBeLessThan(50)
+        }
+    expect(heard).toHaveLength(6)
+    const model = scripted([waits(Infinity)])
+    expect(await settle(agent({ model }), 'generate')).toBeLessThan(50)
+    expect(model.requests[0]!.signal.aborted).toBe(true)
+  })
+
+  test('UAP-152 an aborted signal starts nothing', async () => {
+    const model = scripted([says('never')])
+    const run = agent({ model }).generate('x', start, { signal: AbortSignal.abort() })
+    await expect(run).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(model.requests).toHaveLength(0)
+  })
+
+  test('what an aborted run left is a state to go on with', async () => {
+    const worker = agent({ model: scripted([adding, adding]), tools: [add] })
+    const stream = worker.stream('x', start)
+    for await (const { upp } of stream)
+      if (upp?.type === 'tool_execution_end' && stream.state!.step === 1) break
+    await stream.result.catch(() => {})
+    const { state } = stream
+    const model = scripted([says('fine')])
+    const next = await agent({ ...worker, model }).generate('go on', state!)
+    expect(next.turn.response.text).toBe('fine')
+    expect(model.requests[0]!.messages.map(({ type }) => type)).toEqual([
+      'user',
+      'assistant',
+      'tool_result',
+      'user',
+    ])
+  })
+})
+
+describe('steering', () => {
+  test('a message comes in before the next inference', async () => {
+    const model = scripted([adding, says('done')])
+    const stream = agent({ model, tools: [add] }).stream('x', start)
+    for await (const { uap } of stream) if (uap?.type === 'action') stream.steer?.('Be quick.')
+    const { state } = await stream.result
+    expect(model.requests[1]!.messages.map(({ type }) => type)).toEqual([
+      'user',
+      'assistant',
+      'tool_result',
+      'user',
+    ])
+    expect(state.messages.filter(isUserMessage).map(({ text }) => text)).toEqual(['x', 'Be quick.'])
+    expect(state.step).toBe(2)
+  })
+
+  test.each(strategies)(
+    'keeps a run alive that was about to end ($name)',
+    async ({ execution, script }) => {
+      const model = scripted([...script, says('t'), says('t'), says('t')])
+      const stream = agent({ model, tools: [add], execution }).stream('x', start)
+      let steered = false
+      for await (const { upp } of stream)
+        if (!steered && upp?.type === 'message_stop' && model.requests.length === script.length) {
+          steered = true
+          stream.steer?.('One more thing.')
+        }
+      const { state, stopReason, turn } = await stream.result
+      expect(stopReason).toBe('complete')
+      expect(state.step).toBe(3)
+      expect(turn.messages.some(({ text }) => text === 'One more thing.')).toBe(true)
+      expect(state.messages.at(-1)?.text).toBe('t')
+    },
+  )
+})
+
+test('a failure comes out of the loop and of the result', async () => {
+  const stream = agent({ model: scripted([fails('broken')]) }).stream('x', start)
+  const events: AgentStreamEvent[] = []
+  await expect(
+    (async () => {
+      for await (const event of stream) events.push(event)
+    })(),
+  ).rejects.toThrow('broken')
+  await expect(stream.result).rejects.toThrow('broken')
+  expect(events[0]?.uap?.type).toBe('step_start')
+})
