@@ -318,6 +318,21 @@ describe('Google', () => {
     })
   })
 
+  test('UPP-134 Gemini: generation parameters may stand loose, as with its language models', async () => {
+    const params = { imageConfig: { aspectRatio: '1:1' }, seed: 7, safetySettings: [] }
+    const { model, seen } = rig('google', { params })
+    await model.generate('A dot')
+    expect(JSON.parse(seen[0]!.body)).toEqual({
+      contents: [{ role: 'user', parts: [{ text: 'A dot' }] }],
+      safetySettings: [],
+      generationConfig: {
+        responseModalities: ['TEXT', 'IMAGE'],
+        imageConfig: { aspectRatio: '1:1' },
+        seed: 7,
+      },
+    })
+  })
+
   test('UPP-134 Gemini: asked for images; generationConfig of the caller wins', async () => {
     const generationConfig = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '1:1' } }
     const { model, seen } = rig('google', { params: { generationConfig, safetySettings: [] } })

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import type { ImageBlock } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
+import { generationConfigOf, topLevel } from '../wires/google-generate/generation-config.ts'
 import { imageSource } from '../wires/media-source.ts'
 import { requestImages, type DecodedImages } from './http-image.ts'
 import { decodeGemini, decodeImagen } from './google-body.ts'
@@ -97,14 +98,10 @@ function predictBody({ prompt, params }: ImageRequest): JsonObject {
 
 /** Gemini answers with images only when asked to, so this one field is added where it is missing. */
 function generateBody({ prompt, params }: ImageRequest, images: readonly JsonObject[]): JsonObject {
-  const { generationConfig, ...rest } = params as Record<string, JsonValue>
   return {
     contents: [{ role: 'user', parts: [{ text: prompt }, ...images] }],
-    generationConfig: {
-      responseModalities: ['TEXT', 'IMAGE'],
-      ...(generationConfig as JsonObject | undefined),
-    },
-    ...rest,
+    ...(topLevel(params) as JsonObject), // what is not JSON fails when it is written
+    generationConfig: { responseModalities: ['TEXT', 'IMAGE'], ...generationConfigOf(params) },
   }
 }
 

@@ -10,44 +10,10 @@ import { resultKey, resultKeys } from '../result-key.ts'
 import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
+import { generationConfigOf, topLevel } from './generation-config.ts'
 import { encodeMessage } from './request-message.ts'
 import { hasGeneratedId } from './request-result.ts'
 import { API, type GoogleDialect } from './types.ts'
-
-/**
- * Parameters that the API keeps in `generationConfig`; callers may write them there or beside it.
- * All other parameters, known to us or not, stay at the top of the body as they are, so that both
- * places can be reached. (From the public types of November 2026.)
- */
-const generationFields = new Set([
-  'audioTimestamp',
-  'audioTranscriptionConfig',
-  'candidateCount',
-  'enableAffectiveDialog',
-  'enableEnhancedCivicAnswers',
-  'frequencyPenalty',
-  'imageConfig',
-  'logprobs',
-  'maxOutputTokens',
-  'mediaResolution',
-  'modelSelectionConfig',
-  'presencePenalty',
-  'responseFormat',
-  'responseJsonSchema',
-  'responseLogprobs',
-  'responseMimeType',
-  'responseModalities',
-  'responseSchema',
-  'routingConfig',
-  'seed',
-  'speechConfig',
-  'stopSequences',
-  'temperature',
-  'thinkingConfig',
-  'topK',
-  'topP',
-  'translationConfig',
-])
 
 /** `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is never in the address. */
 export function encodeRequest(
@@ -100,17 +66,10 @@ function takeContinuation(
   return { messages: messages.slice(0, end), continuationToken }
 }
 
-function topLevel(params: Params): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(params).filter(([key]) => !generationFields.has(key)))
-}
-
-/** The caller's `generationConfig` passes unchanged; loose fields and the structure fill its gaps. */
+/** What the caller set; the structure fills its gaps. */
 function encodeGeneration({ params, structure }: LLMRequest): object | undefined {
-  const loose = Object.entries(params).filter(([key]) => generationFields.has(key))
-  const given = params['generationConfig'] as object | undefined
-  if (loose.length === 0 && !structure) return given
-  const own = { ...Object.fromEntries(loose), ...given }
-  if (!structure || 'responseJsonSchema' in own || 'responseSchema' in own) return own
+  const own = generationConfigOf(params)
+  if (!structure || (own && ('responseJsonSchema' in own || 'responseSchema' in own))) return own
   return { responseMimeType: 'application/json', responseJsonSchema: structure, ...own }
 }
 
