@@ -185,7 +185,7 @@ class Embedder implements EmbeddingInstance {
         yield progressOf(results.slice(reported), end, request.inputs.length)
         reported = results.length
       }
-      return await race.run(run.end(joinResults(results, this.model.provider)))
+      return await race.run(run.end(joinResults(results)))
     } catch (error) {
       throw await run.fail(error)
     } finally {

@@ -32,17 +32,29 @@ async function embedBatch(
   return { ...result, embeddings }
 }
 
-/** One result of several requests: embeddings in order, usage added, what the vendor said kept. */
-export function joinResults(
-  results: readonly EmbeddingResult[],
-  provider: string,
-): EmbeddingResult {
+/**
+ * One result of several requests: embeddings in order, usage added. What each vendor said is kept in
+ * its own namespace, of which there are several behind a fallback.
+ */
+export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResult {
   if (results.length === 1) return results[0]!
-  const said = results.flatMap(({ metadata }) => metadata?.[provider] ?? [])
-  const metadata: JsonObject = { ...Object.assign({}, ...said), responses: said }
+  const metadata = joinMetadata(results)
   return {
     embeddings: results.flatMap(({ embeddings }) => embeddings),
     usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
-    ...(said.length > 0 && { metadata: { [provider]: metadata } }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
   }
+}
+
+function joinMetadata(results: readonly EmbeddingResult[]): Record<string, JsonObject> {
+  const said = new Map<string, JsonObject[]>()
+  for (const { metadata = {} } of results)
+    for (const [namespace, one] of Object.entries(metadata))
+      if (!said.get(namespace)?.push(one)) said.set(namespace, [one])
+  return Object.fromEntries(
+    [...said].map(([namespace, list]) => [
+      namespace,
+      { ...Object.assign({}, ...list), responses: list },
+    ]),
+  )
 }
