@@ -1,0 +1,103 @@
+/** Whatever an agent goes through, what it sends next is a conversation that strict vendors accept. */
+import { agent, AgentState, type AgentOptions, type ExecutionStrategy } from '@skein/agents'
+import { loop, plan, react } from '@skein/agents/execution'
+import { defer, UserMessage, type ModelReference, type Tool } from '@skein/ai'
+import { anthropic } from '@skein/ai/anthropic'
+import { google } from '@skein/ai/google'
+import { ollama } from '@skein/ai/ollama'
+import { openai } from '@skein/ai/openai'
+import {
+  calls,
+  says,
+  vendorServer,
+  type ScriptFunction,
+  type VendorServer,
+} from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { add } from './support/tools.ts'
+
+const vendors: [string, ModelReference][] = [
+  ['anthropic', anthropic('claude-x')],
+  ['openai responses', openai('gpt-x')],
+  ['openai chat', openai('gpt-x', { api: 'chat' })],
+  ['google', google('gemini-x')],
+  ['ollama', ollama('llama-x')],
+]
+const strategies: [string, () => ExecutionStrategy][] = [
+  ['loop', loop],
+  ['react', react],
+  ['plan', plan],
+]
+const start = AgentState.initial()
+const ask: Tool = {
+  name: 'ask',
+  description: 'Asks.',
+  parameters: { type: 'object', properties: {} },
+  run: () => defer({ kind: 'input', request: 'well?' }),
+}
+
+/** Plans one step, then calls as it is told, then speaks. */
+function script(moves: readonly ReturnType<ScriptFunction>[]): ScriptFunction {
+  let next = 0
+  return ({ structure, tools }) => {
+    if (structure) return says('{"steps":[{"id":"a","description":"A","dependsOn":[]}]}')
+    if (tools.length === 0) return says('thinking')
+    return moves[next++] ?? says('done')
+  }
+}
+
+describe.each(vendors)('%s', (_, model) => {
+  const make = (vendor: VendorServer, more: Partial<AgentOptions>) =>
+    agent({ model, config: { fetch: vendor.fetch, apiKey: 'k' }, tools: [add, ask], ...more })
+  const both = [calls('add', { a: 1, b: 1 }, { id: 'call_a' }), calls('ask', {}, { id: 'call_b' })]
+
+  test.each(strategies)(
+    '%s: tools, a second call, an interrupt closed or answered',
+    async (_name, execution) => {
+      const vendor = vendorServer(script([calls('add', { a: 1, b: 1 }), says('two'), both]))
+      const worker = make(vendor, { execution: execution() })
+      const first = await worker.generate('go', start)
+      expect(first.stopReason).toBe('complete')
+      const paused = await worker.generate('again', first.state)
+      expect(paused.stopReason).toBe('interrupted')
+      const closed = await worker.generate('never mind', paused.state)
+      expect(closed.stopReason).toBe('complete')
+      const answered = await worker.resume(paused.state, {
+        [paused.interrupts![0]!.id]: { type: 'result', value: 4 },
+      })
+      expect(answered.stopReason).toBe('complete')
+      await worker.stream('and streamed', answered.state).result
+      expect(vendor.requests.length).toBeGreaterThan(5)
+    },
+  )
+
+  test('an abort in the middle of tools, then another try', async () => {
+    const slow: Tool = { ...add, run: () => new Promise(() => {}) }
+    const vendor = vendorServer(script([calls('add', { a: 1, b: 1 })]))
+    const worker = make(vendor, { tools: [slow] })
+    const stream = worker.stream('go', start)
+    for await (const { upp } of stream) if (upp?.type === 'tool_execution_start') break
+    await stream.result.catch(() => {})
+    const { turn } = await worker.generate('again', stream.state!)
+    expect(turn.response.text).toBe('done')
+  })
+
+  test('a history cut anywhere', async () => {
+    const vendor = vendorServer(
+      script([
+        calls('add', { a: 1, b: 1 }),
+        [calls('add', { a: 2, b: 2 }), calls('add', { a: 3, b: 3 })],
+      ]),
+    )
+    const worker = make(vendor, {})
+    const { state } = await worker.generate('go', start)
+    for (let from = 0; from < state.messages.length; from++)
+      for (let to = from; to <= state.messages.length; to++) {
+        const part = start
+          .withMessage(new UserMessage('first'))
+          .withMessages(state.messages.slice(from, to))
+        const { turn } = await worker.generate('again', part)
+        expect(turn.response.text).toBe('done')
+      }
+  })
+})
