@@ -10,3 +10,11 @@ export async function fileLog(_options: unknown): Promise<never> {
 
 /** As `fileLog`. */
 export const verifyLogFolder: (dir: string, options: unknown) => Promise<never> = fileLog
+
+/** As `fileLog`, without waiting. */
+export function filePayloads(_options: unknown): never {
+  throw new SkeinError('Payloads in files need Node, or a platform with its file system.', {
+    code: 'PLATFORM_UNSUPPORTED',
+    hint: 'Use memoryPayloads(), or a PayloadStore over the storage you have.',
+  })
+}

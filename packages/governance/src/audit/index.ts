@@ -26,3 +26,13 @@ export {
   type Hash as TreeHash,
   type InclusionClaim,
 } from './merkle.ts'
+export { commitFields, openFields, type CommitOptions } from './redactable.ts'
+export {
+  DELIVERY_PREDICATE,
+  signStatement,
+  toStatement,
+  verifyStatement,
+  type DeliveryPredicate,
+  type DeliveryStatement,
+  type DsseEnvelope,
+} from './statement.ts'

@@ -1,0 +1,164 @@
+import type { JournalRecord } from '../audit-log.ts'
+import { readItem } from '../governor/journal-line.ts'
+import type { JournalItem } from '../journal-event.ts'
+import type { Reason } from '../reason.ts'
+
+type Attributes = Record<string, string | number | boolean | string[]>
+
+interface OtelSpan {
+  addEvent(name: string, attributes?: Attributes, time?: number): unknown
+  setStatus(status: { code: number; message?: string }): unknown
+  setAttributes(attributes: Attributes): unknown
+  end(time?: number): void
+}
+
+/** `@opentelemetry/api`, as far as it is used here. */
+export interface OtelApi<Context> {
+  readonly trace: {
+    getActiveSpan(): OtelSpan | undefined
+    setSpan(context: Context, span: never): Context
+  }
+  readonly context: { active(): Context }
+}
+
+/** A tracer of `@opentelemetry/api`. */
+export interface OtelTracer<Context> {
+  startSpan(
+    name: string,
+    options: { kind?: number; startTime?: number; attributes?: Attributes },
+    context?: Context,
+  ): OtelSpan
+}
+
+/**
+ * Adds each journal entry as an event to the span that is active at that moment, where the telemetry
+ * of models and agents already is. For `governor({ observe })`. Telemetry may lose things; the log
+ * does not.
+ */
+export function otelEvents<Context>(api: OtelApi<Context>): (item: JournalItem) => void {
+  return (item) => {
+    api.trace.getActiveSpan()?.addEvent(`uaicp.${item.type}`, attributesOf(item))
+  }
+}
+
+/**
+ * Turns a journal into spans, after the fact: `invoke_agent` for each request, `execute_tool` for
+ * each call that ran, events for everything else. Children stand below their parents.
+ */
+export async function exportSpans<Context>(
+  records: AsyncIterable<JournalRecord>,
+  { api, tracer }: { readonly api: OtelApi<Context>; readonly tracer: OtelTracer<Context> },
+): Promise<void> {
+  const requests = new Map<string, RequestSpans<Context>>()
+  for await (const record of records) {
+    const item = readItem(record)
+    const known = requests.get(item.request_id)
+    if (item.type === 'opened') {
+      const parent = item.data.parent === undefined ? undefined : requests.get(item.data.parent)
+      requests.set(item.request_id, openSpans({ api, tracer }, item, record, parent))
+    } else if (known) followSpans(known, item, tracer)
+  }
+  for (const { span, last } of requests.values()) span.end(last)
+}
+
+interface RequestSpans<Context> {
+  readonly span: OtelSpan
+  readonly context: Context
+  /** When calls that run began. */
+  readonly started: Map<string, number>
+  last: number
+}
+
+const KIND_INTERNAL = 0
+const STATUS_ERROR = 2
+
+function openSpans<Context>(
+  { api, tracer }: { readonly api: OtelApi<Context>; readonly tracer: OtelTracer<Context> },
+  item: JournalItem & { readonly type: 'opened' },
+  { envelope }: JournalRecord,
+  parent: RequestSpans<Context> | undefined,
+): RequestSpans<Context> {
+  const around = parent?.context ?? api.context.active()
+  const span = tracer.startSpan(
+    `invoke_agent ${envelope.identity.agent_id}`,
+    {
+      kind: KIND_INTERNAL,
+      startTime: item.at,
+      attributes: {
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.agent.id': envelope.identity.agent_id,
+        'uaicp.task': item.data.task,
+        'uaicp.request_id': item.request_id,
+        'uaicp.trace_id': item.trace_id,
+      },
+    },
+    around,
+  )
+  const context = api.trace.setSpan(around, span as never)
+  return { span, context, started: new Map(), last: item.at }
+}
+
+function followSpans<Context>(
+  known: RequestSpans<Context>,
+  item: JournalItem,
+  tracer: OtelTracer<Context>,
+): void {
+  known.last = item.at
+  if (item.type === 'call_started') known.started.set(item.data.call, item.at)
+  if (item.type === 'call_settled') return endCall(known, item, tracer)
+  known.span.addEvent(`uaicp.${item.type}`, attributesOf(item), item.at)
+  if (item.type !== 'failed_safe') return
+  known.span.setStatus({ code: STATUS_ERROR, message: codesOf(item.data.reasons).join(', ') })
+}
+
+function endCall<Context>(
+  { context, started }: RequestSpans<Context>,
+  item: JournalItem & { readonly type: 'call_settled' },
+  tracer: OtelTracer<Context>,
+): void {
+  const { call, tool } = item.data
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'gen_ai.tool.call.id': call,
+    ...attributesOf(item),
+  }
+  // A read leaves one entry, at its end: how long it took is not in the log.
+  const startTime = started.get(call) ?? item.at
+  const options = { kind: KIND_INTERNAL, startTime, attributes }
+  const span = tracer.startSpan(`execute_tool ${tool}`, options, context)
+  if (item.outcome !== 'success') span.setStatus({ code: STATUS_ERROR })
+  span.end(item.at)
+}
+
+/** Names, numbers and reason codes. No arguments, no results: the log holds none either. */
+function attributesOf(item: JournalItem): Attributes {
+  const data = item.data as {
+    readonly tool?: string
+    readonly call?: string
+    readonly risk?: string
+    readonly answer?: string
+    readonly effect?: string
+    readonly status?: string
+    readonly verifier?: string
+    readonly reasons?: readonly Reason[]
+  }
+  const attributes: Attributes = {
+    'uaicp.request_id': item.request_id,
+    'uaicp.seq': item.seq,
+    'uaicp.attempt': item.attempt,
+    'uaicp.state': item.state,
+    'uaicp.outcome': item.outcome,
+    'uaicp.actor.type': item.actor.type,
+  }
+  for (const name of ['tool', 'call', 'risk', 'answer', 'effect', 'status', 'verifier'] as const) {
+    const value = data[name]
+    if (value !== undefined) attributes[`uaicp.${name}`] = value
+  }
+  if (data.reasons && data.reasons.length > 0) attributes['uaicp.reasons'] = codesOf(data.reasons)
+  return attributes
+}
+
+function codesOf(reasons: readonly Reason[]): string[] {
+  return reasons.map(({ code }) => code)
+}

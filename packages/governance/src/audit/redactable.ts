@@ -1,0 +1,101 @@
+import {
+  canonicalJson,
+  encodeBase64Url,
+  SkeinError,
+  type JsonObject,
+  type JsonValue,
+} from '@skein/base'
+import type { PayloadStore } from '../audit-log.ts'
+import { hashText } from '../digest.ts'
+import type { Hash } from '../envelope.ts'
+
+/** The member that stands in for a committed value. */
+const COMMITMENT = 'uaicp:commitment'
+
+/** Options of `commitFields`. */
+export interface CommitOptions {
+  /** JSON pointers (RFC 6901) of what must be erasable later. */
+  readonly fields: readonly string[]
+  readonly store: PayloadStore
+  /** 16 random bytes for each field; from the secure generator by default. */
+  readonly salt?: () => Uint8Array
+}
+
+/**
+ * Replaces fields by salted commitments and puts what they held into the payload store, each under
+ * its commitment. The result may be hashed, logged and shown to auditors: without the stored salt a
+ * commitment tells nothing, so erasing the entry in the store erases the field, and every hash over
+ * the rest stays true (A-29).
+ */
+export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
+  const { fields, store, salt = randomSalt } = options
+  const copy = structuredClone(value)
+  const holder = { '': copy }
+  for (const field of fields) {
+    const { parent, key } = locate(holder, field)
+    const held = parent[key]
+    if (held === undefined) continue
+    const text = canonicalJson({ salt: encodeBase64Url(salt()), value: held })
+    const commitment = hashText(text)
+    await store.put(commitment, text, { durable: true })
+    parent[key] = { [COMMITMENT]: commitment }
+  }
+  return holder['']
+}
+
+/** Puts committed fields back from the store. What was erased stays a commitment. */
+export async function openFields(value: JsonValue, store: PayloadStore): Promise<JsonValue> {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return Promise.all(value.map((item) => openFields(item, store)))
+  // Not an array, which the type of Array.isArray cannot say of readonly ones.
+  const commitment = commitmentIn(value as JsonObject)
+  if (commitment !== undefined) return (await opened(commitment, store)) ?? value
+  const members = Object.entries(value).map(
+    async ([name, member]) => [name, await openFields(member, store)] as const,
+  )
+  return Object.fromEntries(await Promise.all(members))
+}
+
+function commitmentIn(value: JsonObject): Hash | undefined {
+  const found = value[COMMITMENT]
+  const isAlone = Object.keys(value).length === 1
+  return isAlone && typeof found === 'string' && /^sha256:[0-9a-f]{64}$/.test(found)
+    ? (found as Hash)
+    : undefined
+}
+
+async function opened(commitment: Hash, store: PayloadStore): Promise<JsonValue | undefined> {
+  const text = await store.get(commitment)
+  if (text === undefined) return undefined
+  if (hashText(text) !== commitment)
+    throw new SkeinError(`What the store holds under ${commitment} is something else.`, {
+      code: 'COMMITMENT_MISMATCH',
+      hint: 'The payload was changed after it was stored. Treat it as lost.',
+    })
+  return (JSON.parse(text) as { value: JsonValue }).value
+}
+
+/** The object or array around a field, and its key there. A path that leads nowhere is an error. */
+function locate(
+  holder: JsonObject,
+  pointer: string,
+): { parent: Record<string, JsonValue>; key: string } {
+  const keys = pointer.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const key = keys.pop() ?? ''
+  let parent: JsonValue = holder
+  for (const name of pointer === '' ? [] : keys) parent = (parent as JsonObject)?.[name] ?? null
+  if (typeof parent !== 'object' || parent === null) throw nowhere(pointer)
+  // Arrays are indexed by text as objects are.
+  return { parent: parent as Record<string, JsonValue>, key }
+}
+
+function nowhere(pointer: string): SkeinError {
+  return new SkeinError(`The value has no field "${pointer}".`, {
+    code: 'FIELD_UNKNOWN',
+    hint: 'Fields are JSON pointers, such as "/customer/name".',
+  })
+}
+
+function randomSalt(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(16))
+}

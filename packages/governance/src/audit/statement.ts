@@ -1,0 +1,129 @@
+import { decodeBase64, encodeBase64, type JsonValue } from '@skein/base'
+import { hashJson } from '../digest.ts'
+import { toSigningKey, toVerifyKey } from '../keys/keys.ts'
+import type { PrivateJwk, PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
+import type { Delivered } from '../result.ts'
+
+/** `predicateType` of our statements. */
+export const DELIVERY_PREDICATE = 'urn:uaicp:delivery:0.3'
+
+const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1'
+const PAYLOAD_TYPE = 'application/vnd.in-toto+json'
+
+/** An in-toto statement: this deliverable rests on this evidence, as this log says. */
+export interface DeliveryStatement {
+  readonly _type: typeof STATEMENT_TYPE
+  readonly subject: readonly {
+    readonly name: string
+    readonly digest: { readonly sha256: string }
+  }[]
+  readonly predicateType: string
+  readonly predicate: DeliveryPredicate
+}
+
+export interface DeliveryPredicate {
+  readonly request_id: string
+  readonly trace_id: string
+  readonly evidence: readonly {
+    readonly evidence_id: string
+    readonly evidence_type: string
+    readonly source: string
+    readonly hash: string
+  }[]
+  readonly reports: readonly {
+    readonly report_id: string
+    readonly verifier_id: string
+    readonly status: string
+    readonly hash: string
+  }[]
+  readonly log: {
+    readonly first: number | null
+    readonly last: number | null
+    readonly checkpoint: string | null
+  }
+}
+
+/** A signed payload (DSSE): any in-toto tool reads it. */
+export interface DsseEnvelope {
+  readonly payloadType: string
+  readonly payload: string
+  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[]
+}
+
+/** The receipt of a delivery as a statement. Payloads stay out: digests say what was seen. */
+export function toStatement(delivered: Delivered<JsonValue>): DeliveryStatement {
+  const { value, evidence, reports, receipt } = delivered
+  return {
+    _type: STATEMENT_TYPE,
+    subject: [
+      { name: receipt.request_id, digest: { sha256: hashJson(value).slice('sha256:'.length) } },
+    ],
+    predicateType: DELIVERY_PREDICATE,
+    predicate: {
+      request_id: receipt.request_id,
+      trace_id: receipt.trace_id,
+      evidence: evidence.map(({ evidence_id, evidence_type, source, hash }) => ({
+        evidence_id,
+        evidence_type,
+        source,
+        hash,
+      })),
+      reports: reports.map((report) => {
+        const { report_id, verifier_id, status } = report
+        return { report_id, verifier_id, status, hash: hashJson(report) }
+      }),
+      log: {
+        first: receipt.first ?? null,
+        last: receipt.last ?? null,
+        checkpoint: receipt.checkpoint ?? null,
+      },
+    },
+  }
+}
+
+/** Signs a statement. What is signed are bytes, so that no reader has to agree on a canonical form. */
+export async function signStatement(
+  statement: DeliveryStatement,
+  key: PrivateJwk | SigningKey,
+): Promise<DsseEnvelope> {
+  const signer = toSigningKey(key)
+  const payload = new TextEncoder().encode(JSON.stringify(statement))
+  const sig = encodeBase64(await signer.sign(preAuthEncoding(payload)))
+  return {
+    payloadType: PAYLOAD_TYPE,
+    payload: encodeBase64(payload),
+    signatures: [{ keyid: signer.kid, sig }],
+  }
+}
+
+/** The statement in an envelope that one of the keys signed; undefined otherwise. */
+export async function verifyStatement(
+  envelope: DsseEnvelope,
+  keys: readonly (PublicJwk | VerifyKey)[],
+): Promise<DeliveryStatement | undefined> {
+  if (envelope.payloadType !== PAYLOAD_TYPE) return undefined
+  try {
+    const payload = decodeBase64(envelope.payload)
+    const signed = preAuthEncoding(payload)
+    for (const { sig } of envelope.signatures) {
+      for (const key of keys.map(toVerifyKey)) {
+        if (!(await key.verify(signed, decodeBase64(sig)))) continue
+        return JSON.parse(new TextDecoder().decode(payload)) as DeliveryStatement
+      }
+    }
+  } catch {
+    return undefined // Not base64 or not JSON: not a statement.
+  }
+  return undefined
+}
+
+/** DSSE: type and payload with their lengths, so that neither can lend bytes to the other. */
+function preAuthEncoding(payload: Uint8Array): Uint8Array {
+  const head = new TextEncoder().encode(
+    `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `,
+  )
+  const bytes = new Uint8Array(head.length + payload.length)
+  bytes.set(head)
+  bytes.set(payload, head.length)
+  return bytes
+}

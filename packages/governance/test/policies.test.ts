@@ -1,0 +1,141 @@
+import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
+import { loadPolicy } from '@open-policy-agent/opa-wasm'
+import { describe, expect, test } from 'vitest'
+import { cedarPolicy, type Cedar } from '../src/adapters/cedar.ts'
+import { opaPolicy } from '../src/adapters/opa.ts'
+import type { Action, Policy } from '../src/index.ts'
+import { action } from './approval-setup.ts'
+import { identity, openBank } from './bank.ts'
+import { opaModule } from './opa-module.ts'
+
+const rules = `
+  permit(principal, action == Action::"note", resource);
+
+  @review("Reversals need two people.")
+  @quorum("2")
+  permit(principal, action == Action::"reverse_wire", resource == Task::"wire-reversal")
+    when { context.risk == "write_high_risk" };
+
+  forbid(principal == Agent::"mallory", action, resource);
+  forbid(principal, action, resource) when { context has args && context.args has amount && context.args.amount > 1000 };
+`
+
+describe('Cedar, the real engine', () => {
+  const policy = cedarPolicy({ cedar: cedar as unknown as Cedar, policies: rules })
+  const decide = (changes: Partial<Action>) => policy.decide(action(changes))
+
+  test('permits, sends to people, forbids, and denies what nobody permits', async () => {
+    expect(await decide({ tool: 'note', args: { text: 'x' } })).toEqual({ effect: 'allow' })
+    expect(await decide({})).toMatchObject({
+      effect: 'review',
+      quorum: 2,
+      reasons: [{ code: 'APPROVAL_REQUIRED', detail: 'Reversals need two people.' }],
+    })
+    expect(await decide({ args: { amount: 1001 } })).toMatchObject({ effect: 'deny' })
+    expect(await decide({ identity: { ...identity, agent_id: 'mallory' } })).toMatchObject({
+      effect: 'deny',
+      reasons: [{ code: 'POLICY_BLOCKED', detail: 'forbidden by policy2' }],
+    })
+    expect(await decide({ tool: 'unknown' })).toMatchObject({
+      reasons: [{ detail: 'no policy permits it' }],
+    })
+    expect(await decide({ task: 'other' })).toMatchObject({ effect: 'deny' })
+  })
+
+  test('a rule that cannot be evaluated blocks, also where another one permits', () => {
+    // Cedar skips a forbid that fails; a fraction cannot be compared with a number.
+    expect(() => decide({ tool: 'note', args: { amount: 1000.5 } })).toThrow(
+      'could not be evaluated',
+    )
+  })
+
+  test('null is left out, and entities are asked for', async () => {
+    expect(await decide({ tool: 'note', args: { text: null, list: [1, null] } })).toEqual({
+      effect: 'allow',
+    })
+    const grouped = cedarPolicy({
+      cedar: cedar as unknown as Cedar,
+      policies: 'permit(principal in Team::"ops", action, resource);',
+      entities: ({ identity: { agent_id } }) => [
+        { uid: { type: 'Agent', id: agent_id }, attrs: {}, parents: [{ type: 'Team', id: 'ops' }] },
+      ],
+    })
+    expect(await grouped.decide(action())).toEqual({ effect: 'allow' })
+  })
+
+  test('text that is not Cedar is refused when the policy is made; other text is another hash', () => {
+    expect(() => cedarPolicy({ cedar: cedar as unknown as Cedar, policies: 'permit(' })).toThrow(
+      'Cedar policies',
+    )
+    expect(cedarPolicy({ cedar: cedar as unknown as Cedar, policies: `${rules} ` }).hash).not.toBe(
+      policy.hash,
+    )
+  })
+})
+
+describe('OPA, the real SDK', () => {
+  test('decides by what a wasm policy answers', async () => {
+    const policy = opaPolicy({
+      policy: await loadPolicy(opaModule),
+      version: '1',
+      entrypoint: 'uaicp/decision',
+    })
+    expect(policy.decide(action())).toEqual({ effect: 'allow' })
+    expect(policy.decide(action({ args: { wire: 'W-1?' } }))).toEqual({ effect: 'review' })
+    expect(policy.decide(action({ args: { wire: 'W-1!' } }))).toEqual({ effect: 'deny' })
+  })
+
+  test('answers: booleans, none, and what is no decision', () => {
+    const answering = (results: unknown): Policy =>
+      opaPolicy({ policy: { evaluate: () => results }, version: '1' })
+    expect(answering([{ result: true }]).decide(action())).toEqual({ effect: 'allow' })
+    expect(answering([{ result: false }]).decide(action())).toEqual({ effect: 'deny' })
+    expect(answering([]).decide(action())).toBeUndefined()
+    for (const results of [
+      null,
+      undefined,
+      [{ result: 'allow' }],
+      [{ result: { effect: 'yes' } }],
+      [{ result: true }, { result: { effect: 'allow' } }]
+        .slice(1)
+        .concat([{ result: true } as never]),
+    ])
+      expect(() => answering(results).decide(action())).toThrow(TypeError)
+  })
+
+  test('versions and entry points are part of the hash', async () => {
+    const loaded = { evaluate: () => [] }
+    const hashes = [
+      opaPolicy({ policy: loaded, version: '1' }),
+      opaPolicy({ policy: loaded, version: '2' }),
+      opaPolicy({ policy: loaded, version: '1', entrypoint: 1 }),
+    ]
+    expect(new Set(hashes.map(({ hash }) => hash)).size).toBe(3)
+  })
+})
+
+describe('both in a governor', () => {
+  const policies: Record<string, () => Promise<Policy>> = {
+    Cedar: async () =>
+      cedarPolicy({
+        cedar: cedar as unknown as Cedar,
+        policies:
+          'permit(principal, action, resource); forbid(principal, action, resource) when { context.args.text like "*!*" };',
+      }),
+    OPA: async () => opaPolicy({ policy: await loadPolicy(opaModule), version: '1' }),
+  }
+  for (const [name, make] of Object.entries(policies)) {
+    test(`UAICP-23 ${name} allows one low-risk write and blocks another`, async () => {
+      const bank = await openBank({ policy: await make() })
+      const note = bank.tools.find((tool) => tool.name === 'note')!
+      await bank.governor.run(bank.task, { identity, input: null }, async (run) => {
+        await run.call(note, { text: 'fine' } as never)
+        await expect(run.call(note, { text: 'no!' } as never)).rejects.toMatchObject({
+          code: 'POLICY_BLOCKED',
+        })
+        return ''
+      })
+      expect(bank.effects).toEqual(['note fine', 'note void'])
+    })
+  }
+})
