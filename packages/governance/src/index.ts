@@ -93,3 +93,4 @@ export { parseEnvelope, validateEnvelope, validateEvidence, validateReport } fro
 export type { ValidationLevel } from './validate.ts'
 export type { Issue } from './validate-schema.ts'
 export { isSupportedVersion } from './version.ts'
+export { checkChunks, type ChunkFault } from './check-chunks.ts'

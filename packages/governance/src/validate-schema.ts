@@ -17,14 +17,21 @@ export function findSchemaIssues(schema: ContractSchema, value: unknown, path = 
   }
   if (typeof value === 'string') return findStringIssues(schema, value, path)
   if (Array.isArray(value)) {
-    const { items } = schema
-    if (!items) return []
-    return value.flatMap((item, index) => findSchemaIssues(items, item, `${path}/${index}`))
+    return schema.items ? findItemIssues(schema.items, value, path) : []
   }
   // The type was checked: what is an object and no array has named members.
   return typeof value === 'object' && value !== null
     ? findMemberIssues(schema, value as Record<string, unknown>, path)
     : []
+}
+
+function findItemIssues(schema: ContractSchema, items: readonly unknown[], path: string): Issue[] {
+  const issues: Issue[] = []
+  // By index: the methods of an array from outside may not be what they seem.
+  for (let i = 0; i < items.length; i++) {
+    issues.push(...findSchemaIssues(schema, items[i], `${path}/${i}`))
+  }
+  return issues
 }
 
 function findMemberIssues(

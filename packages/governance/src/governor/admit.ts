@@ -43,9 +43,10 @@ export async function admit(
 ): Promise<Admission> {
   if (request.broken) throw request.broken
   const { state } = request
+  // Before anything is waited for: the caller may change its object as soon as it can.
+  const made = snapshot(request, call)
   if (state.state === 'plan') await request.move('execute')
   if (state.state !== 'execute') throw conflict(request, `it is in ${state.state}`)
-  const made = snapshot(request, call)
   if (!('core' in made)) return refuse(request, made.call, made.reasons)
   const known = state.calls.get(made.id)
   if (known && known.status !== 'retry' && known.status !== 'undone') {

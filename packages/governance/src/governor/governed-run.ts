@@ -91,9 +91,10 @@ export class GovernedRun implements Run {
   }
 
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    this.#assertOpen()
-    const step = `${this.attempt}.s${++this.#steps}`
-    return this.#request.track(runStep(this.#request, { step, name }, fn))
+    return this.#start(() => {
+      const step = `${this.attempt}.s${++this.#steps}`
+      return runStep(this.#request, { step, name }, fn)
+    })
   }
 
   call<Args, Result>(
@@ -101,13 +102,13 @@ export class GovernedRun implements Run {
     args: Args,
     options: CallOptions = {},
   ): Promise<CallResult<Result>> {
-    this.#assertOpen()
-    const id = options.id ?? `${this.attempt}.${++this.#calls}`
-    if (options.id !== undefined && !isNamedCall(options.id)) throw reservedId(options.id)
-    // The gate takes what JSON can say and refuses the rest, whatever the type.
-    const call = { id, tool: tool.name, args: args as JsonValue }
-    const made = this.#call(tool, call)
-    return this.#request.track(made) as Promise<CallResult<Result>>
+    return this.#start(() => {
+      if (options.id !== undefined && !isNamedCall(options.id)) throw reservedId(options.id)
+      const id = options.id ?? `${this.attempt}.${++this.#calls}`
+      // The gate takes what JSON can say and refuses the rest, whatever the type.
+      const call = { id, tool: tool.name, args: args as JsonValue }
+      return this.#call(tool, call) as Promise<CallResult<Result>>
+    })
   }
 
   child<T extends JsonValue>(
@@ -115,9 +116,10 @@ export class GovernedRun implements Run {
     init: Partial<Pick<Init, 'identity' | 'input'>>,
     body: (run: Run) => Promise<T>,
   ): Promise<T> {
-    this.#assertOpen()
-    const id = `${this.attempt}.c${++this.#children}`
-    return this.#request.track(this.#child({ id, task, init }, body)) as Promise<T>
+    return this.#start(() => {
+      const id = `${this.attempt}.c${++this.#children}`
+      return this.#child({ id, task, init }, body) as Promise<T>
+    })
   }
 
   chunk(text: string): void {
@@ -128,6 +130,16 @@ export class GovernedRun implements Run {
   async native(tool: string): Promise<void> {
     this.#assertOpen()
     await admitNative(this.#request, tool)
+  }
+
+  /** Begins at once, so that positions follow the order of calls. The end of the run waits for it. */
+  #start<T>(work: () => Promise<T>): Promise<T> {
+    return this.#request.track(
+      (async () => {
+        this.#assertOpen()
+        return work()
+      })(),
+    )
   }
 
   async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
@@ -150,7 +162,9 @@ export class GovernedRun implements Run {
     if (admission.type !== 'review' || !approve) return admission
     const answer = await stoppable(request, approve(admission.request))
     if (answer.type === 'wait') return admission
-    return admit(request, call, { ...answer, isFinal: true })
+    // The snapshot that was shown, whatever became of the caller's object meanwhile.
+    const shown = { ...call, args: admission.request.action.args }
+    return admit(request, shown, { ...answer, isFinal: true })
   }
 
   #answerTo(call: string): ApprovalAnswer | undefined {

@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest'
+import type { Envelope, TaskClass } from '../../src/index.ts'
+import {
+  codesOf,
+  identity,
+  init,
+  judgedResult,
+  kit,
+  taskOf,
+  toolOf,
+  undoBy,
+} from '../support/kit.ts'
+
+const nest = (
+  name: string,
+  tools: TaskClass['tools'],
+  limits: TaskClass['limits'] = {},
+): TaskClass => taskOf({ name, tools, limits })
+
+test('UAICP-17 a child cannot exceed its parent: tier, calls, depth, deadline, freedom', async () => {
+  const { governor, world, time } = await kit()
+  const read = toolOf(world, 'read')
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const wide = nest('wide', [read, write], { toolCalls: 99, depth: 9, deadlineMs: 1e9 })
+  const tier = await governor.run(nest('t', [], { ceiling: 'read_only' }), init, (run) =>
+    run.child(wide, {}, async (child) => (await child.call(write, {})).result),
+  )
+  expect(codesOf(tier)).toEqual(expect.arrayContaining(['CHILD_FAIL_SAFE', 'RISK_CEILING']))
+  const calls = await governor.run(nest('c', [read], { toolCalls: 3 }), init, async (run) => {
+    await run.call(read, {})
+    await run.child(wide, {}, async (child) => (await child.call(read, {})).result)
+    return run.child(wide, {}, async (child) => {
+      await child.call(read, { n: 1 })
+      return (await child.call(read, { n: 2 })).result
+    })
+  })
+  expect(codesOf(calls)).toContain('BUDGET_EXCEEDED')
+  expect(world.count('read')).toBe(3)
+  const deep = await governor.run(nest('d', [], { depth: 1 }), init, (run) =>
+    run.child(wide, {}, (child) => child.child(wide, {}, async () => 1)),
+  )
+  expect(codesOf(deep)).toContain('DEPTH_EXCEEDED')
+  const late = governor.run(nest('l', [], { deadlineMs: 100 }), init, (run) =>
+    run.child(wide, {}, () => new Promise<number>(() => undefined)),
+  )
+  await time.advance(101)
+  expect(codesOf(await late)).toContain('DEADLINE_EXCEEDED')
+  const free = await governor.run(nest('f', []), init, (run) =>
+    run.child(wide, { identity: { ...identity, control_class: 'autonomous' } }, async () => 1),
+  )
+  expect(codesOf(free)).toContain('CONTROL_CLASS_BLOCKED')
+  expect(world.count('write')).toBe(0)
+})
+
+test('UAICP-18 parent traces mark the path, in envelopes and evidence', async () => {
+  const { governor, world, entries } = await kit()
+  const read = toolOf(world, 'read')
+  const inner = nest('inner', [read])
+  const traces: (string | undefined)[][] = []
+  const result = await governor.run(nest('outer', []), init, (run) =>
+    run.child(inner, {}, (child) => {
+      traces.push([child.parent_trace_id, run.trace_id])
+      return child.child(inner, {}, async (grandchild) => {
+        traces.push([grandchild.parent_trace_id, child.trace_id])
+        const { evidence } = await grandchild.call(read, {})
+        traces.push([evidence.parent_trace_id, child.trace_id])
+        return 1
+      })
+    }),
+  )
+  expect(judgedResult(result).state).toBe('deliver')
+  for (const [a, b] of traces) expect(a).toBe(b)
+  const paths = new Map<string, string | undefined>()
+  for (const { envelope } of await entries()) paths.set(envelope.trace_id, envelope.parent_trace_id)
+  expect([...paths.values()].filter((parent) => parent === undefined)).toHaveLength(1)
+  expect(paths.size).toBe(3)
+})
+
+test('UAICP-18 a grandchild’s failure reaches the root as a reason, unless it is repaired', async () => {
+  const { governor, world } = await kit()
+  const read = toolOf(world, 'read')
+  const needy = taskOf({
+    name: 'needy',
+    tools: [read],
+    needs: [{ type: 'tool_result', source: 'read' }],
+  })
+  const inner = nest('inner', [])
+  const body =
+    (isGood: (attempt: number) => boolean): Parameters<typeof governor.run>[2] =>
+    (run) =>
+      run.child(inner, {}, (child) =>
+        child.child(needy, {}, async (grandchild) => {
+          if (isGood(run.attempt)) await grandchild.call(read, {})
+          return 1
+        }),
+      )
+  const failed = await governor.run(
+    nest('outer', []),
+    init,
+    body(() => false),
+  )
+  expect(codesOf(failed)).toEqual(expect.arrayContaining(['CHILD_FAIL_SAFE', 'EVIDENCE_MISSING']))
+  const caught = await governor.run(nest('outer', []), init, async (run) => {
+    await body(() => false)(run).catch(() => undefined)
+    return 'all is well'
+  })
+  expect(codesOf(caught)).toContain('CHILD_FAIL_SAFE')
+  const repaired = await governor.run(
+    { ...nest('outer', []), repair: { max: 1 } },
+    init,
+    body((attempt) => attempt === 2),
+  )
+  expect(repaired.state).toBe('deliver')
+})
+
+test('UAICP-18 approvals of a child surface at the outermost run and reach it again', async () => {
+  const { governor, world, sign, restart } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const inner = nest('inner', [high, toolOf(world, 'undo_high')])
+  const outer = nest('outer', [])
+  let asked = 0
+  const body: Parameters<typeof governor.run>[2] = (run) =>
+    run.child(inner, {}, async (child) => {
+      await child.step('think', () => ++asked)
+      return (await child.call(high, { n: 1 })).result
+    })
+  const first = await governor.run(outer, init, body)
+  if (first.outcome !== 'pending') throw new Error('not pending')
+  expect(first.waiting).toMatchObject([{ action: { tool: 'high', depth: 1 } }])
+  const tokens = [await sign(first.waiting[0]!)]
+  const second = await restart({ tasks: [inner] }).resume(first.request_id, outer, body, { tokens })
+  expect(second).toMatchObject({ state: 'deliver', value: { ok: true } })
+  expect(world.count('high')).toBe(1)
+  expect(asked).toBe(1)
+})
+
+test('UAICP-26 writes of a child that delivered are undone when its parent fails', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const inner = nest('inner', [write, toolOf(world, 'undo_write', { risk: 'write_low_risk' })])
+  const outer = taskOf({ name: 'outer', tools: inner.tools, needs: [{ type: 'test_report' }] })
+  const chunks: Envelope[] = []
+  const result = await governor.run(
+    outer,
+    { ...init, onChunk: (one) => chunks.push(one) },
+    async (run) => {
+      await run.call(write, { n: 1 })
+      await run.child(inner, {}, async (child) => {
+        await child.call(write, { n: 2 })
+        return (await child.call(write, { n: 3 })).result
+      })
+      return (await run.call(write, { n: 4 })).result
+    },
+  )
+  expect(result).toMatchObject({
+    state: 'fail_safe',
+    undo: [1, 2, 3, 4].map(() => ({ status: 'done' })),
+  })
+  expect(world.done.slice(4)).toEqual([4, 3, 2, 1].map((n) => `undo_write {"n":${n}}`))
+})

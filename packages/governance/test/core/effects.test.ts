@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest'
+import { NoEffectError, type FailedSafe, type GovernorOptions } from '../../src/index.ts'
+import { codesOf, init, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
+
+const low = 'write_low_risk' as const
+const never = { type: 'test_report' as const }
+
+test('UAICP-26 after k writes a failure inverts k, the last first', async () => {
+  for (const k of [0, 1, 2, 5]) {
+    const { governor, world } = await kit()
+    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+    const task = taskOf({
+      tools: [write, toolOf(world, 'undo_write', { risk: low })],
+      needs: [never],
+    })
+    const result = await governor.run(task, init, async (run) => {
+      for (let n = 1; n <= k; n++) await run.call(write, { n })
+      return 1
+    })
+    const numbers = Array.from({ length: k }, (_, i) => k - i)
+    expect(world.done.slice(k)).toEqual(numbers.map((n) => `undo_write {"n":${n}}`))
+    expect((result as FailedSafe).undo.map(({ status }) => status)).toEqual(
+      numbers.map(() => 'done'),
+    )
+  }
+})
+
+test('UAICP-26 overlapping writes are inverted against the order in which they ended', async () => {
+  const { governor, world } = await kit()
+  const gates = new Map<number, () => void>()
+  const write = toolOf(world, 'write', {
+    risk: low,
+    rollback: undoBy('write'),
+    run: ({ n }) => new Promise<void>((resolve) => gates.set(Number(n), resolve)),
+  })
+  const task = taskOf({
+    tools: [write, toolOf(world, 'undo_write', { risk: low })],
+    needs: [never],
+  })
+  await governor.run(task, init, async (run) => {
+    const calls = [1, 2, 3].map((n) => run.call(write, { n }))
+    while (gates.size < 3) await new Promise((resolve) => setImmediate(resolve))
+    for (const n of [2, 3, 1]) {
+      gates.get(n)?.()
+      await calls[n - 1]
+    }
+    return 1
+  })
+  expect(world.done.slice(3)).toEqual([1, 3, 2].map((n) => `undo_write {"n":${n}}`))
+})
+
+test('UAICP-34 a failing inversion is retried, reported, and does not stop the others', async () => {
+  const { governor, world } = await kit()
+  let tries = 0
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', {
+    risk: low,
+    run: ({ n }) => {
+      if (n !== 2) return 1
+      tries += 1
+      throw new Error('stuck')
+    },
+  })
+  const plain = toolOf(world, 'plain', { risk: low })
+  const high = toolOf(world, 'by_hand', {
+    risk: low,
+    rollback: () => ({ type: 'manual', target: 'ops', payload: 'ring them' }),
+  })
+  const task = taskOf({
+    tools: [write, undo, plain, high],
+    needs: [never],
+    allowManualRollback: true,
+  })
+  const result = (await governor.run(task, init, async (run) => {
+    for (const n of [1, 2, 3]) await run.call(write, { n })
+    await run.call(plain, {})
+    await run.call(high, {})
+    return 1
+  })) as FailedSafe
+  expect(result.undo.map(({ tool, status }) => `${tool} ${status}`)).toEqual([
+    'by_hand manual',
+    'plain skipped',
+    'write done',
+    'write failed',
+    'write done',
+  ])
+  expect(tries).toBe(3)
+  expect(codesOf(result)).toContain('ROLLBACK_FAILED')
+})
+
+test('UAICP-34 cancelling stops the run but not its undo, and nothing starts after it', async () => {
+  const { governor, world, time } = await kit()
+  const abort = new AbortController()
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', {
+    risk: low,
+    run: (_args, { signal }) => {
+      if (signal.aborted) throw new Error('cancelled')
+    },
+  })
+  const slow = toolOf(world, 'slow', { run: () => new Promise(() => undefined) })
+  const task = taskOf({ tools: [write, undo, slow] })
+  const started = governor.run(task, { ...init, signal: abort.signal }, async (run) => {
+    await run.call(write, { n: 1 })
+    await run.call(slow, {}).catch(() => undefined)
+    return (await run.call(write, { n: 2 })).result
+  })
+  await time.advance(10)
+  abort.abort()
+  await time.advance(1001)
+  const result = (await started) as FailedSafe
+  expect(codesOf(result)).toEqual(['CANCELLED'])
+  expect(result.undo).toMatchObject([{ status: 'done' }])
+  expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}'])
+})
+
+describe('UAICP-34 an effect in doubt is settled by the probe, or undone and called unknown', () => {
+  const cases = [
+    ['applied', 'done', true],
+    ['absent', undefined, false],
+    ['unknown', 'unknown', true],
+    [undefined, 'unknown', true],
+  ] as const
+  test.each(cases)('UAICP-34 probe says %s: undo is %s', async (answer, status, isUndone) => {
+    const { governor, world } = await kit()
+    const write = toolOf(world, 'write', {
+      risk: low,
+      rollback: undoBy('write'),
+      run: () => {
+        throw new Error('connection lost')
+      },
+      ...(answer && { probe: () => answer }),
+    })
+    const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+    const result = (await governor.run(task, init, async (run) => {
+      await run.call(write, {}).catch(() => undefined)
+      throw new Error('give up')
+    })) as FailedSafe
+    expect(result.undo.map((undo) => undo.status)).toEqual(status ? [status] : [])
+    expect(world.count('undo_write')).toBe(isUndone ? 1 : 0)
+  })
+
+  test('UAICP-34 a tool that says it changed nothing is believed', async () => {
+    const { governor, world } = await kit()
+    const write = toolOf(world, 'write', {
+      risk: low,
+      run: () => {
+        throw new NoEffectError('no such account')
+      },
+    })
+    const result = await governor.run(taskOf({ tools: [write] }), init, async (run) => {
+      await run.call(write, {}).catch(() => undefined)
+      return 'went without'
+    })
+    expect(result).toMatchObject({ state: 'deliver' })
+  })
+})
+
+test('a tool that takes too long is stopped; its write is in doubt', async () => {
+  const { governor, world, time } = await kit()
+  let aborted = false
+  const write = toolOf(world, 'write', {
+    risk: low,
+    timeoutMs: 50,
+    run: (_args, { signal }) =>
+      new Promise(() => signal.addEventListener('abort', () => (aborted = true))),
+  })
+  const started = governor.run(
+    taskOf({ tools: [write] }),
+    init,
+    async (run) => (await run.call(write, {})).result,
+  )
+  await time.advance(1100)
+  expect(codesOf(await started)).toEqual(expect.arrayContaining(['TOOL_TIMEOUT', 'TOOL_IN_DOUBT']))
+  expect(aborted).toBe(true)
+})
+
+test('a write is refused when its intent cannot be written, and the result says so', async () => {
+  for (const isPayload of [true, false]) {
+    const base = await kit()
+    const world = new World()
+    const options: GovernorOptions = {
+      ...base.options,
+      ...(isPayload
+        ? {
+            payloads: {
+              put: (_hash, _text, put) => {
+                if (put?.durable) throw new Error('disk full')
+              },
+              get: () => '{"wire":"W-1"}',
+            },
+          }
+        : {
+            audit: {
+              read: (read) => base.log.read(read),
+              append: (entry, append) => {
+                if (append?.durable) return Promise.reject(new Error('disk full'))
+                return base.log.append(entry, append)
+              },
+            },
+          }),
+    }
+    const write = toolOf(world, 'write', { risk: low })
+    const { governor } = await import('../../src/index.ts')
+    const result = await governor(options).run(taskOf({ tools: [write] }), init, async (run) => {
+      await run.call(write, {}).catch(() => undefined)
+      return 1
+    })
+    expect(codesOf(result)).toContain('AUDIT_UNAVAILABLE')
+    expect(world.done).toEqual([])
+  }
+})
+
+test('arguments are a snapshot: what was judged is what runs', async () => {
+  const { governor, sign } = await kit()
+  const world = new World()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const args = { to: 'bob' }
+  const result = await governor.run(
+    task,
+    {
+      ...init,
+      approve: async (request) => {
+        args.to = 'eve'
+        return { type: 'approve', tokens: [await sign(request)] }
+      },
+    },
+    async (run) => (await run.call(high, args)).result,
+  )
+  expect(result.state).toBe('deliver')
+  expect(world.done).toEqual(['high {"to":"bob"}'])
+})

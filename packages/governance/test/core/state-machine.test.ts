@@ -1,0 +1,274 @@
+import { expect, test } from 'vitest'
+import {
+  canTransition,
+  defineVerifier,
+  isTerminal,
+  STATES,
+  type State,
+  type TaskClass,
+} from '../../src/index.ts'
+import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
+
+const allowed: readonly string[] = [
+  'intake>plan',
+  'plan>execute',
+  'execute>verify',
+  'verify>deliver',
+  'verify>plan',
+  'verify>execute',
+  ...['intake', 'plan', 'execute', 'verify'].map((state) => `${state}>fail_safe`),
+]
+
+/** The states a request went through, in order. */
+async function pathOf(entries: readonly { envelope: { state: State } }[]): Promise<State[]> {
+  return entries
+    .map(({ envelope }) => envelope.state)
+    .filter((state, i, all) => state !== all[i - 1])
+}
+
+test('UAICP-08 the six phases in their order, and every run that passes intake sees them', async () => {
+  expect([...STATES]).toEqual(['intake', 'plan', 'execute', 'verify', 'deliver', 'fail_safe'])
+  const { governor, entries, world } = await kit()
+  const read = toolOf(world, 'read')
+  const task = taskOf({ tools: [read] })
+  const bodies = [
+    async () => 1,
+    async () => {
+      throw new Error('no')
+    },
+  ]
+  const paths: State[][] = []
+  for (const body of bodies) {
+    const result = await governor.run(task, init, body)
+    const id = 'receipt' in result ? result.receipt.request_id : ''
+    paths.push(await pathOf(await entries(id)))
+  }
+  expect(paths).toEqual([
+    ['intake', 'plan', 'execute', 'verify', 'deliver'],
+    ['intake', 'plan', 'execute', 'verify', 'fail_safe'],
+  ])
+})
+
+test('UAICP-08 a refusal at intake goes straight to fail_safe', async () => {
+  const { governor, entries } = await kit()
+  const identity = { agent_id: '', owner_id: 'o', control_class: 'autonomous' } as const
+  let ran = false
+  const result = await governor.run(taskOf({ tools: [] }), { ...init, identity }, async () => {
+    ran = true
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['IDENTITY_INVALID'])
+  expect(ran).toBe(false)
+  expect(await pathOf(await entries())).toEqual(['intake', 'fail_safe'])
+})
+
+test('UAICP-12 the table is closed: nothing leads out of the two ends', () => {
+  const found = STATES.flatMap((from) =>
+    STATES.filter((to) => canTransition(from, to)).map((to) => `${from}>${to}`),
+  )
+  expect(found.sort()).toEqual([...allowed].sort())
+  expect(STATES.filter(isTerminal)).toEqual(['deliver', 'fail_safe'])
+})
+
+test('UAICP-12 calls after the end are refused, whoever kept the run', async () => {
+  const { governor, world, entries } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const task = taskOf({ tools: [write] })
+  let late: (() => Promise<unknown>) | undefined
+  const result = await governor.run(task, init, async (run) => {
+    late = () => run.call(write, { n: 1 })
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  const before = (await entries()).length
+  await expect(late!).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  expect(world.done).toEqual([])
+  expect((await entries()).length).toBe(before)
+})
+
+const needy = (world: World): TaskClass =>
+  taskOf({ tools: [toolOf(world, 'read')], needs: [{ type: 'tool_result', source: 'read' }] })
+
+test('UAICP-10 without a repair policy a broken invariant fails safe at once', async () => {
+  const { governor, world, entries } = await kit()
+  let passes = 0
+  const result = await governor.run(needy(world), init, async () => ++passes)
+  expect(passes).toBe(1)
+  expect(codesOf(result)).toEqual(['EVIDENCE_MISSING'])
+  expect(await pathOf(await entries())).toEqual([
+    'intake',
+    'plan',
+    'execute',
+    'verify',
+    'fail_safe',
+  ])
+})
+
+test.each(['plan', 'execute'] as const)(
+  'UAICP-11 repair goes back to %s, is counted in every entry and ends at its bound',
+  async (to) => {
+    const { governor, world, entries } = await kit()
+    const task = { ...needy(world), repair: { max: 2, to } }
+    const whys: string[][] = []
+    const result = await governor.run(task, init, async (run) => {
+      whys.push(run.why.map(({ code }) => code))
+      return run.attempt
+    })
+    expect(whys).toEqual([[], ['EVIDENCE_MISSING'], ['EVIDENCE_MISSING']])
+    expect(codesOf(result)).toEqual(['EVIDENCE_MISSING', 'REPAIR_EXHAUSTED'])
+    const found = await entries()
+    const back = to === 'plan' ? ['plan', 'execute', 'verify'] : ['execute', 'verify']
+    expect(await pathOf(found)).toEqual([
+      'intake',
+      'plan',
+      'execute',
+      'verify',
+      ...back,
+      ...back,
+      'fail_safe',
+    ])
+    expect(found.every(({ attempt }) => attempt >= 1 && attempt <= 3)).toBe(true)
+    expect(found.at(-1)?.attempt).toBe(3)
+  },
+)
+
+test('UAICP-11 a repaired run delivers, and its first attempt was undone', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+  const read = toolOf(world, 'read')
+  const task = taskOf({
+    tools: [write, undo, read],
+    needs: [{ type: 'tool_result', source: 'read' }],
+    repair: { max: 1 },
+  })
+  const result = await governor.run(task, init, async (run) => {
+    await run.call(write, { n: run.attempt })
+    if (run.attempt === 2) await run.call(read, {})
+    return 'done'
+  })
+  expect(judgedResult(result)).toMatchObject({ state: 'deliver', value: 'done' })
+  expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}', 'write {"n":2}', 'read {}'])
+})
+
+test('UAICP-07 plan, call, evidence, verification, gate: in this order, on a snapshot', async () => {
+  const { governor, world, entries } = await kit()
+  const read = toolOf(world, 'read')
+  let seen: readonly unknown[] = []
+  let lateCall: Promise<unknown> | undefined
+  const task = taskOf({
+    tools: [read],
+    verifiers: [
+      defineVerifier({
+        id: 'v',
+        timeoutMs: 100,
+        check: async (evidence) => {
+          lateCall = later?.()
+          await lateCall?.catch(() => undefined)
+          seen = evidence
+          expect(Object.isFrozen(evidence)).toBe(true)
+          return [{ check_id: 'one', result: 'pass' }]
+        },
+      }),
+    ],
+  })
+  let later: (() => Promise<unknown>) | undefined
+  const result = await governor.run(task, init, async (run) => {
+    await run.plan({ steps: ['read'] })
+    await run.call(read, { n: 1 })
+    later = async () => run.call(read, { n: 2 })
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  expect(seen).toHaveLength(1)
+  await expect(lateCall).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  expect((await entries()).map(({ type }) => type)).toEqual([
+    'opened',
+    'transition',
+    'planned',
+    'transition',
+    'call_settled',
+    'transition',
+    'verified',
+    'delivered',
+  ])
+})
+
+test('UAICP-13 calls overlap, transitions do not: of two that compete one wins', async () => {
+  const { governor, world } = await kit()
+  const waiting: (() => void)[] = []
+  const read = toolOf(world, 'read', {
+    run: () =>
+      new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length === 3) for (const go of waiting) go()
+      }),
+  })
+  const task = taskOf({ tools: [read] })
+  const result = await governor.run(task, init, async (run) => {
+    await Promise.all([1, 2, 3].map((n) => run.call(read, { n })))
+    return world.done.length
+  })
+  expect(result).toMatchObject({ state: 'deliver', value: 3 })
+
+  const opened = await governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  const both = await Promise.allSettled([governor.deliver(id, 1), governor.deliver(id, 2)])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  const loser = both.find((one) => one.status === 'rejected')
+  expect(loser).toMatchObject({ reason: { code: 'STATE_CONFLICT' } })
+  expect((await governor.state(id))?.delivered).toBeDefined()
+})
+
+test('UAICP-13 another process that went on first wins', async () => {
+  const one = await kit()
+  const read = toolOf(one.world, 'read')
+  const task = taskOf({ tools: [read] })
+  const opened = await one.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  const other = one.restart({ tasks: [task] })
+  expect(await other.deliver(id, 'theirs')).toMatchObject({ type: 'delivered' })
+  const late = one.governor.deliver(id, 'ours')
+  await expect(late).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  const delivered = (await one.entries(id)).filter(({ type }) => type === 'delivered')
+  expect(delivered).toHaveLength(1)
+})
+
+test('UAICP-15 no delivery while a call, an approval or a child is open', async () => {
+  const { governor, world } = await kit()
+  const read = toolOf(world, 'read')
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [read, high, toolOf(world, 'undo_high')] })
+  const opened = await governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+  await expect(governor.deliver(id, 1)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  await governor.settle(id, 'a', { type: 'result', value: 1 })
+  expect(await governor.admit(id, { id: 'b', tool: 'high', args: {} })).toMatchObject({
+    type: 'review',
+  })
+  await expect(governor.deliver(id, 1)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  const denied = { type: 'deny', reason: 'no' } as const
+  expect(await governor.admit(id, { id: 'b', tool: 'high', args: {} }, denied)).toMatchObject({
+    type: 'deny',
+    reasons: [{ code: 'APPROVAL_DENIED' }],
+  })
+  expect(await governor.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('UAICP-15 a body that does not wait for its calls and children is waited for', async () => {
+  const { governor, world, entries } = await kit()
+  const read = toolOf(world, 'read', { run: () => new Promise((go) => setImmediate(go)) })
+  const inner = taskOf({ name: 'inner', tools: [read] })
+  const task = taskOf({ tools: [read] })
+  const result = await governor.run(task, init, async (run) => {
+    void run.call(read, { n: 1 })
+    void run.child(inner, {}, async (child) => (await child.call(read, { n: 2 })).result)
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  expect(world.count('read')).toBe(2)
+  const types = (await entries()).map(({ type }) => type)
+  expect(types.indexOf('child_settled')).toBeLessThan(types.lastIndexOf('delivered'))
+  expect(types.at(-1)).toBe('delivered')
+})

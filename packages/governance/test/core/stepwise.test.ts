@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { codesOf, identity, init, kit, taskOf, toolOf, undoBy, type Kit } from '../support/kit.ts'
+
+function bank(made: Kit) {
+  const { world } = made
+  const read = toolOf(world, 'read', { run: () => ({ balance: 1 }) })
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const undo = toolOf(world, 'undo_high', { risk: 'write_low_risk' })
+  const task = taskOf({
+    tools: [read, high, undo],
+    needs: [{ type: 'tool_result', source: 'read' }],
+    repair: { max: 1 },
+  })
+  return { read, high, task }
+}
+
+/** Everything but ids, hashes of them and times. */
+const shapeOf = async (made: Kit): Promise<string[]> =>
+  (await made.entries()).map(
+    ({ type, envelope, attempt, data }) =>
+      `${type} ${envelope.state} ${envelope.outcome} ${attempt} ${String(data['tool'] ?? '')}`,
+  )
+
+test('UAICP-02 a loop of one’s own over plain data leaves the same log as run does', async () => {
+  const one = await kit()
+  const { read, high, task } = bank(one)
+  const delivered = await one.governor.run(task, { ...init, approve: one.yes }, async (run) => {
+    if (run.attempt === 1) return 'too early'
+    await run.call(read, {})
+    await run.call(high, { n: 1 })
+    return 'done'
+  })
+  expect(delivered.state).toBe('deliver')
+
+  const two = await kit()
+  const { task: same } = bank(two)
+  // Every step by another process: nothing but the journal connects them.
+  const step = () => two.restart({ tasks: [same] })
+  const opened = await step().open(same, { identity, input: { wire: 'W-1' } })
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  expect(await step().deliver(id, 'too early')).toMatchObject({ type: 'repair', attempt: 2 })
+  const reader = step()
+  expect(await reader.admit(id, { id: '2.1', tool: 'read', args: {} })).toMatchObject({
+    type: 'allow',
+  })
+  expect(await reader.settle(id, '2.1', { type: 'result', value: { balance: 1 } })).toMatchObject({
+    type: 'done',
+    result: { balance: 1 },
+  })
+  const call = { id: '2.2', tool: 'high', args: { n: 1 } }
+  const asked = await step().admit(id, call)
+  if (asked.type !== 'review') throw new Error(asked.type)
+  const writer = step()
+  expect(await writer.admit(id, call, await two.yes(asked.request))).toMatchObject({
+    type: 'allow',
+    call: { tool: 'high', args: { n: 1 } },
+  })
+  await writer.settle(id, '2.2', { type: 'result', value: { ok: true } })
+  expect(await step().admit(id, call)).toMatchObject({ type: 'replay', result: { ok: true } })
+  expect(await step().deliver(id, 'done')).toMatchObject({
+    type: 'delivered',
+    result: { value: 'done' },
+  })
+  expect(await shapeOf(two)).toEqual(await shapeOf(one))
+})
+
+test('a call that was running when its process died is settled before it can go on', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const first = made.restart({ tasks: [task] })
+  const opened = await first.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  const call = { id: 'pay', tool: 'high', args: { n: 1 } }
+  const asked = await first.admit(id, call)
+  if (asked.type !== 'review') throw new Error(asked.type)
+  await first.admit(id, call, await made.yes(asked.request))
+
+  const second = made.restart({ tasks: [task] })
+  await expect(second.admit(id, call)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  await expect(second.deliver(id, 1)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  const third = made.restart({ tasks: [task] })
+  expect(await third.recover()).toMatchObject([{ request_id: id, inDoubt: ['pay'] }])
+  // A person looked: it did not happen. So it may run now, under the approval it has.
+  await third.settleInDoubt(id, 'pay', 'absent')
+  expect(await third.admit(id, call)).toMatchObject({ type: 'allow' })
+  await third.settle(id, 'pay', { type: 'result', value: 1 })
+  await third.admit(id, { id: 'look', tool: 'read', args: {} })
+  await third.settle(id, 'look', { type: 'result', value: 1 })
+  expect(await third.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('an attempt can be ended without a candidate', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  const why = [{ code: 'RUN_ERROR', detail: 'the model gave up' }] as const
+  expect(await made.governor.fail(id, why)).toMatchObject({ type: 'repair' })
+  const ended = await made.governor.fail(id, why)
+  if (ended.type !== 'fail_safe') throw new Error(ended.type)
+  expect(codesOf(ended.result)).toEqual(['RUN_ERROR', 'EVIDENCE_MISSING', 'REPAIR_EXHAUSTED'])
+})
+
+test('a tool that is none of the task’s, or unknown to it, is refused', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  expect(await made.governor.admit(id, { id: 'a', tool: 'nobody', args: {} })).toMatchObject({
+    type: 'deny',
+    reasons: [{ code: 'TOOL_UNKNOWN', subject: 'nobody' }],
+  })
+})

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { checkChunks, type Envelope } from '../../src/index.ts'
+import { codesOf, init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
+import { assertValid } from '../support/normative.ts'
+
+test('UAICP-14 every chunk before the end is marked unverified, and the end confirms or retracts', async () => {
+  for (const isGood of [true, false]) {
+    const { governor, world, entries } = await kit()
+    const read = toolOf(world, 'read', {
+      run: (_args, context) => void context.chunk('from a tool'),
+    })
+    const needs = isGood ? [] : [{ type: 'test_report' as const }]
+    const chunks: Envelope[] = []
+    const result = await governor.run(
+      taskOf({ tools: [read], needs }),
+      { ...init, onChunk: (chunk) => chunks.push(chunk) },
+      async (run) => {
+        run.chunk('one')
+        await run.call(read, {})
+        run.chunk('two')
+        return 1
+      },
+    )
+    expect(result.state).toBe(isGood ? 'deliver' : 'fail_safe')
+    for (const chunk of chunks) assertValid('envelope', chunk)
+    const logged = (await entries()).filter(({ envelope }) => envelope.streaming)
+    expect(logged.map(({ envelope }) => envelope.streaming?.chunk_id)).toEqual(
+      chunks.map(({ streaming }) => streaming?.chunk_id),
+    )
+    expect(chunks.map(({ streaming }) => streaming?.['uaicp:text'])).toEqual([
+      'one',
+      'from a tool',
+      'two',
+      undefined,
+    ])
+    const early = chunks.slice(0, 3)
+    expect(early.every(({ streaming }) => streaming?.['uaicp:verified'] === false)).toBe(true)
+    expect(early.some(({ state }) => state === 'deliver')).toBe(false)
+    expect(chunks.at(-1)).toMatchObject({
+      state: isGood ? 'deliver' : 'fail_safe',
+      streaming: isGood
+        ? { is_final: true, stream_index: 3, 'uaicp:verified': true }
+        : { is_final: true, stream_index: 3, 'uaicp:verified': false, 'uaicp:retracted': 3 },
+    })
+  }
+})
+
+test('UAICP-14 a tool that writes may not stream', async () => {
+  const { governor, world } = await kit()
+  const chunks: Envelope[] = []
+  const write = toolOf(world, 'write', {
+    risk: 'write_low_risk',
+    run: (_args, context) => context.chunk('early'),
+  })
+  const result = await governor.run(
+    taskOf({ tools: [write] }),
+    { ...init, onChunk: (chunk) => chunks.push(chunk) },
+    async (run) => (await run.call(write, {})).result,
+  )
+  expect(codesOf(result)).toContain('TOOL_ERROR')
+  expect(chunks).toEqual([])
+})
+
+test('UAICP-16 a replay gives the same ids and indices; a consumer sees gaps and duplicates', async () => {
+  const { governor, world, restart, sign, entries } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const passes: Envelope[][] = [[], []]
+  const body =
+    (text: string): Parameters<typeof governor.run>[2] =>
+    async (run) => {
+      run.chunk('a')
+      run.chunk(text)
+      await run.call(high, {})
+      run.chunk('c')
+      return 1
+    }
+  const first = await governor.run(
+    task,
+    { ...init, onChunk: (chunk) => passes[0]?.push(chunk) },
+    body('b'),
+  )
+  if (first.outcome !== 'pending') throw new Error('not pending')
+  const tokens = [await sign(first.waiting[0]!)]
+  const second = await restart().resume(first.request_id, task, body('b'), {
+    tokens,
+    onChunk: (chunk) => passes[1]?.push(chunk),
+  })
+  expect(second.state).toBe('deliver')
+  const places = passes.map((pass) => pass.map(({ streaming }) => streaming))
+  expect(places[1]?.slice(0, 2)).toEqual(places[0])
+  expect(places[1]?.map((streaming) => streaming?.stream_index)).toEqual([0, 1, 2, 3])
+  expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(3)
+
+  const chunks = passes[1] ?? []
+  expect(checkChunks(chunks)).toEqual([])
+  expect(checkChunks([chunks[0]!, chunks[2]!, chunks[3]!])).toEqual([
+    { type: 'gap', stream_index: 1 },
+  ])
+  expect(checkChunks([chunks[0]!, chunks[0]!, ...chunks.slice(1)])).toEqual([
+    { type: 'duplicate', stream_index: 0 },
+  ])
+  expect(checkChunks(chunks.slice(0, 2))).toEqual([{ type: 'open', stream_index: 2 }])
+})
+
+test('UAICP-16 a replay that streams another text is a conflict, not a guess', async () => {
+  const { governor, world, restart } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const body =
+    (text: string): Parameters<typeof governor.run>[2] =>
+    async (run) => {
+      run.chunk(text)
+      return (await run.call(high, {})).result
+    }
+  const first = await governor.run(task, init, body('a'))
+  const id = 'request_id' in first ? first.request_id : ''
+  expect(codesOf(await restart().resume(id, task, body('b')))).toContain('STATE_CONFLICT')
+})

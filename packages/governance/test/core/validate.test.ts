@@ -1,0 +1,280 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  hashJson,
+  validateEnvelope,
+  validateEvidence,
+  validateReport,
+  type Issue,
+} from '../../src/index.ts'
+import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/index.ts'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormatsModule from 'ajv-formats'
+import {
+  fixture,
+  judge,
+  normativeFolder,
+  normativeSchema,
+  type Kind,
+} from '../support/normative.ts'
+
+const validators: Record<Kind, (value: unknown, level?: 'schema' | 'gate') => Issue[]> = {
+  envelope: validateEnvelope,
+  evidence: validateEvidence,
+  report: validateReport,
+}
+const runs = process.env['SKEIN_DEEP'] ? 50_000 : 2_000
+
+const id = '0190aaaa-0000-7000-8000-000000000001'
+const at = '2026-01-01T00:00:00.000Z'
+const valid: Record<Kind, Record<string, unknown>> = {
+  envelope: {
+    uaicp_version: '0.3',
+    request_id: id,
+    trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+    parent_trace_id: 'p',
+    state: 'execute',
+    timestamp: at,
+    identity: { agent_id: 'a', owner_id: 'o', user_id: 'u', control_class: 'autonomous' },
+    outcome: 'pending',
+    streaming: { chunk_id: 'c', is_final: false, stream_index: 0, 'uaicp:verified': false },
+    rollback_action: { type: 'restore', target: 't', payload: {} },
+    metadata: { 'uaicp:seq': 1 },
+  },
+  evidence: {
+    evidence_id: 'e',
+    evidence_type: 'tool_result',
+    source: 's',
+    collected_at: at,
+    hash: hashJson({ n: 1 }),
+    payload: { n: 1 },
+    request_id: id,
+    trace_id: 't',
+    parent_trace_id: 'p',
+    actor: 'tool:s',
+  },
+  report: {
+    report_id: 'r',
+    request_id: id,
+    verifier_id: 'v',
+    evidence_ids: ['e'],
+    status: 'pass',
+    checks: [{ check_id: 'c', result: 'pass', details: 'd' }],
+    generated_at: at,
+  },
+}
+
+/** Values that tend to be on the border of some rule. */
+const odd = fc.oneof(
+  fc.constantFrom<unknown>(
+    undefined,
+    null,
+    '',
+    'x',
+    0,
+    -5,
+    1.5,
+    Number.POSITIVE_INFINITY,
+    Number.NaN,
+    true,
+    [],
+    {},
+    [''],
+    [1],
+    'deliver',
+    'pass',
+    'skip',
+    'custom',
+    'human-directed',
+    id.toUpperCase(),
+    `urn:uuid:${id}`,
+    `${id}0`,
+    '2026-01-01T00:00:00Z',
+    '2026-01-01t00:00:00.5z',
+    '2026-01-01 00:00:00+01:00',
+    '2026-01-01T00:00:00',
+    '2026-02-29T00:00:00Z',
+    '2024-02-29T00:00:00+0130',
+    '2026-01-01T23:59:60Z',
+    '2026-01-01T22:59:60-01:00',
+    '2026-01-01T23:59:61Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T00:00:00+24:00',
+    '2026-13-01T00:00:00Z',
+    '2026-01-01T00:00:00Z ',
+    '2026-01-01T00:00:00+01',
+  ),
+  fc.json().map((text) => JSON.parse(text) as unknown),
+  fc
+    .date({ noInvalidDate: true, min: new Date('0000-01-01'), max: new Date('9999-12-31') })
+    .map((date) => date.toISOString()),
+  fc.stringMatching(
+    /^\d{4}-[01]\d-[0-3]\d[Tt ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,3})?([Zz]|[+-][0-2]\d:?[0-6]\d)?$/,
+  ),
+  fc.uuid(),
+)
+
+/** A valid object with up to four changes, somewhere inside. */
+function mutants(kind: Kind): fc.Arbitrary<unknown> {
+  const paths = pathsOf(valid[kind])
+  const change = fc.record({
+    path: fc.constantFrom(...paths),
+    value: odd,
+    how: fc.constantFrom('set', 'drop', 'add'),
+    name: fc.constantFrom('extra', 'com.example:x', '__proto__', 'constructor', 'toString'),
+  })
+  return fc.array(change, { maxLength: 4 }).map((changes) => {
+    const made = structuredClone(valid[kind])
+    for (const { path, value, how, name } of changes) apply(made, path, how, name, value)
+    return made
+  })
+}
+
+function pathsOf(value: unknown, path: string[] = []): string[][] {
+  if (typeof value !== 'object' || value === null) return [path]
+  const inner = Object.entries(value).flatMap(([key, member]) => pathsOf(member, [...path, key]))
+  return path.length > 0 ? [path, ...inner] : inner
+}
+
+function apply(
+  root: Record<string, unknown>,
+  path: string[],
+  how: string,
+  name: string,
+  value: unknown,
+): void {
+  let at: unknown = root
+  for (const key of path.slice(0, -1)) at = (at as Record<string, unknown> | undefined)?.[key]
+  if (typeof at !== 'object' || at === null) return
+  const target = at as Record<string, unknown>
+  const last = path.at(-1) ?? ''
+  if (how === 'drop') delete target[last]
+  else if (how === 'set') target[last] = value
+  else
+    Object.defineProperty(target, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
+}
+
+describe.each(['envelope', 'evidence', 'report'] as const)('%s', (kind) => {
+  test('UAICP-30 our validator and Ajv on the normative schema agree on valid and damaged objects', () => {
+    const seen = { valid: 0, invalid: 0 }
+    fc.assert(
+      fc.property(mutants(kind), (value) => {
+        const expected = judge[kind](value)
+        seen[expected ? 'valid' : 'invalid'] += 1
+        const issues = validators[kind](value)
+        if (expected !== (issues.length === 0)) {
+          throw new Error(
+            `Ajv ${expected}, ours ${JSON.stringify(issues)}: ${JSON.stringify(value)}`,
+          )
+        }
+      }),
+      { seed: 4, numRuns: runs },
+    )
+    expect(seen.valid).toBeGreaterThan(runs / 20)
+    expect(seen.invalid).toBeGreaterThan(runs / 4)
+  })
+
+  test('UAICP-30 anything else at all is judged alike, too', () => {
+    fc.assert(
+      fc.property(
+        fc.anything(),
+        (value) => judge[kind](value) === (validators[kind](value).length === 0),
+      ),
+      { seed: 5, numRuns: runs / 4 },
+    )
+  })
+
+  test('our schema file and the normative one give the same verdicts', () => {
+    const ajv = new Ajv2020({ strict: false })
+    ;(addFormatsModule as unknown as (ajv: Ajv2020) => void)(ajv)
+    const own = { envelope: ENVELOPE_SCHEMA, evidence: EVIDENCE_SCHEMA, report: REPORT_SCHEMA }[
+      kind
+    ]
+    const judgeOwn = ajv.compile(own)
+    fc.assert(
+      fc.property(mutants(kind), (value) => judgeOwn(value) === judge[kind](value)),
+      { seed: 6, numRuns: runs / 4 },
+    )
+    expect(withoutTexts(own)).toEqual(withoutTexts(normativeSchema(kind)))
+  })
+
+  test('the sample is valid at both levels', () => {
+    expect(validators[kind](valid[kind], 'gate')).toEqual([])
+  })
+})
+
+/** A schema without titles and defaults: what it constrains. */
+function withoutTexts(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutTexts)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const kept = Object.entries(schema).filter(
+    ([key, value]) =>
+      !(['title', '$id', 'description'].includes(key) && typeof value === 'string') &&
+      !(key === 'additionalProperties' && value === true),
+  )
+  return Object.fromEntries(kept.map(([key, value]) => [key, withoutTexts(value)]))
+}
+
+describe('gate level: schema-valid is not enough', () => {
+  const cases: [string, Kind, object][] = [
+    ['an empty hash', 'evidence', { hash: '' }],
+    ['a hash of something else', 'evidence', { hash: hashJson({ n: 2 }) }],
+    ['a placeholder hash', 'evidence', { hash: 'sha256:abc' }],
+    ['no payload', 'evidence', { payload: undefined }],
+    ['a time with a space', 'evidence', { collected_at: '2026-01-01 00:00:00Z' }],
+    ['custom without subtype', 'evidence', { evidence_type: 'custom' }],
+    ['an extension without prefix', 'evidence', { note: 'x' }],
+    ['status partial', 'report', { status: 'partial' }],
+    ['no checks', 'report', { checks: [] }],
+    ['a failing check under pass', 'report', { checks: [{ check_id: 'c', result: 'fail' }] }],
+    ['a skipped check', 'report', { checks: [{ check_id: 'c', result: 'skip' }] }],
+    ['no verifier', 'report', { verifier_id: undefined }],
+    ['no evidence ids', 'report', { evidence_ids: undefined }],
+    ['another version', 'envelope', { uaicp_version: '1.0' }],
+    ['an all-zero trace id', 'envelope', { trace_id: '0'.repeat(32) }],
+    ['an upper-case id', 'envelope', { request_id: id.toUpperCase() }],
+    ['deliver with failure', 'envelope', { state: 'deliver', outcome: 'failure' }],
+    ['an empty rollback', 'envelope', { rollback_action: {} }],
+    ['an empty streaming block', 'envelope', { streaming: {} }],
+    [
+      'a negative index',
+      'envelope',
+      { streaming: { chunk_id: 'c', is_final: false, stream_index: -1, 'uaicp:verified': false } },
+    ],
+    [
+      'an unmarked early chunk',
+      'envelope',
+      { streaming: { chunk_id: 'c', is_final: false, stream_index: 0 } },
+    ],
+  ]
+  test.each(cases)('%s', (_name, kind, change) => {
+    const value = { ...valid[kind], ...change }
+    expect(validators[kind](value)).toEqual([])
+    expect(validators[kind](value, 'gate').length).toBeGreaterThan(0)
+  })
+})
+
+test.runIf(normativeFolder)(
+  'UAICP-30 the specification’s fixtures get the verdict in their name',
+  () => {
+    const stems: [Kind, string, string][] = [
+      ['envelope', 'message-envelope', 'state'],
+      ['evidence', 'evidence-object', 'source'],
+      ['report', 'verification-report', 'checks'],
+    ]
+    for (const [kind, stem, missing] of stems) {
+      expect(validators[kind](fixture(`${stem}.valid.json`))).toEqual([])
+      const issues = validators[kind](fixture(`${stem}.invalid-missing-${missing}.json`))
+      expect(issues).toEqual([{ path: `/${missing}`, rule: 'required', message: 'is missing' }])
+    }
+    // Its hash is a placeholder: good for exchange, worth nothing at the gate.
+    expect(validateEvidence(fixture('evidence-object.valid.json'), 'gate').length).toBeGreaterThan(
+      0,
+    )
+  },
+)
