@@ -1,0 +1,114 @@
+import type {
+  LLMInstance,
+  LLMOptions,
+  Message,
+  StreamEvent,
+  Tool,
+  ToolCall,
+  ToolExecution,
+  Turn,
+} from '@skein/ai'
+import { says, scripted } from '@skein/ai/testing'
+import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { agent, type Agent, type AgentOptions, type GenerateResult } from './agent.ts'
+import type { AgentStreamEvent, UAPEvent } from './event.ts'
+import type { ExecutionContext, ExecutionResult, ExecutionStrategy } from './execution.ts'
+import type { Middleware } from './middleware.ts'
+import { AgentState } from './state.ts'
+import type { AgentStrategy } from './strategy.ts'
+import { subagent } from './subagent.ts'
+
+const model = scripted([says('hi')])
+
+test('UAP-001 UAP-004 turns and events are those of @skein/ai, not copies', () => {
+  expectTypeOf<GenerateResult['turn']>().toEqualTypeOf<Turn>()
+  expectTypeOf<NonNullable<AgentStreamEvent['upp']>>().toEqualTypeOf<StreamEvent>()
+  expectTypeOf<AgentState['messages']>().toEqualTypeOf<readonly Message[]>()
+  expectTypeOf<Agent['tools']>().toEqualTypeOf<readonly Tool[]>()
+  expectTypeOf<Parameters<NonNullable<AgentStrategy['onAct']>>[1]>().toEqualTypeOf<
+    readonly ToolCall[]
+  >()
+  expectTypeOf<Parameters<NonNullable<AgentStrategy['onObserve']>>[1]>().toEqualTypeOf<
+    readonly ToolExecution[]
+  >()
+})
+
+describe('options', () => {
+  test('UAP-035 all options of llm() are options of agent() but `middleware`', () => {
+    expectTypeOf<AgentOptions>().toExtend<Omit<LLMOptions, 'middleware'>>()
+    expectTypeOf<Omit<LLMOptions, 'middleware'>>().toExtend<AgentOptions>()
+  })
+
+  test('UAP-036 the model is required, the others are not', () => {
+    expectTypeOf<{ model: typeof model }>().toExtend<AgentOptions>()
+    expectTypeOf<object>().not.toExtend<AgentOptions>()
+    expectTypeOf(agent({ model })).toExtend<Agent>()
+    expectTypeOf(agent({}).model).toEqualTypeOf<AgentOptions['model'] | undefined>()
+  })
+
+  test('UAP-016 an agent is a set of options', () => {
+    const first = agent({ model })
+    expectTypeOf(agent({ ...first })).toExtend<Agent>()
+  })
+
+  test('UAP-024 UAP-023 an agent is no tool, and a sub-agent needs its schema', () => {
+    const child = agent({ model })
+    // @ts-expect-error -- an agent has no name, description, parameters or run
+    agent({ model, tools: [child] })
+    // @ts-expect-error -- parameters are missing
+    const untyped: Parameters<typeof subagent>[0] = {
+      name: 'n',
+      description: 'd',
+      agent: child,
+      prompt: () => 'p',
+    }
+    void untyped
+    subagent({
+      name: 'n',
+      description: 'd',
+      parameters: z.object({ city: z.string() }),
+      agent: child,
+      prompt: (args) => {
+        expectTypeOf(args).toEqualTypeOf<{ city: string }>()
+        return args.city
+      },
+    })
+  })
+
+  test('the structure decides the type of the data', async () => {
+    const typed = agent({ model, structure: z.object({ n: z.number() }) })
+    const { turn } = await typed.generate('x', AgentState.initial())
+    expectTypeOf(turn.data).toEqualTypeOf<{ n: number } | undefined>()
+  })
+})
+
+test('UAP-051 UAP-052 UAP-053 what a strategy is, gets and gives', () => {
+  expectTypeOf<keyof ExecutionStrategy>().toEqualTypeOf<'name' | 'execute' | 'stream'>()
+  expectTypeOf<ExecutionResult>().toEqualTypeOf<GenerateResult>()
+  expectTypeOf<
+    Pick<ExecutionContext, 'agent' | 'llm' | 'input' | 'state' | 'tools' | 'strategy'>
+  >().toEqualTypeOf<{
+    readonly agent: Agent
+    readonly llm: LLMInstance
+    readonly input: Message
+    readonly state: AgentState
+    readonly tools: readonly Tool[]
+    readonly strategy: AgentStrategy
+  }>()
+})
+
+test('UAP-128 a middleware needs nothing but its name', () => {
+  expectTypeOf<{ name: string }>().toExtend<Middleware>()
+  expectTypeOf<object>().not.toExtend<Middleware>()
+})
+
+test('UAP-146 the type of an event tells its data', () => {
+  const read = (event: UAPEvent): unknown => {
+    if (event.type === 'reasoning') expectTypeOf(event.data.reasoning).toEqualTypeOf<string>()
+    if (event.type === 'action')
+      expectTypeOf(event.data.toolCalls).toEqualTypeOf<readonly ToolCall[]>()
+    return event
+  }
+  void read
+})
