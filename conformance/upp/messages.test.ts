@@ -342,6 +342,27 @@ describe('threads', () => {
     expect(new Thread().id).not.toBe(new Thread().id)
   })
 
+  test('UPP-086 bytes in media helpers survive too, in a thread, a turn or a message alone', async () => {
+    const media = [Image.fromBytes(png), Audio.fromBytes(wav), Video.fromBytes(mp4)]
+    const asked = new UserMessage(media)
+    const answered = new ToolResultMessage([{ toolCallId: 'c', result: [Image.fromBytes(png)] }])
+    const thread = new Thread({ messages: [asked, answered] })
+    const copies = [
+      Thread.fromJSON(JSON.parse(JSON.stringify(thread))).messages,
+      (JSON.parse(JSON.stringify(thread.messages)) as unknown[]).map(messageFromJSON),
+    ]
+    for (const [first, second] of copies) {
+      const [image] = first!.images
+      expect(image?.source).toEqual({ type: 'bytes', data: new Uint8Array(png) })
+      expect(first!.audio[0]?.data).toEqual(new Uint8Array(wav))
+      expect(first!.video[0]?.data).toEqual(new Uint8Array(mp4))
+      expect(second!.images[0]?.source).toEqual({ type: 'bytes', data: new Uint8Array(png) })
+    }
+    const model = scripted([says('Seen.')])
+    await llm({ model }).generate(JSON.parse(JSON.stringify([asked])), 'What is it?')
+    expect(model.requests[0]?.messages[0]).toEqual(copies[0]![0])
+  })
+
   test('UPP-086 UPP-140 JSON and back is lossless: ids, times, metadata, calls, bytes', () => {
     const thread = new Thread()
     thread.push(

@@ -8,9 +8,15 @@ import { decodeBase64, encodeBase64, isPlainObject } from '@skein/base'
 export function toBytesJson(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: encodeBase64(value) }
   if (Array.isArray(value)) return mapArray(value, toBytesJson)
-  if (!isPlainObject(value)) return value
+  if (!isData(value)) return value
   const mapped = mapObject(value, toBytesJson)
   return isMark(value) ? { $escaped: mapped } : mapped
+}
+
+/** What JSON writes field by field: literals, and instances of classes (an `Image`) as well. */
+function isData(value: unknown): value is Record<string, unknown> {
+  const tag = Object.prototype.toString.call(value)
+  return tag === '[object Object]' && typeof (value as { toJSON?: unknown }).toJSON !== 'function'
 }
 
 export function fromBytesJson(value: unknown): unknown {

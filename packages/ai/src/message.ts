@@ -1,4 +1,5 @@
 import { deepFreeze, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import { toBytesJson } from './bytes-json.ts'
 import type {
   AssistantContent,
   AudioBlock,
@@ -49,6 +50,11 @@ abstract class BaseMessage {
   }
 
   protected abstract blocks(): readonly ContentBlock[]
+
+  /** Bytes survive; `messageFromJSON`, and every call that takes a history, read it again. */
+  toJSON(): unknown {
+    return toBytesJson({ ...this })
+  }
 
   /** Text blocks joined without a separator, so that it equals the streamed text. */
   get text(): string {
