@@ -33,10 +33,10 @@ test('a message that can still change is encoded each time', () => {
 })
 
 test('bodyText puts items in without reading them', () => {
-  expect(bodyText({ model: 'm' }, 'messages', ['{"a":1}', '{"b":2}'])).toBe(
+  expect(bodyText({ model: 'm' }, 'messages', '{"a":1},{"b":2}')).toBe(
     '{"model":"m","messages":[{"a":1},{"b":2}]}',
   )
-  expect(bodyText({}, 'messages', [])).toBe('{"messages":[]}')
-  expect(bodyText({ messages: [1] }, 'messages', ['2'])).toBe('{"messages":[1]}')
-  expect(bodyText({ messages: undefined }, 'messages', ['2'])).toBe('{"messages":[2]}')
+  expect(bodyText({}, 'messages', '')).toBe('{"messages":[]}')
+  expect(bodyText({ messages: [1] }, 'messages', '2')).toBe('{"messages":[1]}')
+  expect(bodyText({ messages: undefined }, 'messages', '2')).toBe('{"messages":[2]}')
 })

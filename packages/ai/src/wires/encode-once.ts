@@ -54,16 +54,16 @@ export function dialectKey(dialect: object): string {
 }
 
 /**
- * The JSON text of `{ ...fields, [listField]: items }` where the items are JSON texts already.
+ * The JSON text of `{ ...fields, [listField]: [items] }` where the items are joined JSON texts already.
  * A field of the same name in `fields` wins, as every parameter of the caller does.
  */
 export function bodyText(
   fields: Readonly<Record<string, unknown>>,
   listField: string,
-  items: readonly string[],
+  items: string,
 ): string {
   const head = JSON.stringify(fields)
   if (Object.hasOwn(fields, listField) && fields[listField] !== undefined) return head
-  const list = `${JSON.stringify(listField)}:[${items.join(',')}]}`
+  const list = `${JSON.stringify(listField)}:[${items}]}`
   return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`
 }

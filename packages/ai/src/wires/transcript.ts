@@ -34,8 +34,11 @@ export function repairTranscript(
   return isSame(messages, repaired) ? messages : repaired
 }
 
-/** The common case, seen without building anything: it is checked before every request. */
-function isWhole(messages: readonly Message[]): boolean {
+/**
+ * True when nothing needs repair: the common case, seen without building anything. It is checked
+ * before every request.
+ */
+export function isWhole(messages: readonly Message[]): boolean {
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]!
     if (message.type === 'tool_result') return false

@@ -1,12 +1,13 @@
 import type { JsonObject } from '@skein/base'
+import type { Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeHistory } from '../encode-history.ts'
 import { bodyText, encodeOnce } from '../encode-once.ts'
 import { objectOf } from '../read-json.ts'
 import { mergeTools } from '../native-tools.ts'
 import { toDialect } from '../schema-dialect.ts'
-import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { encodeMessage } from './request-message.ts'
@@ -47,15 +48,15 @@ export function encodeRequest(
   return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
 }
 
-function encodeMessages({ messages }: LLMRequest, provider: string, warnings: Warning[]): string[] {
-  const items: string[] = []
+function encodeMessages({ messages }: LLMRequest, provider: string, warnings: Warning[]): string {
   const key = `${API} ${provider}`
-  for (const message of repairTranscript(messages, warnings)) {
-    const encode = (found: Warning[]): readonly JsonObject[] =>
-      encodeMessage(message, provider, found)
-    for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
-  }
-  return items
+  const encodeAll = (list: readonly Message[], found: Warning[]): string[] =>
+    list.flatMap((message) => {
+      const encode = (told: Warning[]): readonly JsonObject[] =>
+        encodeMessage(message, provider, told)
+      return encodeOnce(message, key, encode, found)
+    })
+  return encodeHistory(messages, key, encodeAll, warnings)
 }
 
 /** A prompt in `params.system` (blocks, to be cached) does not displace the `system` option. */

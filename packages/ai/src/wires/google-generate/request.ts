@@ -39,7 +39,7 @@ export function encodeRequest(
   const contents = encodeContents(messages, target, warnings)
   const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
   const path = `/${modelPath(target.modelId)}:${verb}`
-  return { body: bodyText(fields, 'contents', contents), path, warnings }
+  return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
 }
 
 /** `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model. */

@@ -1,14 +1,14 @@
 import type { JsonObject } from '@skein/base'
-import type { AssistantMessage } from '../../message.ts'
+import type { AssistantMessage, Message } from '../../message.ts'
 import type { LLMRequest, Params } from '../../provider.ts'
 import type { Tool, ToolCall } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeHistory } from '../encode-history.ts'
 import { bodyText, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { nativeOf } from '../native.ts'
 import { objectOf } from '../read-json.ts'
 import { resultKey, resultKeys } from '../result-key.ts'
-import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { encodeMessage } from './request-message.ts'
@@ -94,22 +94,25 @@ function encodeTool(
   }
 }
 
-function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string[] {
+function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string {
   const { system, messages } = request
   const keys = resultKeys(`${API} ${provider}`)
   const isMarked = ({ metadata }: ToolCall): boolean =>
     nativeOf(metadata, provider, API)?.['id'] !== undefined
-  const items: string[] = []
-  if (system !== undefined) items.push(JSON.stringify({ role: 'system', content: system }))
-  let before: AssistantMessage | undefined
-  for (const message of repairTranscript(messages, warnings)) {
-    if (message.type === 'assistant') before = message
-    const key =
-      message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
-    const calls = before?.toolCalls ?? []
-    const encode = (found: Warning[]): readonly JsonObject[] =>
-      encodeMessage(message, { provider, calls, warnings: found })
-    for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
+  const encodeAll = (list: readonly Message[], found: Warning[]): string[] => {
+    let before: AssistantMessage | undefined
+    return list.flatMap((message) => {
+      if (message.type === 'assistant') before = message
+      const key =
+        message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
+      const calls = before?.toolCalls ?? []
+      const encode = (told: Warning[]): readonly JsonObject[] =>
+        encodeMessage(message, { provider, calls, warnings: told })
+      return encodeOnce(message, key, encode, found)
+    })
   }
-  return items
+  const history = encodeHistory(messages, keys.plain, encodeAll, warnings)
+  if (system === undefined) return history
+  const prompt = JSON.stringify({ role: 'system', content: system })
+  return history ? `${prompt},${history}` : prompt
 }

@@ -3,10 +3,10 @@ import type { Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeHistory } from '../encode-history.ts'
 import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { objectOf, textOf } from '../read-json.ts'
-import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { encodeAssistant } from './assistant.ts'
@@ -79,16 +79,23 @@ function encodeMessages(
   target: ChatTarget,
   structure: ChatStructure,
   warnings: Warning[],
-): readonly string[] {
+): string {
   const key = `openai-chat ${target.provider} ${dialectKey(target.dialect)}`
-  const texts: string[] = []
-  const system = [request.system, structure.instruction].filter(Boolean).join('\n\n')
-  if (system) texts.push(JSON.stringify({ role: target.dialect.systemRole, content: system }))
-  for (const message of repairTranscript(request.messages, warnings)) {
-    const encode = (told: Warning[]): readonly JsonObject[] => encodeMessage(message, target, told)
-    for (const text of encodeOnce(message, key, encode, warnings)) texts.push(text)
-  }
-  return texts
+  const history = encodeHistory(
+    request.messages,
+    key,
+    (messages, found) =>
+      messages.flatMap((message) => {
+        const encode = (told: Warning[]): readonly JsonObject[] =>
+          encodeMessage(message, target, told)
+        return encodeOnce(message, key, encode, found)
+      }),
+    warnings,
+  )
+  const prompt = [request.system, structure.instruction].filter(Boolean).join('\n\n')
+  if (!prompt) return history
+  const system = JSON.stringify({ role: target.dialect.systemRole, content: prompt })
+  return history ? `${system},${history}` : system
 }
 
 function encodeMessage(

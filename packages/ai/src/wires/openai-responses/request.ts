@@ -2,12 +2,12 @@ import type { JsonObject } from '@skein/base'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeHistory } from '../encode-history.ts'
 import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
 import { mergeTools } from '../native-tools.ts'
 import { namedSchema, notStrict, openaiSchemas } from '../openai-schema.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import { toDialect } from '../schema-dialect.ts'
-import { repairTranscript } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { encodeAssistant } from './assistant.ts'
@@ -76,25 +76,27 @@ export function encodeTool(tool: Tool, provider: string): JsonObject {
   return { type: 'function', name, description, parameters, strict: false, ...options }
 }
 
-function encodeInput(
-  request: LLMRequest,
-  target: ResponsesTarget,
-  warnings: Warning[],
-): readonly string[] {
+function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): string {
   const mayBeStored = request.params['store'] !== false
   const key = `openai-responses ${target.provider} ${dialectKey(target.dialect)} ${mayBeStored}`
-  const texts: string[] = []
-  let customIds: readonly string[] = []
-  for (const message of repairTranscript(request.messages, warnings)) {
-    if (message.type === 'assistant') customIds = customCallIds(message, target.provider)
-    const known = customIds
-    const encode = (told: Warning[]): readonly JsonObject[] => {
-      if (message.type === 'user') return [encodeUser(message, target)]
-      if (message.type === 'assistant') return encodeAssistant(message, target, mayBeStored, told)
-      return encodeToolResults(message, target, known)
-    }
-    const itsKey = known.length > 0 ? `${key} ${known.join()}` : key
-    for (const text of encodeOnce(message, itsKey, encode, warnings)) texts.push(text)
-  }
-  return texts
+  return encodeHistory(
+    request.messages,
+    key,
+    (messages, found) => {
+      let customIds: readonly string[] = []
+      return messages.flatMap((message) => {
+        if (message.type === 'assistant') customIds = customCallIds(message, target.provider)
+        const known = customIds
+        const encode = (told: Warning[]): readonly JsonObject[] => {
+          if (message.type === 'user') return [encodeUser(message, target)]
+          if (message.type === 'assistant')
+            return encodeAssistant(message, target, mayBeStored, told)
+          return encodeToolResults(message, target, known)
+        }
+        const itsKey = known.length > 0 ? `${key} ${known.join()}` : key
+        return encodeOnce(message, itsKey, encode, found)
+      })
+    },
+    warnings,
+  )
 }
