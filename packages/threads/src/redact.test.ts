@@ -36,8 +36,8 @@ describe('redactThread', () => {
     expect(validateThread(clean).issues.filter((issue) => issue.severity === 'error')).toEqual([])
     expect(redacted).toContain('/turns/0/parts/0/content')
     expect(redacted).toContain('/turns/1/messages/0/parts/1/args')
-    const args = (clean.turns[1] as unknown as { messages: { parts: { args: string }[] }[] }).messages[0]!
-      .parts[1]!.args
+    const args = (clean.turns[1] as unknown as { messages: { parts: { args: string }[] }[] })
+      .messages[0]!.parts[1]!.args
     expect(JSON.parse(args)).toEqual({ key: '[redacted]' })
   })
 
