@@ -1,3 +1,4 @@
+import { AbortRace } from '../abort-race.ts'
 import type { Fetch } from '../config.ts'
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
 import { untilAborted } from './until-aborted.ts'
@@ -50,19 +51,21 @@ function bodyOf(response: Response, signal: AbortSignal): ByteSource {
 
 class StreamSource implements ByteSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>
-  readonly #signal: AbortSignal
+  /** One listener for the whole body: one per read would cost more than the read. */
+  readonly #race: AbortRace
   #ended = false
 
   constructor(reader: ReadableStreamDefaultReader<Uint8Array | string>, signal: AbortSignal) {
     this.#reader = reader
-    this.#signal = signal
+    this.#race = new AbortRace(signal, () => signal.reason as Error)
   }
 
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {
-      const { done, value } = await untilAborted(this.#signal, this.#reader.read())
+      const { done, value } = await this.#race.run(this.#reader.read())
       if (done) {
         this.#ended = true
+        this.#race.dispose()
         return undefined
       }
       const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
@@ -73,6 +76,7 @@ class StreamSource implements ByteSource {
   cancel(): void {
     if (this.#ended) return
     this.#ended = true
+    this.#race.dispose()
     this.#reader.cancel().catch(ignore)
   }
 }
