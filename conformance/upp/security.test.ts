@@ -6,7 +6,17 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { loggingMiddleware, llm, NoRetry, type ProviderConfig, type UPPError } from '@skein/ai'
+import {
+  createProvider,
+  embedding,
+  image,
+  loggingMiddleware,
+  llm,
+  NoRetry,
+  type Middleware,
+  type ProviderConfig,
+  type UPPError,
+} from '@skein/ai'
 import { encodeBase64 } from '@skein/base'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { operations, type Operation } from './support/operations.ts'
@@ -304,5 +314,77 @@ describe('TLS', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+})
+
+describe('code that is not ours', () => {
+  /** Fails like a client library that prints what it was given. */
+  const leaky = (config: ProviderConfig): never => {
+    const cause = new Error(`headers: { authorization: 'Bearer ${config.apiKey as string}' }`)
+    throw new Error(`401 for ${config.apiKey as string}`, { cause })
+  }
+  const capabilities = {
+    streaming: true,
+    tools: true,
+    structuredOutput: true,
+    imageInput: true,
+    documentInput: true,
+    videoInput: true,
+    audioInput: true,
+  }
+  const made = { modelId: 'm', provider: 'leaky' }
+  const provider = createProvider({
+    name: 'leaky',
+    llm: {
+      capabilities,
+      bind: () => ({
+        ...made,
+        capabilities,
+        complete: async ({ config }) => leaky(config),
+        stream: ({ config }) => leaky(config),
+      }),
+    },
+    embedding: {
+      maxBatchSize: 1,
+      imageInput: false,
+      bind: () => ({ ...made, embed: async ({ config }) => leaky(config) }),
+    },
+    image: {
+      bind: () => ({
+        ...made,
+        capabilities: { generate: true, streaming: false, edit: false },
+        generate: async ({ config }) => leaky(config),
+      }),
+    },
+  })
+  const model = provider('m')
+  const config = { apiKey: canary }
+  const calls: Record<string, (middleware: Middleware[]) => Promise<unknown>> = {
+    generate: (middleware) => llm({ model, config, middleware }).generate('x'),
+    stream: (middleware) => llm({ model, config, middleware }).stream('x').turn,
+    embed: (middleware) => embedding({ model, config, middleware }).embed('x'),
+    image: (middleware) => image({ model, config, middleware }).generate('x'),
+  }
+
+  test.each(Object.entries(calls))(
+    'UPP-038 %s: a provider that prints its key',
+    async (_, call) => {
+      let told = ''
+      const onError = (error: Error): void => void (told += printed(error))
+      const error: unknown = await call([{ name: 'ears', onError }]).catch(
+        (thrown: unknown) => thrown,
+      )
+      expect(printed(error)).toContain('401 for [redacted]')
+      expectClean(printed(error))
+      expect(told).not.toBe('')
+      expectClean(told)
+    },
+  )
+
+  test.each(Object.entries(calls))('UPP-038 %s: a hook that does', async (_, call) => {
+    const onRequest: Middleware['onRequest'] = ({ request }) => leaky(request.config)
+    const error: unknown = await call([{ name: 'mouth', onRequest }]).catch((e: unknown) => e)
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST', cause: { cause: expect.any(Error) } })
+    expectClean(printed(error))
   })
 })

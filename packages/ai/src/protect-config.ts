@@ -22,9 +22,14 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   return Object.freeze(hidden)
 }
 
-/** A text without the secrets of this config, as far as they are known before a request is sent. */
+/** A text without the secrets of this config. */
 export function redactConfig(text: string, config: ProviderConfig): string {
-  return redactSecrets(text, secretsByConfig.get(config) ?? secretsOf(config))
+  return redactSecrets(text, secretsIn(config))
+}
+
+/** The secrets of this config, as far as they are known before a request is sent. */
+export function secretsIn(config: ProviderConfig): readonly string[] {
+  return secretsByConfig.get(config) ?? secretsOf(config)
 }
 
 function secretsOf({ apiKey, headers = {} }: ProviderConfig): string[] {

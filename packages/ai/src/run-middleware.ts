@@ -9,8 +9,10 @@ import type {
   StreamContext,
   StreamEventResult,
 } from './middleware.ts'
+import { secretsIn } from './protect-config.ts'
 import type { LLMRequest } from './provider.ts'
 import type { ToolCall, ToolOutcome } from './tool.ts'
+import { redactUPPError } from './transport/redact.ts'
 import { hookError, toUPPError, type ErrorOrigin } from './to-upp-error.ts'
 import type { Turn } from './turn.ts'
 
@@ -111,7 +113,9 @@ export class MiddlewareRun {
   /** Tells every middleware of the failure and gives the error to throw. Never throws itself. */
   async fail(error: unknown): Promise<UPPError> {
     const { context } = this
-    const failure = toUPPError(error, this.#origin)
+    // The transport has done so for what it threw; providers and hooks of others have not.
+    const secrets = secretsIn(context.request.config)
+    const failure = redactUPPError(toUPPError(error, this.#origin), secrets)
     context.endTime ??= this.#clock.now()
     for (const one of this.#middleware) {
       const isAbort = failure.code === ErrorCode.Cancelled && one.onAbort !== undefined
