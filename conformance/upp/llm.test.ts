@@ -188,6 +188,10 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     const messages = await asked(...given)
     expect(texts(messages)).toEqual(['user: look', 'user: own', 'user: end'])
     expect(messages[0]?.images).toEqual([image])
+    const [mixed] = await asked(image, 'is this', { type: 'text', text: ' a cat?' }, image)
+    const types = (mixed as UserMessage).content.map((block) => block.type)
+    expect(types).toEqual(['image', 'text', 'text', 'image'])
+    expect(mixed?.text).toBe('is this a cat?')
   })
 
   test('UPP-047 a history comes first and is left alone', async () => {
@@ -248,6 +252,33 @@ test('UPP-049 stream takes the same inputs as generate and sends the same', asyn
     )
     expect(sent[0]).toEqual(sent[1])
   }
+})
+
+test('UPP-049 UPP-008 generate waits for the provider, stream makes it stream', async () => {
+  const { provider, modelId } = scripted([says('a'), says('b')])
+  const inner = provider.handlers.llm!
+  const ways: string[] = []
+  const watched = createProvider({
+    name: 'watched',
+    llm: {
+      capabilities: inner.capabilities,
+      bind: (reference) => {
+        const model = inner.bind(reference)
+        return {
+          ...model,
+          provider: 'watched',
+          modelId,
+          capabilities: inner.capabilities,
+          complete: (request) => (ways.push('complete'), model.complete(request)),
+          stream: (request) => (ways.push('stream'), model.stream(request)),
+        }
+      },
+    },
+  })
+  const model = llm({ model: watched('m') })
+  expect((await model.generate('x')).response.text).toBe('a')
+  expect((await model.stream('x').turn).response.text).toBe('b')
+  expect(ways).toEqual(['complete', 'stream'])
 })
 
 test('the history of a stream is taken when it is made, not when it is read', async () => {
