@@ -210,7 +210,7 @@ describe('limits', () => {
       )
     const looped = await run({ execution: loop({ maxIterations: 2 }) })
     expect([looped.turn.toolExecutions.length, looped.stopReason]).toEqual([2, 'max_iterations'])
-    const thinking = [...Array.from({ length: 9 }, () => [says('t'), adding]).flat()]
+    const thinking = Array.from({ length: 9 }, () => [says('t'), adding]).flat()
     const reacted = await run({ execution: react({ maxSteps: 2 }) }, thinking)
     expect([reacted.turn.toolExecutions.length, reacted.stopReason]).toEqual([2, 'max_steps'])
     const bounded = await run({ toolStrategy: { maxIterations: 2 } })

@@ -78,7 +78,8 @@ export class CallBatch {
     const isWhole = answered.length === this.calls.length
     if (isWhole) {
       const messages = results ? [results] : []
-      const state = this.#state.withMessages(messages).withSuspension(undefined)
+      const added = this.#state.withMessages(messages)
+      const state = added.suspension ? added.withSuspension(undefined) : added
       return { state, messages, executions, warnings, openCalls: [], interrupts: [] }
     }
     const deferred = settled.flatMap(deferredOf)

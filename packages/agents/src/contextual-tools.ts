@@ -1,37 +1,36 @@
-import { withToolContext, type Tool } from '@skein/ai'
+import { withToolContext, type Tool, type ToolContext } from '@skein/ai'
+import { agentContext } from './agent-context.ts'
 import type { ExecutionContext } from './execution.ts'
 import type { SubagentSink } from './subagent-sink.ts'
-import type { AgentContext } from './tool-context.ts'
 
 /**
  * Tools that bring the agent's context along (UAP §8.4), for strategies that let `llm` run them. The
  * same list if no tool asks for a context.
  */
 export function contextualTools(
-  { agent, tools, state, sessionId, parentContext }: ExecutionContext,
+  context: ExecutionContext,
   streaming: boolean,
   sink: SubagentSink,
 ): readonly Tool[] {
+  const { tools, state, sessionId } = context
   if (!tools.some(wantsContext)) return tools
-  const contextOf = (toolCallId: string): Partial<AgentContext> => ({
-    parentModel: agent.model,
-    ...(agent.config && { parentConfig: agent.config }),
-    agentId: agent.id,
-    stateId: state.id,
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentContext && { parentContext }),
+  const facts = {
     step: state.step,
     streaming,
-    idempotencyKey: `${sessionId ?? state.id}:${toolCallId}`,
-    onSubagentEvent: sink.push,
+    root: sessionId ?? state.id,
     shouldStop: async () => false,
+  }
+  const contextOf = (call: ToolContext): object => ({
+    ...agentContext(context, call, facts),
+    onSubagentEvent: sink.push,
+    ...call,
   })
   return tools.map((tool) => (wantsContext(tool) ? bringing(tool, contextOf) : tool))
 }
 
-function bringing(tool: Tool, contextOf: (toolCallId: string) => object): Tool {
-  const run = (params: never, given: { readonly toolCallId: string }): unknown =>
-    tool.run(params, { ...contextOf(given.toolCallId), ...given } as never)
+function bringing(tool: Tool, contextOf: (given: ToolContext) => object): Tool {
+  const run = (params: never, given: ToolContext): unknown =>
+    tool.run(params, contextOf(given) as never) // Tool hides the type of its context
   return withToolContext(
     Object.create(Object.getPrototypeOf(tool) as object | null, {
       ...Object.getOwnPropertyDescriptors(tool),

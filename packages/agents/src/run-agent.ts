@@ -1,16 +1,9 @@
-import { isPlainObject } from '@skein/base'
-import {
-  isMessage,
-  isUserMessage,
-  messageFromJSON,
-  UserMessage,
-  type LLMInstance,
-  type Message,
-} from '@skein/ai'
+import type { LLMInstance, Message } from '@skein/ai'
 import type { AgentCore } from './agent-core.ts'
-import { codeError, invalidRequest, isCancelled } from './agent-error.ts'
+import { codeError, isCancelled } from './agent-error.ts'
 import { batchesOf } from './agent-stream.ts'
 import type { AgentInput, GenerateResult, RunOptions } from './agent.ts'
+import { checkResult, checkState, toInput, withSession } from './check-run.ts'
 import { savingHooks } from './checkpoint-hooks.ts'
 import { checkpointer, type Checkpointer } from './checkpoint/checkpointer.ts'
 import type { AgentStreamEvent } from './event.ts'
@@ -267,32 +260,6 @@ function withTraces(state: AgentState, { traces }: SubagentSink): AgentState {
     .reduce((next, trace) => next.withSubagentTrace(trace), state)
 }
 
-/** UAP §3.4: the state knows its session; with a store also its agent (A66). */
-function withSession(
-  state: AgentState,
-  sessionId: string | undefined,
-  agentId: string | undefined,
-): AgentState {
-  let next = state
-  if (sessionId !== undefined && next.metadata['sessionId'] !== sessionId)
-    next = next.withMetadata('sessionId', sessionId)
-  if (agentId !== undefined && next.metadata['agentId'] !== agentId)
-    next = next.withMetadata('agentId', agentId)
-  return next
-}
-
-function checkResult(
-  result: GenerateResult,
-  strategy: string,
-  sessionId: string | undefined,
-  agentId: string | undefined,
-): GenerateResult {
-  if (!isState(result?.state) || !isPlainObject(result.turn))
-    throw invalidRequest(`The strategy "${strategy}" gave no { turn, state }.`)
-  const state = withSession(result.state, sessionId, agentId)
-  return state === result.state ? result : { ...result, state }
-}
-
 function bothCommits(
   first: RunOptions['commit'],
   second: RunOptions['commit'],
@@ -302,36 +269,4 @@ function bothCommits(
     await first(effect)
     await second(effect)
   }
-}
-
-function checkState(state: unknown): AgentState {
-  if (isState(state)) return state
-  throw invalidRequest(
-    'An agent needs a state to work from.',
-    'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
-  )
-}
-
-/** By shape, so that another copy of this package counts too. */
-function isState(value: unknown): value is AgentState {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'withMessages' in value &&
-    typeof value.withMessages === 'function'
-  )
-}
-
-/** A resumed run has no input of its own; what was asked last stands in its place. */
-function toInput({ core, input, resume }: AgentTask, state: AgentState): Message {
-  const { ids, clock } = core
-  const sources = { ids, ...(clock && { clock }) }
-  if (resume) return state.messages.findLast(isAsked) ?? new UserMessage('', sources)
-  if (typeof input === 'string') return new UserMessage(input, sources)
-  if (isMessage(input)) return 'text' in input ? input : messageFromJSON(input)
-  throw invalidRequest('An agent’s input is a text or a message.')
-}
-
-function isAsked(message: Message): boolean {
-  return isUserMessage(message) && message.metadata?.['uap']?.['synthetic'] !== true
 }

@@ -75,9 +75,12 @@ export class RunRecord {
     return this.#since(start, this.usage, response)
   }
 
+  get stepUsage(): TokenUsage {
+    return this.#cycles.slice(this.#step.cycles).reduce(addUsage, zeroUsage)
+  }
+
   stepTurn(response?: AssistantMessage): Turn {
-    const usage = this.#cycles.slice(this.#step.cycles).reduce(addUsage, zeroUsage)
-    return this.#since(this.#step, usage, response)
+    return this.#since(this.#step, this.stepUsage, response)
   }
 
   #since(mark: Mark, usage: TokenUsage, response: AssistantMessage | undefined): Turn {

@@ -1,7 +1,6 @@
 import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
 import {
   addUsage,
-  isToolResultMessage,
   ToolResultMessage,
   UserMessage,
   zeroUsage,
@@ -9,7 +8,6 @@ import {
   type LLMInstance,
   type Message,
   type TokenUsage,
-  type ToolCall,
   type UPPError,
 } from '@skein/ai'
 import type { AgentStopReason } from './agent.ts'
@@ -19,12 +17,13 @@ import { hooksOf } from './checkpoint-hooks.ts'
 import type { AgentStreamEvent, UAPEventData, UAPEventType } from './event.ts'
 import type { ExecutionContext, ExecutionResult } from './execution.ts'
 import type { Answers, Interrupt } from './interrupt.ts'
+import { agentContext } from './agent-context.ts'
 import { RunRecord } from './run-record.ts'
 import type { AgentState } from './state.ts'
 import { step as runStep, uapEvent, type StepResult } from './step.ts'
 import type { AgentStrategy, RunTotals } from './strategy.ts'
 import type { SubagentSink } from './subagent-sink.ts'
-import type { AgentContext } from './tool-context.ts'
+import { succeededTools } from './succeeded-tools.ts'
 import { lastAssistant, openCallsOf, repairHistory } from './transcript.ts'
 import { throwIfAborted, untilAborted } from './until-aborted.ts'
 
@@ -170,7 +169,13 @@ export class Run {
       agentId: this.#agentId,
       streaming: this.streaming,
       answers: this.#answers,
-      context: (call, state) => this.#toolContext(call, state),
+      context: (call, state) =>
+        agentContext({ ...this.context, state }, call, {
+          step: this.step,
+          streaming: this.streaming,
+          root: this.#rootId,
+          shouldStop: (spent) => this.#wouldStop(spent),
+        }),
       hooks: this.#stepHooks,
       middlewareState: this.#middlewareState,
       onSubagents: (sink) => (this.#running = sink),
@@ -204,13 +209,13 @@ export class Run {
 
   /** Ends a step: hooks, event, checkpoint. Gives why the run ends after it, if it does. */
   async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
-    const turn = this.record.stepTurn(this.#lastAnswer())
-    const adopted = await this.hook('onStepEnd', (hooks) =>
-      hooks.onStepEnd?.(this.step, { turn, state: this.state }),
-    )
+    const adopted = await this.hook('onStepEnd', (hooks) => {
+      const turn = this.record.stepTurn(this.#lastAnswer())
+      return hooks.onStepEnd?.(this.step, { turn, state: this.state })
+    })
     if (adopted) this.#adopt(adopted)
     const stopReason = await this.#isOver(end)
-    const { usage } = turn
+    const usage = this.record.stepUsage
     try {
       yield* this.tell('step_end', { usage, ...(stopReason && { stopReason }) })
     } finally {
@@ -231,11 +236,11 @@ export class Run {
 
   async #stops(): Promise<boolean> {
     const { shouldStop, signal } = this.context
-    const totals = this.#totals()
     const own = await this.hook('stopCondition', (hooks) =>
-      hooks.stopCondition?.(this.state, totals),
+      hooks.stopCondition?.(this.state, this.#totals()),
     )
-    return own === true || (await untilAborted(shouldStop?.(totals), signal)) === true
+    if (own === true || !shouldStop) return own === true
+    return (await untilAborted(shouldStop(this.#totals()), signal)) === true
   }
 
   #adopt(state: AgentState): void {
@@ -341,24 +346,6 @@ export class Run {
       void (await this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations))),
   }
 
-  /** UAP §8.4: what a tool that takes a second parameter learns about its caller. */
-  #toolContext(call: ToolCall, state: AgentState): object {
-    const { agent, sessionId, parentContext } = this.context
-    const context: Partial<AgentContext> = {
-      parentModel: agent.model,
-      ...(agent.config && { parentConfig: agent.config }),
-      agentId: this.#agentId,
-      stateId: state.id,
-      ...(sessionId !== undefined && { sessionId }),
-      ...(parentContext && { parentContext }),
-      step: this.step,
-      streaming: this.streaming,
-      idempotencyKey: `${this.#rootId}:${call.toolCallId}`,
-      shouldStop: (spent) => this.#wouldStop(spent),
-    }
-    return context
-  }
-
   async #wouldStop(spent: TokenUsage): Promise<boolean> {
     const { turn, usage, steps } = this.#totals()
     const totals = { turn, usage: addUsage(usage, spent), steps }
@@ -367,20 +354,4 @@ export class Run {
     )
     return stops === true || (await this.context.shouldStop?.(totals)) === true
   }
-}
-
-/** Names of tools that succeeded in this history (A48). */
-function succeededTools(messages: readonly Message[]): Set<string> {
-  const succeeded = new Set<string>()
-  const names = new Map<string, string>()
-  for (const message of messages) {
-    if (message.type === 'assistant')
-      for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
-    else if (isToolResultMessage(message))
-      for (const { toolCallId, toolName, isError } of message.results) {
-        const name = toolName ?? names.get(toolCallId)
-        if (!isError && name !== undefined) succeeded.add(name)
-      }
-  }
-  return succeeded
 }

@@ -1,15 +1,21 @@
 import {
   isStandardSchema,
   systemClock,
-  toJsonSchema,
   uuidV4,
   type Clock,
   type IdSource,
   type JsonSchema,
   type JsonValue,
-  type StandardSchemaV1,
 } from '@skein/base'
-import { defer, withToolContext, type Tool } from '@skein/ai'
+import {
+  defer,
+  tool,
+  withToolContext,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolSchema,
+} from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
 import type {
   Agent,
@@ -34,7 +40,7 @@ export interface SubagentDefinition<Args = Record<string, unknown>> extends Pick
   readonly name: string
   readonly description: string
   /** JSON Schema, or a Standard Schema, by which arguments are then checked. */
-  readonly parameters: JsonSchema | StandardSchemaV1<unknown, Args>
+  readonly parameters: JsonSchema | ToolSchema<Args>
   /** One without a model runs with its caller's. */
   readonly agent: Agent | ModellessAgent
   /** What the agent is asked. */
@@ -66,23 +72,27 @@ export function subagent<Args = Record<string, unknown>>(
   definition: SubagentDefinition<Args>,
 ): Tool {
   check(definition)
-  const { name, description, approval, metadata, sequential, dependsOn, timeoutMs } = definition
-  const { parameters } = definition
-  return withToolContext({
-    name,
-    description,
-    parameters: isStandardSchema(parameters)
-      ? toJsonSchema(parameters)
-      : (parameters as JsonSchema),
-    run: async (args: unknown, context: AgentContext) =>
-      new SubagentRun(definition, context).run(args),
-    ...(approval && { approval }),
-    ...(metadata && { metadata }),
-    ...(sequential !== undefined && { sequential }),
-    ...(dependsOn && { dependsOn }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  })
+  const { name, description, parameters } = definition
+  const run = (args: Args, context: ToolContext): Promise<unknown> =>
+    new SubagentRun(definition, context as AgentContext).run(args) // agents pass the superset
+  const rest = { name, description, run, ...toolOptions(definition) }
+  if (!isStandardSchema(parameters))
+    return withToolContext({ ...rest, parameters: parameters as JsonSchema })
+  // A schema that validates also has to describe itself, which `tool` demands by type.
+  return tool({ ...rest, parameters: parameters as ToolSchema<Args> })
 }
+
+/** What a tool may have beside its interface. `approval` sees checked arguments where a schema checks. */
+function toolOptions<Args>(definition: SubagentDefinition<Args>): ToolOptions<Args> {
+  const names = ['approval', 'metadata', 'sequential', 'dependsOn', 'timeoutMs']
+  const given = Object.entries(definition).filter(([name]) => names.includes(name))
+  return Object.fromEntries(given) as ToolOptions<Args> // the names just above
+}
+
+type ToolOptions<Args> = Omit<
+  ToolDefinition<Args, unknown>,
+  'name' | 'description' | 'parameters' | 'run'
+>
 
 /** UAP §8.1: explicit name, description and schema, or none at all. */
 function check(definition: object): void {
@@ -122,10 +132,10 @@ class SubagentRun<Args> {
     }
   }
 
-  async run(args: unknown): Promise<unknown> {
+  async run(args: Args): Promise<unknown> {
     const { deferred } = this.#context
     const child = deferred && childRequestOf(deferred)
-    const asked = child ? undefined : this.#definition.prompt(await this.#checked(args))
+    const asked = child ? undefined : this.#definition.prompt(args)
     const prompt = child?.prompt ?? textOf(asked ?? '')
     const timestamp = this.#clock.now()
     this.#tell({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
@@ -223,15 +233,6 @@ class SubagentRun<Args> {
 
   #tell(event: SubagentEvent): void {
     this.#context.onSubagentEvent?.(event)
-  }
-
-  async #checked(args: unknown): Promise<Args> {
-    const { parameters, name } = this.#definition
-    if (!isStandardSchema(parameters)) return args as Args // JSON Schema promises, it does not check
-    const answer = await parameters['~standard'].validate(args)
-    if (!answer.issues) return answer.value as Args // the schema's own output
-    const issues = answer.issues.map(({ message }) => message).join('; ')
-    throw invalidRequest(`The arguments of "${name}" are invalid: ${issues}.`)
   }
 }
 
