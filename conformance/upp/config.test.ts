@@ -309,18 +309,39 @@ describe('headers', () => {
 describe('params', () => {
   const params = { temperature: 0.123, x_unknown: { deep: [1, null, 'ü'] }, user: 'u-1' }
 
-  test.each(operations)('UPP-151 $name: unchanged in the body', async (operation) => {
-    const { fetch, seen } = stub()
-    const model = operation.provider('m')
-    const options = { model, config: { apiKey: key, fetch }, params }
-    await runWith(operation, options)
-    const body = seen[0]!.body
-    for (const [name, value] of Object.entries(params)) {
-      expect(body).toContain(`"${name}":${JSON.stringify(value)}`)
-    }
-    expect(params).toEqual({ temperature: 0.123, x_unknown: { deep: [1, null, 'ü'] }, user: 'u-1' })
-  })
+  test.each(operations)(
+    'UPP-151 UPP-004 $name: in the body as they are, and nothing else changes with them',
+    async (operation) => {
+      const { fetch, seen } = stub()
+      const model = operation.provider('m')
+      const options = { model, config: { apiKey: key, fetch } }
+      await runWith(operation, { ...options, params })
+      const body = seen[0]!.body
+      for (const [name, value] of Object.entries(params)) {
+        expect(body.split(`"${name}":`)).toHaveLength(2)
+        expect(body).toContain(`"${name}":${JSON.stringify(value)}`)
+      }
+      expect(params).toEqual({
+        temperature: 0.123,
+        x_unknown: { deep: [1, null, 'ü'] },
+        user: 'u-1',
+      })
+
+      await runWith(operation, options)
+      expect(without(params, JSON.parse(body))).toEqual(JSON.parse(seen.at(-1)!.body))
+    },
+  )
 })
+
+/** The body without the parameters, wherever they stand, and without what only they had made. */
+function without(params: object, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => without(params, item))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name]) => !(name in params))
+  const isLeft = ([, item]: [string, unknown]): boolean => JSON.stringify(item) !== '{}'
+  const entries = kept.map(([name, item]): [string, unknown] => [name, without(params, item)])
+  return Object.fromEntries(kept.length === 0 ? [] : entries.filter(isLeft))
+}
 
 async function runWith(
   { modality, isStream }: Operation,
