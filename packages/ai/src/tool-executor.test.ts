@@ -294,6 +294,29 @@ describe('limits', () => {
     expect(aborted).toBe(true)
   })
 
+  test('UPP-093 a batch that begins after the abort asks nobody and starts nothing', async () => {
+    const asked: string[] = []
+    const note = (what: string) => (): void => void asked.push(what)
+    const running = run({
+      calls: [
+        call('a'),
+        call('nobody'),
+        call('c', { invalidArguments: { text: '{', reason: '' } }),
+      ],
+      tools: [
+        tool('a', { run: note('run'), approval: () => asked.push('approval') > 0 }),
+        tool('c'),
+      ],
+      signal: AbortSignal.abort('enough'),
+      strategy: { onToolCall: note('onToolCall'), onBeforeCall: note('onBeforeCall') },
+      hooks: { onToolCall: note('hook') },
+      commit: note('commit'),
+    })
+    await expect(running).rejects.toMatchObject({ code: 'CANCELLED', cause: 'enough' })
+    await later(null)
+    expect(asked).toEqual([])
+  })
+
   test('a call whose approval comes after the abort is neither journalled nor run', async () => {
     const controller = new AbortController()
     const log: string[] = []
