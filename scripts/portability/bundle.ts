@@ -22,7 +22,12 @@ export interface Bundle {
 }
 
 /** Bundles a small program from source, as an application for that platform would. */
-export async function bundle(code: string, platform: Platform, workspace: string): Promise<Bundle> {
+export async function bundle(
+  code: string,
+  platform: Platform,
+  workspace: string,
+  external: readonly string[] = [],
+): Promise<Bundle> {
   const result = await build({
     stdin: { contents: code, resolveDir: workspace, sourcefile: 'entry.ts', loader: 'ts' },
     absWorkingDir: workspace,
@@ -36,6 +41,7 @@ export async function bundle(code: string, platform: Platform, workspace: string
     mainFields: ['module', 'main'],
     conditions: ['@skein/source', ...platform.conditions],
     plugins: [keepBuiltins],
+    external: [...external],
     logLevel: 'silent',
   })
   const text = result.outputFiles[0]?.text ?? ''
