@@ -6,7 +6,8 @@ import type { Reason } from './reason.ts'
 /**
  * What an entry of the journal says. In the log it is an envelope: the type stands in
  * `metadata["uaicp:event"]`, the data in `metadata["uaicp:data"]`, beside `uaicp:seq` and
- * `uaicp:attempt`. A request's state is the fold of its events and of nothing else.
+ * `uaicp:attempt`. A request's state is the fold of its events and of nothing else. Members that are
+ * undefined are not in the line.
  */
 export type JournalEvent =
   | { readonly type: 'opened'; readonly data: OpenedData }
@@ -34,7 +35,7 @@ export type JournalEventType = JournalEvent['type']
 export type JournalItem = JournalEvent & {
   readonly request_id: string
   readonly trace_id: string
-  readonly parent_trace_id?: string
+  readonly parent_trace_id?: string | undefined
   readonly seq: number
   readonly attempt: number
   readonly state: State
@@ -42,8 +43,8 @@ export type JournalItem = JournalEvent & {
   readonly actor: Actor
   /** Milliseconds since 1970. */
   readonly at: number
-  readonly rollback?: RollbackAction
-  readonly streaming?: Streaming
+  readonly rollback?: RollbackAction | undefined
+  readonly streaming?: Streaming | undefined
 }
 
 export interface OpenedData {
@@ -54,23 +55,23 @@ export interface OpenedData {
   readonly depth: number
   readonly limits: RunLimits
   /** The request that opened this one as its child. */
-  readonly parent?: string
+  readonly parent?: string | undefined
   /** W3C traceparent of the surrounding distributed trace. */
-  readonly traceparent?: string
+  readonly traceparent?: string | undefined
 }
 
 /** Bounds of one run; a child's are never wider than its parent's. */
 export interface RunLimits {
   /** Milliseconds since 1970. */
-  readonly deadline?: number
-  readonly tool_calls?: number
+  readonly deadline?: number | undefined
+  readonly tool_calls?: number | undefined
   readonly depth: number
   readonly ceiling: Risk
 }
 
 export interface TransitionData {
   readonly from: State
-  readonly reasons?: readonly Reason[]
+  readonly reasons?: readonly Reason[] | undefined
 }
 
 export interface StepData {
@@ -95,7 +96,7 @@ export interface ReviewData extends CallData {
   readonly quorum: number
   readonly excluded: readonly string[]
   readonly expires_at: string
-  readonly reasons?: readonly Reason[]
+  readonly reasons?: readonly Reason[] | undefined
 }
 
 export interface AnswerData {
@@ -103,19 +104,19 @@ export interface AnswerData {
   readonly call: string
   readonly digest: Hash
   readonly answer: 'approved' | 'denied' | 'rejected' | 'expired'
-  readonly approvers?: readonly Actor[]
+  readonly approvers?: readonly Actor[] | undefined
   /** Ids of the tokens spent. */
-  readonly tokens?: readonly string[]
-  readonly reasons?: readonly Reason[]
+  readonly tokens?: readonly string[] | undefined
+  readonly reasons?: readonly Reason[] | undefined
 }
 
 /** Intent: on disk before a write starts. */
 export interface StartedData extends CallData {
   readonly policy_hash: Hash
-  readonly review?: string
-  readonly digest?: Hash
+  readonly review?: string | undefined
+  readonly digest?: Hash | undefined
   /** What policies in shadow mode would have said. */
-  readonly shadow?: readonly ShadowData[]
+  readonly shadow?: readonly ShadowData[] | undefined
 }
 
 export interface ShadowData {
@@ -128,10 +129,10 @@ export type Effect = 'none' | 'applied' | 'absent' | 'in_doubt'
 
 export interface SettledData extends CallData {
   readonly effect: Effect
-  readonly evidence?: EvidenceData
-  readonly reasons?: readonly Reason[]
+  readonly evidence?: EvidenceData | undefined
+  readonly reasons?: readonly Reason[] | undefined
   /** How an in-doubt effect was settled afterwards. */
-  readonly settled_by?: 'probe' | 'person' | 'idempotent'
+  readonly settled_by?: 'probe' | 'person' | 'idempotent' | undefined
 }
 
 export interface EvidenceData {
@@ -139,19 +140,19 @@ export interface EvidenceData {
   readonly type: EvidenceType
   readonly hash: Hash
   /** Hash of the tool's result, where the evidence is not the result itself. */
-  readonly result_hash?: Hash
-  readonly subtype?: string
+  readonly result_hash?: Hash | undefined
+  readonly subtype?: string | undefined
 }
 
 export interface RefusedData extends CallData {
   readonly reasons: readonly Reason[]
-  readonly shadow?: readonly ShadowData[]
+  readonly shadow?: readonly ShadowData[] | undefined
 }
 
 export interface NativeData {
   readonly tool: string
   readonly allowed: boolean
-  readonly reasons?: readonly Reason[]
+  readonly reasons?: readonly Reason[] | undefined
 }
 
 export interface ChildData {
@@ -162,9 +163,9 @@ export interface ChildData {
 }
 
 export interface ChildSettledData extends ChildData {
-  readonly reasons?: readonly Reason[]
+  readonly reasons?: readonly Reason[] | undefined
   /** Hash of what the child delivered. */
-  readonly hash?: Hash
+  readonly hash?: Hash | undefined
   readonly calls: number
   /** Writes of the child and its children that the parent now answers for, in order of completion. */
   readonly effects: readonly EffectReference[]
@@ -181,7 +182,7 @@ export interface VerifiedData {
   readonly report_hash: Hash
   readonly evidence: readonly string[]
   readonly mechanical: boolean
-  readonly reasons?: readonly Reason[]
+  readonly reasons?: readonly Reason[] | undefined
 }
 
 /** `skipped`: no inverse was declared. `manual`: a person has to. `unknown`: ran on an effect in doubt. */
@@ -190,7 +191,7 @@ export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'unknown'
 export interface UndoData extends EffectReference {
   readonly status: UndoStatus
   readonly tries: number
-  readonly error?: string
+  readonly error?: string | undefined
 }
 
 export interface DeliveredData {

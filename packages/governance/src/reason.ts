@@ -88,7 +88,8 @@ export function reason(code: ReasonCode, subject?: string, detail?: string): Rea
   }
 }
 
-function toLogText(text: string): string {
+/** A text from outside, fit for the log. */
+export function toLogText(text: string): string {
   const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
   return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
 }

@@ -3,9 +3,8 @@ import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
 import type { Risk, RollbackAction } from '../envelope.ts'
 import type { Evidence } from '../evidence.ts'
 import type { ShadowData } from '../journal-event.ts'
-import type { Action } from '../policy.ts'
-import { reason, type Reason } from '../reason.ts'
-import { judge } from './decide.ts'
+import { reason, toLogText, type Reason } from '../reason.ts'
+import { judge, toAction } from './decide.ts'
 import type { CallState } from './governor-state.ts'
 import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
 import { review } from './review.ts'
@@ -42,6 +41,7 @@ export async function admit(
   answer?: GivenAnswer,
 ): Promise<Admission> {
   if (request.broken) throw request.broken
+  if (toLogText(call.id) !== call.id) throw conflict(request, 'its call has an unusable id')
   const { state } = request
   // Before anything is waited for: the caller may change its object as soon as it can.
   const made = snapshot(request, call)
@@ -81,10 +81,9 @@ async function judgeWrite(
 ): Promise<Admission> {
   const rollback = await declareRollback(request, made)
   if (Array.isArray(rollback)) return refuse(request, made, rollback)
-  const action = toAction(request, made, rollback)
-  const { policyTimeoutMs: timeoutMs } = request.core.limits
-  const limits = { timeoutMs, timer: request.core.timer }
-  const { decision, shadow } = await judge(action, request.policies, limits)
+  const { id: call, tool, risk, args, args_hash } = made
+  const action = toAction(request, { call, tool, risk, args, args_hash, rollback })
+  const { decision, shadow } = await judge(request, action)
   if (decision.effect === 'deny') {
     const reasons = decision.reasons ?? [reason('POLICY_BLOCKED', made.tool)]
     return refuse(request, made, reasons, shadow)
@@ -126,9 +125,9 @@ async function start(
   const data = {
     ...namesOf(made),
     policy_hash: request.policyHash,
-    ...(review !== undefined && { review }),
-    ...(digest !== undefined && { digest }),
-    ...(shadow.length > 0 && { shadow }),
+    review,
+    digest,
+    shadow: shadow.length > 0 ? shadow : undefined,
   }
   await request.submit(
     { type: 'call_started', data },
@@ -155,7 +154,7 @@ async function refuse(
   reasons: readonly Reason[],
   shadow: readonly ShadowData[] = [],
 ): Promise<Admission> {
-  const data = { ...namesOf(made), reasons, ...(shadow.length > 0 && { shadow }) }
+  const data = { ...namesOf(made), reasons, shadow: shadow.length > 0 ? shadow : undefined }
   await request.submit({ type: 'call_refused', data }, { outcome: 'failure', actor: request.agent })
   return { type: 'deny', reasons }
 }
@@ -189,26 +188,4 @@ async function replay(
   const { result_hash } = known.evidence ?? {}
   const result = result_hash ? await request.fetch(result_hash) : (evidence.payload ?? null)
   return { type: 'replay', result, evidence }
-}
-
-function toAction(
-  request: GovernedRequest,
-  { id, tool, risk, args, args_hash }: Candidate,
-  rollback: RollbackAction | undefined,
-): Action {
-  const { state, task, policyHash } = request
-  return Object.freeze({
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    call_id: id,
-    task: task.name,
-    tool,
-    risk,
-    args,
-    args_hash,
-    identity: state.identity,
-    depth: state.opened.depth,
-    ...(rollback && { rollback }),
-    policy_hash: policyHash,
-  })
 }

@@ -5,12 +5,40 @@ import type { ShadowData } from '../journal-event.ts'
 import type { Action, Decision, Policy } from '../policy.ts'
 import { messageOf, reason, REASON_CODES } from '../reason.ts'
 import { combineDecisions } from '../rules.ts'
-import { withTimeout, type Timer } from './timer.ts'
+import type { GovernorCore } from './governor-options.ts'
+import type { GovernedRequest } from './request.ts'
+import { withTimeout } from './timer.ts'
 
 export interface Judgement {
   readonly decision: Decision
   /** What policies in shadow mode would have said. */
   readonly shadow: readonly ShadowData[]
+}
+
+/** The part of an action that is not the run's. */
+type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native'> & {
+  readonly call: string
+  readonly rollback?: Action['rollback'] | undefined
+}
+
+/** A call as policies and people see it. */
+export function toAction({ state, task, policyHash }: GovernedRequest, act: Act): Action {
+  const { call, tool, risk, args, args_hash, rollback, native } = act
+  return Object.freeze({
+    request_id: state.request_id,
+    trace_id: state.trace_id,
+    call_id: call,
+    task: task.name,
+    tool,
+    risk,
+    args,
+    args_hash,
+    identity: state.identity,
+    depth: state.opened.depth,
+    ...(rollback && { rollback }),
+    policy_hash: policyHash,
+    ...(native && { native }),
+  })
 }
 
 /** Hash of the policies that count; a change of any makes earlier approvals worthless. */
@@ -21,12 +49,11 @@ export function hashPolicies(policies: readonly Policy[]): Hash {
 
 /** Asks all policies. Errors, timeouts and odd answers deny; so does silence (§5.3). */
 export async function judge(
+  { core, policies }: GovernedRequest,
   action: Action,
-  policies: readonly Policy[],
-  limits: { readonly timeoutMs: number; readonly timer: Timer },
 ): Promise<Judgement> {
   const heard = await Promise.all(
-    policies.map(async (policy) => ({ policy, said: await ask(policy, action, limits) })),
+    policies.map(async (policy) => ({ policy, said: await ask(policy, action, core) })),
   )
   const shadow: ShadowData[] = []
   const counting: Decision[] = []
@@ -44,10 +71,11 @@ export async function judge(
 async function ask(
   policy: Policy,
   action: Action,
-  { timeoutMs, timer }: { readonly timeoutMs: number; readonly timer: Timer },
+  { limits, timer }: GovernorCore,
 ): Promise<Decision | undefined> {
   try {
-    const said = await withTimeout(async () => policy.decide(action), timeoutMs, timer)
+    const decide = async (): Promise<Decision | undefined> => policy.decide(action)
+    const said = await withTimeout(decide, limits.policyTimeoutMs, timer)
     if (said === undefined) return undefined
     if (!isDecision(said)) return failed(policy, 'its answer is not a decision')
     const reasons = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))

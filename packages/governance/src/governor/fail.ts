@@ -1,12 +1,12 @@
 import { finalStreaming, send } from './chunks.ts'
 import type { MissingNeed } from '../evidence.ts'
-import { isClosed } from './governor-state.ts'
+import { effectKey, isClosed } from './governor-state.ts'
 import type { FailedData } from '../journal-event.ts'
 import { reason, type Reason } from '../reason.ts'
 import type { GovernedRequest } from './request.ts'
 import type { FailedSafe, Receipt, Undo } from '../result.ts'
 import { settleChildren } from './settle-child.ts'
-import { effectsOf, undoEffects, type FindOwner } from './undo.ts'
+import { effectsOf, toUndo, undoEffects, type FindOwner } from './undo.ts'
 
 /** Why the run fails, and which needs are open. */
 export interface Failure {
@@ -55,12 +55,7 @@ async function close(
   const data: FailedData = {
     reasons,
     missing,
-    undo: undo.map(({ request_id, call, status }) => ({
-      request_id,
-      call,
-      status,
-      tries: request.state.undo.get(`${request_id}/${call}`)?.settled?.tries ?? 0,
-    })),
+    undo: undo.flatMap((one) => request.state.undo.get(effectKey(one))?.settled ?? []),
   }
   const streaming = finalStreaming(request, false)
   const options = { outcome: 'uncertain' as const, streaming, durable: true }
@@ -72,17 +67,8 @@ async function close(
 export function brokenResult(request: GovernedRequest, failure?: Failure): FailedSafe {
   const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
   const seen = new Map(reasons.map((one) => [`${one.code}/${one.subject ?? ''}`, one]))
-  const undo = effectsOf(request).map((reference): Undo => {
-    const call = request.state.calls.get(reference.call)
-    const error = 'not attempted: the audit log cannot be written'
-    return {
-      ...reference,
-      tool: call?.tool ?? 'unknown',
-      ...(call?.rollback && { action: call.rollback }),
-      status: 'failed',
-      error,
-    }
-  })
+  const end = { status: 'failed', error: 'not attempted: the log cannot be written' } as const
+  const undo = effectsOf(request).map((one) => toUndo(one, request.state.calls.get(one.call), end))
   const { request_id, trace_id } = request.state
   const receipt = { request_id, trace_id, first: request.first, last: request.last }
   const rest = { reasons: [...seen.values()], missing: failure?.missing ?? [] }

@@ -178,11 +178,7 @@ export class GovernedRun implements Run {
 
   #park({ request, rejected }: Admission & { readonly type: 'review' }): GovernanceError {
     this.waiting.push({ request, ...(rejected && { rejected }) })
-    return new GovernanceError(
-      `The call of "${request.action.tool}" waits for approval.`,
-      [reason('APPROVAL_REQUIRED', request.action.tool, request.id)],
-      { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
-    )
+    return parked(request.action.tool)
   }
 
   async #child(
@@ -196,11 +192,7 @@ export class GovernedRun implements Run {
     const ended = await this.#runChild(this.#request, child, body, this.#answers)
     if ('value' in ended) return ended.value
     this.waiting.push(...ended.waiting)
-    throw new GovernanceError(
-      `The child "${child.task.name}" waits for approval.`,
-      [reason('APPROVAL_REQUIRED', child.task.name)],
-      { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
-    )
+    throw parked(child.task.name)
   }
 
   #keep<T extends { readonly result: JsonValue; readonly evidence: Evidence }>({
@@ -284,6 +276,12 @@ export function refusal(tool: string, reasons: readonly Reason[]): GovernanceErr
     first,
     ...rest,
   ])
+}
+
+function parked(name: string): GovernanceError {
+  return new GovernanceError(`"${name}" waits for approval.`, [reason('APPROVAL_REQUIRED', name)], {
+    hint: 'Let this error pass: the run ends pending, and resume() goes on from here.',
+  })
 }
 
 function foreignTool(name: string): GovernanceError {

@@ -126,19 +126,3 @@ export function openReviews(state: GovernorState): ReviewState[] {
     (review) => review.answer === undefined || review.answer.answer === 'rejected',
   )
 }
-
-/** The state as it is now, for eyes outside: frozen, and apart from what goes on changing. */
-export function copyState(state: GovernorState): GovernorState {
-  return Object.freeze({
-    ...state,
-    calls: new Map(state.calls),
-    reviews: new Map(state.reviews),
-    steps: new Map(state.steps),
-    children: new Map(state.children),
-    undo: new Map(state.undo),
-    chunks: [...state.chunks],
-    effects: [...state.effects],
-    reports: [...state.reports],
-    refusals: [...state.refusals],
-  })
-}

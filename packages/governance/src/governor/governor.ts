@@ -8,7 +8,7 @@ import type { Actor } from '../envelope.ts'
 import { brokenResult, failSafe } from './fail.ts'
 import type { Answers } from './governed-run.ts'
 import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor-options.ts'
-import { copyState, isClosed, type GovernorState } from './governor-state.ts'
+import { isClosed, type GovernorState } from './governor-state.ts'
 import { openRequest, type OpenRequest } from './open.ts'
 import { GovernanceError, reason, type Reason } from '../reason.ts'
 import { record, recoverAll, recoverRequest, type Recovered } from './recover.ts'
@@ -175,8 +175,8 @@ class JournalGovernor implements Governor {
   }
 
   async state(requestId: string): Promise<GovernorState | undefined> {
-    const live = this.#live.get(requestId)?.state
-    return live ? copyState(live) : (await loadState(this.#core, requestId))?.state
+    // A fold of its own: what this process works with is not for other hands.
+    return (await loadState(this.#core, requestId))?.state
   }
 
   /** A request for the stepwise calls: the one at hand, or made again from its journal. */

@@ -1,7 +1,6 @@
-import { judge } from './decide.ts'
+import { judge, toAction } from './decide.ts'
 import type { Evidence, MissingNeed, Need } from '../evidence.ts'
-import { standingCalls, type CallState } from './governor-state.ts'
-import type { Action } from '../policy.ts'
+import { standingCalls } from './governor-state.ts'
 import { messageOf, reason, type Reason } from '../reason.ts'
 import type { GovernedRequest } from './request.ts'
 import { approvalEvidence, evidenceOf } from './settle.ts'
@@ -100,32 +99,10 @@ async function findPolicyReasons(request: GovernedRequest): Promise<Reason[]> {
   )
   const reasons: Reason[] = []
   for (const call of writes) {
-    const action = await toPastAction(request, call)
-    const { policyTimeoutMs: timeoutMs } = request.core.limits
-    const { decision } = await judge(action, request.policies, {
-      timeoutMs,
-      timer: request.core.timer,
-    })
+    const args = await request.fetch(call.args_hash)
+    const { decision } = await judge(request, toAction(request, { ...call, args }))
     if (decision.effect !== 'deny') continue
     reasons.push(...(decision.reasons ?? [reason('POLICY_BLOCKED', call.tool)]))
   }
   return reasons
-}
-
-async function toPastAction(request: GovernedRequest, call: CallState): Promise<Action> {
-  const { state, task, policyHash } = request
-  return {
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    call_id: call.call,
-    task: task.name,
-    tool: call.tool,
-    risk: call.risk,
-    args: await request.fetch(call.args_hash),
-    args_hash: call.args_hash,
-    identity: state.identity,
-    depth: state.opened.depth,
-    ...(call.rollback && { rollback: call.rollback }),
-    policy_hash: policyHash,
-  }
 }

@@ -93,15 +93,15 @@ export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): Journal
     data,
     request_id: envelope.request_id,
     trace_id: envelope.trace_id,
-    ...(parent_trace_id !== undefined && { parent_trace_id }),
+    parent_trace_id,
     seq,
     attempt,
     state: envelope.state,
     outcome: envelope.outcome,
     actor: identity['uaicp:actor'],
     at: Date.parse(envelope.timestamp),
-    ...(rollback_action && { rollback: rollback_action }),
-    ...(streaming && { streaming }),
+    rollback: rollback_action,
+    streaming,
   }
   // Its shape is what createLineWriter wrote; the log's own checks stand for its integrity.
   return item as unknown as JournalItem

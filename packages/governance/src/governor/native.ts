@@ -1,5 +1,5 @@
-import { hashJson } from '../digest.ts'
-import { judge } from './decide.ts'
+import { hashText } from '../digest.ts'
+import { judge, toAction } from './decide.ts'
 import { GovernanceError, reason } from '../reason.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
@@ -9,29 +9,22 @@ import { conflict, type GovernedRequest } from './request.ts'
  * never yields evidence.
  */
 export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
-  const { state, core, task, policyHash } = request
+  const { state } = request
   if (state.state === 'plan') await request.move('execute')
   if (state.state !== 'execute') throw conflict(request, `it is in ${state.state}`)
-  const action = Object.freeze({
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    call_id: `native:${tool}`,
-    task: task.name,
+  const action = toAction(request, {
+    call: `native:${tool}`,
     tool,
-    risk: 'write_high_risk' as const,
+    risk: 'write_high_risk',
     args: null,
-    args_hash: hashJson(null),
-    identity: state.identity,
-    depth: state.opened.depth,
-    policy_hash: policyHash,
+    args_hash: hashText('null'),
     native: true,
   })
-  const limits = { timeoutMs: core.limits.policyTimeoutMs, timer: core.timer }
-  const { decision } = await judge(action, request.policies, limits)
+  const { decision } = await judge(request, action)
   const allowed = decision.effect === 'allow'
   const why = decision.reasons ?? []
   const reasons = allowed ? [] : [reason('TOOL_UNGOVERNED', tool), ...why]
-  const data = { tool, allowed, ...(!allowed && { reasons }) }
+  const data = { tool, allowed, reasons: allowed ? undefined : reasons }
   const outcome = allowed ? 'uncertain' : 'failure'
   await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
   if (allowed) return

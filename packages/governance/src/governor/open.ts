@@ -69,8 +69,8 @@ function createRequest(
     policy_hash: hashPolicies(policies),
     depth: parent ? parent.state.opened.depth + 1 : 0,
     limits: limitsOf(core, task, parent),
-    ...(parent && { parent: parent.state.request_id }),
-    ...(init.traceparent !== undefined && { traceparent: init.traceparent }),
+    parent: parent?.state.request_id,
+    traceparent: init.traceparent,
   }
   const { request_id, trace_id } = init
   const item = {
@@ -80,7 +80,7 @@ function createRequest(
     // A W3C trace id has 32 hex digits, as many as a UUID.
     trace_id:
       trace_id !== undefined && isTraceId(trace_id) ? trace_id : newUuid(core).replaceAll('-', ''),
-    ...(parent && { parent_trace_id: parent.state.trace_id }),
+    parent_trace_id: parent?.state.trace_id,
     seq: 0,
     attempt: 1,
     state: 'intake',
@@ -107,8 +107,8 @@ function limitsOf(core: GovernorCore, task: TaskClass, parent?: GovernedRequest)
     outer?.deadline,
   )
   return {
-    ...(deadline !== undefined && { deadline }),
-    ...(toolCalls !== undefined && { tool_calls: toolCalls }),
+    deadline,
+    tool_calls: toolCalls,
     depth: outer ? Math.min(depth, outer.depth - 1) : depth,
     ceiling:
       outer && RISKS.indexOf(outer.ceiling) < RISKS.indexOf(ceiling) ? outer.ceiling : ceiling,

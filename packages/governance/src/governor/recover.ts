@@ -94,7 +94,7 @@ export async function record(
   settled_by?: 'probe' | 'person' | 'idempotent',
 ): Promise<void> {
   const reasons = [reason('TOOL_IN_DOUBT', call.tool, `found ${effect}`)]
-  await submitSettled(request, call, { effect, reasons, ...(settled_by && { settled_by }) })
+  await submitSettled(request, call, { effect, reasons, settled_by })
 }
 
 async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {

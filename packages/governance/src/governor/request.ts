@@ -112,9 +112,9 @@ export class GovernedRequest {
       outcome: options.outcome,
       actor: options.actor ?? this.system,
       at: this.core.clock.now(),
-      ...(state.parent_trace_id !== undefined && { parent_trace_id: state.parent_trace_id }),
-      ...(options.rollback && { rollback: options.rollback }),
-      ...(options.streaming && { streaming: options.streaming }),
+      parent_trace_id: state.parent_trace_id,
+      rollback: options.rollback,
+      streaming: options.streaming,
     } as JournalItem
     reduceJournal(state, item)
     return this.append(item, options)

@@ -82,7 +82,7 @@ async function ask(
     quorum: decision.quorum ?? 1,
     excluded,
     expires_at: timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline)),
-    ...(decision.reasons && { reasons: decision.reasons }),
+    reasons: decision.reasons,
   }
   await request.put(args_hash, made.text, { durable: true })
   await request.submit(

@@ -7,7 +7,7 @@ import { GovernanceError, reason } from '../reason.ts'
 import type { VerificationReport } from '../report.ts'
 import { conflict, GovernedRequest, loadState, type LoadedState } from './request.ts'
 import type { Delivered, FailedSafe, Undo } from '../result.ts'
-import type { FindOwner } from './undo.ts'
+import { toUndo, type FindOwner } from './undo.ts'
 
 /** A request made again from its journal. */
 export function reviveRequest(
@@ -69,16 +69,9 @@ export async function closedResult(
 async function readUndo(request: GovernedRequest): Promise<Undo[]> {
   const findOwner = ownersOf(request)
   const undo: Undo[] = []
-  for (const { request_id, call, status, error } of request.state.failed?.undo ?? []) {
-    const known = (await findOwner(request_id))?.state.calls.get(call)
-    undo.push({
-      request_id,
-      call,
-      tool: known?.tool ?? 'unknown',
-      ...(known?.rollback && { action: known.rollback }),
-      status,
-      ...(error !== undefined && { error }),
-    })
+  for (const one of request.state.failed?.undo ?? []) {
+    const owner = await findOwner(one.request_id)
+    undo.push(toUndo(one, owner?.state.calls.get(one.call), one))
   }
   return undo
 }

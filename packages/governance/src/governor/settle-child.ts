@@ -21,8 +21,8 @@ export async function settleChild(
     task,
     calls: callsOf(child),
     effects: delivered ? effectsOf(child).reverse() : [],
-    ...(delivered && { hash: delivered.hash }),
-    ...(failed && { reasons: failed.reasons }),
+    hash: delivered?.hash,
+    reasons: failed?.reasons,
   }
   const outcome = delivered ? 'success' : 'failure'
   await parent.submit({ type: 'child_settled', data }, { outcome, actor: parent.agent })

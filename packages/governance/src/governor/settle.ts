@@ -44,8 +44,8 @@ export async function settle(
     id: `${state.request_id}#${state.seq}`,
     type: claim.type,
     hash: payload.hash,
-    ...(result !== payload && { result_hash: result.hash }),
-    ...(claim.subtype !== undefined && { subtype: claim.subtype }),
+    result_hash: result === payload ? undefined : result.hash,
+    subtype: claim.subtype,
   }
   const written = submitSettled(request, call, { effect: effectOf(call), evidence: data })
   // The time is the entry's, so that a replay mints the same object.

@@ -3,7 +3,7 @@ import { hashText } from '../digest.ts'
 import { isAtLeast, RISKS, type Risk } from '../envelope.ts'
 import { toolCore, type GovernedTool, type ToolCore } from '../governed.ts'
 import type { CallRequest } from './admit.ts'
-import { messageOf, reason, type Reason } from '../reason.ts'
+import { messageOf, reason, toLogText, type Reason } from '../reason.ts'
 import type { AdmittedCall, GovernedRequest } from './request.ts'
 
 /** A call on its way through the gate. */
@@ -28,7 +28,8 @@ type Snapshot =
 export function snapshot(request: GovernedRequest, { id, tool, args }: CallRequest): Snapshot {
   const found = findTool(request, tool)
   const core = found && toolCore(found)
-  const base = { id, tool, risk: found?.risk ?? RISKS[2] }
+  // A name that nobody declared is whatever a model wrote.
+  const base = { id, tool: found ? tool : toLogText(tool), risk: found?.risk ?? RISKS[2] }
   let text: string
   try {
     text = canonicalJson(args ?? {})

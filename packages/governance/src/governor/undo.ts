@@ -31,7 +31,7 @@ export async function undoEffects(request: GovernedRequest, findOwner: FindOwner
     const target = { reference, owner, call }
     const known = request.state.undo.get(effectKey(reference))?.settled
     const settled = known ?? (await undoOne(request, target))
-    done.push(toUndo(target, settled))
+    done.push(toUndo(reference, call, settled))
   }
   return done
 }
@@ -142,11 +142,17 @@ export function toAdmitted(
   return { request_id: state.request_id, call, tool, risk, args, args_hash, idempotency_key }
 }
 
-function toUndo({ reference, call }: Target, { status, error }: UndoData): Undo {
+/** What a result says of one write. */
+export function toUndo(
+  { request_id, call }: EffectReference,
+  known: CallState | undefined,
+  { status, error }: Pick<UndoData, 'status' | 'error'>,
+): Undo {
   return {
-    ...reference,
-    tool: call.tool,
-    ...(call.rollback && { action: call.rollback }),
+    request_id,
+    call,
+    tool: known?.tool ?? 'unknown',
+    ...(known?.rollback && { action: known.rollback }),
     status,
     ...(error !== undefined && { error }),
   }
