@@ -1,5 +1,4 @@
 import type { ApprovalRequest } from '../approval.ts'
-import { actionDetails } from './approval-token.ts'
 import type { TokenClaims } from './approval-token.ts'
 import { isAtLeast } from '../envelope.ts'
 import type { Risk } from '../envelope.ts'
@@ -63,8 +62,18 @@ export function checkUse(claims: TokenClaims, context: CheckContext): Reason | u
 }
 
 /** Every member that we would have written has to be there and equal. */
-function isForAction({ details }: TokenClaims, request: ApprovalRequest): boolean {
-  return Object.entries(actionDetails(request)).every(([name, value]) => details[name] === value)
+function isForAction(
+  { details }: TokenClaims,
+  { action, digest, quorum }: ApprovalRequest,
+): boolean {
+  return (
+    details['type'] === 'uaicp_action' &&
+    details['digest'] === digest &&
+    details['request_id'] === action.request_id &&
+    details['tool'] === action.tool &&
+    details['risk'] === action.risk &&
+    details['quorum'] === quorum
+  )
 }
 
 const grantMembers = ['request_id', 'task', 'args_hash'] as const
