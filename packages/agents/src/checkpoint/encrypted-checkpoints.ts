@@ -2,6 +2,7 @@ import { decodeBase64, encodeBase64 } from '@skein/base'
 import { invalidRequest } from '../agent-error.ts'
 import type { CheckpointStore } from '../checkpoint.ts'
 import { AgentState, type AgentStateJSON } from '../state.ts'
+import { stateText } from './state-text.ts'
 
 export interface EncryptedCheckpointOptions {
   /** 16, 24 or 32 bytes, or a key of `crypto.subtle` for AES-GCM. */
@@ -20,7 +21,7 @@ export function encryptedCheckpoints(
   imported.catch(() => {}) // told by the first save or load, not as an unhandled rejection
   return {
     async save(sessionId, state) {
-      const sealed = await seal(await imported, sessionId, JSON.stringify(state))
+      const sealed = await seal(await imported, sessionId, stateText(state))
       await store.save(sessionId, envelope(state, sealed))
     },
     async load(sessionId) {

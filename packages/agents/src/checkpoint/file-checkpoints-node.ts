@@ -15,6 +15,7 @@ import { KeyedQueue } from './keyed-queue.ts'
 import { checkpointMetadata } from './metadata.ts'
 import { logCheckpointError, reportError, type CheckpointErrorHandler } from './report-error.ts'
 import { fromFolderName, toFolderName } from './session-path.ts'
+import { stateText } from './state-text.ts'
 
 export interface FileCheckpointOptions {
   /** Default `.checkpoints`. */
@@ -65,6 +66,8 @@ class SessionFiles {
   readonly #dir: string
   readonly #ids: IdSource
   readonly #fsync: boolean
+  /** Folders that this store has written to. */
+  readonly #saved = new Set<string>()
 
   constructor(options: FileCheckpointOptions) {
     this.#options = options
@@ -77,16 +80,13 @@ class SessionFiles {
   async save(sessionId: string, state: AgentStateJSON): Promise<void> {
     const { compress = false, clock = systemClock } = this.#options
     const folder = this.#folder(sessionId)
-    const text = JSON.stringify(state)
+    const text = stateText(state)
     const metadata = checkpointMetadata(sessionId, state, { clock, ids: this.#ids })
     await locks.run(folder, async () => {
-      const { files } = this.#system
-      await files.mkdir(folder, { recursive: true, mode: 0o700 })
       const data = compress ? await gzip(this.#system, text) : text
       await this.#write(folder, compress ? PACKED : PLAIN, data)
       await this.#write(folder, METADATA, JSON.stringify(metadata))
-      await files.rm(this.#file(folder, compress ? PLAIN : PACKED), { force: true })
-      await files.rm(this.#file(folder, JOURNAL), { force: true })
+      await this.#removeOld(folder, compress ? PLAIN : PACKED)
     })
   }
 
@@ -113,6 +113,7 @@ class SessionFiles {
   async delete(sessionId: string): Promise<void> {
     const folder = this.#folder(sessionId)
     await locks.run(folder, () => this.#system.files.rm(folder, { recursive: true, force: true }))
+    this.#saved.delete(folder)
   }
 
   async list(): Promise<string[]> {
@@ -151,9 +152,27 @@ class SessionFiles {
     return this.#system.path.join(folder, name)
   }
 
-  #write(folder: string, name: string, data: string | Uint8Array): Promise<void> {
-    const options = { fsync: this.#fsync, unique: uuidV4() }
-    return writeWhole(this.#system, this.#file(folder, name), data, options)
+  async #write(folder: string, name: string, data: string | Uint8Array): Promise<void> {
+    const file = this.#file(folder, name)
+    // Metadata can be made again from the checkpoint; it is not worth waiting for the disk.
+    const options = { fsync: this.#fsync && name !== METADATA, unique: uuidV4() }
+    try {
+      await writeWhole(this.#system, file, data, options)
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      await this.#system.files.mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeWhole(this.#system, file, data, options)
+    }
+  }
+
+  /** What a save makes void: the journal, and a checkpoint of the other form from an earlier store. */
+  async #removeOld(folder: string, otherForm: string): Promise<void> {
+    const { files } = this.#system
+    const isFirst = !this.#saved.has(folder)
+    this.#saved.add(folder)
+    if (isFirst) await files.rm(this.#file(folder, otherForm), { force: true })
+    if (isFirst || this.#options.journal)
+      await files.rm(this.#file(folder, JOURNAL), { force: true })
   }
 
   /** Both forms are there when a process died between writing one and removing the other. */

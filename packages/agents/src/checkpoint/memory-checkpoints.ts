@@ -1,4 +1,4 @@
-import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import { isDeepFrozen, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
 import type { CheckpointMetadata } from '../checkpoint.ts'
 import type { AgentStateJSON } from '../state.ts'
 import { foldJournal, type FullCheckpointStore, type JournalEntry } from './journal.ts'
@@ -12,8 +12,7 @@ export interface MemoryCheckpointOptions {
 }
 
 interface Session {
-  /** As text: nobody can change what was saved. */
-  readonly state: string
+  readonly state: AgentStateJSON
   readonly metadata: CheckpointMetadata
   readonly journal: JournalEntry[]
 }
@@ -25,12 +24,12 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
   return {
     async save(sessionId, state) {
       const metadata = checkpointMetadata(sessionId, state, { clock, ids })
-      sessions.set(sessionId, { state: JSON.stringify(state), metadata, journal: [] })
+      sessions.set(sessionId, { state: ownCopy(state), metadata, journal: [] })
     },
     async load(sessionId) {
       const session = sessions.get(sessionId)
       if (!session) return null
-      return foldJournal(JSON.parse(session.state) as AgentStateJSON, session.journal)
+      return foldJournal(ownCopy(session.state), session.journal)
     },
     async loadMetadata(sessionId) {
       return sessions.get(sessionId)?.metadata ?? null
@@ -47,4 +46,16 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
       },
     }),
   }
+}
+
+/** Nobody else can change it: what is frozen for good is shared, everything else is copied. */
+function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
+  return {
+    ...plainCopy(rest),
+    messages: messages.map((message) => (isDeepFrozen(message) ? message : plainCopy(message))),
+  }
+}
+
+function plainCopy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T // what was JSON stays what it was
 }
