@@ -198,6 +198,8 @@ describe('helpers', () => {
     expect(Image.fromBytes(jpeg).mimeType).toBe('image/jpeg')
     expect(Image.fromBytes(Uint8Array.of(1, 2, 3), 'image/x-own').mimeType).toBe('image/x-own')
     expect(Image.fromBase64(base64(png)).toBytes()).toEqual(new Uint8Array(png))
+    expect(Image.fromBase64(base64(png)).toBase64()).toBe(base64(png))
+    expect(Image.fromBytes(png).toBase64()).toBe(base64(png))
     const remote = Image.fromUrl('https://x.test/photo.jpg?size=2')
     expect([remote.mimeType, remote.source]).toEqual([
       'image/jpeg',
@@ -433,6 +435,9 @@ describe('threads', () => {
       ['id', 'type', 'content', 'results', 'timestamp'],
     ])
     expect(json['createdAt']).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+    expect((json['messages'] as { timestamp: string }[]).map((m) => m.timestamp)).toEqual(
+      thread.messages.map((message) => message.timestamp.toISOString()),
+    )
   })
 
   test('hostile or broken JSON is refused with the field that is wrong', () => {

@@ -67,6 +67,19 @@ test('UPP-141 the three modalities', () => {
 })
 
 test('UPP-142 unions have named constants with the raw strings as values', () => {
+  // Each name is its value in another spelling: text_delta is TextDelta, RATE_LIMITED is RateLimited.
+  const nameOf = (value: string): string =>
+    value.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  for (const names of [
+    ErrorCode,
+    StreamEventType,
+    MessageRole,
+    ContentBlockType,
+    StopReason,
+    LogLevel,
+  ])
+    for (const [name, value] of Object.entries(names)) expect(name).toBe(nameOf(value))
+  expect(Modality).toEqual({ LLM: 'llm', Embedding: 'embedding', Image: 'image' })
   expect(ErrorCode.RateLimited).toBe('RATE_LIMITED')
   expect(Object.values(ErrorCode)).toHaveLength(12)
   expect(StreamEventType.TextDelta).toBe('text_delta')

@@ -367,7 +367,7 @@ describe('code that is not ours', () => {
   }
 
   test.each(Object.entries(calls))(
-    'UPP-038 %s: a provider that prints its key',
+    'UPP-038 UPP-034 %s: a provider that prints its key',
     async (_, call) => {
       let told = ''
       const onError = (error: Error): void => void (told += printed(error))
@@ -375,6 +375,7 @@ describe('code that is not ours', () => {
         (thrown: unknown) => thrown,
       )
       expect(printed(error)).toContain('401 for [redacted]')
+      expect(error).toMatchObject({ provider: 'leaky', code: 'PROVIDER_ERROR' })
       expectClean(printed(error))
       expect(told).not.toBe('')
       expectClean(told)
