@@ -2,10 +2,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '@skein/base'
 import type { SpentStore } from '../approval.ts'
 
+/** An open `DatabaseSync` of `node:sqlite`, as far as it is used here. */
+export interface SqliteDatabase {
+  exec(sql: string): void
+  prepare(sql: string): {
+    run(...values: (string | number)[]): { readonly changes: number | bigint }
+  }
+}
+
 /** Options of `sqliteSpent`. */
 export interface SqliteSpentOptions {
   /** A file, or an open database whose transactions the spending is to be part of. */
-  readonly database: string | DatabaseSync
+  readonly database: string | SqliteDatabase
   /** `uaicp_spent` by default. */
   readonly table?: string
   readonly clock?: Clock
@@ -23,7 +31,8 @@ export interface SqliteSpentStore extends SpentStore {
 export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   const { database, table = 'uaicp_spent', clock = systemClock } = options
   if (!/^[a-z_][a-z0-9_]*$/i.test(table)) throw new TypeError(`"${table}" is not a table name.`)
-  const db = typeof database === 'string' ? openDatabase(database) : database
+  const own = typeof database === 'string' ? openDatabase(database) : undefined
+  const db: SqliteDatabase = own ?? (database as SqliteDatabase)
   db.exec(
     `create table if not exists ${table} (jti text primary key, exp real not null) without rowid`,
   )
@@ -32,9 +41,7 @@ export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   return {
     spend: async (jti, exp) => Number(insert.run(jti, exp).changes) === 1,
     prune: () => Number(remove.run(clock.now()).changes),
-    close() {
-      if (typeof database === 'string') db.close()
-    },
+    close: () => own?.close(),
   }
 }
 
