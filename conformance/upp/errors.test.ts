@@ -1,4 +1,18 @@
-import { ErrorCode, llm, NoRetry, UPPError, type ProviderConfig } from '@skein/ai'
+import {
+  AssistantMessage,
+  Audio,
+  embedding,
+  ErrorCode,
+  Image,
+  image,
+  isUPPError,
+  llm,
+  NoRetry,
+  ToolResultMessage,
+  UPPError,
+  UserMessage,
+  type ProviderConfig,
+} from '@skein/ai'
 import { describe, expect, test } from 'vitest'
 import { expectedOf, operations, type Operation } from './support/operations.ts'
 import { hello, helloBody, stub, type Answer } from './support/stub.ts'
@@ -458,4 +472,28 @@ describe('decoding', () => {
     await expect(reading).rejects.toMatchObject({ code: 'PROVIDER_ERROR', message: 'Oh' })
     expect(got).toBe('Hello')
   })
+})
+
+test('UPP-030 what callers without types get wrong is a UPPError, too', () => {
+  const nothing = undefined as never
+  const wrong: Record<string, () => unknown> = {
+    llm: () => llm(nothing),
+    embedding: () => embedding(nothing),
+    image: () => image(nothing),
+    user: () => new UserMessage(nothing),
+    assistant: () => new AssistantMessage(null as never),
+    calls: () => new AssistantMessage('x', {} as never),
+    results: () => new ToolResultMessage(nothing),
+    bytes: () => Image.fromBytes(nothing),
+    sound: () => Audio.fromBytes('RIFF' as never, 'audio/wav'),
+  }
+  for (const [name, make] of Object.entries(wrong)) {
+    let error: unknown
+    try {
+      make()
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(isUPPError(error) && error.code, name).toBe('INVALID_REQUEST')
+  }
 })

@@ -138,7 +138,7 @@ class Embedder implements EmbeddingInstance {
   readonly #origin: ErrorOrigin
 
   constructor(options: EmbeddingOptions) {
-    const provider = options.model?.provider
+    const provider = options?.model?.provider
     this.#origin = { provider: provider?.name ?? 'skein', modality: 'embedding' }
     const handler = provider?.handlers?.embedding
     if (!handler) {

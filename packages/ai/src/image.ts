@@ -136,7 +136,7 @@ class ImageMaker implements ImageInstance {
   readonly #origin: ErrorOrigin
 
   constructor(options: ImageOptions) {
-    const provider = options.model?.provider
+    const provider = options?.model?.provider
     this.#origin = { provider: provider?.name ?? 'skein', modality: 'image' }
     const handler = provider?.handlers?.image
     if (!handler) {

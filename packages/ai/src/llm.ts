@@ -104,8 +104,8 @@ class LLM<Data> implements LLMInstance<Data> {
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
 
   constructor(options: LLMOptions<Data>) {
+    this.model = bindModel(options?.model)
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
-    this.model = bindModel(options.model)
     this.capabilities = frozen(this.model.capabilities)
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options

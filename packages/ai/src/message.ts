@@ -7,10 +7,12 @@ import type {
   DocumentBlock,
   ImageBlock,
   ProviderMetadata,
+  TextBlock,
   UserContent,
   VideoBlock,
 } from './content.ts'
-import { ErrorCode, UPPError } from './error.ts'
+import type { UPPError } from './error.ts'
+import { invalidRequest } from './to-upp-error.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
 /** The types of messages by name. */
@@ -87,8 +89,7 @@ export class UserMessage extends BaseMessage {
 
   constructor(content: string | readonly UserContent[], options: MessageOptions = {}) {
     super(options)
-    this.content = typeof content === 'string' ? [{ type: 'text', text: content }] : [...content]
-    checkBlocks(this.content, userBlocks, 'a UserMessage')
+    this.content = toBlocks(content, userBlocks, 'a UserMessage')
     deepFreeze(this)
   }
 
@@ -109,9 +110,8 @@ export class AssistantMessage extends BaseMessage {
     options: MessageOptions = {},
   ) {
     super(options)
-    this.content = typeof content === 'string' ? [{ type: 'text', text: content }] : [...content]
-    checkBlocks(this.content, assistantBlocks, 'an AssistantMessage')
-    if (toolCalls) this.toolCalls = [...toolCalls]
+    this.content = toBlocks(content, assistantBlocks, 'an AssistantMessage')
+    if (toolCalls) this.toolCalls = listOf(toolCalls, 'the calls of an AssistantMessage')
     deepFreeze(this)
   }
 
@@ -131,7 +131,7 @@ export class ToolResultMessage extends BaseMessage {
 
   constructor(results: readonly ToolResult[], options: MessageOptions = {}) {
     super(options)
-    this.results = [...results]
+    this.results = listOf(results, 'a ToolResultMessage')
     deepFreeze(this)
   }
 
@@ -172,17 +172,30 @@ function typeOf(value: unknown): unknown {
 const userBlocks = new Set(['text', 'image', 'document', 'audio', 'video', 'binary'])
 const assistantBlocks = new Set(['text', 'reasoning', 'image', 'audio', 'video', 'native'])
 
-function checkBlocks(content: readonly ContentBlock[], allowed: Set<string>, where: string): void {
-  content.forEach((block, index) => {
+/** A list of its own, of blocks that may stand there. */
+function toBlocks<Block extends ContentBlock>(
+  content: string | readonly Block[],
+  allowed: Set<string>,
+  where: string,
+): readonly (Block | TextBlock)[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  const blocks = listOf(content, where)
+  blocks.forEach((block, index) => {
     const type = typeOf(block)
     if (typeof type === 'string' && allowed.has(type)) return
-    throw new UPPError(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, {
-      code: ErrorCode.InvalidRequest,
-      provider: 'skein',
-      modality: 'llm',
-      hint: `Allowed there: ${[...allowed].join(', ')}.`,
-    })
+    const hint = `Allowed there: ${[...allowed].join(', ')}.`
+    throw refused(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, hint)
   })
+  return blocks
+}
+
+function listOf<T>(given: readonly T[], where: string): T[] {
+  if (Array.isArray(given)) return [...(given as readonly T[])]
+  throw refused(`The content of ${where} is ${given === null ? 'null' : typeof given}.`)
+}
+
+function refused(message: string, hint?: string): UPPError {
+  return invalidRequest(message, { provider: 'skein', modality: 'llm' }, hint)
 }
 
 const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])

@@ -39,6 +39,8 @@ export function checkedType(
   family: 'image' | 'audio' | 'video',
   { mimeType, name = '' }: { mimeType?: string | undefined; name?: string },
 ): string {
+  if (!ArrayBuffer.isView(bytes))
+    throw invalidMedia(`The data of the ${family} is ${typeof bytes}.`, 'Pass a Uint8Array.')
   if (mimeType === undefined) {
     const told = mediaTypeOf(bytes) ?? mediaTypeOfName(name)
     if (told === undefined)
