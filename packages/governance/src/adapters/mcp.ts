@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { Risk } from '../envelope.ts'
-import { isAtLeast } from '../envelope.ts'
+import { isAtLeast, RISKS } from '../envelope.ts'
 import { governed, type Governance, type GovernedContext, type GovernedTool } from '../governed.ts'
 import { GovernanceError, reason } from '../reason.ts'
 
@@ -77,7 +77,8 @@ function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
       : readOnlyHint === false
         ? 'write_low_risk'
         : 'read_only'
-  return isAtLeast(risk, hinted) ? risk : hinted
+  // A tier that is missing or misspelt is refused where the tool is governed, not made up here.
+  return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
 }
 
 interface PlainMcpTool {
