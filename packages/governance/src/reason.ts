@@ -77,6 +77,16 @@ interface ErrorHint {
   readonly cause?: unknown
 }
 
+/** The error of a call, a child or a stream that is refused or did not succeed. */
+export function refusal(name: string, reasons: readonly Reason[]): GovernanceError {
+  const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
+  const detail = first.detail === undefined ? '' : `: ${first.detail}`
+  return new GovernanceError(`"${name}" did not succeed (${first.code}${detail}).`, [
+    first,
+    ...rest,
+  ])
+}
+
 const MAX_TEXT = 500
 
 /** A reason without empty members, its texts fit for the log: well formed and of bounded length. */

@@ -47,8 +47,11 @@ export async function admit(
   const made = snapshot(request, call)
   if (state.state === 'plan') await request.move('execute')
   if (state.state !== 'execute') throw conflict(request, `it is in ${state.state}`)
-  if (!('core' in made)) return refuse(request, made.call, made.reasons)
-  const known = state.calls.get(made.id)
+  const known = state.calls.get(call.id)
+  if (!('core' in made)) {
+    if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)
+    return refuse(request, made.call, made.reasons)
+  }
   if (known && known.status !== 'retry' && known.status !== 'undone') {
     return replay(request, made, known)
   }

@@ -6,7 +6,7 @@ import type { Answers, Waiting } from './governed-run.ts'
 import { isClosed } from './governor-state.ts'
 import type { ChildData, ChildSettledData } from '../journal-event.ts'
 import { newUuid, openRequest } from './open.ts'
-import { GovernanceError, reason, type Reason } from '../reason.ts'
+import { reason, refusal, type GovernanceError, type Reason } from '../reason.ts'
 import { conflict, loadState, type GovernedRequest } from './request.ts'
 import { closedResult, ownersOf, reviveRequest } from './revive.ts'
 import type { Init } from '../run.ts'
@@ -58,11 +58,8 @@ function toWaiting(
 /** The parent's log names the child before the child's first entry. */
 async function announce(parent: GovernedRequest, { id, task }: Child): Promise<ChildData> {
   if (parent.state.opened.limits.depth < 1) {
-    throw new GovernanceError(
-      `The child "${task.name}" is nested deeper than its parents allow.`,
-      [reason('DEPTH_EXCEEDED', task.name)],
-      { hint: 'Raise limits.depth of the outermost task class.' },
-    )
+    const detail = 'limits.depth of the outermost task class bounds it'
+    throw refusal(task.name, [reason('DEPTH_EXCEEDED', task.name, detail)])
   }
   const request_id = newUuid(parent.core)
   const trace_id = newUuid(parent.core).replaceAll('-', '')
@@ -109,8 +106,5 @@ async function replayChild(
 }
 
 function childFailed(task: string, reasons: readonly Reason[]): GovernanceError {
-  return new GovernanceError(`The child "${task}" failed safe.`, [
-    reason('CHILD_FAIL_SAFE', task),
-    ...reasons,
-  ])
+  return refusal(task, [reason('CHILD_FAIL_SAFE', task), ...reasons])
 }

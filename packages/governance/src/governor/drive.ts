@@ -120,12 +120,14 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   const cancel = (): void => request.stop(reason('CANCELLED', state.request_id))
   if (signal?.aborted) cancel()
   signal?.addEventListener('abort', cancel, { once: true })
-  const cancelTimer =
-    deadline === undefined
-      ? undefined
-      : core.timer(Math.max(0, deadline - core.clock.now()), () =>
-          request.stop(reason('DEADLINE_EXCEEDED', state.request_id)),
-        )
+  let cancelTimer: (() => void) | undefined
+  const arm = (): void => {
+    const left = (deadline ?? Number.POSITIVE_INFINITY) - core.clock.now()
+    if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
+    // A timer may be shorter than asked for; then there is time left when it fires.
+    else if (deadline !== undefined) cancelTimer = core.timer(left, arm)
+  }
+  arm()
   return () => {
     signal?.removeEventListener('abort', cancel)
     cancelTimer?.()

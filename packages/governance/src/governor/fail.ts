@@ -68,7 +68,10 @@ export function brokenResult(request: GovernedRequest, failure?: Failure): Faile
   const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
   const seen = new Map(reasons.map((one) => [`${one.code}/${one.subject ?? ''}`, one]))
   const end = { status: 'failed', error: 'not attempted: the log cannot be written' } as const
-  const undo = effectsOf(request).map((one) => toUndo(one, request.state.calls.get(one.call), end))
+  const { calls, undo: known } = request.state
+  const undo = effectsOf(request).map((one) =>
+    toUndo(one, calls.get(one.call), known.get(effectKey(one))?.settled ?? end),
+  )
   const { request_id, trace_id } = request.state
   const receipt = { request_id, trace_id, first: request.first, last: request.last }
   const rest = { reasons: [...seen.values()], missing: failure?.missing ?? [] }

@@ -8,7 +8,7 @@ import { execute } from './execute.ts'
 import { isNamedCall } from './governor-state.ts'
 import type { GovernedTool } from '../governed.ts'
 import { admitNative } from './native.ts'
-import { GovernanceError, messageOf, reason, type Reason } from '../reason.ts'
+import { GovernanceError, messageOf, reason, refusal, type Reason } from '../reason.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import type { CallOptions, CallResult, Init, Run } from '../run.ts'
 import { settle } from './settle.ts'
@@ -103,7 +103,9 @@ export class GovernedRun implements Run {
     options: CallOptions = {},
   ): Promise<CallResult<Result>> {
     return this.#start(() => {
-      if (options.id !== undefined && !isNamedCall(options.id)) throw reservedId(options.id)
+      if (options.id !== undefined && !isNamedCall(options.id)) {
+        throw conflict(this.#request, `the call id ${options.id} looks like a position`)
+      }
       const id = options.id ?? `${this.attempt}.${++this.#calls}`
       // The gate takes what JSON can say and refuses the rest, whatever the type.
       const call = { id, tool: tool.name, args: args as JsonValue }
@@ -144,7 +146,11 @@ export class GovernedRun implements Run {
 
   async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
     const request = this.#request
-    if (request.task.tools.every((known) => known !== tool)) throw foreignTool(call.tool)
+    if (request.task.tools.every((known) => known !== tool)) {
+      throw refusal(call.tool, [
+        reason('TOOL_UNKNOWN', call.tool, 'it is none of the task’s tools'),
+      ])
+    }
     const admission = await this.#admit(call)
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
@@ -268,32 +274,8 @@ function stoppable<T>({ controller: { signal } }: GovernedRequest, work: Promise
   })
 }
 
-/** The error a refused call throws. */
-export function refusal(tool: string, reasons: readonly Reason[]): GovernanceError {
-  const [first = reason('POLICY_BLOCKED', tool), ...rest] = reasons
-  const detail = first.detail === undefined ? '' : `: ${first.detail}`
-  return new GovernanceError(`The call of "${tool}" did not succeed (${first.code}${detail}).`, [
-    first,
-    ...rest,
-  ])
-}
-
+/** What a call throws that has to wait for people. */
 function parked(name: string): GovernanceError {
-  return new GovernanceError(`"${name}" waits for approval.`, [reason('APPROVAL_REQUIRED', name)], {
-    hint: 'Let this error pass: the run ends pending, and resume() goes on from here.',
-  })
-}
-
-function foreignTool(name: string): GovernanceError {
-  return new GovernanceError(
-    `The tool "${name}" is not one of the task's governed tools.`,
-    [reason('TOOL_UNKNOWN', name)],
-    { hint: 'List it in defineTaskClass({ tools }).' },
-  )
-}
-
-function reservedId(id: string): GovernanceError {
-  return new GovernanceError(`The call id "${id}" looks like a position; choose a name.`, [
-    reason('STATE_CONFLICT', id),
-  ])
+  const detail = 'let this error pass: the run ends pending, and resume() goes on from here'
+  return refusal(name, [reason('APPROVAL_REQUIRED', name, detail)])
 }

@@ -12,7 +12,8 @@ import { isClosed, type GovernorState } from './governor-state.ts'
 import { openRequest, type OpenRequest } from './open.ts'
 import { GovernanceError, reason, type Reason } from '../reason.ts'
 import { record, recoverAll, recoverRequest, type Recovered } from './recover.ts'
-import { conflict, GovernedRequest, loadState } from './request.ts'
+import { conflict, GovernedRequest, loadState, type AdmittedCall } from './request.ts'
+import { toAdmitted } from './undo.ts'
 import type { Delivered, FailedSafe, Result } from '../result.ts'
 import { closedResult, ownersOf, reviveRequest } from './revive.ts'
 import type { Init, Run } from '../run.ts'
@@ -81,6 +82,8 @@ class JournalGovernor implements Governor {
   readonly #core: GovernorCore
   /** Requests this process works on: a second worker on the same one is a conflict. */
   readonly #live = new Map<string, GovernedRequest>()
+  /** Resolve when `run` or `resume` are through with a request. */
+  readonly #work = new Map<string, Promise<void>>()
 
   constructor(core: GovernorCore) {
     this.#core = core
@@ -100,7 +103,7 @@ class JournalGovernor implements Governor {
     if (refused.length > 0) {
       return failSafe(request, { reasons: refused, missing: [] }, ownersOf(request))
     }
-    return this.#work(request, () => drive(request, body, init)) as Promise<Result<T>>
+    return this.#begin(request, () => drive(request, body, init)) as Promise<Result<T>>
   }
 
   async resume<T extends JsonValue>(
@@ -110,7 +113,7 @@ class JournalGovernor implements Governor {
     options: Resume = {},
   ): Promise<Result<T>> {
     const request = await this.#take(requestId, task)
-    const resumed = this.#work(request, async () => {
+    const resumed = this.#begin(request, async () => {
       if (!isClosed(request.state)) await recoverRequest(request)
       if (isClosed(request.state)) return closedResult(request)
       return drive(request, body as Body, { ...options, answers: toAnswers(options) })
@@ -126,8 +129,13 @@ class JournalGovernor implements Governor {
     requestId: string,
     why: Reason = reason('CANCELLED', requestId),
   ): Promise<FailedSafe | Delivered<JsonValue>> {
+    const running = this.#work.get(requestId)
+    if (running) {
+      this.#live.get(requestId)?.stop(why)
+      await running
+    } else this.#live.delete(requestId)
     const request = await this.#take(requestId)
-    return this.#work(request, async () => {
+    return this.#begin(request, async () => {
       if (isClosed(request.state)) return closedResult(request)
       await recoverRequest(request)
       return failSafe(request, { reasons: [why], missing: [] }, ownersOf(request))
@@ -152,9 +160,8 @@ class JournalGovernor implements Governor {
 
   async settle(requestId: string, call: string, outcome: CallOutcome): Promise<Settlement> {
     const request = await this.#find(requestId)
-    const running = request.running.get(call)
-    if (!running) throw conflict(request, `call ${call} is not running`)
-    return settle(request, running.call, outcome)
+    const admitted = request.running.get(call)?.call ?? (await findStarted(request, call))
+    return settle(request, admitted, outcome)
   }
 
   async deliver(requestId: string, candidate: JsonValue): Promise<Delivery> {
@@ -196,15 +203,22 @@ class JournalGovernor implements Governor {
     return reviveRequest(this.#core, loaded, task)
   }
 
-  async #work<T>(request: GovernedRequest, work: () => Promise<T>): Promise<T> {
+  async #begin<T>(request: GovernedRequest, work: () => Promise<T>): Promise<T> {
     const id = request.state.request_id
     const live = this.#live.get(id)
     if (live) throw conflict(live, 'it is being worked on')
     this.#live.set(id, request)
+    const working = work()
+    const isOver = working.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#work.set(id, isOver)
     try {
-      return await work()
+      return await working
     } finally {
       this.#live.delete(id)
+      this.#work.delete(id)
     }
   }
 
@@ -212,6 +226,13 @@ class JournalGovernor implements Governor {
     if (delivery.type !== 'repair') this.#live.delete(requestId)
     return delivery
   }
+}
+
+/** A write that another process admitted; its intent is in the journal. */
+async function findStarted(request: GovernedRequest, call: string): Promise<AdmittedCall> {
+  const known = request.state.calls.get(call)
+  if (known?.status !== 'started') throw conflict(request, `call ${call} is not running`)
+  return toAdmitted(request, known, await request.fetch(known.args_hash))
 }
 
 function toAnswers({ tokens = [], denials = [] }: Resume): Answers {

@@ -1,6 +1,6 @@
 import { hashText } from '../digest.ts'
 import { judge, toAction } from './decide.ts'
-import { GovernanceError, reason } from '../reason.ts'
+import { reason, refusal, toLogText } from '../reason.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
 /**
@@ -22,15 +22,10 @@ export async function admitNative(request: GovernedRequest, tool: string): Promi
   })
   const { decision } = await judge(request, action)
   const allowed = decision.effect === 'allow'
-  const why = decision.reasons ?? []
-  const reasons = allowed ? [] : [reason('TOOL_UNGOVERNED', tool), ...why]
-  const data = { tool, allowed, reasons: allowed ? undefined : reasons }
+  const detail = 'it runs at the model’s vendor; a policy that looks at action.native can allow it'
+  const reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...(decision.reasons ?? [])]
+  const data = { tool: toLogText(tool), allowed, reasons: allowed ? undefined : reasons }
   const outcome = allowed ? 'uncertain' : 'failure'
   await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
-  if (allowed) return
-  throw new GovernanceError(
-    `The tool "${tool}" runs at the model's vendor and is not governed.`,
-    [reason('TOOL_UNGOVERNED', tool), ...why],
-    { hint: 'Allow it in a policy that looks at action.native, or use a tool of your own.' },
-  )
+  if (!allowed) throw refusal(tool, reasons)
 }

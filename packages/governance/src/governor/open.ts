@@ -8,7 +8,7 @@ import type { JournalItem, OpenedData, RunLimits } from '../journal-event.ts'
 import { reason, type Reason } from '../reason.ts'
 import { openState } from './reduce-journal.ts'
 import { hashPolicies } from './decide.ts'
-import { GovernedRequest } from './request.ts'
+import { GovernedRequest, policiesOf } from './request.ts'
 import { ENVELOPE_SCHEMA } from '../schema/envelope-schema.ts'
 import { findSchemaIssues } from '../validate-schema.ts'
 
@@ -61,12 +61,11 @@ function createRequest(
   input_hash: OpenedData['input_hash'],
 ): { readonly request: GovernedRequest; readonly item: JournalItem } {
   const isValid = findIdentityReasons(init.identity, parent).length === 0
-  const policies = task.policy ? [...core.policies, task.policy] : core.policies
   const data: OpenedData = {
     governor: core.id,
     task: task.name,
     input_hash,
-    policy_hash: hashPolicies(policies),
+    policy_hash: hashPolicies(policiesOf(core, task, parent)),
     depth: parent ? parent.state.opened.depth + 1 : 0,
     limits: limitsOf(core, task, parent),
     parent: parent?.state.request_id,

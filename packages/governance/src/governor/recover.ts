@@ -1,4 +1,4 @@
-import { coreOf, probe } from './execute.ts'
+import { coreOf } from './execute.ts'
 import { failSafe } from './fail.ts'
 import type { GovernorCore } from './governor-options.ts'
 import { isClosed, openReviews, type CallState } from './governor-state.ts'
@@ -9,7 +9,7 @@ import type { GovernedRequest, LoadedState } from './request.ts'
 import { ownersOf, reviveRequest } from './revive.ts'
 import { submitSettled } from './settle.ts'
 import type { GovernorState } from './governor-state.ts'
-import { toAdmitted } from './undo.ts'
+import { probeCall } from './undo.ts'
 import type { State } from '../envelope.ts'
 
 /** A request that had not ended, after what could be settled was. */
@@ -77,12 +77,11 @@ async function settleDoubts(request: GovernedRequest): Promise<void> {
 }
 
 async function settleDoubt(request: GovernedRequest, call: CallState): Promise<void> {
-  const core = coreOf(request, call.tool)
-  const args = await request.fetch(call.args_hash)
-  const found = await probe(request, toAdmitted(request, call, args), core)
+  const found = await probeCall(request, call)
   if (found !== 'in_doubt') return record(request, call, found, 'probe')
   // To run it again with the same key has one effect; as good as not there.
-  if (core.governance.idempotent) return record(request, call, 'absent', 'idempotent')
+  if (coreOf(request, call.tool).governance.idempotent)
+    return record(request, call, 'absent', 'idempotent')
   if (call.status === 'started') return record(request, call, 'in_doubt')
 }
 

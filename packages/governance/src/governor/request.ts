@@ -85,7 +85,7 @@ export class GovernedRequest {
     this.task = task
     this.state = state
     this.parent = parent
-    this.policies = task.policy ? [...core.policies, task.policy] : core.policies
+    this.policies = policiesOf(core, task, parent)
     this.policyHash = hashPolicies(this.policies)
     this.#write = createLineWriter(state)
   }
@@ -237,6 +237,16 @@ export class GovernedRequest {
       // Telemetry may be lost; it must never decide what happens.
     }
   }
+}
+
+/** Who is heard about an action: the governor's policies, the task's, and those of tasks around it. */
+export function policiesOf(
+  core: GovernorCore,
+  { policy }: TaskClass,
+  parent: GovernedRequest | undefined,
+): readonly Policy[] {
+  const outer = parent?.policies ?? core.policies
+  return policy && !outer.includes(policy) ? [...outer, policy] : outer
 }
 
 /** The error of a step that the present state does not allow. */

@@ -66,7 +66,9 @@ async function ask(
   const { state, core } = request
   const known = state.reviews.get(made.id)
   const now = core.clock.now()
-  if (known?.digest === digest && Date.parse(known.expires_at) > now) return known
+  // What was undone needs a new approval: the old one was for the effect that is gone.
+  const isAnew = state.calls.get(made.id)?.status === 'undone'
+  if (known?.digest === digest && !isAnew && Date.parse(known.expires_at) > now) return known
   const { agent_id, user_id } = state.identity
   const excluded = decision.fourEyes && user_id !== undefined ? [agent_id, user_id] : [agent_id]
   const deadline = state.opened.limits.deadline ?? Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 import { emitChunk } from './chunks.ts'
 import type { GovernedContext } from '../governed.ts'
-import { GovernanceError, reason } from '../reason.ts'
+import { reason, refusal } from '../reason.ts'
 import type { AdmittedCall, GovernedRequest } from './request.ts'
 
 /** What a tool is given beside its arguments. */
@@ -16,15 +16,10 @@ export function contextOf(
     traceId: request.state.trace_id,
     callId: call.call,
     chunk: (text) => {
-      if (call.risk !== 'read_only') throw writesMustNotStream(call)
+      if (call.risk !== 'read_only') {
+        throw refusal(call.tool, [reason('POLICY_BLOCKED', call.tool, 'only reads may stream')])
+      }
       emitChunk(request, text)
     },
   }
-}
-
-function writesMustNotStream({ tool, risk }: AdmittedCall): GovernanceError {
-  return new GovernanceError(
-    `The tool "${tool}" (${risk}) tried to stream; only read-only tools may.`,
-    [reason('POLICY_BLOCKED', tool, 'streaming from a write')],
-  )
 }

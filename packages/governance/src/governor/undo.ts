@@ -64,7 +64,7 @@ async function undoOne(request: GovernedRequest, target: Target): Promise<UndoDa
 
 /** Started before a crash: did the inverse get through? Undefined: it may run (again). */
 async function findInverted(target: Target): Promise<UndoEnd | undefined> {
-  const found = await look(target)
+  const found = await probeCall(target.owner, target.call)
   if (found === 'absent') return { status: 'done', tries: 0 }
   if (found === 'applied' || isRepeatable(target)) return undefined
   return { status: 'unknown', tries: 0, error: 'it may have run before a crash' }
@@ -100,7 +100,9 @@ async function invert(request: GovernedRequest, target: Target): Promise<UndoEnd
     try {
       await runInverse(target)
       // The inverse of an effect in doubt has run, but nobody knows what it inverted.
-      const isInDoubt = target.call.effect === 'in_doubt' && (await look(target)) !== 'absent'
+      const isInDoubt =
+        target.call.effect === 'in_doubt' &&
+        (await probeCall(target.owner, target.call)) !== 'absent'
       return { status: isInDoubt ? 'unknown' : 'done', tries }
     } catch (error) {
       if (tries >= undoTries) return { status: 'failed', tries, error: messageOf(error) }
@@ -127,9 +129,18 @@ async function runInverse({ owner, call }: Target): Promise<unknown> {
   )
 }
 
-async function look({ owner, call }: Target): Promise<'applied' | 'absent' | 'in_doubt'> {
-  const args = await owner.fetch(call.args_hash)
-  return probe(owner, toAdmitted(owner, call, args), coreOf(owner, call.tool))
+/** Looks at the world for a recorded call. What stands in the way leaves it in doubt. */
+export async function probeCall(
+  owner: GovernedRequest,
+  call: CallState,
+): Promise<'applied' | 'absent' | 'in_doubt'> {
+  try {
+    const args = await owner.fetch(call.args_hash)
+    return await probe(owner, toAdmitted(owner, call, args), coreOf(owner, call.tool))
+  } catch {
+    // Its arguments were erased, or its task has changed: nobody can tell.
+    return 'in_doubt'
+  }
 }
 
 /** A recorded call as its tool would see it again. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Envelope, TaskClass } from '../../src/index.ts'
+import { rules, type Envelope, type TaskClass } from '../../src/index.ts'
 import {
   codesOf,
   identity,
@@ -157,4 +157,15 @@ test('UAICP-26 writes of a child that delivered are undone when its parent fails
     undo: [1, 2, 3, 4].map(() => ({ status: 'done' })),
   })
   expect(world.done.slice(4)).toEqual([4, 3, 2, 1].map((n) => `undo_write {"n":${n}}`))
+})
+
+test('UAICP-17 the policy of a parent’s task binds its children', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const policy = rules([{ when: ({ tool }) => tool === 'write', effect: 'deny' }], { id: 'parent' })
+  const result = await governor.run({ ...nest('outer', []), policy }, init, (run) =>
+    run.child(nest('inner', [write]), {}, async (child) => (await child.call(write, {})).result),
+  )
+  expect(codesOf(result)).toContain('POLICY_BLOCKED')
+  expect(world.done).toEqual([])
 })

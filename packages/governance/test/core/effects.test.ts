@@ -231,3 +231,88 @@ test('arguments are a snapshot: what was judged is what runs', async () => {
   expect(result.state).toBe('deliver')
   expect(world.done).toEqual(['high {"to":"bob"}'])
 })
+
+test('a named call that was undone is made anew by a repair, and needs a new approval', async () => {
+  const { governor, sign, world } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const read = toolOf(world, 'read')
+  const task = taskOf({
+    tools: [high, read, toolOf(world, 'undo_high', { risk: low })],
+    needs: [{ type: 'tool_result', source: 'read' }],
+    repair: { max: 1 },
+  })
+  const asked: string[] = []
+  const keys = new Set<string>()
+  const result = await governor.run(
+    task,
+    {
+      ...init,
+      approve: async (request) => {
+        asked.push(request.id)
+        return { type: 'approve', tokens: [await sign(request)] }
+      },
+    },
+    async (run) => {
+      const { evidence } = await run.call(high, { n: 1 }, { id: 'pay' })
+      keys.add(evidence.evidence_id)
+      if (run.attempt === 2) await run.call(read, {})
+      return 1
+    },
+  )
+  expect(result.state).toBe('deliver')
+  expect(asked).toHaveLength(2)
+  expect(keys.size).toBe(2)
+  expect(world.done).toEqual(['high {"n":1}', 'undo_high {"n":1}', 'high {"n":1}', 'read {}'])
+})
+
+test('a named call that stands is not made again when a repair keeps what was done', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: low })
+  const read = toolOf(world, 'read')
+  const task = taskOf({
+    tools: [write, read],
+    needs: [{ type: 'tool_result', source: 'read' }],
+    repair: { max: 1, to: 'execute', undoFirst: false },
+  })
+  const result = await governor.run(task, init, async (run) => {
+    await run.call(write, { n: 1 }, { id: 'once' })
+    if (run.attempt === 2) await run.call(read, {})
+    return run.evidence.length
+  })
+  expect(result).toMatchObject({ state: 'deliver', value: 2 })
+  expect(world.done).toEqual(['write {"n":1}', 'read {}'])
+})
+
+test('cancel stops a run that is going on in this process', async () => {
+  const { governor, world, time } = await kit()
+  const slow = toolOf(world, 'slow', { run: () => new Promise(() => undefined) })
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const task = taskOf({ tools: [slow, write, toolOf(world, 'undo_write', { risk: low })] })
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const running = governor.run(task, { ...init, request_id }, async (run) => {
+    await run.call(write, {})
+    return (await run.call(slow, {})).result
+  })
+  await time.advance(1)
+  const cancelled = governor.cancel(request_id)
+  await time.advance(1001)
+  expect(codesOf(await running)).toEqual(['CANCELLED'])
+  expect(await cancelled).toMatchObject({ state: 'fail_safe', undo: [{ status: 'done' }] })
+})
+
+test('a deadline further away than a timer can count does not come early', async () => {
+  const { governor, world, time } = await kit({})
+  const slow = toolOf(world, 'slow', { run: () => new Promise((go) => setImmediate(go)) })
+  const task = taskOf({ tools: [slow], limits: { deadlineMs: 1e12 } })
+  const short = (await import('../../src/index.ts')).governor({
+    ...(await kit()).options,
+    timer: (ms, fire) => time.timer(Math.min(ms, 5), fire),
+    clock: time,
+  })
+  const running = short.run(task, init, async (run) => {
+    await time.advance(20)
+    return (await run.call(slow, {})).result
+  })
+  expect(await running).toMatchObject({ state: 'deliver' })
+  expect(governor.id).toBe('governor.test')
+})
