@@ -5,7 +5,41 @@ import { checkGrammar } from '../../packages/ai/test/wires/wire-cases.ts'
 import { blocks, weather } from './cases/requests.ts'
 import { answering, askVendor, bodyOf, ways } from './support/ask-vendor.ts'
 import { stub } from './support/stub.ts'
+import { llmVendors } from './support/vendors.ts'
 import { vendorCases } from './vendors.ts'
+
+/** Beside text, by the documentation of each API. All of them stream, call tools and answer in JSON. */
+const inputs: Record<string, readonly string[]> = {
+  anthropic: ['image', 'document'],
+  'azure-openai': ['image', 'document'],
+  cerebras: [],
+  deepseek: [],
+  google: ['image', 'document', 'video', 'audio'],
+  groq: ['image'],
+  mistral: ['image', 'document', 'audio'],
+  moonshot: ['image', 'video'],
+  ollama: ['image'],
+  openai: ['image', 'document'],
+  'openai-compatible': ['image', 'document', 'audio'],
+  openrouter: ['image', 'document', 'video', 'audio'],
+  xai: ['image'],
+}
+
+test.each(llmVendors)('UPP-050 UPP-051 $name: what its API can do', ({ name, provider }) => {
+  const expected = {
+    streaming: true,
+    tools: true,
+    structuredOutput: true,
+    imageInput: inputs[name]?.includes('image'),
+    documentInput: inputs[name]?.includes('document'),
+    videoInput: inputs[name]?.includes('video'),
+    audioInput: inputs[name]?.includes('audio'),
+  }
+  const model = llm({ model: provider('m') })
+  expect(model.capabilities).toEqual(expected)
+  expect(provider.handlers.llm?.capabilities).toEqual(expected)
+  expect(() => Object.assign(model.capabilities, { audioInput: 'yes' })).toThrow(TypeError)
+})
 
 describe('levels of UPP §16.1', () => {
   test.each(vendorCases)(

@@ -3,12 +3,13 @@ import {
   LinearBackoff,
   NoRetry,
   UPPError,
+  UserMessage,
   type ErrorCode,
   type ProviderConfig,
   type RetryStrategy,
   type UPPErrorOptions,
 } from '@skein/ai'
-import { seededRandom } from '@skein/base'
+import { seededRandom, systemClock, uuidV4 } from '@skein/base'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { expectedOf, operations, type Operation } from './support/operations.ts'
@@ -340,6 +341,32 @@ describe('what is repeated', () => {
       expect(seen).toHaveLength(1)
     },
   )
+})
+
+test('UPP-029 the vendor’s own call stops waiting, too, not only the one who asked', async () => {
+  vi.useFakeTimers()
+  const { fetch, seen } = stub(status(503))
+  const controller = new AbortController()
+  const request = {
+    messages: [new UserMessage('Hi')],
+    params: {},
+    tools: [],
+    config: { apiKey, fetch, retryStrategy: { onRetry: () => 60_000 } },
+    signal: controller.signal,
+    clock: systemClock,
+    ids: uuidV4,
+  }
+  const { provider } = anthropic
+  const failed = provider.handlers
+    .llm!.bind(provider('m'))
+    .complete(request)
+    .catch((error: unknown) => error)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(vi.getTimerCount()).toBe(1)
+  controller.abort()
+  expect(await failed).toMatchObject({ code: 'CANCELLED' })
+  expect(vi.getTimerCount()).toBe(0)
+  expect(seen).toHaveLength(1)
 })
 
 describe('streams', () => {

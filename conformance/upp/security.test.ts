@@ -17,6 +17,7 @@ import {
   type ProviderConfig,
   type UPPError,
 } from '@skein/ai'
+import { calls as callsTool, says, scripted } from '@skein/ai/testing'
 import { encodeBase64 } from '@skein/base'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { operations, type Operation } from './support/operations.ts'
@@ -95,6 +96,23 @@ describe('the key', () => {
     }
     expect(lines.length).toBeGreaterThan(4)
     expectClean(inspect(lines, { depth: 12 }) + JSON.stringify(lines))
+  })
+
+  test('UPP-037 nor as a part of something else that it prints', async () => {
+    const lines: unknown[] = []
+    const logger = (...parts: unknown[]): void => void lines.push(...parts)
+    const model = scripted([callsTool(`tool-${canary}`, {}), says('Done.')])
+    const tool = { name: `tool-${canary}`, description: '', parameters: {}, run: () => 1 }
+    await llm({
+      model,
+      tools: [tool],
+      config: { apiKey: canary },
+      middleware: [loggingMiddleware({ level: 'debug', logger })],
+    }).generate('Hi')
+    const log = JSON.stringify(lines)
+    expect(log).toContain('tool tool-[redacted] called')
+    expect(log).toContain('"toolName":"tool-[redacted]"')
+    expectClean(log)
   })
 
   const echoes: readonly (readonly [name: string, answer: Answer])[] = [
@@ -367,7 +385,7 @@ describe('code that is not ours', () => {
   }
 
   test.each(Object.entries(calls))(
-    'UPP-038 UPP-034 %s: a provider that prints its key',
+    'UPP-038 UPP-034 UPP-030 %s: a provider that prints its key',
     async (_, call) => {
       let told = ''
       const onError = (error: Error): void => void (told += printed(error))

@@ -74,12 +74,18 @@ describe('requests', () => {
 })
 
 describe.each(ways)('answers through %s', (way) => {
-  test.each(vendorCases)('UPP-058 $name: text and usage', async (vendor) => {
+  test.each(vendorCases)('UPP-058 UPP-080 $name: text and usage', async (vendor) => {
     const { turn } = await askVendor(vendor, 'text', { way })
     expect(turn.response.text).toBe('Hello there')
     expect(turn.response.content.map((block) => block.type)).toEqual(['text'])
     expect(turn.stopReason).toBe('end_turn')
-    expect(turn.usage).toMatchObject({ inputTokens: 3, outputTokens: 2, totalTokens: 5 })
+    expect(turn.usage).toMatchObject({
+      inputTokens: 3,
+      outputTokens: 2,
+      totalTokens: 5,
+      cacheReadTokens: expect.any(Number),
+      cacheWriteTokens: expect.any(Number),
+    })
   })
 
   test.each(vendorCases)('UPP-058 $name: parallel tool calls', async (vendor) => {
