@@ -171,6 +171,35 @@ describe('whatever is uncertain refuses', () => {
     }
   })
 
+  test('a request whose digest is not that of the action it shows', async () => {
+    const { approvals, sign } = await desk()
+    const asked = request()
+    const tokens = [await sign(asked)]
+    const edited = { ...asked, action: { ...asked.action, args: { wire: 'W-2' } } }
+    const retargeted = {
+      ...asked,
+      action: action({ identity: { ...asked.action.identity, owner_id: 'x' } }),
+    }
+    for (const changed of [edited, retargeted]) {
+      const refusal = { ok: false, reason: { code: 'APPROVAL_SCOPE' } }
+      expect(await approvals.redeem(tokens, changed)).toMatchObject(refusal)
+      expect(await approvals.checkGrant!(tokens[0]!, changed)).toMatchObject(refusal)
+    }
+    expect(await approvals.redeem(tokens, asked)).toMatchObject({ ok: true })
+  })
+
+  test('the agent, and whoever the request excludes, may not approve', async () => {
+    const { approvals, sign } = await desk()
+    const asked = request({}, { excluded: ['uma'] })
+    for (const approver of ['uma', 'agent-1']) {
+      const tokens = [await sign(asked, { approver })]
+      expect(await approvals.redeem(tokens, asked)).toMatchObject({
+        reason: { code: 'APPROVAL_SELF' },
+      })
+    }
+    expect(await approvals.redeem([await sign(asked)], asked)).toMatchObject({ ok: true })
+  })
+
   test('a request whose end is unreadable or past', async () => {
     const { approvals, sign, clock } = await desk()
     const asked = request()
