@@ -67,6 +67,12 @@ describe('an abort settles at once, whoever does not listen', () => {
     await expect(all).rejects.toMatchObject({ ...cancelled, cause: { message: 'enough' } })
   })
 
+  test('UPP-132 leaving embeddings with their last chunk gives up nothing', async () => {
+    const stream = embedding({ model: deaf()('m') }).embed(['a'], { chunked: true })
+    for await (const { percent } of stream) if (percent === 100) break
+    await expect(stream.result).resolves.toMatchObject({ embeddings: [{ vector: [1] }] })
+  })
+
   test('images, made, edited and streamed', async () => {
     const painter = image({ model: deaf()('m') })
     const png = Image.fromBytes(new Uint8Array([0x89, 0x50, 0x4e, 0x47]), 'image/png')

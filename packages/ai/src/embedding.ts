@@ -184,8 +184,9 @@ class Embedder implements EmbeddingInstance {
         if (!endsChunk) continue
         yield progressOf(results.slice(reported), end, request.inputs.length)
         reported = results.length
+        if (reported === batches.length) break // leaving now gives up nothing
       }
-      return await race.run(run.end(joinResults(results)))
+      return await run.end(joinResults(results))
     } catch (error) {
       throw await run.fail(error)
     } finally {
