@@ -191,8 +191,8 @@ test('UAP-151 leaving the loop aborts the run, and its result is CANCELLED', asy
   for await (const { uap } of stream) if (uap?.type === 'step_end' && uap.step === 2) break
   await expect(stream.result).rejects.toMatchObject({ name: 'UPPError', code: 'CANCELLED' })
   expect(model.requests).toHaveLength(2)
-  expect(stream.state?.step).toBe(2)
-  expect(stream.state?.messages.at(-1)?.type).toBe('tool_result')
+  expect(stream.state.step).toBe(2)
+  expect(stream.state.messages.at(-1)?.type).toBe('tool_result')
 })
 
 test('UAP-151 abort() rejects the result; leaving with the last event does not', async () => {
@@ -202,7 +202,11 @@ test('UAP-151 abort() rejects the result; leaving with the last event does not',
   )
   aborted.abort()
   await expect(aborted.result).rejects.toMatchObject({ code: 'CANCELLED' })
-  const left = agent({ model: scripted([says('hi')]) }).stream('go', AgentState.initial())
+  const slow = { name: 'slow', after: () => new Promise<void>((done) => setTimeout(done, 5)) }
+  const left = agent({ model: scripted([says('hi')]), middleware: [slow] }).stream(
+    'go',
+    AgentState.initial(),
+  )
   for await (const { uap } of left) if (uap?.type === 'step_end') break
   expect((await left.result).turn.response.text).toBe('hi')
 })

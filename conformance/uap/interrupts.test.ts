@@ -401,6 +401,26 @@ describe('sub-agents', () => {
     })
   })
 
+  test('so is one over generate() that says whose context it runs in', async () => {
+    const child = agent({ model: scripted([calls('pay')]), tools: [approved('pay', [])] })
+    const byHand: Tool = {
+      name: 'hand',
+      description: 'd',
+      parameters,
+      run: async (_: unknown, parentContext: AgentContext) =>
+        (await child.generate('go', start, { parentContext })).turn.response.text,
+    }
+    const { turn, interrupts } = await agent({
+      model: scripted([calls('hand'), says('ok')]),
+      tools: [byHand],
+    }).generate('x', start)
+    expect(interrupts).toBeUndefined()
+    expect(turn.toolExecutions[0]).toMatchObject({
+      isError: true,
+      result: expect.stringContaining('waits for an answer'),
+    })
+  })
+
   test('traces of both parts are kept, and tokens are counted once', async () => {
     const child = agent({
       model: scripted([calls('pay'), says('paid')]),

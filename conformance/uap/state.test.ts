@@ -177,6 +177,14 @@ describe('JSON', () => {
       expect(() => AgentState.fromJSON({ ...minimal, version })).toThrow('Unsupported UAP version')
   })
 
+  test('UAP-088 a message that can still change is written as it is each time', () => {
+    const open = { ...new UserMessage('x'), content: [{ type: 'text', text: 'before' }] }
+    const state = AgentState.initial().withMessage(open as never)
+    expect(JSON.stringify(state)).toContain('before')
+    open.content[0]!.text = 'after'
+    expect(JSON.stringify(state)).toContain('after')
+  })
+
   test('fields that this version does not know are kept', () => {
     const json = {
       version: '1.4.0',

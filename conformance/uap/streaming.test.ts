@@ -134,11 +134,13 @@ describe('abort', () => {
     ...add,
     run: () => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 30)),
   }
-  const settle = async (worker: Agent, mode: 'generate' | 'stream'): Promise<number> => {
+  /** Whether it settled before a timer of 50 ms that began with the abort; a busy machine delays both. */
+  const settles = async (worker: Agent, mode: 'generate' | 'stream'): Promise<boolean> => {
     const controller = new AbortController()
-    let aborted = 0
+    let isLate = false
+    let timer: ReturnType<typeof setTimeout> | undefined
     setTimeout(() => {
-      aborted = performance.now()
+      timer = setTimeout(() => (isLate = true), 50)
       controller.abort('enough')
     }, 10)
     const options = { signal: controller.signal }
@@ -147,7 +149,8 @@ describe('abort', () => {
         ? worker.generate('x', start, options)
         : worker.stream('x', start, options).result
     await expect(run).rejects.toMatchObject({ name: 'UPPError', code: 'CANCELLED' })
-    return performance.now() - aborted
+    clearTimeout(timer)
+    return !isLate
   }
 
   test('UAP-152 reaches the provider and the tools, and settles within 50 ms even if they are deaf', async () => {
@@ -155,11 +158,11 @@ describe('abort', () => {
       for (const { execution, script } of strategies)
         for (const tool of [listening, deaf, late]) {
           const model = scripted(script)
-          expect(await settle(agent({ model, tools: [tool], execution }), mode)).toBeLessThan(50)
+          expect(await settles(agent({ model, tools: [tool], execution }), mode)).toBe(true)
         }
     expect(heard).toHaveLength(6)
     const model = scripted([waits(Infinity)])
-    expect(await settle(agent({ model }), 'generate')).toBeLessThan(50)
+    expect(await settles(agent({ model }), 'generate')).toBe(true)
     expect(model.requests[0]!.signal.aborted).toBe(true)
   })
 
@@ -174,11 +177,11 @@ describe('abort', () => {
     const worker = agent({ model: scripted([adding, adding]), tools: [add] })
     const stream = worker.stream('x', start)
     for await (const { upp } of stream)
-      if (upp?.type === 'tool_execution_end' && stream.state!.step === 1) break
+      if (upp?.type === 'tool_execution_end' && stream.state.step === 1) break
     await stream.result.catch(() => {})
     const { state } = stream
     const model = scripted([says('fine')])
-    const next = await agent({ ...worker, model }).generate('go on', state!)
+    const next = await agent({ ...worker, model }).generate('go on', state)
     expect(next.turn.response.text).toBe('fine')
     expect(model.requests[0]!.messages.map(({ type }) => type)).toEqual([
       'user',
@@ -193,7 +196,7 @@ describe('steering', () => {
   test('a message comes in before the next inference', async () => {
     const model = scripted([adding, says('done')])
     const stream = agent({ model, tools: [add] }).stream('x', start)
-    for await (const { uap } of stream) if (uap?.type === 'action') stream.steer?.('Be quick.')
+    for await (const { uap } of stream) if (uap?.type === 'action') stream.steer('Be quick.')
     const { state } = await stream.result
     expect(model.requests[1]!.messages.map(({ type }) => type)).toEqual([
       'user',
@@ -214,7 +217,7 @@ describe('steering', () => {
       for await (const { upp } of stream)
         if (!steered && upp?.type === 'message_stop' && model.requests.length === script.length) {
           steered = true
-          stream.steer?.('One more thing.')
+          stream.steer('One more thing.')
         }
       const { state, stopReason, turn } = await stream.result
       expect(stopReason).toBe('complete')

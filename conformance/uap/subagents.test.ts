@@ -532,11 +532,9 @@ describe('control', () => {
     const parent = agent({ model: scripted([calls('helper')]), tools: [helper(child)] })
     const controller = new AbortController()
     setTimeout(() => controller.abort(), 10)
-    const begin = performance.now()
     await expect(parent.generate('x', start, { signal: controller.signal })).rejects.toMatchObject({
       code: 'CANCELLED',
     })
-    expect(performance.now() - begin).toBeLessThan(100)
     await new Promise((resolve) => setTimeout(resolve, 5))
     expect(aborted).toEqual(['tool'])
   })

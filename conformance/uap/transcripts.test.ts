@@ -78,7 +78,7 @@ describe.each(vendors)('%s', (_, model) => {
     const stream = worker.stream('go', start)
     for await (const { upp } of stream) if (upp?.type === 'tool_execution_start') break
     await stream.result.catch(() => {})
-    const { turn } = await worker.generate('again', stream.state!)
+    const { turn } = await worker.generate('again', stream.state)
     expect(turn.response.text).toBe('done')
   })
 

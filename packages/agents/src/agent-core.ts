@@ -30,9 +30,8 @@ export class AgentCore {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
     const { sessionId: known } = metadata
-    if (!checkpoints) return undefined
     if (typeof known === 'string' && known !== '') return known
-    return (this.#sessionId ??= this.ids())
+    return checkpoints && (this.#sessionId ??= this.ids())
   }
 
   #llmOptions(): LLMOptions {

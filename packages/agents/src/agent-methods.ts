@@ -1,8 +1,8 @@
 import type { Message, Turn } from '@skein/ai'
 import type { AgentCore } from './agent-core.ts'
-import { invalidRequest } from './agent-error.ts'
 import { AgentStream, drain } from './agent-stream.ts'
-import type { Agent, AgentInput, AgentStreamResult, GenerateResult, RunOptions } from './agent.ts'
+import type { Agent, AgentInput, AgentRun, GenerateResult, RunOptions } from './agent.ts'
+import { waitsInside } from './check-run.ts'
 import { flushCheckpoints } from './checkpoint/checkpointer.ts'
 import type { AgentStreamEvent } from './event.ts'
 import type { Answers } from './interrupt.ts'
@@ -44,7 +44,7 @@ async function generate(core: AgentCore, call: Call): Promise<GenerateResult> {
   return drain(runAgent({ core, ...call, controller, streaming: false }))
 }
 
-function stream(core: AgentCore, call: Call): AgentStreamResult {
+function stream(core: AgentCore, call: Call): AgentRun {
   const controller = new AbortController()
   const steering: Message[] = []
   let { state } = call
@@ -90,11 +90,8 @@ async function query(core: AgentCore, input: AgentInput, given: RunOptions): Pro
   const state = AgentState.initial(ids && { ids })
   const options: InternalRunOptions = checkpoints ? { ...given, sessionId: core.ids() } : given
   const { turn, interrupts } = await generate(core, { input, state, options })
-  if (!interrupts) return turn
-  throw invalidRequest(
-    `A call of this query waits for an answer (${interrupts.map(({ id }) => id).join(', ')}), but a query keeps no state to resume from.`,
-    'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
-  )
+  if (interrupts) throw waitsInside(interrupts) // there is no state to resume from
+  return turn
 }
 
 /** A4: adds what a strategy forgot, by message id, and nothing twice. */

@@ -1,5 +1,5 @@
 import { BatchReader } from '@skein/ai'
-import type { AgentInput, AgentStreamResult, GenerateResult } from './agent.ts'
+import type { AgentInput, AgentRun, AgentStreamResult, GenerateResult } from './agent.ts'
 import { AGENT_ORIGIN } from './agent-error.ts'
 import type { AgentStreamEvent } from './event.ts'
 import type { AgentState } from './state.ts'
@@ -18,7 +18,7 @@ export interface AgentStreamSource {
 const sources = new WeakMap<AgentStreamResult, AgentStreamSource>()
 
 /** A stream as strategies and agents give it. */
-export class AgentStream implements AgentStreamResult {
+export class AgentStream implements AgentRun {
   readonly #reader: BatchReader<AgentStreamEvent, GenerateResult>
   readonly #source: AgentStreamSource
 

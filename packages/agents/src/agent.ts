@@ -56,14 +56,14 @@ export interface Agent<Data = unknown> extends AgentOptions<Data> {
     state: AgentState,
     options?: RunOptions,
   ): Promise<GenerateResult<Data>>
-  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentStreamResult<Data>
+  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data>
   /** Like `generate`; the state holds the whole exchange even if a strategy forgot some of it. */
   ask(input: AgentInput, state: AgentState, options?: RunOptions): Promise<GenerateResult<Data>>
   /** One answer from an empty state, which is then thrown away. */
   query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
   /** Goes on with a run that was interrupted, or whose process died: open calls are run, not closed. */
   resume(state: AgentState, answers?: Answers, options?: RunOptions): Promise<GenerateResult<Data>>
-  resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentStreamResult<Data>
+  resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentRun<Data>
   /** Waits until everything that was to be saved is saved. */
   flush(): Promise<void>
 }
@@ -79,7 +79,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Put into the middleware's `metadata`. */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** The context of the tool that runs this agent, for lineage and inheritance of nothing else. */
+  /** The context of the tool that runs this agent: who called whom. It inherits nothing. */
   readonly parentContext?: AgentContext
   /** Awaited before and after each inference and each call, so that a journal can make it durable. */
   readonly commit?: (effect: StepEffect) => void | Promise<void>
@@ -110,11 +110,15 @@ export type AgentStopReason = (typeof AgentStopReason)[keyof typeof AgentStopRea
  */
 export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
   readonly result: Promise<GenerateResult<Data>>
-  /** After the last completed step; what an aborted or failed run leaves behind. */
-  readonly state?: AgentState
   abort(reason?: unknown): void
+}
+
+/** What agents and the built-in strategies give. */
+export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
+  /** After the last completed step; what an aborted or failed run leaves behind. */
+  readonly state: AgentState
   /** Adds a message before the next inference; a run that was about to end goes on with it. */
-  steer?(message: AgentInput): void
+  steer(message: AgentInput): void
 }
 
 /**

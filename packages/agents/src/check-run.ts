@@ -2,7 +2,8 @@ import { isPlainObject } from '@skein/base'
 import { isMessage, isUserMessage, messageFromJSON, UserMessage, type Message } from '@skein/ai'
 import { invalidRequest } from './agent-error.ts'
 import type { GenerateResult } from './agent.ts'
-import type { AgentTask } from './run-agent.ts'
+import type { AgentTask, InternalRunOptions } from './run-agent.ts'
+import type { Interrupt } from './interrupt.ts'
 import type { AgentState } from './state.ts'
 
 export function checkState(state: unknown): AgentState {
@@ -61,4 +62,21 @@ export function checkResult(
     throw invalidRequest(`The strategy "${strategy}" gave no { turn, state }.`)
   const state = withSession(result.state, sessionId, agentId)
   return state === result.state ? result : { ...result, state }
+}
+
+/** A tool that runs an agent by hand would swallow what waits inside. */
+export function checkInterrupts(
+  { interrupts }: GenerateResult,
+  { parentContext, takesInterrupts }: InternalRunOptions,
+): void {
+  if (!interrupts || !parentContext || takesInterrupts) return
+  throw waitsInside(interrupts)
+}
+
+export function waitsInside(interrupts: readonly Interrupt[]): Error {
+  const ids = interrupts.map(({ id }) => id).join(', ')
+  return invalidRequest(
+    `A call of this run waits for an answer (${ids}), but nobody would pass it on.`,
+    'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
+  )
 }

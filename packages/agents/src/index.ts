@@ -2,6 +2,7 @@ export type {
   Agent,
   AgentInput,
   AgentOptions,
+  AgentRun,
   AgentStreamResult,
   GenerateResult,
   ModellessAgent,

@@ -3,7 +3,7 @@ import type { AgentCore } from './agent-core.ts'
 import { codeError, isCancelled } from './agent-error.ts'
 import { batchesOf } from './agent-stream.ts'
 import type { AgentInput, GenerateResult, RunOptions } from './agent.ts'
-import { checkResult, checkState, toInput, withSession } from './check-run.ts'
+import { checkInterrupts, checkResult, checkState, toInput, withSession } from './check-run.ts'
 import { savingHooks } from './checkpoint-hooks.ts'
 import { checkpointer, type Checkpointer } from './checkpoint/checkpointer.ts'
 import type { AgentStreamEvent } from './event.ts'
@@ -44,6 +44,8 @@ export interface AgentTask {
 export interface InternalRunOptions extends RunOptions {
   readonly sessionId?: string
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
+  /** Somebody above passes interrupts on. */
+  readonly takesInterrupts?: boolean
 }
 
 const defaultExecution = loop()
@@ -75,6 +77,7 @@ async function* runLinked(task: AgentTask): Batches<GenerateResult> {
     throwIfAborted(signal)
     const { input: asked, state: given } = middleware.context
     const result = yield* attempt.run(asked, checkState(given))
+    checkInterrupts(result, options)
     await attempt.complete(result)
     outcome = { result }
   } catch (error) {

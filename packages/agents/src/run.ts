@@ -304,7 +304,7 @@ export class Run {
     this.closeCalls('The answer was not complete.', true)
   }
 
-  /** The error of a failed run tells what was produced before it (SEAMS 7). */
+  /** The error of a failed run tells what was produced before it. */
   fail(error: unknown): UPPError {
     const failure = codeError(error, 'The run')
     const partial = failure.turn

@@ -48,8 +48,9 @@ const written = new WeakMap<Message, MessageJSON>()
 function toMessageJSON(message: Message, path: string): MessageJSON {
   const known = written.get(message)
   if (known) return known
-  const json = deepFreeze(plainJson(messageToJSON(message), path))
-  if (isDeepFrozen(message)) written.set(message, json)
+  const json = plainJson(messageToJSON(message), path)
+  // JSON shares parts of its message; one that can still change must not be frozen through it.
+  if (isDeepFrozen(message)) written.set(message, deepFreeze(json))
   return json
 }
 

@@ -182,6 +182,7 @@ class SubagentRun<Args> {
     return {
       signal,
       parentContext: this.#context,
+      takesInterrupts: true,
       // Several runs of one agent must not overwrite each other's checkpoints.
       ...(agent.checkpoints && agent.sessionId === undefined && { sessionId: this.#ids() }),
       ...(sharesBudget && { shouldStop: ({ usage }: RunTotals) => shouldStop(usage) }),
