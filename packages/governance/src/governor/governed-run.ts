@@ -183,8 +183,9 @@ export class GovernedRun implements Run {
   }
 
   #park({ request, rejected }: Admission & { readonly type: 'review' }): GovernanceError {
-    this.waiting.push({ request, ...(rejected && { rejected }) })
-    return parked(request.action.tool)
+    const waiting = { request, ...(rejected && { rejected }) }
+    this.waiting.push(waiting)
+    return parked(request.action.tool, waiting)
   }
 
   async #child(
@@ -198,7 +199,7 @@ export class GovernedRun implements Run {
     const ended = await this.#runChild(this.#request, child, body, this.#answers)
     if ('value' in ended) return ended.value
     this.waiting.push(...ended.waiting)
-    throw parked(child.task.name)
+    throw parked(child.task.name, ended.waiting[0] as Waiting)
   }
 
   #keep<T extends { readonly result: JsonValue; readonly evidence: Evidence }>({
@@ -274,8 +275,11 @@ function stoppable<T>({ controller: { signal } }: GovernedRequest, work: Promise
   })
 }
 
-/** What a call throws that has to wait for people. */
-function parked(name: string): GovernanceError {
-  const detail = 'let this error pass: the run ends pending, and resume() goes on from here'
-  return refusal(name, [reason('APPROVAL_REQUIRED', name, detail)])
+/** What a call throws that has to wait for people; `detail` is the id of the question. */
+function parked(name: string, { request }: Waiting): GovernanceError {
+  return new GovernanceError(
+    `"${name}" waits for approval.`,
+    [reason('APPROVAL_REQUIRED', name, request.id)],
+    { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
+  )
 }

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { NoEffectError, type FailedSafe, type GovernorOptions } from '../../src/index.ts'
+import {
+  hashJson,
+  NoEffectError,
+  type AppendOptions,
+  type FailedSafe,
+  type GovernorOptions,
+  type JournalEntry,
+} from '../../src/index.ts'
 import { codesOf, init, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
 
 const low = 'write_low_risk' as const
@@ -315,4 +322,79 @@ test('a deadline further away than a timer can count does not come early', async
   })
   expect(await running).toMatchObject({ state: 'deliver' })
   expect(governor.id).toBe('governor.test')
+})
+
+test('intents, inversions and ends are durable, high-risk intents sealed; reads are buffered', async () => {
+  const made = await kit()
+  const { world } = made
+  const kept: string[] = []
+  const audit = {
+    read: made.log.read,
+    append: (entry: JournalEntry, options?: AppendOptions) => {
+      const type = /"uaicp:event":"(\w+)"/.exec(entry.line)?.[1]
+      const state = /"state":"(\w+)"/.exec(entry.line)?.[1]
+      if (options?.durable) kept.push(`${type} ${state}${options.seal ? ' sealed' : ''}`)
+      return made.log.append(entry, options)
+    },
+  }
+  const read = toolOf(world, 'read')
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('write') })
+  const task = taskOf({ tools: [read, write, high, toolOf(world, 'undo_write', { risk: low })] })
+  const governor = made.restart({ audit })
+  await governor.run(task, { ...init, approve: made.yes }, async (run) => {
+    await run.call(read, {})
+    await run.call(write, {})
+    await run.call(high, {})
+    throw new Error('no')
+  })
+  expect(kept).toEqual([
+    'call_started execute',
+    'review_requested execute',
+    'call_started execute sealed',
+    'transition fail_safe',
+    'undo_started fail_safe',
+    'undo_started fail_safe',
+    'failed_safe fail_safe',
+  ])
+  kept.length = 0
+  await governor.run(task, init, async () => 1)
+  expect(kept).toEqual(['delivered deliver'])
+})
+
+test('a run that is stopped while policy thinks writes no intent', async () => {
+  const abort = new AbortController()
+  const { governor, world, entries } = await kit({
+    policy: {
+      id: 'slow',
+      hash: hashJson('slow'),
+      decide: async () => {
+        abort.abort()
+        return { effect: 'allow' }
+      },
+    },
+  })
+  const write = toolOf(world, 'write', { risk: low })
+  const task = taskOf({ tools: [write] })
+  const result = await governor.run(task, { ...init, signal: abort.signal }, async (run) => {
+    await run.call(write, {})
+    return 1
+  })
+  expect(codesOf(result)).toContain('CANCELLED')
+  expect((await entries()).map(({ type }) => type)).not.toContain('call_started')
+  expect(world.done).toEqual([])
+})
+
+test('UAICP-34 what a person found absent is not inverted', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+  const opened = await governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await governor.admit(id, { id: 'w', tool: 'write', args: {} })
+  const lost = { type: 'error', reasons: [{ code: 'TOOL_TIMEOUT' }], effect: 'in_doubt' } as const
+  await governor.settle(id, 'w', lost)
+  await governor.settleInDoubt(id, 'w', 'absent')
+  expect(await governor.cancel(id)).toMatchObject({ state: 'fail_safe', undo: [] })
+  expect(world.done).toEqual([])
 })

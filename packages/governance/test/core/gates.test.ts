@@ -8,9 +8,11 @@ import {
   rules,
   standardPolicy,
   type Check,
+  type Decision,
   type Hash,
   type Need,
   type Policy,
+  type Run,
   type VerificationReport,
 } from '../../src/index.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
@@ -551,4 +553,93 @@ test('the standard policy allows low-risk writes, asks for high-risk ones and no
     ),
   )
   expect(effects).toEqual([undefined, 'allow', 'review'])
+})
+
+test('UAICP-24 a policy that allows a high-risk write does not stand in for the approval', async () => {
+  const { governor, world } = await kit({ policy: rules([{ when: () => true, effect: 'allow' }]) })
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const result = await governor.run(task, init, async (run) => (await run.call(high, {})).result)
+  expect(result).toMatchObject({ outcome: 'pending' })
+  expect(world.done).toEqual([])
+})
+
+describe('UAICP-24 whatever the approvals port says', () => {
+  const approver = (id: string) => ({ id, issuer: 'i', jti: id, type: 'human' as const })
+
+  async function approveBy(ids: readonly string[], decision: Partial<Decision> = {}) {
+    const redeem = async () => ({ ok: true as const, approvers: ids.map(approver) })
+    const { governor, world } = await kit({
+      approvals: { redeem },
+      policy: rules([{ when: () => true, effect: 'review', ...decision }]),
+    })
+    const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+    const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+    const answer = { type: 'approve', tokens: ['t'] } as const
+    const body = async (run: Run): Promise<number> => {
+      await run.call(high, {})
+      return world.done.length
+    }
+    return governor.run(task, { ...init, approve: async () => answer }, body)
+  }
+
+  test.each([
+    [['agent-1'], {}, 'APPROVAL_SELF'],
+    [['pat', 'agent-1'], {}, 'APPROVAL_SELF'],
+    [['uma'], { fourEyes: true }, 'APPROVAL_SELF'],
+    [[], {}, 'APPROVAL_REQUIRED'],
+    [['pat'], { quorum: 2 }, 'APPROVAL_REQUIRED'],
+    [['pat', 'pat'], { quorum: 2 }, 'APPROVAL_REQUIRED'],
+  ] as const)('UAICP-24 approval by %j under %j is %s', async (ids, decision, code) => {
+    expect(codesOf(await approveBy(ids, decision))).toContain(code)
+  })
+
+  test.each([
+    [['uma'], {}],
+    [['pat', 'sam'], { quorum: 2, fourEyes: true }],
+  ] as const)('UAICP-24 approval by %j under %j counts', async (ids, decision) => {
+    expect(await approveBy(ids, decision)).toMatchObject({ state: 'deliver', value: 1 })
+  })
+
+  test('UAICP-24 a grant stands in for a token only where the port accepts it', async () => {
+    const policy = rules([{ when: () => true, effect: 'allow', grant: 'standing' }])
+    const redeem = async () => ({
+      ok: false as const,
+      reason: { code: 'APPROVAL_INVALID' as const },
+    })
+    const results: string[] = []
+    for (const isGood of [true, false]) {
+      const checkGrant = async (grant: string) =>
+        isGood && grant === 'standing'
+          ? { ok: true as const, approvers: [approver('pat')] }
+          : { ok: false as const, reason: { code: 'APPROVAL_INVALID' as const } }
+      const { governor, world } = await kit({ approvals: { redeem, checkGrant }, policy })
+      const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+      const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+      const result = await governor.run(
+        task,
+        init,
+        async (run) => (await run.call(high, {})).result,
+      )
+      results.push(`${result.outcome} ${world.count('high')}`)
+    }
+    expect(results).toEqual(['success 1', 'pending 0'])
+  })
+})
+
+test('a tool cannot mint an approval, nor custom evidence without a kind', async () => {
+  for (const claim of [
+    { type: 'approval_token' },
+    { type: 'custom' },
+    { type: 'rumour' },
+  ] as const) {
+    const { governor, world } = await kit()
+    const read = toolOf(world, 'read', { evidence: () => ({ ...claim, payload: 1 }) as never })
+    const result = await governor.run(
+      taskOf({ tools: [read] }),
+      init,
+      async (run) => (await run.call(read, {})).result,
+    )
+    expect(codesOf(result)).toContain('EVIDENCE_INVALID')
+  }
 })

@@ -112,13 +112,21 @@ describe('a replay that takes another way is a conflict before it has an effect'
   const ways: [string, (tools: ReturnType<typeof bank>) => Body][] = [
     [
       'other arguments',
-      ({ low }) =>
-        async (run) => (await run.call(low, { n: 2 }), 1),
+      ({ low, high }) =>
+        async (run) => {
+          await run.call(low, { n: 2 })
+          await run.call(high, {})
+          return 1
+        },
     ],
     [
       'another tool',
-      ({ read }) =>
-        async (run) => (await run.call(read, { n: 1 }), 1),
+      ({ read, high }) =>
+        async (run) => {
+          await run.call(read, { n: 1 })
+          await run.call(high, {})
+          return 1
+        },
     ],
     ['no call', () => async () => 1],
   ]
@@ -136,21 +144,27 @@ describe('a replay that takes another way is a conflict before it has an effect'
   })
 })
 
-test('a payload that was erased stops the resume', async () => {
+test.each(['erased', 'changed'])('a payload that was %s is not believed on resume', async (how) => {
   const payloads = memoryPayloads()
   const made = await kit({ payloads })
   const { read, high, task } = bank(made)
-  let erase: (() => void) | undefined
+  let damage: (() => void) | undefined
+  const seen: unknown[] = []
   const body: Body = async (run) => {
-    const { evidence } = await run.call(read, {})
-    erase = () => payloads.erase(evidence.hash)
+    const { evidence, result } = await run.call(read, {})
+    seen.push(result)
+    damage = () => {
+      if (how === 'erased') payloads.erase(evidence.hash)
+      else void payloads.put(evidence.hash, '"forged"')
+    }
     await run.call(high, {})
     return 1
   }
   const first = await park(made.governor, task, body)
-  erase?.()
+  damage?.()
   const result = await made.restart().resume(first.request_id, task, body)
   expect(codesOf(result)).toContain('EVIDENCE_INVALID')
+  expect(seen).toEqual([0])
 })
 
 test('a policy that changed while the run waited asks for a new approval', async () => {
@@ -209,4 +223,33 @@ test('cancel ends a run that waits, and recover one whose time is over', async (
     { request_id: second.request_id, state: 'fail_safe', isPending: false },
   ])
   expect(await made.restart({ tasks: [timed] }).recover()).toEqual([])
+})
+
+test('a tool whose running twice is one run is run again after a crash, with the same key', async () => {
+  const made = await kit()
+  const { world } = made
+  const keys: string[] = []
+  let isFirst = true
+  const pay = toolOf(world, 'pay', {
+    risk: 'write_low_risk',
+    idempotent: true,
+    run: (_args, { idempotencyKey }) => {
+      keys.push(idempotencyKey)
+      if (!isFirst) return 'paid'
+      isFirst = false
+      return new Promise(() => undefined)
+    },
+  })
+  const task = taskOf({ tools: [pay] })
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const body: Body = async (run) => {
+    await run.call(pay, { n: 1 })
+    return 1
+  }
+  void made.governor.run(task, { ...init, request_id }, body)
+  await made.time.advance(1)
+  const result = await made.restart().resume(request_id, task, body)
+  expect(result).toMatchObject({ state: 'deliver' })
+  expect(keys).toHaveLength(2)
+  expect(new Set(keys).size).toBe(1)
 })
