@@ -268,16 +268,17 @@ describe('failure', () => {
 describe('abort', () => {
   test('before the headers closes the socket and rejects with the reason', async () => {
     const controller = new AbortController()
-    const closed = signalled<number>()
+    const closed = signalled<void>()
     const { url } = await serve((request) => {
       request.resume()
-      request.socket.once('close', () => closed.resolve(performance.now()))
+      request.socket.once('close', () => closed.resolve())
     })
     const sending = client().send(post(url, '{}', controller.signal))
     setTimeout(() => controller.abort(new Error('enough')), 20)
     await expect(sending).rejects.toThrow('enough')
-    const rejected = performance.now()
-    expect((await closed.promise) - rejected).toBeLessThan(50)
+    // Against a timer of the same moment: a busy machine holds back both.
+    const late = new Promise((resolve) => setTimeout(() => setImmediate(resolve, 'late'), 50))
+    expect(await Promise.race([closed.promise, late])).not.toBe('late')
   })
 
   test('in the middle of the body does too', async () => {
