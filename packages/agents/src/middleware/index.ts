@@ -5,11 +5,4 @@ export { slidingWindow } from './sliding-window.ts'
 export { summarize, type Summarizer, type SummarizeOptions } from './summarize.ts'
 export type { EstimateTokens } from './estimate-tokens.ts'
 export { anyOf, maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './budget.ts'
-export {
-  tracing,
-  type Span,
-  type SpanAttributes,
-  type SpanOptions,
-  type Tracer,
-  type TracingOptions,
-} from './tracing.ts'
+export { tracing, type TracingOptions } from './tracing.ts'

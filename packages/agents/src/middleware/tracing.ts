@@ -1,28 +1,8 @@
 import { systemClock, type Clock } from '@skein/base'
 import { isUPPError, messageToJSON, type Message } from '@skein/ai'
+import type { Span, SpanAttributes, Tracer } from '@skein/ai/middleware'
 import type { GenerateResult } from '../agent.ts'
 import type { Middleware, MiddlewareContext } from '../middleware.ts'
-
-/** What `tracing` needs of a tracer: any of `@opentelemetry/api` will do. */
-export interface Tracer {
-  startSpan(name: string, options?: SpanOptions, context?: unknown): Span
-}
-
-export interface SpanOptions {
-  /** OpenTelemetry's numbers: 0 internal. */
-  readonly kind?: number
-  readonly attributes?: SpanAttributes
-  readonly startTime?: Date
-}
-
-export type SpanAttributes = Record<string, string | number | boolean | string[]>
-
-export interface Span {
-  setAttributes(attributes: SpanAttributes): unknown
-  /** OpenTelemetry's numbers: 2 is an error. */
-  setStatus(status: { code: number; message?: string }): unknown
-  end(endTime?: Date): void
-}
 
 export interface TracingOptions {
   /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
