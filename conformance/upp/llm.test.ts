@@ -180,6 +180,7 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     expect(texts(await asked('said'))).toEqual(['user: said'])
     expect(await asked(message)).toEqual([message])
     expect(texts(await asked({ type: 'text', text: 'said' }))).toEqual(['user: said'])
+    expect(texts(await asked([message], 'now'))).toEqual(['user: said', 'user: now'])
   })
 
   test('UPP-046 several inputs keep their order; neighbours share a message', async () => {

@@ -85,6 +85,31 @@ describe('the loop', () => {
     ])
   })
 
+  test('UPP-083 what failed, was denied or is unknown is reported as an error', async () => {
+    const broken = tool('broken', () => Promise.reject(new Error('out of order')))
+    const denied = tool('denied', () => 'never', { approval: () => false })
+    const called = [
+      calls('broken', { n: 1 }),
+      calls('denied', { n: 2 }),
+      calls('unknown', { n: 3 }),
+    ]
+    const turn = await llm({
+      model: scripted([called, says('ok')]),
+      tools: [broken, denied],
+    }).generate('go')
+    expect(turn.toolExecutions.map(({ toolName, isError }) => [toolName, isError])).toEqual([
+      ['broken', true],
+      ['denied', true],
+      ['unknown', true],
+    ])
+    expect(turn.toolExecutions.map((execution) => execution.arguments)).toEqual([
+      { n: 1 },
+      { n: 2 },
+      { n: 3 },
+    ])
+    expect(turn.toolExecutions[0]?.result).toBe('out of order')
+  })
+
   test('UPP-056 at the limit the turn comes back with its calls open', async () => {
     for (const limit of [1, 2]) {
       const model = scripted(() => calls('echo'))
