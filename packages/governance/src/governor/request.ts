@@ -78,7 +78,6 @@ export class GovernedRequest {
   first: number | undefined
   last: number | undefined
   #write: LineWriter
-  #isMoving = false
 
   constructor(core: GovernorCore, task: TaskClass, state: GovernorState, parent?: GovernedRequest) {
     this.core = core
@@ -134,18 +133,17 @@ export class GovernedRequest {
     }
   }
 
-  /** Changes the state, if the table allows it and nobody else is just doing so (A-06). */
+  /**
+   * Changes the state, if the table allows it. The fold changes with the call and not with the answer
+   * of the log, so of two that compete the second finds another state and is a conflict (A-06).
+   */
   async move(to: State, options: { readonly reasons?: readonly Reason[] } = {}): Promise<void> {
-    if (this.#isMoving) throw conflict(this, `it is already leaving ${this.state.state}`)
-    this.#isMoving = true
-    try {
-      const data = { from: this.state.state, ...options }
-      const outcome = to === 'fail_safe' ? 'uncertain' : 'pending'
-      const durable = to === 'fail_safe'
-      await this.submit({ type: 'transition', data }, { state: to, outcome, durable })
-    } finally {
-      this.#isMoving = false
-    }
+    const data = { from: this.state.state, ...options }
+    const outcome = to === 'fail_safe' ? 'uncertain' : 'pending'
+    await this.submit(
+      { type: 'transition', data },
+      { state: to, outcome, durable: to === 'fail_safe' },
+    )
   }
 
   /** Keeps a payload and answers its hash. */

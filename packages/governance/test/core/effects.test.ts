@@ -398,3 +398,28 @@ test('UAICP-34 what a person found absent is not inverted', async () => {
   expect(await governor.cancel(id)).toMatchObject({ state: 'fail_safe', undo: [] })
   expect(world.done).toEqual([])
 })
+
+test('a run that is stopped while its intent is written does not start the tool', async () => {
+  const abort = new AbortController()
+  const made = await kit()
+  const { world } = made
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"call_started"')) abort.abort()
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  const write = toolOf(world, 'write', { risk: low })
+  const task = taskOf({ tools: [write] })
+  const result = await governor.run(task, { ...init, signal: abort.signal }, async (run) => {
+    await run.call(write, {})
+    return 1
+  })
+  expect(result).toMatchObject({ state: 'fail_safe', undo: [] })
+  expect(world.done).toEqual([])
+  const settled = (await made.entries()).find(({ type }) => type === 'call_settled')
+  expect(settled?.data).toMatchObject({ effect: 'absent', reasons: [{ code: 'CANCELLED' }] })
+})

@@ -80,6 +80,8 @@ test('a call that was running when its process died is settled before it can go 
   await expect(second.deliver(id, 1)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
   const third = made.restart({ tasks: [task] })
   expect(await third.recover()).toMatchObject([{ request_id: id, inDoubt: ['pay'] }])
+  const left = (await made.entries(id)).filter(({ type }) => type === 'call_settled')
+  expect(left).toMatchObject([{ data: { effect: 'in_doubt' }, envelope: { outcome: 'uncertain' } }])
   // A person looked: it did not happen. So it may run now, under the approval it has.
   await third.settleInDoubt(id, 'pay', 'absent')
   expect(await third.admit(id, call)).toMatchObject({ type: 'allow' })
