@@ -53,7 +53,7 @@ const faults: Readonly<Record<string, (store: CheckpointStore) => CheckpointStor
     ...store,
     load: async (id) => {
       const state = await store.load(id)
-      const messages = state?.messages.map(({ metadata: _, ...message }) => message)
+      const messages = state?.messages.map((message) => ({ ...message, metadata: {} }))
       return state && { ...state, messages: messages! }
     },
   }),
