@@ -169,3 +169,26 @@ test('UAICP-17 the policy of a parent’s task binds its children', async () => 
   expect(codesOf(result)).toContain('POLICY_BLOCKED')
   expect(world.done).toEqual([])
 })
+
+test('UAICP-18 cancelling a parent that waits ends its children and undoes what they did', async () => {
+  const { governor, world, restart, entries } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+  const inner = nest('inner', [write, high, undo])
+  const outer = nest('outer', [])
+  const first = await governor.run(outer, init, (run) =>
+    run.child(inner, {}, async (child) => {
+      await child.call(write, { n: 1 })
+      return (await child.call(high, { n: 2 })).result
+    }),
+  )
+  const id = 'request_id' in first ? first.request_id : ''
+  const ended = await restart({ tasks: [outer, inner] }).cancel(id)
+  expect(codesOf(ended)).toEqual(['CANCELLED'])
+  expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}'])
+  const ends = (await entries()).filter(({ type }) => type === 'failed_safe')
+  expect(ends).toHaveLength(2)
+  const settled = (await entries(id)).find(({ type }) => type === 'child_settled')
+  expect(settled).toMatchObject({ envelope: { outcome: 'failure' } })
+})

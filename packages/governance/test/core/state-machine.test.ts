@@ -4,6 +4,8 @@ import {
   defineVerifier,
   isTerminal,
   STATES,
+  type Journal,
+  type Run,
   type State,
   type TaskClass,
 } from '../../src/index.ts'
@@ -271,4 +273,51 @@ test('UAICP-15 a body that does not wait for its calls and children is waited fo
   const types = (await entries()).map(({ type }) => type)
   expect(types.indexOf('child_settled')).toBeLessThan(types.lastIndexOf('delivered'))
   expect(types.at(-1)).toBe('delivered')
+})
+
+test('UAICP-12 a run kept from an earlier attempt cannot act in a later one', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const read = toolOf(world, 'read')
+  const task = taskOf({
+    tools: [write, read],
+    needs: [{ type: 'tool_result', source: 'read' }],
+    repair: { max: 1 },
+  })
+  let old: Run | undefined
+  const refused: string[] = []
+  await governor.run(task, init, async (run) => {
+    old ??= run
+    if (run.attempt === 2) {
+      await run.call(read, {})
+      await old.call(write, {}).catch((error: { code: string }) => refused.push(error.code))
+    }
+    return 1
+  })
+  expect(refused).toEqual(['STATE_CONFLICT'])
+  expect(world.done).toEqual(['read {}'])
+})
+
+test('UAICP-03 a journal with a gap, or an impossible entry, is not gone on with', async () => {
+  const made = await kit()
+  const high = toolOf(made.world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(made.world, 'undo_high')] })
+  const first = await made.governor.run(
+    task,
+    init,
+    async (run) => (await run.call(high, {})).result,
+  )
+  const id = 'request_id' in first ? first.request_id : ''
+  for (const dropped of [1, 2]) {
+    const damaged: Journal = {
+      append: made.log.append,
+      async *read(options) {
+        for await (const record of made.log.read(options)) {
+          if (record.envelope.metadata?.['uaicp:seq'] !== dropped) yield record
+        }
+      },
+    }
+    const resumed = made.restart({ audit: damaged }).resume(id, task, async () => 1)
+    await expect(resumed).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  }
 })
