@@ -139,7 +139,7 @@ test('skein-audit says what is right and wrong, with 0, 1 and 2', async () => {
   expect(audit('verify', dir, '--key', join(folder, 'nothing.json'))).toMatchObject({ status: 2 })
   expect(audit('checkpoint', folder)).toMatchObject({ status: 2 })
   expect(audit('--help')).toMatchObject({ status: 0 })
-})
+}, 60_000)
 
 function audit(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   const command = join(import.meta.dirname, '../src/audit/command-node.ts')

@@ -218,7 +218,7 @@ test('kill -9 again and again loses no acknowledged entry', async () => {
   if (process.env['SKEIN_DEEP'])
     console.log(`${kills} kills, ${acknowledged} acknowledged entries, none lost`)
   expect(acknowledged).toBeGreaterThan(20)
-}, 300_000)
+}, 1_200_000)
 
 /** Runs a writer, kills it a while after it began, and returns what it had acknowledged. */
 async function appendUntilKilled(dir: string, from: number, afterMs: number): Promise<number[][]> {
