@@ -17,9 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const { privateJwk, publicJwk } = await generateKey()
 
 /** A delivered run whose log and payloads are files. */
-async function deliver(
-  name: string,
-): Promise<{
+async function deliver(name: string): Promise<{
   dir: string
   delivered: Delivered<string>
   payloads: ReturnType<typeof filePayloads>
