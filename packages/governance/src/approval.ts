@@ -51,13 +51,3 @@ export interface SpentStore {
   /** True for the first caller only, in all processes that share the store; atomic. `exp` in ms. */
   spend(jti: string, exp: number): Promise<boolean>
 }
-
-/** Whose approvals count, and for what. */
-export interface Issuer {
-  readonly keys: readonly CryptoKey[]
-  readonly alg: 'Ed25519' | 'ES256'
-  may(action: Action, approver: string): boolean
-  readonly maxTtlMs?: number
-  /** What approvers of this issuer are; `human` by default. */
-  readonly approvers?: 'human' | 'system'
-}

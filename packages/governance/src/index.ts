@@ -32,7 +32,6 @@ export type {
   ApprovalRequest,
   Approvals,
   Approver,
-  Issuer,
   Redemption,
   SpentStore,
 } from './approval.ts'
