@@ -129,6 +129,8 @@ describe('UAP-099 JSON', () => {
         expect(restored.history().messages.map(({ id }) => id)).toEqual(
           tree.history().messages.map(({ id }) => id),
         )
+        const names = ({ nodes }: ThreadTree) => [...nodes.values()].map(({ name }) => name)
+        expect(names(restored)).toEqual([undefined, ...plan.map(([, , name]) => name)])
         const grown = restored.branch(restored.current.id)
         expect(restored.nodes.get(grown)?.parentId).toBe(tree.current.id)
       }),

@@ -45,7 +45,6 @@ export class ThreadTree {
     const { root, current, nodes } = readTreeJSON(json)
     const tree = new ThreadTree({ ids: () => root.id })
     tree.#ids = ids
-    tree.#nodes.clear()
     for (const node of nodes.values()) tree.#nodes.set(node.id, node)
     tree.#root = root
     tree.#current = current
