@@ -1,0 +1,244 @@
+import type { JsonValue } from '@skein/base'
+import type { TaskClass } from '../define-task-class.ts'
+import type { Governor, Resume } from '../governor/governor.ts'
+import { GovernanceError, reason, type Reason } from '../reason.ts'
+import type { Result } from '../result.ts'
+import type { Init, Run } from '../run.ts'
+import type { CallingRun } from './call-through.ts'
+import { EventGate } from './uap-events.ts'
+import { GovernedStream } from './uap-stream.ts'
+import type { UapContext, UapInterrupt, UapResult, UapState, UapStrategy } from './uap-types.ts'
+import { uppTools, type UppTool } from './upp.ts'
+
+export type * from './uap-types.ts'
+
+/** Options of `governedExecution`. */
+export interface GovernedExecutionOptions<Context> {
+  readonly governor: Governor
+  /** Who acts, and on what. When a call is resumed, only its listeners count. */
+  readonly init: (context: Context) => Omit<Init, 'signal'>
+  /** Holds all events back until the call is delivered. Otherwise they carry `unverified: true`. */
+  readonly hold?: boolean
+}
+
+/** Thrown when a call of an agent ends without delivery. An agent throws it as `cause` of its error. */
+export class NotDeliveredError extends GovernanceError {
+  /** With reasons and undo of a call that failed safe; else what waits, or what was delivered before. */
+  readonly result: Result<JsonValue>
+
+  constructor(message: string, why: readonly Reason[], result: Result<JsonValue>, cause: unknown) {
+    const [first = reason('RUN_ERROR'), ...rest] = why
+    super(message, [first, ...rest], { cause })
+    this.result = result
+  }
+}
+
+/**
+ * Makes each call of an agent one governed request, around any strategy. The agent's tools are
+ * replaced by those of the task with the same names; one that the task does not have is refused. The
+ * turn's data, or else its text, is the candidate.
+ *
+ *     agent({ model, tools: task.tools, execution: governedExecution(task, loop(), { governor, init }) })
+ *
+ * Delivered: the strategy's result, with the receipt in the state's metadata under `uaicp`. Failed
+ * safe: a `NotDeliveredError`, and the checkpoint goes back to the state before the call. Waiting: one
+ * interrupt per approval request; `agent.resume` takes `{ type: 'approve', token }` or a denial, and
+ * any other answer keeps waiting. Hooks and checkpoints of the application see a step before the gate.
+ */
+export function governedExecution<Strategy extends UapStrategy>(
+  task: TaskClass,
+  inner: Strategy,
+  options: GovernedExecutionOptions<Parameters<Strategy['execute']>[0]>,
+): Strategy {
+  // The strategy's own types are wider than what is used of them here.
+  const common = { task, options: options as unknown as GovernedExecutionOptions<UapContext> }
+  const strategy = {
+    name: `governed ${inner.name}`,
+    execute: (context: UapContext) =>
+      govern({
+        ...common,
+        context,
+        ask: (given) => inner.execute(given as never),
+        onEnd: () => {},
+        signal: context.signal,
+      }),
+    stream: (context: UapContext) =>
+      new GovernedStream((emit, signal) => {
+        const gate = new EventGate(emit, context, options.hold === true)
+        return govern({
+          ...common,
+          context,
+          ask: (given) => gate.read(inner, given),
+          onEnd: (result) => gate.end(result),
+          signal: context.signal ? AbortSignal.any([context.signal, signal]) : signal,
+        })
+      }),
+  }
+  return Object.freeze(strategy) as unknown as Strategy
+}
+
+interface GovernedCall {
+  readonly task: TaskClass
+  readonly options: GovernedExecutionOptions<UapContext>
+  readonly context: UapContext
+  readonly signal: AbortSignal | undefined
+  /** Lets the inner strategy work. */
+  readonly ask: (context: UapContext & { readonly signal: AbortSignal }) => Promise<UapResult>
+  /** Told how the request ended, before anybody else. */
+  readonly onEnd: (result: Result<JsonValue>) => void
+}
+
+async function govern(call: GovernedCall): Promise<UapResult> {
+  checkTools(call)
+  const answers = readAnswers(call.context)
+  const asked: { result?: UapResult | undefined; error?: unknown } = {}
+  const result = await begin(call, answers, async (run) => {
+    asked.result = undefined
+    try {
+      const given = await askOnce(call, run)
+      asked.result = given
+      return (given.turn.data ?? given.turn.response.text) as JsonValue // the gate takes only JSON
+    } catch (error) {
+      asked.error = error
+      throw error
+    }
+  })
+  call.onEnd(result)
+  return conclude(call, result, asked)
+}
+
+/** One pass of the inner strategy, with the tools of this run in place of its own. */
+async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<UapResult> {
+  const parked = new Set<unknown>()
+  const calling: CallingRun = {
+    call: (tool, args, options) =>
+      run.call(tool, args, options).catch((error: unknown) => {
+        if (error instanceof GovernanceError && error.code === 'APPROVAL_REQUIRED')
+          parked.add(error.reasons[0]?.detail)
+        throw error
+      }),
+  }
+  const names = new Set(context.tools.map(({ name }) => name))
+  const tools: readonly UppTool[] = uppTools(
+    calling,
+    task.tools.filter(({ name }) => names.has(name)),
+  )
+  const { signal } = run
+  const result = await ask({
+    ...context,
+    tools,
+    signal,
+    llm: context.llm.with({ tools, signal }) as UapContext['llm'],
+    // Every checkpoint names the request, so that a restored state goes on with it.
+    state: marked(context.state, { request_id: run.request_id }),
+    ...(context.resume && { resume: { answers: askAgain(context) } }),
+  })
+  const other = result.interrupts?.find(({ request }) => !parked.has(request))
+  if (other)
+    throw new GovernanceError(`The call "${other.id}" waits for something else than approval.`, [
+      reason('STATE_CONFLICT', other.id, 'a governed call waits only for approval'),
+    ])
+  return result
+}
+
+function begin(
+  { task, options, context, signal }: GovernedCall,
+  answers: Resume,
+  body: (run: Run) => Promise<JsonValue>,
+): Promise<Result<JsonValue>> {
+  const stop = signal && { signal }
+  const init = options.init(context)
+  const known = context.resume && (context.state.metadata['uaicp'] as { request_id?: unknown })
+  if (typeof known?.request_id !== 'string')
+    return options.governor.run(task, { ...init, ...stop }, body)
+  const { approve, onChunk } = init
+  const listeners = { ...(approve && { approve }), ...(onChunk && { onChunk }) }
+  return options.governor.resume(known.request_id, task, body, {
+    ...answers,
+    ...listeners,
+    ...stop,
+  })
+}
+
+async function conclude(
+  { context }: GovernedCall,
+  result: Result<JsonValue>,
+  asked: { readonly result?: UapResult | undefined; readonly error?: unknown },
+): Promise<UapResult> {
+  if (result.outcome === 'uncertain') {
+    const { request_id } = result.receipt
+    await context.checkpoint?.(marked(context.state, { request_id, state: result.state }))
+    const message = `The request ${request_id} failed safe; nothing was delivered.`
+    throw new NotDeliveredError(message, result.reasons, result, asked.error)
+  }
+  const given = asked.result
+  if (!given) throw withoutTurn(result, asked.error)
+  const isPending = result.outcome === 'pending'
+  const state = isPending
+    ? marked(given.state, { request_id: result.request_id })
+    : marked(given.state, { ...result.receipt, state: result.state })
+  await context.checkpoint?.(state)
+  return Object.freeze({ ...given, state, ...(isPending && waitingFor(result, given)) })
+}
+
+/** The interrupts of a call that waits, each with the whole request that a person is to sign. */
+function waitingFor(
+  { waiting }: Extract<Result<JsonValue>, { outcome: 'pending' }>,
+  { interrupts = [] }: UapResult,
+): Pick<UapResult, 'interrupts' | 'stopReason'> {
+  const asked = waiting.map((request): UapInterrupt => {
+    const { call_id } = request.action
+    const place = interrupts.find((interrupt) => interrupt.request === request.id)
+    return { id: call_id, toolCallId: call_id, path: [], ...place, kind: 'approval', request }
+  })
+  return { interrupts: asked, stopReason: 'interrupted' }
+}
+
+/** The strategy was not asked, because the request is over; or it failed while a call waits. */
+function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredError {
+  if (result.outcome === 'pending') {
+    const why = result.waiting.map(({ id, action }) => reason('APPROVAL_REQUIRED', action.tool, id))
+    return new NotDeliveredError('The strategy failed while a call waits.', why, result, error)
+  }
+  const why = [reason('STATE_CONFLICT', undefined, 'the request was delivered before')]
+  return new NotDeliveredError('This state was resumed before.', why, result, error)
+}
+
+/** What policy has not seen must not run: an agent's tool that the task does not govern is an error. */
+function checkTools({ task, context }: GovernedCall): void {
+  const other = context.tools.find(({ name }) => task.tools.every((tool) => tool.name !== name))
+  if (!other) return
+  throw new GovernanceError(
+    `The agent's tool "${other.name}" is none of the task "${task.name}".`,
+    [reason('TOOL_UNGOVERNED', other.name)],
+    { hint: 'Wrap it with governed() and list it in defineTaskClass({ tools }).' },
+  )
+}
+
+/** Tokens and denials for the gate. An answer to nothing is refused before the request is touched. */
+function readAnswers({ state, resume }: UapContext): Resume {
+  const deferred = state.suspension?.deferred ?? []
+  const tokens: string[] = []
+  const denials: { id: string; reason: string }[] = []
+  for (const [name, answer] of Object.entries(resume?.answers ?? {})) {
+    const call = deferred.find(({ toolCallId }) => toolCallId === name)
+    if (!call)
+      throw new GovernanceError(`No call "${name}" waits for an answer.`, [
+        reason('STATE_CONFLICT', name),
+      ])
+    if (answer.type === 'approve' && answer.token !== undefined) tokens.push(answer.token)
+    if (answer.type === 'deny')
+      denials.push({ id: String(call.request.request), reason: answer.reason ?? '' })
+  }
+  return { tokens, denials }
+}
+
+/** Every waiting call is made again: only the gate says what an answer is worth. */
+function askAgain({ state }: UapContext): Record<string, { readonly type: 'approve' }> {
+  const deferred = state.suspension?.deferred ?? []
+  return Object.fromEntries(deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }]))
+}
+
+function marked(state: UapState, mark: object): UapState {
+  return state.withMetadata('uaicp', JSON.parse(JSON.stringify(mark)) as JsonValue)
+}
