@@ -58,7 +58,7 @@ describe.each(Object.entries(bridges))('%s', (_, { to, from }) => {
           [],
         )
       }),
-      { seed: 12, numRuns: numRuns / 3 },
+      { seed: 12, numRuns: Math.ceil(numRuns / 3) },
     )
   })
 
