@@ -266,4 +266,42 @@ describe('the stream', () => {
     await expect.poll(() => bank.effects).toEqual(['note hello', 'note void'])
     expect(shapeOf(bank.log.lines).join('\n')).toContain('CANCELLED')
   })
+
+  test.each(['abort', 'leave'] as const)(
+    'of the strategy itself: %s ends the request',
+    async (how) => {
+      const bank = await openBank()
+      const init = (): { identity: typeof identity; input: string } => ({ identity, input: 'Go.' })
+      const inner = governedExecution(bank.task, loop(), { governor: bank.governor, init })
+      const execute: typeof inner.execute = async (context) => {
+        const stream = inner.stream(context)
+        for await (const { uap } of stream) {
+          if (uap?.type !== 'observation') continue
+          if (how === 'leave') break
+          stream.abort()
+        }
+        return stream.result
+      }
+      const more = { execution: { ...inner, execute } }
+      const error = await refused(clerk(bank, [note, done], { more }).generate('Go.', start()))
+      expect(error.code).toBe('CANCELLED')
+      expect(bank.effects).toEqual(['note hello', 'note void'])
+    },
+  )
+})
+
+test('a strategy that lets the model run the tools is governed too', async () => {
+  const bank = await openBank()
+  const bare = bareTools(bank.effects)
+  const inner: ReturnType<typeof loop> = {
+    ...loop(),
+    execute: async ({ llm, input, state }) => {
+      const turn = await llm.generate(state.messages, input)
+      return { turn, state: state.withMessages(turn.messages) }
+    },
+  }
+  const more = { tools: [bare.ledger, bare.note] as never }
+  const one = clerk(bank, [ledger, forbidden, done], { inner, more })
+  expect((await one.generate('Go.', start())).turn.response.text).toBe('Done.')
+  expect(bank.effects).toEqual(['ledger A-1'])
 })
