@@ -204,6 +204,24 @@ describe('approval', () => {
     expect(shapeOf(bank.log.lines).join('\n')).toContain('APPROVAL_DENIED')
   })
 
+  test('two calls wait; one token wakes one, in a stream too', async () => {
+    const bank = await openBank()
+    const second = calls('reverse', { wire: 'W-2' }, { id: 'e' })
+    const one = clerk(bank, [[ledger, reverse, second], done])
+    const first = await one.generate('Go.', start())
+    const requests = first.interrupts!.map(({ request }) => request as unknown as ApprovalRequest)
+    expect(requests).toHaveLength(2)
+    const token = await bank.sign(requests[1]!)
+    const half = await one.resume(first.state, { e: { type: 'approve', token } })
+    expect(half.interrupts).toMatchObject([{ id: 'd' }])
+    expect(bank.effects).toEqual(['ledger A-1', 'reverse W-2'])
+    const last = await bank.sign(requests[0]!)
+    const stream = one.resumeStream(half.state, { d: { type: 'approve', token: last } })
+    expect(verdictOf(await read(stream))).toMatchObject({ state: 'deliver' })
+    expect((await stream.result).turn.response.text).toBe('Done.')
+    expect(bank.effects).toEqual(['ledger A-1', 'reverse W-2', 'reverse W-1'])
+  })
+
   test('an answer to nothing leaves the request as it was', async () => {
     const { bank, one, state, request } = await waiting()
     const lines = bank.log.lines.length
