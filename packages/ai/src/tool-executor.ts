@@ -8,7 +8,7 @@ import type { Tool, ToolCall, ToolContext, ToolOutcome, ToolUseStrategy } from '
 import { toToolExecution } from './tool-result.ts'
 import type { Warning } from './warning.ts'
 
-/** One batch of calls from one assistant message (SEAMS: the only place where tools run). */
+/** One batch of calls from one assistant message; the only place where tools run. */
 export interface ToolBatch {
   readonly calls: readonly ToolCall[]
   readonly tools: readonly Tool[]

@@ -53,7 +53,7 @@ export function checkUse(claims: TokenClaims, context: CheckContext): Reason | u
   const fits =
     kind === 'uaicp_action' ? isForAction(claims, request) : isForGrant(claims.details, action)
   if (!fits) return reason('APPROVAL_SCOPE', action.tool, 'It was given for something else.')
-  // SEAMS 24: "self" is the acting agent; policy adds the user where it wants four eyes.
+  // "Self" is the acting agent; policy adds the user where it wants four eyes.
   if (claims.approver === action.identity.agent_id || excluded.includes(claims.approver))
     return reason('APPROVAL_SELF', action.tool)
   if (!isAllowed(issuer, action, claims.approver))

@@ -67,7 +67,7 @@ async function findEnd(
   return isLate ? [reason('DEADLINE_EXCEEDED', state.request_id)] : undefined
 }
 
-/** SEAMS: probe if there is one, run again if idempotent, else leave it to a person. */
+/** Probe if there is one, run again if idempotent, else leave it to a person. */
 async function settleDoubts(request: GovernedRequest): Promise<void> {
   if (request.state.state !== 'execute') return
   for (const call of request.state.calls.values()) {
