@@ -1,9 +1,9 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import type { Tool } from '../../tool.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import type { ServerRequest } from '../wire-server.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { decodeMessages } from './server-messages.ts'
+import { splitTools, type DeclaredTool } from '../declared-tools.ts'
 
 const ownFields = new Set(['model', 'messages', 'tools', 'response_format', 'stream'])
 
@@ -17,7 +17,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     throw invalidRequest('openai', 'The field "messages" is not a list.')
   }
   const { system, messages } = decodeMessages(listOf(request['messages']))
-  const { tools, native } = splitTools(request['tools'])
+  const { tools, native } = splitTools(request['tools'], decodeTool)
   const structure = structureOf(request['response_format'])
   const isStream = request['stream'] === true
   return {
@@ -47,23 +47,6 @@ function paramsOf(
     ...(format && !hasStructure && { response_format: format }),
     ...(native.length > 0 && { tools: native }),
   }
-}
-
-type DeclaredTool = Omit<Tool, 'run' | 'approval'>
-
-/** Function tools are the client's own; all other kinds are for the vendor and stay params. */
-function splitTools(value: JsonValue | undefined): {
-  readonly tools: readonly DeclaredTool[]
-  readonly native: readonly JsonValue[]
-} {
-  const tools: DeclaredTool[] = []
-  const native: JsonValue[] = []
-  listOf(value).forEach((item, index) => {
-    const tool = objectOf(item)
-    if (tool?.['type'] === 'function') tools.push(decodeTool(tool, index))
-    else native.push(item)
-  })
-  return { tools, native }
 }
 
 function decodeTool(tool: JsonObject, index: number): DeclaredTool {

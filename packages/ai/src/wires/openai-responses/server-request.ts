@@ -1,9 +1,9 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import type { Tool } from '../../tool.ts'
-import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'
 import type { ServerRequest } from '../wire-server.ts'
 import { decodeInput } from './server-input.ts'
+import { splitTools, type DeclaredTool } from '../declared-tools.ts'
 
 const ownFields = new Set(['model', 'input', 'instructions', 'tools', 'text', 'stream'])
 
@@ -15,7 +15,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
   const { system: told, messages } = decodeInput(request['input'])
   const system = [stringOf(request['instructions']), told].filter(Boolean).join('\n\n')
-  const { tools, native } = splitTools(request['tools'])
+  const { tools, native } = splitTools(request['tools'], decodeTool)
   const structure = structureOf(request['text'])
   return {
     modelId,
@@ -31,23 +31,6 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     stream: request['stream'] === true,
     includeUsage: true,
   }
-}
-
-type DeclaredTool = Omit<Tool, 'run' | 'approval'>
-
-/** Function tools are the client's own; all other kinds are for the vendor and stay params. */
-function splitTools(value: JsonValue | undefined): {
-  readonly tools: readonly DeclaredTool[]
-  readonly native: readonly JsonValue[]
-} {
-  const tools: DeclaredTool[] = []
-  const native: JsonValue[] = []
-  listOf(value).forEach((item, index) => {
-    const tool = objectOf(item)
-    if (tool?.['type'] === 'function') tools.push(decodeTool(tool, index))
-    else native.push(item)
-  })
-  return { tools, native }
 }
 
 function decodeTool(tool: JsonObject, index: number): DeclaredTool {
