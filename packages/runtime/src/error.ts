@@ -1,0 +1,41 @@
+import { SkeinError } from '@skein/base'
+
+/** Everything that the runtime refuses, by a stable word. */
+export type RuntimeErrorCode =
+  | 'DEFINITION_INVALID'
+  | 'AGENT_NOT_FOUND'
+  | 'THREAD_NOT_FOUND'
+  | 'THREAD_TERMINATED'
+  | 'MESSAGE_NOT_FOUND'
+  | 'FILE_NOT_FOUND'
+  | 'FILE_PATH_INVALID'
+  | 'FILE_TOO_LARGE'
+  | 'VALUE_INVALID'
+  | 'ENV_MISSING'
+  | 'ENV_INVALID'
+  | 'EFFECT_NOT_FOUND'
+  | 'EFFECT_INVALID'
+  | 'INTERRUPT_NOT_FOUND'
+  | 'ALREADY_ANSWERED'
+  | 'ANSWER_INVALID'
+  | 'REQUEST_NOT_FOUND'
+  | 'REQUEST_EXPIRED'
+  | 'VARIABLES_MISSING'
+  | 'TOOL_NOT_ALLOWED'
+  | 'INPUT_INVALID'
+  | 'LOG_NOT_FOUND'
+  | 'BUDGET_EXCEEDED'
+  | 'DEPTH_EXCEEDED'
+  | 'RUNTIME_STOPPED'
+
+/** An error of the runtime. */
+export class RuntimeError extends SkeinError {
+  declare readonly code: RuntimeErrorCode
+
+  constructor(
+    message: string,
+    options: { readonly code: RuntimeErrorCode; readonly hint?: string; readonly cause?: unknown },
+  ) {
+    super(message, options)
+  }
+}

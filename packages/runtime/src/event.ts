@@ -1,0 +1,311 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type {
+  InterruptOpened,
+  MessageAdded,
+  StepStart,
+  SubagentCreated,
+  ThreadCreated,
+  ThreadEvent,
+  ToolExecutionStart,
+  TurnStart,
+} from '@skein/threads'
+import type { UppMessage } from '@skein/threads/upp'
+import type { Side } from './thread-state.ts'
+
+/** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
+export const EVENT_VERSION = 1
+
+interface EventBase<Type extends string> {
+  readonly type: Type
+  readonly at: string
+}
+
+/** The first event of every thread. */
+export interface RuntimeThreadCreated extends ThreadCreated {
+  readonly agent: string
+  readonly version: number
+  /** Arguments of a child, readable as `state.arguments`. */
+  readonly arguments?: JsonObject
+  /** How a child reports; absent for threads without parent. */
+  readonly parent?: ParentLink
+  /** Levels above. */
+  readonly depth: number
+}
+
+/** What a child knows about the parent that created it. */
+export interface ParentLink {
+  readonly threadId: string
+  readonly relation: string
+  readonly isBlocking: boolean
+  readonly isResumable: boolean
+  readonly communication: 'implicit' | 'explicit'
+  /** Which side hears the parent. */
+  readonly receives: Side
+  /** The call that waits for the running session; absent when none does. */
+  readonly toolCallId?: string
+}
+
+/** A message in the inbox. It becomes a `message_added` with the same `queueId` when it is taken. */
+export interface MessageQueued extends EventBase<'message_queued'> {
+  readonly queueId: string
+  /** `user` speaks to side A, `assistant` to side B. */
+  readonly role: 'user' | 'assistant'
+  readonly message: UppMessage
+  readonly isSilent?: boolean
+  readonly userId?: string
+  readonly attachments?: readonly string[]
+  readonly subagentId?: string
+  readonly metadata?: JsonObject
+  /** Whether a thread that its user stopped goes on with it. Messages of children do not. */
+  readonly resumes?: boolean
+  /** The call of the parent that waits for the session this message starts. */
+  readonly parentCallId?: string
+}
+
+/** A message that waited was withdrawn. */
+export interface MessageUnqueued extends EventBase<'message_unqueued'> {
+  readonly queueId: string
+}
+
+export interface RuntimeMessageAdded extends MessageAdded {
+  readonly side: Side
+  readonly queueId?: string
+  readonly stepId?: string
+  readonly attachments?: readonly string[]
+  readonly subagentId?: string
+  readonly metadata?: JsonObject
+  readonly costUsd?: number
+}
+
+/** An autonomous stretch begins: one turn with a person, many turns between two models. */
+export interface SessionStart extends EventBase<'session_start'> {
+  readonly sessionId: string
+  readonly agent: string
+  /** The parent's call that waits for this session. */
+  readonly parentCallId?: string
+}
+
+export type SessionOutcome = 'completed' | 'failed' | 'stopped' | 'terminated'
+
+export interface SessionEnd extends EventBase<'session_end'> {
+  readonly sessionId: string
+  readonly outcome: SessionOutcome
+  /** A word for programs: `session_stop`, `session_fail`, `response`, `max_side_steps`, … */
+  readonly reason: string
+  /** What is told to the parent or the caller. */
+  readonly message?: string
+  readonly attachments?: readonly string[]
+  /** Of a side with a declared output. */
+  readonly data?: JsonValue
+}
+
+/** The agent of a side's turn, and which side it is. */
+export interface RuntimeTurnStart extends TurnStart {
+  readonly side: Side
+}
+
+export interface RuntimeStepStart extends StepStart {
+  readonly side: Side
+  /** From 1; a higher one follows a failure or a crash. */
+  readonly attempt: number
+  readonly epoch: number
+}
+
+/** A model call failed; it is tried again at `retryAt`, or the session ends. */
+export interface StepFailed extends EventBase<'step_failed'> {
+  readonly turnId: string
+  readonly stepId: string
+  readonly attempt: number
+  readonly code: string
+  readonly message: string
+  readonly retryAt?: string
+}
+
+export interface RuntimeToolExecutionStart extends ToolExecutionStart {
+  readonly epoch: number
+}
+
+export interface RuntimeInterruptOpened extends InterruptOpened {
+  /** ISO 8601; then it is answered with an error. */
+  readonly expiresAt?: string
+}
+
+export interface RuntimeSubagentCreated extends SubagentCreated {
+  readonly relation: string
+  readonly spawnGroupId?: string
+  readonly parentCommunication: 'implicit' | 'explicit'
+  readonly isImmediate?: boolean
+}
+
+/** Children of a newly active prompt that start by themselves were created. */
+export interface ImmediateDone extends EventBase<'immediate_done'> {
+  readonly agent: string
+}
+
+/** The stop button. A running step is cut short; what it has said stays. */
+export interface StopRequested extends EventBase<'stop_requested'> {
+  readonly by?: string
+  /** Waits for the running step. */
+  readonly afterStep?: boolean
+}
+
+/** Go on after a stop, a failure or a limit. */
+export interface ResumeRequested extends EventBase<'resume_requested'> {
+  readonly by?: string
+  readonly side?: Side
+}
+
+export interface ThreadTerminated extends EventBase<'thread_terminated'> {
+  readonly by?: string
+  /** Children are left alone. */
+  readonly isDetached?: boolean
+}
+
+export interface ValueSet extends EventBase<'value_set'> {
+  readonly key: string
+  /** Null removes it. */
+  readonly value: JsonValue | null
+}
+
+export interface EnvSet extends EventBase<'env_set'> {
+  readonly name: string
+  readonly valueType: 'text' | 'secret'
+  /** Null removes it. A secret is sealed: see `services/vault.ts`. */
+  readonly value: string | null
+  /** Came with the creation of this child; not inherited by its own children. */
+  readonly isScoped?: boolean
+}
+
+export interface EffectScheduled extends EventBase<'effect_scheduled'> {
+  readonly effectId: string
+  readonly name: string
+  readonly args: JsonValue
+  readonly runAt: string
+  readonly cron?: string
+  readonly key?: string
+}
+
+export interface EffectStarted extends EventBase<'effect_started'> {
+  readonly effectId: string
+  readonly attempt: number
+  readonly epoch: number
+}
+
+export interface EffectEnded extends EventBase<'effect_ended'> {
+  readonly effectId: string
+  readonly outcome: 'done' | 'failed' | 'removed'
+  readonly error?: string
+  /** When it runs again: the next time of its calendar, or the retry. */
+  readonly runAt?: string
+}
+
+/** A child could not be created: variables are missing (§7.8). */
+export interface VariablesRequested extends EventBase<'variables_requested'> {
+  readonly requestId: string
+  readonly required: readonly string[]
+  readonly missing: readonly string[]
+  readonly expiresAt: string
+  /** The original call, to be made again word for word. */
+  readonly relation: string
+  readonly toolName: string
+  readonly arguments: JsonObject
+}
+
+export interface VariablesProvided extends EventBase<'variables_provided'> {
+  readonly requestId: string
+  readonly by?: string
+  /** Sealed when the variable is a secret. */
+  readonly values: Readonly<Record<string, { valueType: 'text' | 'secret'; value: string }>>
+}
+
+/** The deferred child of a request was created, or could not be. */
+export interface VariablesSettled extends EventBase<'variables_settled'> {
+  readonly requestId: string
+  readonly reference?: string
+  readonly error?: string
+}
+
+/** Messages up to and with `upTo` are replaced by a summary in what models see. */
+export interface ContextCompacted extends EventBase<'context_compacted'> {
+  readonly side: Side
+  readonly upTo: string
+  readonly summary: string
+}
+
+/** One request to a model, as a difference to the one before it of the same side. */
+export interface ModelRequested extends EventBase<'model_requested'> {
+  readonly logId: string
+  readonly stepId: string
+  readonly turnId: string
+  readonly attempt: number
+  readonly side: Side
+  readonly prompt: string
+  readonly provider: string
+  readonly model: string
+  /** SHA-256 of a blob with the system text, the tools and the parameters. */
+  readonly frame: string
+  /** The request before, and how many of its messages this one begins with. */
+  readonly previous?: { readonly logId: string; readonly keeps: number }
+  /** The rest: ids of stored messages, or messages as they were sent. */
+  readonly adds: readonly (string | JsonObject)[]
+}
+
+export interface ModelAnswered extends EventBase<'model_answered'> {
+  readonly logId: string
+  readonly durationMs: number
+  readonly firstTokenMs?: number
+  readonly finishReason?: string
+  readonly messageId?: string
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly usage?: JsonObject
+  readonly costUsd?: number
+}
+
+/** The contents of the thread were erased; only its skeleton is left. */
+export interface ThreadErased extends EventBase<'thread_erased'> {
+  readonly by?: string
+  readonly eventCount: number
+}
+
+/** Events of the runtime beyond those of `@skein/threads`. */
+export type RuntimeOnlyEvent =
+  | MessageQueued
+  | MessageUnqueued
+  | SessionStart
+  | SessionEnd
+  | StepFailed
+  | ImmediateDone
+  | StopRequested
+  | ResumeRequested
+  | ThreadTerminated
+  | ValueSet
+  | EnvSet
+  | EffectScheduled
+  | EffectStarted
+  | EffectEnded
+  | VariablesRequested
+  | VariablesProvided
+  | VariablesSettled
+  | ContextCompacted
+  | ModelRequested
+  | ModelAnswered
+  | ThreadErased
+
+type Widened =
+  | RuntimeThreadCreated
+  | RuntimeMessageAdded
+  | RuntimeTurnStart
+  | RuntimeStepStart
+  | RuntimeToolExecutionStart
+  | RuntimeInterruptOpened
+  | RuntimeSubagentCreated
+
+/** Everything that can stand in the log of a thread: `@skein/threads`' events, some with more fields, and ours. */
+export type RuntimeEvent =
+  Exclude<ThreadEvent, { type: Widened['type'] }> | Widened | RuntimeOnlyEvent
+
+/** An event with its place in the log, from 1. */
+export interface StoredEvent {
+  readonly seq: number
+  readonly event: RuntimeEvent
+}

@@ -1,0 +1,180 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
+import type { Interrupt, InterruptAnswer } from '@skein/threads'
+import type {
+  EffectScheduled,
+  MessageQueued,
+  ModelRequested,
+  ParentLink,
+  RuntimeSubagentCreated,
+  SessionOutcome,
+  VariablesRequested,
+  VariablesProvided,
+} from '../event.ts'
+import type { FileStat, Side } from '../thread-state.ts'
+
+/**
+ * What the kernel knows of a thread: the fold of its log, and nothing else. The maps and lists belong
+ * to the fold and are only read outside of it.
+ */
+export interface KernelState {
+  seq: number
+  threadId: string
+  createdAt: string
+  agent: string
+  title: string | undefined
+  depth: number
+  parent: ParentLink | undefined
+  arguments: JsonObject
+  metadata: Readonly<Record<string, unknown>>
+  readonly entries: Entry[]
+  /** Place of each message in `entries`. */
+  readonly places: Map<string, number>
+  readonly queue: MessageQueued[]
+  /** Ids of every message ever queued, so that sending twice queues once. */
+  readonly queuedIds: Map<string, number>
+  session: Session | undefined
+  lastSession: EndedSession | undefined
+  /** What became of the stop button. */
+  stop: 'none' | 'requested' | 'after_step' | 'stopped'
+  /** Set by a request to go on; cleared when a session begins. */
+  resume: { readonly side: Side | undefined } | undefined
+  terminated: { readonly at: string; readonly isDetached: boolean } | undefined
+  isErased: boolean
+  /** The agent whose immediate children were created last. */
+  immediateFor: string | undefined
+  readonly interrupts: Map<string, OpenInterrupt>
+  readonly children: Map<string, Child>
+  readonly values: Map<string, JsonValue>
+  readonly env: Map<string, EnvEntry>
+  readonly files: Map<string, FileStat>
+  readonly effects: Map<string, Effect>
+  readonly variables: Map<string, PendingVariables>
+  readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
+  readonly usage: { tokens: number; costUsd: number; startedAt: number }
+  readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
+  /** The text of the registry message sent last. */
+  statusText: string | undefined
+}
+
+/** One message, in the order of the log. */
+export interface Entry {
+  message: Message
+  readonly side: Side
+  readonly at: string
+  readonly turnId: string
+  /** The step that made it; absent for what came from outside. */
+  readonly stepId: string | undefined
+  readonly agent: string | undefined
+  readonly isSilent: boolean
+  readonly attachments: readonly string[]
+  readonly subagentId: string | undefined
+  readonly metadata: JsonObject | undefined
+  /** Calls of an assistant message, in call order. */
+  readonly calls: readonly CallState[]
+  /** Built when the last call is settled. */
+  results: Message | undefined
+  isRemoved: boolean
+}
+
+export interface CallState {
+  readonly call: ToolCall
+  /** Epoch of the drain that started it; undefined until it runs. */
+  startedEpoch: number | undefined
+  outcome: Exclude<ToolOutcome, { type: 'deferred' }> | undefined
+  /** A crash left it, and nobody knows. */
+  isUnknown: boolean
+  interruptId: string | undefined
+  isHidden: boolean
+}
+
+export interface Session {
+  readonly id: string
+  readonly agent: string
+  readonly startedAt: string
+  readonly parentCallId: string | undefined
+  turn: Turn | undefined
+  /** Completed turns of both sides. */
+  turns: number
+  /** Steps taken, per side. */
+  readonly steps: { a: number; b: number }
+  /** Calls of the same tool that failed in a row with the same words. */
+  sameErrors: number
+  lastError: string | undefined
+}
+
+export interface Turn {
+  readonly id: string
+  readonly side: Side
+  step: Step | undefined
+}
+
+export interface Step {
+  readonly id: string
+  attempt: number
+  epoch: number
+  /** Place of its message in `entries`; undefined while the model speaks. */
+  entry: number | undefined
+  retryAt: string | undefined
+  failures: number
+}
+
+export interface EndedSession {
+  readonly id: string
+  readonly outcome: SessionOutcome
+  readonly reason: string
+  readonly message: string | undefined
+  readonly attachments: readonly string[]
+  readonly data: JsonValue | undefined
+  readonly seq: number
+}
+
+export interface OpenInterrupt {
+  readonly interrupt: Interrupt
+  readonly turnId: string
+  readonly openedAt: string
+  readonly expiresAt: string | undefined
+  answer: InterruptAnswer | undefined
+  answeredBy: string | undefined
+}
+
+export interface Child {
+  readonly created: RuntimeSubagentCreated
+  lifecycle: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
+  statusText: string | undefined
+}
+
+export interface EnvEntry {
+  readonly type: 'text' | 'secret'
+  /** Sealed when it is a secret. */
+  readonly value: string
+  readonly isScoped: boolean
+}
+
+export interface Effect {
+  readonly scheduled: EffectScheduled
+  runAt: string
+  attempts: number
+  /** Epoch of the drain that runs it. */
+  runningEpoch: number | undefined
+}
+
+export interface PendingVariables {
+  readonly requested: VariablesRequested
+  provided: VariablesProvided | undefined
+  reference: string | undefined
+  error: string | undefined
+}
+
+export interface Compaction {
+  readonly upTo: string
+  readonly summary: string
+  readonly seq: number
+}
+
+export interface RequestLog {
+  readonly logId: string
+  readonly frame: ModelRequested['frame']
+  /** Ids of the messages it sent. */
+  readonly messageIds: readonly string[]
+}
