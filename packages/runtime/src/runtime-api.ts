@@ -19,6 +19,7 @@ import type {
   Side,
   StoredMessage,
   SubagentRegistryEntry,
+  ThreadState,
 } from './thread-state.ts'
 
 /** The runtime, embedded: everything that HTTP and the command do goes through here. */
@@ -35,6 +36,8 @@ export interface Runtime {
   idle(): Promise<void>
   /** Numbered events of a thread, from a number on, then live until the signal aborts or the thread is removed. */
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
+  /** Gives code the state of a thread, as endpoints get it. What it changed is committed when it returns, nothing when it throws. */
+  withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
   /** New, changed and removed threads, as they happen; for lists. */
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
 }
