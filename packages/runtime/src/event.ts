@@ -41,8 +41,6 @@ export interface ParentLink {
   readonly communication: 'implicit' | 'explicit'
   /** Which side hears the parent. */
   readonly receives: Side
-  /** The call that waits for the running session; absent when none does. */
-  readonly toolCallId?: string
 }
 
 /** A message in the inbox. It becomes a `message_added` with the same `queueId` when it is taken. */
@@ -58,8 +56,8 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly metadata?: JsonObject
   /** Whether a thread that its user stopped goes on with it. Messages of children do not. */
   readonly resumes?: boolean
-  /** The call of the parent that waits for the session this message starts. */
-  readonly parentCallId?: string
+  /** The interrupt of the parent that waits for the session which takes this message. */
+  readonly parentInterruptId?: string
 }
 
 /** A message that waited was withdrawn. */
@@ -81,8 +79,15 @@ export interface RuntimeMessageAdded extends MessageAdded {
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
-  /** The parent's call that waits for this session. */
-  readonly parentCallId?: string
+  /** Interrupts of the parent that wait for it; those of messages come by themselves. */
+  readonly waiters?: readonly string[]
+}
+
+/** A tool asked to end the session after its step. */
+export interface SessionStopRequested extends EventBase<'session_stop_requested'> {
+  readonly isFailure: boolean
+  readonly message: string
+  readonly attachments?: readonly string[]
 }
 
 export type SessionOutcome = 'completed' | 'failed' | 'stopped' | 'terminated'
@@ -273,6 +278,7 @@ export type RuntimeOnlyEvent =
   | MessageUnqueued
   | SessionStart
   | SessionEnd
+  | SessionStopRequested
   | StepFailed
   | ImmediateDone
   | StopRequested

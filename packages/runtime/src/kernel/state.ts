@@ -8,6 +8,7 @@ import type {
   ParentLink,
   RuntimeSubagentCreated,
   SessionOutcome,
+  SessionStopRequested,
   VariablesRequested,
   VariablesProvided,
 } from '../event.ts'
@@ -30,6 +31,8 @@ export interface KernelState {
   readonly entries: Entry[]
   /** Place of each message in `entries`. */
   readonly places: Map<string, number>
+  /** Place of the latest call with an id: vendors promise unique ids within one message only. */
+  readonly callPlaces: Map<string, number>
   readonly queue: MessageQueued[]
   /** Ids of every message ever queued, so that sending twice queues once. */
   readonly queuedIds: Map<string, number>
@@ -92,7 +95,12 @@ export interface Session {
   readonly id: string
   readonly agent: string
   readonly startedAt: string
-  readonly parentCallId: string | undefined
+  /** Where its messages begin in `entries`. */
+  readonly firstEntry: number
+  /** Interrupts of the parent that wait for its end. */
+  readonly waiters: string[]
+  /** A tool asked to end it. */
+  stopRequest: SessionStopRequested | undefined
   turn: Turn | undefined
   /** Completed turns of both sides. */
   turns: number

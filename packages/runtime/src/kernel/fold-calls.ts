@@ -1,0 +1,93 @@
+import type { RuntimeEvent } from '../event.ts'
+import { completeResults } from './fold-messages.ts'
+import type { CallState, Entry, KernelState } from './state.ts'
+import { fromLogged } from './tool-outcome.ts'
+
+type CallEvent = Extract<
+  RuntimeEvent,
+  {
+    type:
+      | 'tool_execution_start'
+      | 'tool_execution_end'
+      | 'tool_call_hidden'
+      | 'interrupt_opened'
+      | 'interrupt_answered'
+  }
+>
+
+/** Folds what happens to the calls of assistant messages. */
+export function foldCall(state: KernelState, event: CallEvent): void {
+  switch (event.type) {
+    case 'tool_execution_start': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.startedEpoch = event.epoch
+      return
+    }
+    case 'tool_execution_end':
+      return endCall(state, event)
+    case 'tool_call_hidden': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.isHidden = true
+      return
+    }
+    case 'interrupt_opened': {
+      const { interrupt, turnId, at, expiresAt } = event
+      const { call } = findCall(state, interrupt.toolCallId) ?? {}
+      if (call) {
+        call.interruptId = interrupt.id
+        call.startedEpoch = undefined
+      }
+      state.interrupts.set(interrupt.id, {
+        interrupt,
+        turnId,
+        openedAt: at,
+        expiresAt,
+        answer: undefined,
+        answeredBy: undefined,
+      })
+      return
+    }
+    case 'interrupt_answered': {
+      const open = state.interrupts.get(event.interruptId)
+      if (!open || open.answer) return // the first answer counts
+      open.answer = event.answer
+      open.answeredBy = event.answeredBy
+      return
+    }
+  }
+}
+
+function endCall(
+  state: KernelState,
+  event: Extract<CallEvent, { type: 'tool_execution_end' }>,
+): void {
+  const found = findCall(state, event.toolCallId)
+  if (!found || found.call.outcome) return
+  const { call, entry } = found
+  call.outcome = fromLogged(event.outcome, event.result)
+  call.isUnknown = event.outcome === 'unknown'
+  if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
+  call.interruptId = undefined
+  completeResults(entry, event.at)
+  noteError(state, call)
+}
+
+/** The same error of the same tool again and again is a model that does not learn. */
+function noteError({ session }: KernelState, { call, outcome }: CallState): void {
+  if (!session) return
+  const error =
+    outcome?.type === 'error' ? `${call.toolName}: ${outcome.message.slice(0, 500)}` : undefined
+  session.sameErrors =
+    error !== undefined && error === session.lastError ? session.sameErrors + 1 : error ? 1 : 0
+  session.lastError = error
+}
+
+/** The latest call with this id, and its message. */
+export function findCall(
+  { entries, callPlaces }: KernelState,
+  toolCallId: string,
+): { readonly call: CallState; readonly entry: Entry } | undefined {
+  const entry = entries[callPlaces.get(toolCallId) ?? -1]
+  const call = entry?.calls.find((one) => one.call.toolCallId === toolCallId)
+  return call && entry && { call, entry }
+}

@@ -1,0 +1,131 @@
+import type { RuntimeEvent } from '../event.ts'
+import type { KernelState, Session } from './state.ts'
+
+type SessionEvent = Extract<
+  RuntimeEvent,
+  {
+    type:
+      | 'session_start'
+      | 'session_end'
+      | 'session_stop_requested'
+      | 'turn_start'
+      | 'turn_end'
+      | 'step_start'
+      | 'step_end'
+      | 'step_failed'
+      | 'agent_handoff'
+      | 'immediate_done'
+      | 'stop_requested'
+      | 'resume_requested'
+      | 'thread_terminated'
+      | 'context_compacted'
+  }
+>
+
+/** Folds sessions, turns and steps. */
+export function foldSession(state: KernelState, event: SessionEvent): void {
+  switch (event.type) {
+    case 'session_start':
+      state.session = newSession(event, state.entries.length)
+      state.stop = 'none'
+      state.resume = undefined
+      return
+    case 'session_end':
+      return endSession(state, event)
+    case 'session_stop_requested':
+      if (state.session) state.session.stopRequest = event
+      return
+    case 'turn_start':
+      if (state.session)
+        state.session.turn = { id: event.turnId, side: event.side, step: undefined }
+      return
+    case 'turn_end':
+      if (!state.session) return
+      state.session.turn = undefined
+      if (event.outcome === 'completed') state.session.turns++
+      return
+    case 'step_start':
+    case 'step_end':
+    case 'step_failed':
+      return foldStep(state, event)
+    case 'agent_handoff':
+      state.agent = agentOf(event.toAgentId)
+      return
+    case 'immediate_done':
+      state.immediateFor = event.agent
+      return
+    case 'stop_requested':
+      if (state.session) state.stop = event.afterStep ? 'after_step' : 'requested'
+      return
+    case 'resume_requested':
+      state.resume = { side: event.side }
+      if (state.stop === 'stopped') state.stop = 'none'
+      return
+    case 'thread_terminated':
+      state.terminated = { at: event.at, isDetached: event.isDetached === true }
+      return
+    case 'context_compacted':
+      state.compacted[event.side] = { upTo: event.upTo, summary: event.summary, seq: state.seq }
+      return
+  }
+}
+
+function newSession(
+  event: Extract<SessionEvent, { type: 'session_start' }>,
+  firstEntry: number,
+): Session {
+  return {
+    id: event.sessionId,
+    agent: event.agent,
+    startedAt: event.at,
+    firstEntry,
+    waiters: [...(event.waiters ?? [])],
+    stopRequest: undefined,
+    turn: undefined,
+    turns: 0,
+    steps: { a: 0, b: 0 },
+    sameErrors: 0,
+    lastError: undefined,
+  }
+}
+
+function endSession(
+  state: KernelState,
+  event: Extract<SessionEvent, { type: 'session_end' }>,
+): void {
+  const { sessionId: id, outcome, reason, message, attachments = [], data } = event
+  state.lastSession = { id, outcome, reason, message, attachments, data, seq: state.seq }
+  state.session = undefined
+  state.stop = outcome === 'stopped' ? 'stopped' : 'none'
+}
+
+function foldStep(
+  state: KernelState,
+  event: Extract<SessionEvent, { type: 'step_start' | 'step_end' | 'step_failed' }>,
+): void {
+  const turn = state.session?.turn
+  if (!turn) return
+  if (event.type === 'step_end') {
+    turn.step = undefined
+    return
+  }
+  if (event.type === 'step_failed') {
+    if (!turn.step) return
+    turn.step.failures = event.attempt
+    turn.step.retryAt = event.retryAt
+    return
+  }
+  const { stepId: id, attempt, epoch } = event
+  if (turn.step?.id === id) {
+    turn.step.attempt = attempt
+    turn.step.epoch = epoch
+    turn.step.retryAt = undefined
+    return
+  }
+  turn.step = { id, attempt, epoch, entry: undefined, retryAt: undefined, failures: 0 }
+}
+
+/** `<agent>/<side>` without the side. */
+export function agentOf(agentId: string): string {
+  return agentId.slice(0, agentId.lastIndexOf('/'))
+}
