@@ -157,8 +157,8 @@ export interface Store {
   ): Promise<readonly StoredEvent[]>
   /** Threads that want to be drained by then, the longest waiting first. */
   due(now: number, limit: number): Promise<readonly string[]>
-  /** The earliest time any thread wants to be drained. */
-  nextWake(): Promise<number | undefined>
+  /** The earliest time any thread wants to be drained; with `after`, the earliest later than that. */
+  nextWake(after?: number): Promise<number | undefined>
   /** Tokens and cost of a whole tree. */
   treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }>
   blob(hash: string): Promise<Uint8Array | undefined>
@@ -185,6 +185,7 @@ export type StoreErrorCode =
   | 'LOG_MOVED'
   | 'STATE_CONFLICT'
   | 'TOKEN_SPENT'
+  | 'NOT_JSON'
   | 'STORE_LOCKED'
   | 'STORE_VERSION'
   | 'STORE_CLOSED'

@@ -1,0 +1,284 @@
+import type { Clock } from '@skein/base'
+import { RuntimeError } from '../error.ts'
+import type { Store } from '../store/store.ts'
+import type { Dispatcher, Drain } from './dispatcher.ts'
+import { RetryTable } from './retry-table.ts'
+import { systemTimers, type TimerHandle, type Timers } from './timers.ts'
+
+export interface InProcessDispatcherOptions {
+  readonly store: Pick<Store, 'due' | 'nextWake' | 'head'>
+  /** Time of the default timers. */
+  readonly clock?: Clock
+  readonly timers?: Timers
+  /** Drains at once. Default 128. */
+  readonly maxConcurrent?: number
+  /** Told of drains that rejected (with their thread) and of a store that did not answer. */
+  readonly onError?: (error: unknown, threadId?: string) => void
+}
+
+/** Wakes the threads of one process. All it must not forget is in the store; it keeps one timer for the earliest. */
+export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
+  return new InProcessDispatcher(options)
+}
+
+/** Threads taken from the store at a time, beyond those known already. */
+const BATCH = 100
+/** How long `stop` waits by default, and for drains that were told to stop. */
+const GRACE_MS = 5000
+
+interface Running {
+  readonly controller: AbortController
+  /** Woken meanwhile. */
+  again: boolean
+}
+
+interface Waiter {
+  readonly isDone: () => boolean
+  readonly resolve: () => void
+}
+
+class InProcessDispatcher implements Dispatcher {
+  readonly #store: InProcessDispatcherOptions['store']
+  readonly #timers: Timers
+  readonly #maxConcurrent: number
+  readonly #onError: (error: unknown, threadId?: string) => void
+  #drain: Drain | undefined
+  #isStopped = false
+  /** Asked for, in the order of asking. */
+  readonly #queue = new Set<string>()
+  readonly #running = new Map<string, Running>()
+  /** Drains that failed, and those that left their thread due. */
+  readonly #retries = new RetryTable<string>()
+  readonly #waiters = new Set<Waiter>()
+  /** The earliest time the store is known to want something. */
+  #wakeAt = Infinity
+  #timer: { readonly at: number; readonly handle: TimerHandle } | undefined
+  #isAsking = false
+  #asksAgain = false
+  readonly #endedMeanwhile = new Set<string>()
+  /** The store may want more threads than were taken. */
+  #hasBacklog = false
+  /** Nothing ran since the store was asked. */
+  #isFresh = false
+
+  constructor({ store, clock, timers, maxConcurrent = 128, onError }: InProcessDispatcherOptions) {
+    this.#store = store
+    this.#timers = timers ?? systemTimers(clock)
+    this.#maxConcurrent = maxConcurrent
+    this.#onError = onError ?? (() => {})
+  }
+
+  async start(drain: Drain): Promise<void> {
+    if (this.#drain || this.#isStopped)
+      throw new RuntimeError('This dispatcher was started before.', {
+        code: 'RUNTIME_STOPPED',
+        hint: 'Make a new one; a dispatcher starts once.',
+      })
+    const early = [...this.#queue]
+    this.#queue.clear()
+    this.#drain = drain
+    await this.#ask()
+    for (const threadId of early) this.wake(threadId)
+  }
+
+  wake(threadId: string, at?: number): void {
+    if (this.#isStopped) return
+    if (at !== undefined && at > this.#timers.now()) {
+      this.#wakeAt = Math.min(this.#wakeAt, at)
+      this.#arm()
+      return
+    }
+    const running = this.#running.get(threadId)
+    if (running) running.again = true
+    else this.#enqueue(threadId)
+    this.#pump()
+  }
+
+  interrupt(threadId: string, reason: unknown): void {
+    this.#running.get(threadId)?.controller.abort(reason)
+  }
+
+  settled(threadId: string): Promise<void> {
+    return this.#wait(() => !this.#running.has(threadId) && !this.#queue.has(threadId))
+  }
+
+  idle(): Promise<void> {
+    this.#isFresh = false
+    void this.#ask()
+    return this.#wait(() => this.#isIdle())
+  }
+
+  async stop({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#isStopped = true
+    this.#queue.clear()
+    this.#arm()
+    this.#notify()
+    await this.#ended(graceMs)
+    for (const { controller } of this.#running.values())
+      controller.abort(new RuntimeError('The runtime is stopping.', { code: 'RUNTIME_STOPPED' }))
+    await this.#ended(GRACE_MS)
+  }
+
+  /** Asks the store what is due, one question at a time. */
+  async #ask(): Promise<void> {
+    this.#asksAgain = true
+    if (this.#isAsking || !this.#drain) return
+    this.#isAsking = true
+    while (this.#asksAgain && !this.#isStopped) {
+      this.#asksAgain = false
+      await this.#takeDue()
+    }
+    this.#isAsking = false
+    this.#pump()
+  }
+
+  async #takeDue(): Promise<void> {
+    const now = this.#timers.now()
+    const limit = this.#running.size + this.#queue.size + this.#retries.size + BATCH
+    this.#isFresh = true
+    this.#endedMeanwhile.clear()
+    this.#wakeAt = Infinity
+    try {
+      const due = await this.#store.due(now, limit)
+      const next = await this.#store.nextWake(now)
+      for (const id of due) if (this.#isNews(id)) this.#enqueue(id)
+      this.#hasBacklog = due.length === limit
+      this.#wakeAt = Math.min(this.#wakeAt, next ?? Infinity)
+    } catch (error) {
+      if (this.#isStopped) return
+      this.#wakeAt = Math.min(this.#wakeAt, now + 1000)
+      this.#report(error)
+    }
+  }
+
+  /** A drain that ended since the store was asked has looked at its thread later than that. */
+  #isNews(id: string): boolean {
+    return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
+  }
+
+  #enqueue(threadId: string): void {
+    this.#retries.take(threadId)
+    this.#queue.add(threadId)
+  }
+
+  /** Starts what may run, sets the timer, and tells those who wait for quiet. */
+  #pump(): void {
+    const drain = this.#drain
+    if (drain && !this.#isStopped)
+      for (const threadId of this.#queue) {
+        if (this.#running.size >= this.#maxConcurrent) break
+        this.#queue.delete(threadId)
+        void this.#run(threadId, drain)
+      }
+    this.#arm()
+    this.#notify()
+  }
+
+  async #run(threadId: string, drain: Drain): Promise<void> {
+    const running: Running = { controller: new AbortController(), again: false }
+    const { signal } = running.controller
+    this.#running.set(threadId, running)
+    let isFailed = false
+    let isDue = false
+    try {
+      await this.#drainOnce(threadId, drain, signal)
+      isDue = await this.#isDue(threadId)
+    } catch (error) {
+      isFailed = true
+      this.#report(error, threadId)
+    }
+    this.#running.delete(threadId)
+    this.#isFresh = false
+    if (this.#isAsking) this.#endedMeanwhile.add(threadId)
+    if (!this.#isStopped) {
+      if (isFailed) this.#retries.add(threadId, this.#timers.now())
+      else if (running.again) this.#enqueue(threadId)
+      else if (!isDue) this.#retries.forget(threadId)
+      // Once more at once: mail may have come between. After that it is a drain that does not park.
+      else if (this.#retries.addOrRunNow(threadId, this.#timers.now())) this.#enqueue(threadId)
+    }
+    this.#pump()
+    if (this.#queue.size === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
+  }
+
+  /** A drain that was interrupted and says so has not failed. */
+  async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<void> {
+    try {
+      await drain(threadId, signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  async #isDue(threadId: string): Promise<boolean> {
+    if (this.#isStopped) return false
+    const wakeAt = (await this.#store.head(threadId))?.wakeAt ?? Infinity
+    if (wakeAt <= this.#timers.now()) return true
+    this.#wakeAt = Math.min(this.#wakeAt, wakeAt)
+    return false
+  }
+
+  /** Keeps one timer, for the earliest of what the store wants and what is tried again. */
+  #arm(): void {
+    const at =
+      this.#isStopped || !this.#drain ? Infinity : Math.min(this.#wakeAt, this.#retries.earliest())
+    if (this.#timer?.at === at) return
+    if (this.#timer) this.#timers.clear(this.#timer.handle)
+    this.#timer = undefined
+    if (at === Infinity) return
+    const handle = this.#timers.set(Math.max(at - this.#timers.now(), 0), () => this.#ring())
+    this.#timer = { at, handle }
+  }
+
+  #ring(): void {
+    this.#timer = undefined
+    for (const threadId of this.#retries.takeDue(this.#timers.now())) this.#queue.add(threadId)
+    if (this.#wakeAt <= this.#timers.now()) void this.#ask()
+    this.#pump()
+  }
+
+  #isIdle(): boolean {
+    if (this.#running.size > 0) return false
+    if (this.#isStopped || !this.#drain) return true
+    return (
+      this.#isFresh &&
+      !this.#isAsking &&
+      this.#queue.size === 0 &&
+      this.#retries.earliest() === Infinity
+    )
+  }
+
+  #wait(isDone: () => boolean): Promise<void> {
+    if (isDone()) return Promise.resolve()
+    return new Promise((resolve) => this.#waiters.add({ isDone, resolve }))
+  }
+
+  #notify(): void {
+    for (const waiter of this.#waiters) {
+      if (!waiter.isDone()) continue
+      this.#waiters.delete(waiter)
+      waiter.resolve()
+    }
+  }
+
+  /** Resolves when nothing runs any more, or after that long. */
+  async #ended(ms: number): Promise<void> {
+    if (this.#running.size === 0 || ms <= 0) return
+    await new Promise<void>((resolve) => {
+      const handle = this.#timers.set(ms, resolve)
+      void this.#wait(() => this.#running.size === 0).then(() => {
+        this.#timers.clear(handle)
+        resolve()
+      })
+    })
+  }
+
+  /** A listener that throws must not end the work. */
+  #report(error: unknown, threadId?: string): void {
+    try {
+      this.#onError(error, threadId)
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+}

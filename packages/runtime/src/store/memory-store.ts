@@ -1,0 +1,219 @@
+import { deepFreeze, type JsonObject } from '@skein/base'
+import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import { jsonText } from './json-text.ts'
+import { blobNames, type BlobName } from './named-blobs.ts'
+import { eventRows, notFound, planCommit, type CommitPlan, type EventRow } from './plan-commit.ts'
+import { StoreError, type Commit, type CommitResult, type Store } from './store.ts'
+import type { AuditLine, Claim, ThreadHead, ThreadQuery } from './store.ts'
+import { selectThreads } from './select-threads.ts'
+import { erasedHead } from './thread-head.ts'
+
+/** A store that lives as long as the process: for tests, for trying things out, for threads that may be lost. */
+export function memoryStore(): Store {
+  return new MemoryStore()
+}
+
+type NumberedLine = AuditLine & { readonly index: number }
+
+// Every method does its work before its first await: nothing comes between a check and a write.
+class MemoryStore implements Store {
+  readonly #heads = new Map<string, ThreadHead>()
+  readonly #events = new Map<string, StoredEvent[]>()
+  readonly #clientIds = new Map<string, string>()
+  readonly #blobs = new Map<string, Uint8Array>()
+  /** By hash, the threads that need it. */
+  readonly #blobUsers = new Map<string, Set<string>>()
+  readonly #audit = new Map<string, NumberedLine[]>()
+  readonly #auditKeys = new Set<string>()
+  readonly #spent = new Set<string>()
+  readonly #settings = new Map<string, string>()
+  #isClosed = false
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#mustBeOpen()
+    const plan = planCommit(commit, {
+      head: (id) => this.#heads.get(id),
+      hasClientId: (tenant, clientId) => this.#clientIds.has(keyOf(tenant, clientId)),
+      hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
+      auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
+      isSpent: (jti) => this.#spent.has(jti),
+    })
+    this.#write(plan)
+    return plan.result
+  }
+
+  async claim(threadId: string): Promise<Claim | undefined> {
+    this.#mustBeOpen()
+    const before = this.#heads.get(threadId)
+    if (!before) return undefined
+    const epoch = before.epoch + 1
+    const head = this.#setHead({ ...before, epoch, attempts: before.attempts + 1 })
+    return { head, epoch }
+  }
+
+  async head(threadId: string): Promise<ThreadHead | undefined> {
+    this.#mustBeOpen()
+    return this.#heads.get(threadId)
+  }
+
+  async headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined> {
+    this.#mustBeOpen()
+    return this.#heads.get(this.#clientIds.get(keyOf(tenant, clientId)) ?? '')
+  }
+
+  async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
+    this.#mustBeOpen()
+    return selectThreads(this.#heads.values(), query)
+  }
+
+  async events(
+    threadId: string,
+    { after = 0, limit = Infinity }: { readonly after?: number; readonly limit?: number } = {},
+  ): Promise<readonly StoredEvent[]> {
+    this.#mustBeOpen()
+    const from = Math.max(after, 0)
+    return (this.#events.get(threadId) ?? []).slice(from, from + limit)
+  }
+
+  async due(now: number, limit: number): Promise<readonly string[]> {
+    this.#mustBeOpen()
+    return [...this.#heads.values()]
+      .flatMap(({ id, wakeAt }) => (wakeAt !== null && wakeAt <= now ? [{ id, wakeAt }] : []))
+      .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+      .map(({ id }) => id)
+  }
+
+  async nextWake(after = -Infinity): Promise<number | undefined> {
+    this.#mustBeOpen()
+    let earliest: number | undefined
+    for (const { wakeAt } of this.#heads.values())
+      if (wakeAt !== null && wakeAt > after && (earliest === undefined || wakeAt < earliest))
+        earliest = wakeAt
+    return earliest
+  }
+
+  async treeUsage(rootId: string): Promise<{ tokens: number; costUsd: number }> {
+    this.#mustBeOpen()
+    const sum = { tokens: 0, costUsd: 0 }
+    for (const head of this.#heads.values()) {
+      if (head.rootId !== rootId) continue
+      sum.tokens += head.tokens
+      sum.costUsd += head.costUsd
+    }
+    return sum
+  }
+
+  async blob(hash: string): Promise<Uint8Array | undefined> {
+    this.#mustBeOpen()
+    return this.#blobs.get(hash)?.slice()
+  }
+
+  async audit(
+    tree: string,
+    { from = 0, requestId }: { readonly from?: number; readonly requestId?: string } = {},
+  ): Promise<readonly { index: number; line: string }[]> {
+    this.#mustBeOpen()
+    return (this.#audit.get(tree) ?? [])
+      .filter((row) => row.index >= from && (!requestId || row.requestId === requestId))
+      .map(({ index, line }) => ({ index, line }))
+  }
+
+  async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
+    this.#mustBeOpen()
+    const head = this.#heads.get(threadId)
+    if (!head) throw notFound(threadId)
+    const rows = eventRows({ id: threadId, append: skeleton }, 0)
+    this.#setHead(erasedHead(head, skeleton))
+    this.#events.delete(threadId)
+    this.#append(rows)
+    this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
+  }
+
+  async remove(threadId: string): Promise<void> {
+    this.#mustBeOpen()
+    const head = this.#heads.get(threadId)
+    if (!head) return
+    this.#heads.delete(threadId)
+    this.#events.delete(threadId)
+    if (head.clientId !== null) this.#clientIds.delete(keyOf(head.tenant, head.clientId))
+    for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
+      this.#auditKeys.delete(keyOf(requestId, seq))
+    this.#audit.delete(threadId)
+    this.#forgetBlobs(threadId, [])
+  }
+
+  async setting(name: string): Promise<JsonObject | undefined> {
+    this.#mustBeOpen()
+    const text = this.#settings.get(name)
+    return text === undefined ? undefined : (JSON.parse(text) as JsonObject)
+  }
+
+  async setSetting(name: string, value: JsonObject): Promise<void> {
+    this.#mustBeOpen()
+    this.#settings.set(name, jsonText(value, `The setting ${name}`))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
+
+  #write(plan: CommitPlan): void {
+    for (const { head } of plan.heads) {
+      this.#setHead(head)
+      if (head.clientId !== null) this.#clientIds.set(keyOf(head.tenant, head.clientId), head.id)
+    }
+    this.#append(plan.events)
+    for (const { hash, bytes } of plan.blobs)
+      if (!this.#blobs.has(hash)) this.#blobs.set(hash, bytes.slice())
+    this.#nameBlobs(plan.blobNames)
+    for (const line of plan.audit) {
+      listIn(this.#audit, line.tree).push(line)
+      this.#auditKeys.add(keyOf(line.requestId, line.seq))
+    }
+    for (const { jti } of plan.spent) this.#spent.add(jti)
+  }
+
+  #setHead(head: ThreadHead): ThreadHead {
+    const frozen = deepFreeze({ ...head, tags: [...head.tags] })
+    this.#heads.set(head.id, frozen)
+    return frozen
+  }
+
+  #append(rows: readonly EventRow[]): void {
+    for (const { threadId, seq, json } of rows) {
+      const event = JSON.parse(json) as RuntimeEvent
+      listIn(this.#events, threadId).push(deepFreeze({ seq, event }))
+    }
+  }
+
+  #nameBlobs(names: readonly BlobName[]): void {
+    for (const { hash, threadId } of names) {
+      const users = this.#blobUsers.get(hash) ?? new Set()
+      this.#blobUsers.set(hash, users.add(threadId))
+    }
+  }
+
+  #forgetBlobs(threadId: string, stillNamed: readonly BlobName[]): void {
+    const kept = new Set(stillNamed.map(({ hash }) => hash))
+    for (const [hash, users] of this.#blobUsers) {
+      if (kept.has(hash) || !users.delete(threadId) || users.size > 0) continue
+      this.#blobUsers.delete(hash)
+      this.#blobs.delete(hash)
+    }
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new StoreError('The store is closed.', { code: 'STORE_CLOSED' })
+  }
+}
+
+function keyOf(first: string, second: string | number): string {
+  return JSON.stringify([first, second])
+}
+
+function listIn<T>(lists: Map<string, T[]>, key: string): T[] {
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
+}
