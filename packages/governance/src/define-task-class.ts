@@ -19,6 +19,8 @@ export interface TaskClass {
   readonly acceptModelGraded?: boolean
   /** Accept `manual` rollbacks of high-risk writes (A-12). */
   readonly allowManualRollback?: boolean
+  /** Deliver although nobody knows what became of a write; the log says that it is in doubt. */
+  readonly acceptInDoubt?: boolean
 }
 
 /** §4.1: how often a failed run may try again. */

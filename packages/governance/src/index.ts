@@ -23,7 +23,7 @@ export {
   type Need,
 } from './evidence.ts'
 export { CHECK_RESULTS, REPORT_STATUSES, type Check, type VerificationReport } from './report.ts'
-export { GovernanceError, REASON_CODES, type Reason, type ReasonCode } from './reason.ts'
+export { GovernanceError, reason, REASON_CODES, type Reason, type ReasonCode } from './reason.ts'
 export { actionDigest, hashJson, hashText } from './digest.ts'
 export type { Action, Decision, Policy } from './policy.ts'
 export { rules, standardPolicy, type Rule, type RulesOptions } from './rules.ts'

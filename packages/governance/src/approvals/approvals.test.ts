@@ -283,6 +283,21 @@ describe('standing grants', () => {
     })
   })
 
+  test('may be limited to a namespaced member of the identity', async () => {
+    const { approvals, privateJwk, clock } = await desk()
+    const scope = { tool: 'reverse_wire', risk: 'write_high_risk', 'app:thread': 't1' } as const
+    const grant = await signGrant(scope, { ...options, key: privateJwk, clock })
+    const { identity } = request().action
+    const within = request({ identity: { ...identity, 'app:thread': 't1' } })
+    expect(await approvals.checkGrant!(grant, within)).toMatchObject({ ok: true })
+    const others = [request(), request({ identity: { ...identity, 'app:thread': 't2' } })]
+    for (const other of others) {
+      expect(await approvals.checkGrant!(grant, other)).toMatchObject({
+        reason: { code: 'APPROVAL_SCOPE' },
+      })
+    }
+  })
+
   test('do not cover another tool, tier, agent or request, nor a limit that is not known', async () => {
     const { approvals, privateJwk, clock, sign } = await desk()
     const base = { tool: 'reverse_wire', risk: 'write_high_risk' } as const

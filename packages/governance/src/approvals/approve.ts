@@ -47,6 +47,8 @@ export interface GrantScope {
   readonly owner_id?: string
   readonly user_id?: string
   readonly args_hash?: string
+  /** Namespaced members of the identity. */
+  readonly [namespaced: `${string}:${string}`]: string
 }
 
 /**

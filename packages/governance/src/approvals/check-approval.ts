@@ -77,7 +77,7 @@ function isForAction(
 }
 
 const grantMembers = ['request_id', 'task', 'args_hash'] as const
-const grantIdentity = ['agent_id', 'owner_id', 'user_id'] as const
+const grantIdentity: ReadonlySet<string> = new Set(['agent_id', 'owner_id', 'user_id'])
 
 function isForGrant(details: TokenClaims['details'], action: Action): boolean {
   const { type, tool, risk, ...scope } = details
@@ -86,7 +86,9 @@ function isForGrant(details: TokenClaims['details'], action: Action): boolean {
   if (!isAtLeast(risk satisfies Risk, action.risk)) return false
   const facts: Record<string, unknown> = {}
   for (const name of grantMembers) facts[name] = action[name]
-  for (const name of grantIdentity) facts[name] = action.identity[name]
+  for (const [name, value] of Object.entries(action.identity)) {
+    if (name.includes(':') || grantIdentity.has(name)) facts[name] = value
+  }
   // A limit that we do not know must limit, not vanish.
   return Object.entries(scope).every(([name, value]) => name in facts && facts[name] === value)
 }

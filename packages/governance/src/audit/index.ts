@@ -19,6 +19,7 @@ export {
 } from './checkpoint.ts'
 export { encodeNoteKey } from './signed-note.ts'
 export {
+  CompactRange,
   leafHash,
   verifyConsistency,
   verifyInclusion,

@@ -11,7 +11,7 @@ import { resolveOptions, type GovernorCore, type GovernorOptions } from './gover
 import { isClosed, type GovernorState } from './governor-state.ts'
 import { openRequest, type OpenRequest } from './open.ts'
 import { GovernanceError, reason, type Reason } from '../reason.ts'
-import { record, recoverAll, recoverRequest, type Recovered } from './recover.ts'
+import { record, recoverAll, recoverRequest, settleDoubt, type Recovered } from './recover.ts'
 import { conflict, GovernedRequest, loadState, type AdmittedCall } from './request.ts'
 import { toAdmitted } from './undo.ts'
 import type { Delivered, FailedSafe, Result } from '../result.ts'
@@ -67,6 +67,14 @@ export interface Governor {
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /** Ends an attempt without a candidate. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
+  /**
+   * Settles one call that was running when its process died, as `recover` does for all of them: `absent`
+   * may be admitted again. Undefined: nothing of it is in doubt.
+   */
+  recoverCall(
+    requestId: string,
+    call: string,
+  ): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
   /** A person says what became of an effect in doubt. */
   settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void>
   /** The fold of a request's journal; undefined when there is none. */
@@ -138,6 +146,8 @@ class JournalGovernor implements Governor {
     return this.#begin(request, async () => {
       if (isClosed(request.state)) return closedResult(request)
       await recoverRequest(request)
+      // What was failing when its process died has just been ended, for its own reasons.
+      if (isClosed(request.state)) return closedResult(request)
       return failSafe(request, { reasons: [why], missing: [] }, ownersOf(request))
     })
   }
@@ -172,6 +182,17 @@ class JournalGovernor implements Governor {
   async fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery> {
     const request = await this.#find(requestId)
     return this.#forget(await failAttempt(request, reasons, ownersOf(request)), requestId)
+  }
+
+  async recoverCall(
+    requestId: string,
+    call: string,
+  ): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
+    const request = await this.#find(requestId)
+    const known = request.state.calls.get(call)
+    if (known?.effect !== 'in_doubt' || known.status === 'undone') return undefined
+    if (request.running.has(call)) throw conflict(request, `call ${call} is running`)
+    return settleDoubt(request, known)
   }
 
   async settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void> {

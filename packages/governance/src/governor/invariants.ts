@@ -76,18 +76,18 @@ function isFresh({ collected_at }: Evidence, now: number, maxAgeMs: number | und
 
 /** Everything besides evidence and verification that has to be true of a request that delivers. */
 export async function findOpenReasons(request: GovernedRequest): Promise<Reason[]> {
-  const { state, core, stopped } = request
+  const { state, core, stopped, task } = request
   const reasons: Reason[] = stopped ? [stopped] : []
   const { deadline } = state.opened.limits
   if (!stopped && deadline !== undefined && core.clock.now() >= deadline) {
     reasons.push(reason('DEADLINE_EXCEEDED'))
   }
-  for (const { effect, tool, status } of state.calls.values()) {
+  for (const { effect, tool, status } of task.acceptInDoubt ? [] : state.calls.values()) {
     if (effect === 'in_doubt' && status !== 'undone') reasons.push(reason('TOOL_IN_DOUBT', tool))
   }
-  for (const { task, attempt, settled } of state.children.values()) {
+  for (const { task: child, attempt, settled } of state.children.values()) {
     if (attempt !== state.attempt || settled?.outcome === 'success') continue
-    reasons.push(reason('CHILD_FAIL_SAFE', task), ...(settled?.reasons ?? []))
+    reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
   }
   return [...reasons, ...(await findPolicyReasons(request))]
 }

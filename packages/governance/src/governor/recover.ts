@@ -76,13 +76,23 @@ async function settleDoubts(request: GovernedRequest): Promise<void> {
   }
 }
 
-async function settleDoubt(request: GovernedRequest, call: CallState): Promise<void> {
+/** Settles one call in doubt, and says as what. */
+export async function settleDoubt(
+  request: GovernedRequest,
+  call: CallState,
+): Promise<'applied' | 'absent' | 'in_doubt'> {
   const found = await probeCall(request, call)
-  if (found !== 'in_doubt') return record(request, call, found, 'probe')
+  if (found !== 'in_doubt') {
+    await record(request, call, found, 'probe')
+    return found
+  }
   // To run it again with the same key has one effect; as good as not there.
-  if (coreOf(request, call.tool).governance.idempotent)
-    return record(request, call, 'absent', 'idempotent')
-  if (call.status === 'started') return record(request, call, 'in_doubt')
+  if (coreOf(request, call.tool).governance.idempotent) {
+    await record(request, call, 'absent', 'idempotent')
+    return 'absent'
+  }
+  if (call.status === 'started') await record(request, call, 'in_doubt')
+  return 'in_doubt'
 }
 
 /** Writes how an effect in doubt was settled. */

@@ -113,3 +113,70 @@ test('a tool that is none of the task’s, or unknown to it, is refused', async 
     reasons: [{ code: 'TOOL_UNKNOWN', subject: 'nobody' }],
   })
 })
+
+test('one call that a crash cut off is settled like recover does, and named what it is', async () => {
+  const made = await kit()
+  const { world } = made
+  let isThere: boolean | 'unknown' = 'unknown'
+  const low = { risk: 'write_low_risk' } as const
+  const task = taskOf({
+    tools: [
+      toolOf(world, 'read'),
+      toolOf(world, 'probed', { ...low, probe: () => isThere }),
+      toolOf(world, 'same', { ...low, idempotent: true }),
+      toolOf(world, 'plain', low),
+    ],
+    acceptInDoubt: true,
+  })
+  const first = made.restart({ tasks: [task] })
+  const opened = await first.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  for (const tool of ['read', 'probed', 'same', 'plain']) {
+    await first.admit(id, { id: tool, tool, args: {} })
+  }
+  await expect(first.recoverCall(id, 'plain')).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+
+  const second = made.restart({ tasks: [task] })
+  expect(await second.recoverCall(id, 'read')).toBeUndefined()
+  expect(await second.recoverCall(id, 'same')).toBe('absent')
+  expect(await second.recoverCall(id, 'plain')).toBe('in_doubt')
+  expect(await second.recoverCall(id, 'probed')).toBe('in_doubt')
+  isThere = true
+  expect(await second.recoverCall(id, 'probed')).toBe('applied')
+  expect(await second.recoverCall(id, 'probed')).toBeUndefined()
+  expect(await second.admit(id, { id: 'same', tool: 'same', args: {} })).toMatchObject({
+    type: 'allow',
+  })
+  await second.settle(id, 'same', { type: 'result', value: 1 })
+  // The doubt about `plain` stays in the log; this task delivers with it.
+  expect(await second.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('cancel ends what was failing when its process died, for its own reasons', async () => {
+  const made = await kit()
+  const { world, log } = made
+  const task = taskOf({
+    tools: [
+      toolOf(world, 'low', { risk: 'write_low_risk', rollback: undoBy('low'), probe: () => true }),
+      toolOf(world, 'undo_low', { risk: 'write_low_risk' }),
+    ],
+  })
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await made.governor.admit(id, { id: 'w', tool: 'low', args: {} })
+  await made.governor.settle(id, 'w', { type: 'result', value: 1 })
+  const dying: typeof log = {
+    ...log,
+    append: (entry, options) => {
+      if (entry.line.includes('"undo_settled"')) throw new Error('the machine is gone')
+      return log.append(entry, options)
+    },
+  }
+  await made.restart({ tasks: [task], audit: dying }).fail(id, [{ code: 'RUN_ERROR' }])
+
+  const ended = await made.restart({ tasks: [task] }).cancel(id)
+  expect(ended).toMatchObject({ state: 'fail_safe', undo: [{ tool: 'low', status: 'done' }] })
+  if (ended.state !== 'fail_safe') throw new Error(ended.state)
+  expect(codesOf(ended)).toEqual(['RUN_ERROR'])
+  expect((await made.entries(id)).at(-1)).toMatchObject({ type: 'failed_safe' })
+})
