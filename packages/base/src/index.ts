@@ -30,4 +30,4 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, isDeepFrozen } from './freeze.ts'
-export { redactSecrets } from './redact.ts'
+export { redactSecrets, secretForms } from './redact.ts'

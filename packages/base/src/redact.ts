@@ -11,9 +11,7 @@ const MARK = '[redacted]'
  */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const ranges = secrets
-    .map((secret) => secret.trim())
-    .filter((secret) => secret.length >= MIN_LENGTH)
-    .flatMap((secret) => [...formsOf(secret)])
+    .flatMap((secret) => [...secretForms(secret)])
     .flatMap((form) => occurrences(text, form))
     .sort((a, b) => a.start - b.start)
   return ranges.length === 0 ? text : cutOut(text, ranges)
@@ -24,7 +22,13 @@ interface Range {
   readonly end: number
 }
 
-function formsOf(secret: string): Set<string> {
+/**
+ * The texts by which `redactSecrets` knows a secret, for searches of another kind, as in a stream.
+ * None for a secret that it ignores.
+ */
+export function secretForms(untrimmed: string): ReadonlySet<string> {
+  const secret = untrimmed.trim()
+  if (secret.length < MIN_LENGTH) return new Set()
   const bytes = new TextEncoder().encode(secret)
   // `encodeURIComponent` throws on a lone surrogate, so it gets what UTF-8 makes of it.
   const component = encodeURIComponent(new TextDecoder().decode(bytes))

@@ -1,0 +1,124 @@
+/**
+ * An Aho–Corasick automaton: reads a text one code unit after the other and always knows the longest
+ * pattern that ends here. Node 0 is the beginning.
+ */
+export interface SearchTree {
+  step(node: number, unit: number): number
+  /** Length of the longest pattern that ends at this node; 0 when none does. */
+  matchLength(node: number): number
+  /** How much of what was read may be the beginning of a pattern that is not complete yet. */
+  openLength(node: number): number
+}
+
+/** Builds the automaton of some patterns, in time linear in their total length. */
+export function searchTree(patterns: Iterable<string>): SearchTree {
+  const nodes = grow(patterns)
+  const { failure, match, open } = link(nodes)
+
+  function step(from: number, unit: number): number {
+    let node = from
+    for (;;) {
+      const next = childOf(nodes, node, unit)
+      if (next > 0) return next
+      if (node === 0) return 0
+      node = failure[node]!
+    }
+  }
+
+  return {
+    step,
+    matchLength: (node) => match[node]!,
+    openLength: (node) => open[node]!,
+  }
+}
+
+/** A trie in flat lists. Most nodes have one child, so children are a chain; the first node has a table. */
+interface Nodes {
+  readonly unit: number[]
+  readonly depth: number[]
+  readonly parent: number[]
+  readonly child: number[]
+  readonly sibling: number[]
+  readonly isEnd: boolean[]
+  readonly first: Map<number, number>
+  /** For the many units that begin nothing: one look into a small table. */
+  readonly firstByte: Int32Array
+}
+
+function grow(patterns: Iterable<string>): Nodes {
+  const nodes: Nodes = {
+    unit: [0],
+    depth: [0],
+    parent: [0],
+    child: [0],
+    sibling: [0],
+    isEnd: [false],
+    first: new Map(),
+    firstByte: new Int32Array(256),
+  }
+  for (const pattern of patterns) {
+    let node = 0
+    for (let i = 0; i < pattern.length; i++) {
+      const unit = pattern.charCodeAt(i)
+      node = childOf(nodes, node, unit) || addChild(nodes, node, unit)
+    }
+    if (node > 0) nodes.isEnd[node] = true
+  }
+  return nodes
+}
+
+function childOf(nodes: Nodes, node: number, unit: number): number {
+  if (node === 0) return unit < 256 ? nodes.firstByte[unit]! : (nodes.first.get(unit) ?? 0)
+  let child = nodes.child[node]!
+  while (child > 0 && nodes.unit[child] !== unit) child = nodes.sibling[child]!
+  return child
+}
+
+function addChild(nodes: Nodes, parent: number, unit: number): number {
+  const node = nodes.unit.push(unit) - 1
+  nodes.depth.push(nodes.depth[parent]! + 1)
+  nodes.parent.push(parent)
+  nodes.child.push(0)
+  nodes.sibling.push(nodes.child[parent]!)
+  nodes.isEnd.push(false)
+  nodes.child[parent] = node
+  if (parent === 0 && unit < 256) nodes.firstByte[unit] = node
+  else if (parent === 0) nodes.first.set(unit, node)
+  return node
+}
+
+interface Links {
+  readonly failure: Int32Array
+  readonly match: Int32Array
+  readonly open: Int32Array
+}
+
+/** Where to go on when a node has no child for a unit: the longest other beginning that fits. */
+function link(nodes: Nodes): Links {
+  const size = nodes.unit.length
+  const failure = new Int32Array(size)
+  const match = new Int32Array(size)
+  const open = new Int32Array(size)
+  for (const node of byDepth(nodes)) {
+    if (nodes.depth[node]! > 1) {
+      let at = failure[nodes.parent[node]!]!
+      while (at > 0 && childOf(nodes, at, nodes.unit[node]!) === 0) at = failure[at]!
+      failure[node] = childOf(nodes, at, nodes.unit[node]!)
+    }
+    const fallback = failure[node]!
+    match[node] = nodes.isEnd[node] ? nodes.depth[node]! : match[fallback]!
+    open[node] = nodes.child[node]! > 0 ? nodes.depth[node]! : open[fallback]!
+  }
+  return { failure, match, open }
+}
+
+/** All nodes but the first, parents before their children's children. */
+function byDepth(nodes: Nodes): number[] {
+  const order: number[] = []
+  for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
+  for (let i = 0; i < order.length; i++) {
+    for (let child = nodes.child[order[i]!]!; child > 0; child = nodes.sibling[child]!)
+      order.push(child)
+  }
+  return order
+}
