@@ -90,6 +90,8 @@ class JournalGovernor implements Governor {
   readonly #core: GovernorCore
   /** Requests this process works on: a second worker on the same one is a conflict. */
   readonly #live = new Map<string, GovernedRequest>()
+  /** Requests that are being made again from their journals. */
+  readonly #loading = new Map<string, Promise<GovernedRequest>>()
   /** Resolve when `run` or `resume` are through with a request. */
   readonly #work = new Map<string, Promise<void>>()
 
@@ -211,9 +213,20 @@ class JournalGovernor implements Governor {
   async #find(requestId: string): Promise<GovernedRequest> {
     const known = this.#live.get(requestId)
     if (known) return known
-    const request = await this.#take(requestId)
-    this.#live.set(requestId, request)
-    return request
+    // Steps that come at the same time share one: two would write the same entries.
+    const loading = this.#loading.get(requestId) ?? this.#load(requestId)
+    this.#loading.set(requestId, loading)
+    return loading
+  }
+
+  async #load(requestId: string): Promise<GovernedRequest> {
+    try {
+      const request = await this.#take(requestId)
+      this.#live.set(requestId, request)
+      return request
+    } finally {
+      this.#loading.delete(requestId)
+    }
   }
 
   async #take(requestId: string, task?: TaskClass): Promise<GovernedRequest> {

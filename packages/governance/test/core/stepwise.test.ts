@@ -180,3 +180,15 @@ test('cancel ends what was failing when its process died, for its own reasons', 
   expect(codesOf(ended)).toEqual(['RUN_ERROR'])
   expect((await made.entries(id)).at(-1)).toMatchObject({ type: 'failed_safe' })
 })
+
+test('steps that come at the same time after a restart are of one request', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  const second = made.restart({ tasks: [task] })
+  const calls = ['a', 'b'].map((call) => second.admit(id, { id: call, tool: 'read', args: {} }))
+  expect(await Promise.all(calls)).toMatchObject([{ type: 'allow' }, { type: 'allow' }])
+  for (const call of ['a', 'b']) await second.settle(id, call, { type: 'result', value: 1 })
+  expect(await second.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
