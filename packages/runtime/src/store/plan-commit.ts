@@ -23,7 +23,8 @@ export interface StoreView {
 
 /** A commit that was found good, as rows to be written. */
 export interface CommitPlan {
-  readonly heads: readonly { readonly head: ThreadHead; readonly isNew: boolean }[]
+  /** As they become and as they were; a new thread was not. */
+  readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
   readonly blobNames: readonly BlobName[]
@@ -58,7 +59,10 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const isNew = new Set(commit.threads.flatMap(({ id, create }) => (create ? [id] : [])))
   const first = audit[0]
   return {
-    heads: [...heads.values()].map((head) => ({ head, isNew: isNew.has(head.id) })),
+    heads: [...heads].map(([id, head]) => ({
+      head,
+      before: isNew.has(id) ? undefined : before.get(id),
+    })),
     events,
     blobs: commit.blobs ?? [],
     blobNames: blobNames(commit, events),

@@ -1,0 +1,139 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { StoreError } from './store.ts'
+
+/** One step of the schema, from the version before it. A step that was released is never changed. */
+export interface Migration {
+  readonly version: number
+  readonly sql: string
+}
+
+/** The schema, step by step; a new file goes through all of them. */
+export const migrations: readonly Migration[] = [
+  {
+    version: 1,
+    sql: `
+CREATE TABLE threads (
+  id TEXT PRIMARY KEY NOT NULL,
+  tenant TEXT NOT NULL,
+  owner TEXT,
+  agent TEXT NOT NULL,
+  parent_id TEXT,
+  root_id TEXT NOT NULL,
+  title TEXT,
+  tags TEXT NOT NULL,
+  client_id TEXT,
+  search TEXT NOT NULL,
+  lifecycle TEXT NOT NULL,
+  waiting INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  cost_usd REAL NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  wake_at INTEGER,
+  attempts INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX threads_by_client_id ON threads (tenant, client_id) WHERE client_id IS NOT NULL;
+CREATE INDEX threads_by_activity ON threads (updated_at, id);
+CREATE INDEX threads_by_creation ON threads (created_at, id);
+CREATE INDEX threads_by_root ON threads (root_id);
+CREATE INDEX threads_by_parent ON threads (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX threads_by_wake ON threads (wake_at, id) WHERE wake_at IS NOT NULL;
+CREATE INDEX threads_waiting ON threads (updated_at, id) WHERE waiting > 0;
+
+CREATE TABLE events (
+  thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  type TEXT NOT NULL,
+  json TEXT NOT NULL
+);
+CREATE UNIQUE INDEX events_by_thread ON events (thread_id, seq);
+
+CREATE TABLE blobs (
+  hash TEXT PRIMARY KEY NOT NULL,
+  bytes BLOB NOT NULL
+);
+-- Which threads need a blob: it goes when the last of them goes.
+CREATE TABLE blob_names (
+  thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+  hash TEXT NOT NULL,
+  PRIMARY KEY (thread_id, hash)
+) WITHOUT ROWID;
+CREATE INDEX blob_names_by_hash ON blob_names (hash);
+
+CREATE TABLE audit (
+  tree TEXT NOT NULL,
+  idx INTEGER NOT NULL,
+  request_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  line TEXT NOT NULL
+);
+CREATE UNIQUE INDEX audit_by_tree ON audit (tree, idx);
+CREATE UNIQUE INDEX audit_by_request ON audit (request_id, seq);
+
+CREATE TABLE spent (
+  jti TEXT PRIMARY KEY NOT NULL,
+  exp INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY NOT NULL,
+  json TEXT NOT NULL
+) WITHOUT ROWID;
+`,
+  },
+]
+
+/** Marks a file as ours ("skei"). */
+const APPLICATION_ID = 0x73_6b_65_69
+
+/** Brings a database to the newest version, each step whole or not at all. */
+export function migrate(
+  database: DatabaseSync,
+  path: string,
+  steps: readonly Migration[] = migrations,
+): void {
+  const newest = steps.at(-1)?.version ?? 0
+  const version = pragma(database, 'user_version')
+  if (version > newest)
+    throw new StoreError(
+      `The store ${path} has version ${version}; this program knows ${newest}.`,
+      {
+        code: 'STORE_VERSION',
+        hint: 'A newer version of the program has used it. Update, or open a backup from before.',
+      },
+    )
+  if (version > 0 || hasTables(database)) mustBeOurs(database, path)
+  for (const step of steps) if (step.version > version) apply(database, step)
+}
+
+function apply(database: DatabaseSync, { version, sql }: Migration): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    database.exec(sql)
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    database.exec(`PRAGMA user_version = ${version}`)
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function mustBeOurs(database: DatabaseSync, path: string): void {
+  if (pragma(database, 'application_id') === APPLICATION_ID) return
+  throw new StoreError(`${path} is a database of another program.`, {
+    code: 'STORE_CORRUPT',
+    hint: 'Choose another path for the store.',
+  })
+}
+
+function hasTables(database: DatabaseSync): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
+}
+
+function pragma(database: DatabaseSync, name: 'user_version' | 'application_id'): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0)
+}

@@ -1,0 +1,88 @@
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
+import { pageOf } from './select-threads.ts'
+import { searchText } from './thread-head.ts'
+
+export type Row = Record<string, SQLOutputValue>
+
+/** A row of the table `threads`. */
+export function headFrom(row: Row): ThreadHead {
+  return {
+    id: row['id'] as string,
+    tenant: row['tenant'] as string,
+    owner: row['owner'] as string | null,
+    agent: row['agent'] as string,
+    parentId: row['parent_id'] as string | null,
+    rootId: row['root_id'] as string,
+    title: row['title'] as string | null,
+    tags: JSON.parse(row['tags'] as string) as string[],
+    clientId: row['client_id'] as string | null,
+    lifecycle: row['lifecycle'] as ThreadLifecycle,
+    waiting: row['waiting'] as number,
+    tokens: row['tokens'] as number,
+    costUsd: row['cost_usd'] as number,
+    createdAt: row['created_at'] as number,
+    updatedAt: row['updated_at'] as number,
+    seq: row['seq'] as number,
+    epoch: row['epoch'] as number,
+    wakeAt: row['wake_at'] as number | null,
+    attempts: row['attempts'] as number,
+  }
+}
+
+export const insertHead = `INSERT INTO threads (
+  id, tenant, parent_id, root_id, client_id, created_at,
+  owner, agent, title, tags, search,
+  lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** Columns that change with nearly every commit. */
+export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
+  updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
+
+/** Columns that seldom change; apart, because their indexes and the search text cost time. */
+export const updateLabels =
+  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, search = ? WHERE id = ?'
+
+export function newRow(head: ThreadHead): SQLInputValue[] {
+  const { id, tenant, parentId, rootId, clientId, createdAt } = head
+  return [id, tenant, parentId, rootId, clientId, createdAt, ...labels(head), ...progress(head)]
+}
+
+export function progress(head: ThreadHead): SQLInputValue[] {
+  const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
+  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
+}
+
+export function labels(head: ThreadHead): SQLInputValue[] {
+  return [head.owner, head.agent, head.title, JSON.stringify(head.tags), searchText(head)]
+}
+
+const orders = {
+  activity: 'updated_at DESC, id DESC',
+  created: 'created_at DESC, id DESC',
+  oldest: 'created_at, id',
+}
+
+/** The statement of a list. Values are always parameters. */
+export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
+  const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  const parts: [condition: string, value?: SQLInputValue][] = []
+  if (tenant !== undefined) parts.push(['tenant = ?', tenant])
+  if (owner !== undefined) parts.push(['owner = ?', owner])
+  if (agent !== undefined) parts.push(['agent = ?', agent])
+  if (lifecycle !== undefined) parts.push(['lifecycle = ?', lifecycle])
+  if (parentId === null) parts.push(['parent_id IS NULL'])
+  else if (parentId !== undefined) parts.push(['parent_id = ?', parentId])
+  if (rootId !== undefined) parts.push(['root_id = ?', rootId])
+  if (isWaiting !== undefined) parts.push([isWaiting ? 'waiting > 0' : 'waiting <= 0'])
+  if (search !== undefined) parts.push(['instr(search, ?) > 0', search.toLowerCase()])
+  if (tag !== undefined)
+    parts.push(['EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)', tag])
+  const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
+  const { limit, offset } = pageOf(query)
+  return {
+    sql: `SELECT * FROM threads ${where} ORDER BY ${orders[query.sort ?? 'activity']} LIMIT ? OFFSET ?`,
+    values: [...parts.flatMap(([, value]) => (value === undefined ? [] : [value])), limit, offset],
+  }
+}

@@ -1,0 +1,218 @@
+import { renameSync, rmSync } from 'node:fs'
+import { backup, type DatabaseSync } from 'node:sqlite'
+import { systemClock, type Clock, type JsonObject } from '@skein/base'
+import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import { GroupCommit } from './group-commit.ts'
+import { jsonText } from './json-text.ts'
+import { blobNames } from './named-blobs.ts'
+import { openDatabase } from './open-database.ts'
+import { lockOwner, type OwnerLock } from './owner-lock.ts'
+import { eventRows, notFound, planCommit } from './plan-commit.ts'
+import { createPrivately } from './private-file.ts'
+import { sqliteFailure } from './sqlite-failure.ts'
+import { SqliteTables } from './sqlite-tables.ts'
+import { StoreError, type Claim, type Commit, type CommitResult, type Store } from './store.ts'
+import type { ThreadHead, ThreadQuery } from './store.ts'
+import { erasedHead } from './thread-head.ts'
+
+export interface SqliteStoreOptions {
+  /** The file, made with its folder if it is not there; `:memory:` keeps nothing. */
+  readonly path: string
+  /** How long to wait for a program that reads the file from outside. Default 5 s. */
+  readonly busyTimeoutMs?: number
+  /** For the note of who owns the file. */
+  readonly clock?: Clock
+}
+
+/** Threads in one SQLite file, owned by one process. */
+export interface SqliteStore extends Store {
+  readonly path: string
+  /** Copies the store as of now into a new file, while the work goes on. To restore is to open the copy. */
+  backup(toPath: string): Promise<void>
+  /** Reads the whole file and says what is wrong with it; an empty list if all is well. */
+  check(): Promise<readonly string[]>
+}
+
+/** Opens a store in a file. What it has answered survives a crash of the process and of the machine. */
+export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
+  const { path, busyTimeoutMs = 5000, clock = systemClock } = options
+  if (path === ':memory:') return new FileStore(path, openDatabase(path, busyTimeoutMs))
+  const lock = lockOwner(path, clock.now())
+  try {
+    createPrivately(path)
+    return new FileStore(path, openDatabase(path, busyTimeoutMs), lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+class FileStore implements SqliteStore {
+  readonly path: string
+  readonly #database: DatabaseSync
+  readonly #lock: OwnerLock | undefined
+  readonly #tables: SqliteTables
+  readonly #writes: GroupCommit
+  /** The copy being made, if any: it reads the old pages, which an erasure must wait for. */
+  #backup: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  constructor(path: string, database: DatabaseSync, lock?: OwnerLock) {
+    this.path = path
+    this.#database = database
+    this.#lock = lock
+    this.#tables = new SqliteTables(database)
+    this.#writes = new GroupCommit(database)
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    return this.#write(() => {
+      const plan = planCommit(commit, this.#tables)
+      this.#tables.write(plan)
+      return plan.result
+    })
+  }
+
+  claim(threadId: string): Promise<Claim | undefined> {
+    return this.#write(() => {
+      const head = this.#tables.claim(threadId)
+      return head && { head, epoch: head.epoch }
+    })
+  }
+
+  head(threadId: string): Promise<ThreadHead | undefined> {
+    return this.#read((tables) => tables.head(threadId))
+  }
+
+  headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined> {
+    return this.#read((tables) => tables.headByClientId(tenant, clientId))
+  }
+
+  list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
+    return this.#read((tables) => tables.list(query))
+  }
+
+  events(
+    threadId: string,
+    { after = 0, limit = -1 }: { readonly after?: number; readonly limit?: number } = {},
+  ): Promise<readonly StoredEvent[]> {
+    // To SQLite a negative limit is none.
+    return this.#read((tables) => tables.events(threadId, after, limit === Infinity ? -1 : limit))
+  }
+
+  due(now: number, limit: number): Promise<readonly string[]> {
+    return this.#read((tables) => tables.due(now, limit))
+  }
+
+  nextWake(after = -Infinity): Promise<number | undefined> {
+    return this.#read((tables) => tables.nextWake(after))
+  }
+
+  treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }> {
+    return this.#read((tables) => tables.treeUsage(rootId))
+  }
+
+  blob(hash: string): Promise<Uint8Array | undefined> {
+    return this.#read((tables) => tables.blob(hash))
+  }
+
+  audit(
+    tree: string,
+    { from = 0, requestId }: { readonly from?: number; readonly requestId?: string } = {},
+  ): Promise<readonly { readonly index: number; readonly line: string }[]> {
+    return this.#read((tables) => tables.audit(tree, from, requestId))
+  }
+
+  async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
+    await this.#write(() => {
+      const head = this.#tables.head(threadId)
+      if (!head) throw notFound(threadId)
+      const events = eventRows({ id: threadId, append: skeleton }, 0)
+      const names = blobNames({ point: 'erase', threads: [] }, events)
+      this.#tables.replaceLog(erasedHead(head, skeleton), events, names)
+    })
+    await this.#forgetOldPages()
+  }
+
+  async remove(threadId: string): Promise<void> {
+    await this.#write(() => this.#tables.remove(threadId))
+    await this.#forgetOldPages()
+  }
+
+  async setting(name: string): Promise<JsonObject | undefined> {
+    const text = await this.#read((tables) => tables.setting(name))
+    return text === undefined ? undefined : (JSON.parse(text) as JsonObject)
+  }
+
+  setSetting(name: string, value: JsonObject): Promise<void> {
+    return this.#write(() => this.#tables.setSetting(name, jsonText(value, `The setting ${name}`)))
+  }
+
+  async backup(toPath: string): Promise<void> {
+    this.#mustBeOpen()
+    if (!createPrivately(toPath))
+      throw new StoreError(`The backup ${toPath} exists already.`, {
+        code: 'STATE_CONFLICT',
+        hint: 'Name a file that does not exist; a backup is never overwritten.',
+      })
+    const part = `${toPath}.part`
+    rmSync(part, { force: true })
+    createPrivately(part)
+    const copy = backup(this.#database, part, { rate: 256 }).then(() => renameSync(part, toPath))
+    this.#backup = copy.catch(() => rmSync(toPath, { force: true }))
+    await copy
+  }
+
+  async check(): Promise<readonly string[]> {
+    this.#mustBeOpen()
+    const found = this.#database.prepare('PRAGMA integrity_check').all()
+    return found.map((row) => `${row['integrity_check']}`).filter((text) => text !== 'ok')
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#writes.flush()
+    this.#isClosed = true
+    await this.#backup
+    this.#database.close()
+    this.#lock?.release()
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    this.#mustBeOpen()
+    try {
+      return await this.#writes.write(work)
+    } catch (error) {
+      throw sqliteFailure(error, this.path)
+    }
+  }
+
+  async #read<T>(work: (tables: SqliteTables) => T): Promise<T> {
+    this.#mustBeOpen()
+    try {
+      return work(this.#tables)
+    } catch (error) {
+      throw sqliteFailure(error, this.path)
+    }
+  }
+
+  /** Empties the write-ahead log, which still holds pages as they were before an erasure. */
+  async #forgetOldPages(): Promise<void> {
+    await this.#backup
+    if (this.#isClosed || this.path === ':memory:') return
+    const answer = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+    if (answer?.['busy'] === 0) return
+    throw new StoreError(
+      `What was erased is still in ${this.path}-wal: another program reads it.`,
+      {
+        code: 'STORE_LOCKED',
+        hint: 'End the other program and erase again.',
+      },
+    )
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed)
+      throw new StoreError(`The store ${this.path} is closed.`, { code: 'STORE_CLOSED' })
+  }
+}

@@ -1,0 +1,219 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { BlobName } from './named-blobs.ts'
+import type { CommitPlan, EventRow, StoreView } from './plan-commit.ts'
+import { headFrom, insertHead, labels, listStatement, newRow, progress } from './sqlite-rows.ts'
+import { updateHead, updateLabels, type Row } from './sqlite-rows.ts'
+import type { ThreadHead, ThreadQuery } from './store.ts'
+
+/** The tables of a store, read and written at once; transactions are the caller's. */
+export class SqliteTables implements StoreView {
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+  }
+
+  head(id: string): ThreadHead | undefined {
+    const row = this.#get('SELECT * FROM threads WHERE id = ?', id)
+    return row && headFrom(row)
+  }
+
+  headByClientId(tenant: string, clientId: string): ThreadHead | undefined {
+    const row = this.#get(
+      'SELECT * FROM threads WHERE tenant = ? AND client_id = ?',
+      tenant,
+      clientId,
+    )
+    return row && headFrom(row)
+  }
+
+  hasClientId(tenant: string, clientId: string): boolean {
+    return this.headByClientId(tenant, clientId) !== undefined
+  }
+
+  hasAuditLine(requestId: string, seq: number): boolean {
+    return this.#has('SELECT 1 FROM audit WHERE request_id = ? AND seq = ?', requestId, seq)
+  }
+
+  auditLength(tree: string): number {
+    const last = this.#get('SELECT max(idx) AS idx FROM audit WHERE tree = ?', tree)?.['idx']
+    return last === null || last === undefined ? 0 : Number(last) + 1
+  }
+
+  isSpent(jti: string): boolean {
+    return this.#has('SELECT 1 FROM spent WHERE jti = ?', jti)
+  }
+
+  list(query: ThreadQuery): ThreadHead[] {
+    const { sql, values } = listStatement(query)
+    return this.#all(sql, ...values).map(headFrom)
+  }
+
+  events(threadId: string, after: number, limit: number): StoredEvent[] {
+    return this.#all(
+      'SELECT seq, json FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+      threadId,
+      after,
+      limit,
+    ).map((row) => ({
+      seq: row['seq'] as number,
+      event: JSON.parse(row['json'] as string) as RuntimeEvent,
+    }))
+  }
+
+  due(now: number, limit: number): string[] {
+    return this.#all(
+      'SELECT id FROM threads WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?',
+      now,
+      limit,
+    ).map((row) => row['id'] as string)
+  }
+
+  nextWake(after: number): number | undefined {
+    const sql = 'SELECT min(wake_at) AS wake_at FROM threads WHERE wake_at > ?'
+    return (this.#get(sql, after)?.['wake_at'] as number | null) ?? undefined
+  }
+
+  treeUsage(rootId: string): { tokens: number; costUsd: number } {
+    const row = this.#get(
+      'SELECT total(tokens) AS tokens, total(cost_usd) AS cost FROM threads WHERE root_id = ?',
+      rootId,
+    )
+    return { tokens: Number(row?.['tokens']), costUsd: Number(row?.['cost']) }
+  }
+
+  blob(hash: string): Uint8Array | undefined {
+    const bytes = this.#get('SELECT bytes FROM blobs WHERE hash = ?', hash)?.['bytes']
+    return bytes as Uint8Array | undefined
+  }
+
+  audit(tree: string, from: number, requestId?: string): { index: number; line: string }[] {
+    const own = requestId === undefined ? '' : 'AND request_id = ?'
+    return this.#all(
+      `SELECT idx, line FROM audit WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
+      tree,
+      from,
+      ...(requestId === undefined ? [] : [requestId]),
+    ).map((row) => ({ index: row['idx'] as number, line: row['line'] as string }))
+  }
+
+  setting(name: string): string | undefined {
+    return this.#get('SELECT json FROM settings WHERE name = ?', name)?.['json'] as
+      string | undefined
+  }
+
+  setSetting(name: string, json: string): void {
+    this.#run('REPLACE INTO settings (name, json) VALUES (?, ?)', name, json)
+  }
+
+  write(plan: CommitPlan): void {
+    for (const { head, before } of plan.heads) this.#writeHead(head, before)
+    this.#append(plan.events)
+    for (const { hash, bytes } of plan.blobs)
+      this.#run('INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?, ?)', hash, bytes)
+    this.#nameBlobs(plan.blobNames)
+    for (const { tree, index, requestId, seq, line } of plan.audit)
+      this.#run(
+        'INSERT INTO audit (tree, idx, request_id, seq, line) VALUES (?, ?, ?, ?, ?)',
+        tree,
+        index,
+        requestId,
+        seq,
+        line,
+      )
+    for (const { jti, exp } of plan.spent)
+      this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', jti, exp)
+  }
+
+  claim(id: string): ThreadHead | undefined {
+    this.#run('UPDATE threads SET epoch = epoch + 1, attempts = attempts + 1 WHERE id = ?', id)
+    return this.head(id)
+  }
+
+  replaceLog(head: ThreadHead, events: readonly EventRow[], names: readonly BlobName[]): void {
+    const hashes = this.#blobsOf(head.id)
+    this.#run('DELETE FROM events WHERE thread_id = ?', head.id)
+    this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
+    this.#run(updateHead, ...progress(head), head.id)
+    this.#run(updateLabels, ...labels(head), head.id)
+    this.#append(events)
+    this.#nameBlobs(names)
+    this.#dropUnnamed(hashes)
+  }
+
+  remove(id: string): void {
+    const hashes = this.#blobsOf(id)
+    // Events and names of blobs go with it.
+    this.#run('DELETE FROM threads WHERE id = ?', id)
+    this.#run('DELETE FROM audit WHERE tree = ?', id)
+    this.#dropUnnamed(hashes)
+  }
+
+  #writeHead(head: ThreadHead, before: ThreadHead | undefined): void {
+    if (!before) {
+      this.#run(insertHead, ...newRow(head))
+      return
+    }
+    this.#run(updateHead, ...progress(head), head.id)
+    const { owner, agent, title, tags } = before
+    const isSame = owner === head.owner && agent === head.agent && title === head.title
+    if (!isSame || tags !== head.tags) this.#run(updateLabels, ...labels(head), head.id)
+  }
+
+  #append(events: readonly EventRow[]): void {
+    for (const { threadId, seq, at, type, json } of events)
+      this.#run(
+        'INSERT INTO events (thread_id, seq, at, type, json) VALUES (?, ?, ?, ?, ?)',
+        threadId,
+        seq,
+        at,
+        type,
+        json,
+      )
+  }
+
+  #nameBlobs(names: readonly BlobName[]): void {
+    for (const { threadId, hash } of names)
+      this.#run('INSERT OR IGNORE INTO blob_names (thread_id, hash) VALUES (?, ?)', threadId, hash)
+  }
+
+  #blobsOf(threadId: string): string[] {
+    const found = this.#all('SELECT hash FROM blob_names WHERE thread_id = ?', threadId)
+    return found.map((row) => row['hash'] as string)
+  }
+
+  #dropUnnamed(hashes: readonly string[]): void {
+    for (const hash of hashes)
+      this.#run(
+        'DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM blob_names WHERE hash = ?1)',
+        hash,
+      )
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (!statement) {
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): void {
+    this.#prepare(sql).run(...values)
+  }
+
+  #get(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.#prepare(sql).get(...values)
+  }
+
+  #all(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#prepare(sql).all(...values)
+  }
+
+  #has(sql: string, ...values: SQLInputValue[]): boolean {
+    return this.#get(sql, ...values) !== undefined
+  }
+}
