@@ -1,0 +1,95 @@
+import { at, report } from './place.ts'
+import type { LoadedAgent } from './resolve-agent.ts'
+import type { LoadedPrompt } from './resolve-prompt.ts'
+import type { LoadedTool } from './resolve-tools.ts'
+import { mergeVariables } from './variables.ts'
+
+/** Reports what only shows when all agents are known together. */
+export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
+  for (const agent of agents) checkHandoffs(agent)
+  checkImmediateCycles(agents)
+  checkSecrets(agents, prompts)
+}
+
+/** A thread of two models cannot be handed to an agent that talks with a person. */
+function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
+  if (type !== 'dual_ai') return
+  for (const { resolved, tools } of new Set(prompts)) {
+    for (const tool of tools) {
+      if (tool.resolved.kind !== 'handoff') continue
+      const field = entry.read.sideA && prompts[0]?.resolved === resolved ? 'sideA' : 'sideB'
+      report(
+        at(at(entry.place, field), 'prompt'),
+        `a dual_ai agent cannot hand off, but its prompt "${resolved.name}" lists the ai_human agent "${tool.resolved.name}"`,
+      )
+    }
+  }
+}
+
+/** Children that are created at once and create their creator at once would never end. */
+function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
+  const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
+  const done = new Set<LoadedAgent>()
+  const path: { agent: LoadedAgent; tool: LoadedTool }[] = []
+
+  function visit(agent: LoadedAgent): void {
+    if (done.has(agent)) return
+    for (const { tool, target } of immediateEdges(agent)) {
+      path.push({ agent, tool })
+      const start = path.findIndex((step) => step.agent.entry.name === target)
+      if (start >= 0) reportCycle(path.slice(start))
+      else visitName(target)
+      path.pop()
+    }
+    done.add(agent)
+  }
+
+  function visitName(name: string): void {
+    const next = byName.get(name)
+    if (next) visit(next)
+  }
+
+  for (const agent of agents) visit(agent)
+}
+
+function reportCycle(cycle: readonly { agent: LoadedAgent; tool: LoadedTool }[]): void {
+  const [first] = cycle
+  if (!first) return
+  const names = [...cycle, first].map(({ agent }) => agent.entry.name)
+  report(
+    at(first.tool.place, 'immediate'),
+    `immediate subagents create each other without end: ${names.join(' → ')}`,
+  )
+}
+
+function immediateEdges({ prompts }: LoadedAgent): { tool: LoadedTool; target: string }[] {
+  return [...new Set(prompts)].flatMap(({ tools }) =>
+    tools.flatMap((tool) =>
+      tool.resolved.kind === 'subagent' && tool.resolved.relation.isImmediate
+        ? [{ tool, target: tool.resolved.relation.agent }]
+        : [],
+    ),
+  )
+}
+
+/** A secret in a prompt's text would go to the vendor and into every record. */
+function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
+  const reported = new Set<string>()
+  const together = [...agents.map((agent) => agent.prompts), ...prompts.map((prompt) => [prompt])]
+  for (const group of together) {
+    const variables = mergeVariables(group.flatMap(({ resolved }) => resolved.variables))
+    const secrets = new Set(
+      variables.filter(({ type }) => type === 'secret').map(({ name }) => name),
+    )
+    for (const { part, place } of group.flatMap(({ unfolded }) => unfolded.parts)) {
+      if (part.type !== 'env' || !secrets.has(part.property)) continue
+      const key = `${place.subject}\n${place.field}`
+      if (reported.has(key)) continue
+      reported.add(key)
+      report(
+        at(place, 'property'),
+        `"${part.property}" is declared as a secret, and secrets must not be in a prompt; read it in a tool with state.env`,
+      )
+    }
+  }
+}

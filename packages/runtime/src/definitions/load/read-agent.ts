@@ -1,0 +1,161 @@
+import { isPlainObject } from '@skein/base'
+import { EVIDENCE_TYPES, RISKS, type Need, type Risk, type TaskClass } from '@skein/governance'
+import type {
+  AgentDefinition,
+  AgentTaskClass,
+  Budget,
+  HookDefinition,
+  PromptDefinition,
+  Ref,
+  SideConfig,
+  ToolDefinition,
+} from '../types.ts'
+import { report } from './place.ts'
+import { isKind, reference } from './read-definition.ts'
+import {
+  amount,
+  callback,
+  count,
+  flag,
+  kindOf,
+  listOf,
+  oneOf,
+  plainObject,
+  readFields,
+  text,
+  textRecord,
+  word,
+  type Fields,
+  type Reader,
+} from './readers.ts'
+
+/** An agent as far as it is right. */
+export interface ReadAgent extends Partial<
+  Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass'>
+> {
+  readonly sideA?: ReadSide
+  readonly sideB?: ReadSide
+  readonly hooks?: readonly (Ref<HookDefinition> | undefined)[]
+  readonly taskClass?: ReadTaskClass
+}
+
+type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
+
+export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
+  readonly sessionStop?: ReadBinding
+  readonly sessionFail?: ReadBinding
+  readonly sessionStatus?: ReadBinding
+}
+
+/** Both forms of a binding in one. */
+export interface ReadBinding {
+  readonly name?: Ref<ToolDefinition>
+  /** True for the object form, whose name is a field of its own. */
+  readonly isObject: boolean
+  readonly messageProperty?: string
+  readonly attachmentsProperty?: string
+}
+
+export interface ReadTaskClass extends Partial<Omit<AgentTaskClass, 'needs' | 'verifiers'>> {
+  readonly needs?: readonly (Need | undefined)[]
+  readonly verifiers?: readonly unknown[]
+}
+
+const bindingObject = readFields<Omit<ReadBinding, 'isObject'>>(
+  { name: reference<ToolDefinition>('tool'), messageProperty: word, attachmentsProperty: word },
+  ['name'],
+)
+
+const binding: Reader<ReadBinding> = (value, place) => {
+  if (typeof value === 'string' || isKind(value, 'tool')) {
+    const name = reference<ToolDefinition>('tool')(value, place)
+    return { isObject: false, ...(name !== undefined && { name }) }
+  }
+  if (!isPlainObject(value)) {
+    return report(
+      place,
+      `must be a tool’s name or { name, messageProperty?, attachmentsProperty? }, not ${kindOf(value)}`,
+    )
+  }
+  const read = bindingObject(value, place)
+  return read && { ...read, isObject: true }
+}
+
+const side = readFields<ReadSide>(
+  {
+    prompt: reference<PromptDefinition>('prompt'),
+    label: text,
+    stopOnResponse: flag,
+    stopTool: reference<ToolDefinition>('tool'),
+    stopToolResponseProperty: word,
+    maxSteps: count,
+    sessionStop: binding,
+    sessionFail: binding,
+    sessionStatus: binding,
+  },
+  ['prompt'],
+)
+
+const limits: Fields<Omit<Budget, 'tree'>> = {
+  maxTokens: count,
+  maxCostUsd: amount,
+  maxDurationMs: count,
+}
+
+const taskClass = readFields<ReadTaskClass>(
+  {
+    name: word,
+    needs: listOf(
+      readFields<Need>(
+        {
+          type: oneOf(...EVIDENCE_TYPES),
+          source: word,
+          subtype: word,
+          min: count,
+          maxAgeMs: count,
+          where: callback(),
+        },
+        ['type'],
+      ),
+    ),
+    verifiers: listOf<unknown>(plainObject),
+    policy: callback(),
+    repair: readFields<NonNullable<TaskClass['repair']>>(
+      { max: amount, to: oneOf('plan', 'execute'), undoFirst: flag },
+      ['max'],
+    ),
+    limits: readFields<NonNullable<TaskClass['limits']>>({
+      deadlineMs: count,
+      toolCalls: amount,
+      depth: amount,
+      ceiling: oneOf<Risk>(...RISKS),
+    }),
+    acceptModelGraded: flag,
+    acceptInDoubt: flag,
+    allowManualRollback: flag,
+  },
+  ['name', 'needs', 'verifiers'],
+)
+
+const agentFields: Fields<ReadAgent> = {
+  name: word,
+  type: oneOf('ai_human', 'dual_ai'),
+  sideA: side,
+  sideB: side,
+  maxSessionTurns: count,
+  title: text,
+  description: text,
+  icon: text,
+  exposeAsTool: flag,
+  toolDescription: word,
+  env: textRecord,
+  hooks: listOf(reference<HookDefinition>('hook')),
+  packageName: text,
+  version: text,
+  author: text,
+  license: text,
+  taskClass,
+  budget: readFields<Budget>({ ...limits, tree: readFields(limits) }),
+}
+
+export const readAgent: Reader<ReadAgent> = readFields(agentFields, ['name', 'sideA'])

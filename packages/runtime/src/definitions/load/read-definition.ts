@@ -1,0 +1,205 @@
+import { isPlainObject, type JsonSchema } from '@skein/base'
+import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
+import { RISKS, type Risk } from '@skein/governance'
+import type { HookName, HookSignatures } from '../hooks.ts'
+import type {
+  EffectDefinition,
+  EndpointDefinition,
+  HookDefinition,
+  ModelDefinition,
+  Ref,
+  ToolDefinition,
+  ToolGovernance,
+  VariableDefinition,
+} from '../types.ts'
+import { report, type Place } from './place.ts'
+import {
+  amount,
+  callback,
+  count,
+  flag,
+  kindOf,
+  listOf,
+  oneOf,
+  plainObject,
+  readFields,
+  text,
+  word,
+  type Fields,
+  type Reader,
+} from './readers.ts'
+
+/** Definitions that carry their kind; an agent is told by its sides. */
+export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
+
+/** The name of a definition, or one that was made with its `define` function. */
+export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
+  const maker = `define${kind[0]?.toUpperCase()}${kind.slice(1)}()`
+  return (value, place) => {
+    if (typeof value === 'string') return word(value, place)
+    if (isKind(value, kind)) return value as unknown as T // its own fields are checked on their own
+    return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
+  }
+}
+
+export function isKind(value: unknown, kind: Kind): value is Record<string, unknown> {
+  return isPlainObject(value) && value['kind'] === kind
+}
+
+/** A `Params` or `ProviderConfig` of `@skein/ai`: the vendor judges what is inside. */
+const settings: Reader<Params & ProviderConfig> = (value, place) =>
+  plainObject(value, place) as (Params & ProviderConfig) | undefined
+
+export { settings }
+
+/** What a vendor's factory makes, e.g. `anthropic('…')`. */
+export const modelReference: Reader<ModelReference> = (value, place) =>
+  isModelReference(value)
+    ? value
+    : report(place, `must be a model such as anthropic('…'), not ${kindOf(value)}`)
+
+export function isModelReference(value: unknown): value is ModelReference {
+  if (typeof value !== 'object' || value === null) return false
+  const { modelId, provider } = value as { modelId?: unknown; provider?: unknown }
+  return typeof modelId === 'string' && typeof provider === 'function' && 'handlers' in provider
+}
+
+/** A model's definition or its name, or a model as it is. */
+export const modelOrReference: Reader<Ref<ModelDefinition> | ModelReference> = (value, place) =>
+  isModelReference(value) ? value : reference<ModelDefinition>('model')(value, place)
+
+export const variable: Reader<VariableDefinition> = readFields<VariableDefinition>(
+  {
+    name: word,
+    type: oneOf('text', 'secret'),
+    required: flag,
+    scoped: flag,
+    description: text,
+  },
+  ['name'],
+)
+
+const governance: Fields<ToolGovernance> = {
+  risk: oneOf<Risk>(...RISKS),
+  raise: callback(),
+  rollback: callback(),
+  probe: callback(),
+  idempotent: flag,
+  timeoutMs: count,
+  evidence: callback(),
+}
+
+/** A tool as far as it is right. */
+export interface ReadTool extends Partial<Omit<ToolDefinition, 'variables' | 'uses'>> {
+  readonly variables?: readonly (VariableDefinition | undefined)[]
+  readonly uses?: readonly (Ref<ToolDefinition> | undefined)[]
+}
+
+const toolFields: Fields<ReadTool> = {
+  kind: oneOf('tool'),
+  name: word,
+  description: text,
+  parameters: plainObject as Reader<JsonSchema>,
+  run: callback(),
+  governance: readFields(governance, ['risk']),
+  variables: listOf(variable),
+  uses: listOf(reference<ToolDefinition>('tool')),
+  timeoutMs: count,
+}
+
+export const readTool: Reader<ReadTool> = readFields(toolFields, [
+  'kind',
+  'name',
+  'description',
+  'parameters',
+  'governance',
+])
+
+/** A model as far as it is right. */
+export interface ReadModel extends Partial<Omit<ModelDefinition, 'fallbacks'>> {
+  readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference | undefined)[]
+}
+
+const modelFields: Fields<ReadModel> = {
+  kind: oneOf('model'),
+  name: word,
+  model: modelReference,
+  config: settings,
+  fallbacks: listOf(modelOrReference),
+  inputPrice: amount,
+  outputPrice: amount,
+  cachedPrice: amount,
+  capabilities: readFields<NonNullable<ModelDefinition['capabilities']>>({
+    maxContextTokens: count,
+    maxOutputTokens: count,
+  }),
+  providerOptions: settings,
+}
+
+export const readModel: Reader<ReadModel> = readFields(modelFields, ['kind', 'name', 'model'])
+
+/** Every hook there is; the type makes sure that none is forgotten. */
+const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
+  after_thread_created: true,
+  after_subagent_created: true,
+  after_system_message: true,
+  filter_messages: true,
+  prefilter_llm_history: true,
+  before_create_message: true,
+  after_create_message: true,
+  before_update_message: true,
+  after_update_message: true,
+  before_store_tool_result: true,
+  after_tool_call_success: true,
+  after_tool_call_failure: true,
+  tool_call_started: true,
+  tool_call_done: true,
+}
+
+export type ReadHook = Partial<HookDefinition>
+
+const hookFields: Fields<ReadHook> = {
+  kind: oneOf('hook'),
+  id: word,
+  hook: oneOf<HookName>(...(Object.keys(hookNames) as HookName[])),
+  execute: callback(),
+  timeoutMs: count,
+}
+
+export const readHook: Reader<ReadHook> = readFields(hookFields, ['kind', 'id', 'hook', 'execute'])
+
+export type ReadEffect = Partial<EffectDefinition>
+
+const effectFields: Fields<ReadEffect> = {
+  kind: oneOf('effect'),
+  name: word,
+  description: text,
+  run: callback(),
+  retry: readFields<NonNullable<EffectDefinition['retry']>>(
+    { attempts: count, backoffMs: amount },
+    ['attempts', 'backoffMs'],
+  ),
+  timeoutMs: count,
+}
+
+export const readEffect: Reader<ReadEffect> = readFields(effectFields, ['kind', 'name', 'run'])
+
+export type ReadEndpoint = Partial<EndpointDefinition>
+
+const endpointFields: Fields<ReadEndpoint> = {
+  kind: oneOf('endpoint'),
+  path: (value: unknown, place: Place) => {
+    const path = text(value, place)
+    if (path === undefined || !/^\/|\/$|\/\//.test(path)) return path
+    return report(place, 'must not begin or end with a slash, nor hold an empty segment')
+  },
+  method: oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE'),
+  execute: callback(),
+}
+
+export const readEndpoint: Reader<ReadEndpoint> = readFields(endpointFields, [
+  'kind',
+  'path',
+  'method',
+  'execute',
+])

@@ -1,0 +1,193 @@
+import { isPlainObject } from '@skein/base'
+import { isAgentLike } from '../define-agent.ts'
+import type {
+  AgentDefinition,
+  CompactionOptions,
+  HookDefinition,
+  ImmediateOptions,
+  PromptDefinition,
+  PromptPart,
+  PromptToolConfig,
+  ReasoningOptions,
+  Ref,
+  ResumableOptions,
+  SubagentToolConfig,
+  ToolDefinition,
+  VariableDefinition,
+} from '../types.ts'
+import { at, report, type Place } from './place.ts'
+import { isKind, modelOrReference, reference, settings, variable } from './read-definition.ts'
+import {
+  count,
+  flag,
+  kindOf,
+  listOf,
+  oneOf,
+  plainObject,
+  readFields,
+  schema,
+  text,
+  textRecord,
+  word,
+  type Fields,
+  type Reader,
+} from './readers.ts'
+
+/** A prompt as far as it is right. */
+export interface ReadPrompt extends Partial<
+  Omit<PromptDefinition, 'prompt' | 'tools' | 'variables' | 'hooks'>
+> {
+  readonly prompt?: string | readonly (PromptPart | undefined)[]
+  readonly tools?: readonly (ReadPromptTool | undefined)[]
+  readonly variables?: readonly (VariableDefinition | undefined)[]
+  readonly hooks?: readonly (Ref<HookDefinition> | undefined)[]
+}
+
+/** An entry of `tools`. Which fields a configuration may have depends on what its name turns out to be. */
+export type ReadPromptTool =
+  | { readonly form: 'name'; readonly name: string }
+  | { readonly form: 'tool'; readonly tool: ToolDefinition }
+  | { readonly form: 'agent'; readonly agent: AgentDefinition }
+  | {
+      readonly form: 'config'
+      readonly name: string | ToolDefinition | AgentDefinition
+      readonly config: Record<string, unknown>
+    }
+
+const promptTool: Reader<ReadPromptTool> = (value, place) => {
+  if (typeof value === 'string') {
+    const name = word(value, place)
+    return name === undefined ? undefined : { form: 'name', name }
+  }
+  const target = definition(value)
+  if (target) return target
+  if (!isPlainObject(value)) {
+    return report(place, `must be a tool, an agent, a name or { name, … }, not ${kindOf(value)}`)
+  }
+  const name = readTargetName(value['name'], at(place, 'name'))
+  if (name !== undefined) return { form: 'config', name, config: value }
+  // What it configures is unknown; the rest is looked at all the same.
+  const isOfTool = 'env' in value || 'options' in value
+  void (isOfTool ? readToolConfig(value, place) : readSubagentConfig(value, place))
+  return undefined
+}
+
+function definition(
+  value: unknown,
+): Extract<ReadPromptTool, { form: 'tool' | 'agent' }> | undefined {
+  if (isKind(value, 'tool')) return { form: 'tool', tool: value as unknown as ToolDefinition }
+  if (!isPlainObject(value) || !isAgentLike(value)) return undefined
+  return { form: 'agent', agent: value as unknown as AgentDefinition } // checked on its own
+}
+
+function readTargetName(
+  value: unknown,
+  place: Place,
+): string | ToolDefinition | AgentDefinition | undefined {
+  if (value === undefined) return report(place, 'is required')
+  if (typeof value === 'string') return word(value, place)
+  const target = definition(value)
+  if (!target) return report(place, `must be a name, a tool or an agent, not ${kindOf(value)}`)
+  return target.form === 'tool' ? target.tool : target.agent
+}
+
+const parts: { readonly [Type in PromptPart['type']]: Reader<PromptPart> } = {
+  text: readFields<Extract<PromptPart, { type: 'text' }>>({ type: oneOf('text'), content: text }, [
+    'content',
+  ]),
+  include: readFields<Extract<PromptPart, { type: 'include' }>>(
+    { type: oneOf('include'), prompt: reference<PromptDefinition>('prompt') },
+    ['prompt'],
+  ),
+  env: readFields<Extract<PromptPart, { type: 'env' }>>({ type: oneOf('env'), property: word }, [
+    'property',
+  ]),
+}
+
+const part: Reader<PromptPart> = (value, place) => {
+  if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
+  const type = oneOf('text', 'include', 'env')(value['type'], at(place, 'type'))
+  return type && parts[type](value, place)
+}
+
+const promptText: Reader<string | readonly (PromptPart | undefined)[]> = (value, place) => {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return listOf(part)(value, place)
+  return report(place, `must be a string or a list of parts, not ${kindOf(value)}`)
+}
+
+const promptFields: Fields<ReadPrompt> = {
+  kind: oneOf('prompt'),
+  name: word,
+  prompt: promptText,
+  model: modelOrReference,
+  toolDescription: text,
+  includeChat: flag,
+  includePastTools: flag,
+  parallelToolCalls: flag,
+  toolChoice: oneOf('auto', 'none', 'required'),
+  requiredSchema: schema,
+  output: schema,
+  variables: listOf(variable),
+  tools: listOf(promptTool),
+  env: textRecord,
+  reasoning: readFields<ReasoningOptions>({
+    effort: oneOf('low', 'medium', 'high'),
+    maxTokens: count,
+    exclude: flag,
+  }),
+  recentImageThreshold: (value, place) => (value === 0 ? 0 : count(value, place)),
+  providerOptions: settings,
+  hooks: listOf(reference<HookDefinition>('hook')),
+  compaction: readFields<CompactionOptions>({
+    maxTokens: count,
+    keepMessages: count,
+    enabled: flag,
+  }),
+}
+
+export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
+  'kind',
+  'name',
+  'prompt',
+  'model',
+])
+
+/** The name was read before; here it may be anything. */
+const anyName: Reader<never> = (value) => value as never
+
+export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolConfig>({
+  name: anyName,
+  env: textRecord,
+  options: plainObject,
+})
+
+const immediate = readFields<ImmediateOptions>({
+  nameEnv: word,
+  descriptionEnv: word,
+  scopedEnv: listOf(word) as Reader<readonly string[]>, // holes are problems already
+})
+
+const side = oneOf('side_a', 'side_b')
+
+const resumable = readFields<ResumableOptions>({
+  receives_messages: side,
+  receivesMessages: side,
+  maxInstances: count,
+  parentCommunication: oneOf('implicit', 'explicit'),
+})
+
+export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<SubagentToolConfig>({
+  name: anyName,
+  blocking: flag,
+  initUserMessageProperty: word,
+  initAttachmentsProperty: word,
+  initAgentNameProperty: word,
+  immediate: (value, place) => (typeof value === 'boolean' ? value : immediate(value, place)),
+  optional: word,
+  resumable: (value, place) => {
+    if (value === false) return false
+    if (value === true) return report(place, 'must be false or an object; {} takes the defaults')
+    return resumable(value, place)
+  },
+})

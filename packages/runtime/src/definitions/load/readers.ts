@@ -1,0 +1,128 @@
+import { isPlainObject, isStandardSchema, SkeinError, toJsonSchema } from '@skein/base'
+import type { JsonObject } from '@skein/base'
+import type { ToolSchema } from '@skein/ai'
+import { at, report, type Place } from './place.ts'
+import { suggest } from './suggest.ts'
+
+/**
+ * Looks at one value that may be anything. It answers the value when it is right; otherwise it reports
+ * what is wrong and answers undefined, so that all later checks see right values or none.
+ */
+export type Reader<T> = (value: unknown, place: Place) => T | undefined
+
+/** A reader per field. */
+export type Fields<T> = { readonly [Key in keyof T]-?: Reader<NonNullable<T[Key]>> }
+
+/** Reads an object field by field. Unknown keys are problems; undefined is the same as absent. */
+export function readFields<T extends object>(
+  fields: Fields<T>,
+  required: readonly (keyof T & string)[] = [],
+): Reader<T> {
+  const known = Object.keys(fields)
+  return (value, place) => {
+    if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
+    const read: Record<string, unknown> = {}
+    for (const key of Reflect.ownKeys(value)) {
+      if (typeof key === 'symbol') continue
+      const given = value[key]
+      if (given === undefined) continue
+      if (!Object.hasOwn(fields, key)) {
+        report(at(place, key), `is not a known field${suggest(key, known)}`)
+        continue
+      }
+      const field = fields[key as keyof T](given, at(place, key))
+      if (field !== undefined) read[key] = field
+    }
+    for (const key of required) {
+      if (value[key] === undefined) report(at(place, key), 'is required')
+    }
+    return read as T // every field was answered by its own reader
+  }
+}
+
+export const text: Reader<string> = (value, place) =>
+  typeof value === 'string' ? value : report(place, `must be a string, not ${kindOf(value)}`)
+
+/** A string that names something. */
+export const word: Reader<string> = (value, place) => {
+  if (typeof value !== 'string') return report(place, `must be a string, not ${kindOf(value)}`)
+  return value.trim() === '' ? report(place, 'must not be empty') : value
+}
+
+export const flag: Reader<boolean> = (value, place) =>
+  typeof value === 'boolean' ? value : report(place, `must be true or false, not ${kindOf(value)}`)
+
+/** A whole number above zero. */
+export const count: Reader<number> = (value, place) =>
+  Number.isSafeInteger(value) && (value as number) > 0
+    ? (value as number)
+    : report(place, `must be a whole number above zero, not ${kindOf(value)}`)
+
+/** A number that is not negative. */
+export const amount: Reader<number> = (value, place) =>
+  typeof value === 'number' && value >= 0 && value < Infinity
+    ? value
+    : report(place, `must be a number that is not negative, not ${kindOf(value)}`)
+
+export function oneOf<T extends string | boolean>(...values: readonly T[]): Reader<T> {
+  const list = values.map((value) => JSON.stringify(value)).join(', ')
+  return (value, place) =>
+    values.includes(value as T)
+      ? (value as T)
+      : report(place, `must be one of ${list}, not ${kindOf(value)}`)
+}
+
+/** Problems with items leave holes, so that indexes stay what the author counts. */
+export function listOf<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
+  return (value, place) => {
+    if (!Array.isArray(value)) return report(place, `must be a list, not ${kindOf(value)}`)
+    return Array.from(value, (entry: unknown, index) => item(entry, at(place, index)))
+  }
+}
+
+/** Names and their values, e.g. variables. Values are never shown: they may be secret. */
+export const textRecord: Reader<Readonly<Record<string, string>>> = (value, place) => {
+  if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
+  for (const [key, entry] of Object.entries(value)) {
+    if (typeof entry !== 'string') report(at(place, key), `must be a string, not ${typeof entry}`)
+  }
+  return value as Readonly<Record<string, string>> // if not, it was just reported
+}
+
+export const plainObject: Reader<JsonObject> = (value, place) =>
+  isPlainObject(value)
+    ? (value as JsonObject)
+    : report(place, `must be an object, not ${kindOf(value)}`)
+
+/** Any function: its parameters cannot be known. */
+export function callback<T>(): Reader<T> {
+  return (value, place) =>
+    typeof value === 'function'
+      ? (value as T)
+      : report(place, `must be a function, not ${kindOf(value)}`)
+}
+
+/** A schema that can validate and describe itself. */
+export const schema: Reader<ToolSchema<unknown>> = (value, place) => {
+  if (!isStandardSchema(value)) {
+    return report(place, `must be a Standard Schema, e.g. z.object({ … }), not ${kindOf(value)}`)
+  }
+  try {
+    toJsonSchema(value)
+    return value as ToolSchema<unknown> // it has just described itself
+  } catch (error) {
+    const hint = SkeinError.is(error) && error.hint !== undefined ? ` ${error.hint}` : ''
+    return report(place, `${error instanceof Error ? error.message : 'cannot be described'}${hint}`)
+  }
+}
+
+/** The value in few words; long text is cut, and what objects hold is not shown. */
+export function kindOf(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null)
+    return String(value)
+  if (Array.isArray(value)) return 'a list'
+  if (value === undefined) return 'missing'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

@@ -1,0 +1,164 @@
+import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
+import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
+import type { Side } from '../../thread-state.ts'
+import { find, type Catalog, type Entry } from './gather.ts'
+import { at, report, type Place } from './place.ts'
+import type { ReadAgent, ReadBinding, ReadSide } from './read-agent.ts'
+import type { ReadPrompt } from './read-prompt.ts'
+import type { LoadedPrompt } from './resolve-prompt.ts'
+import { typeOf } from './resolve-tools.ts'
+import { suggest } from './suggest.ts'
+
+/** An agent whose references were found; `resolved` is absent when something is missing. */
+export interface LoadedAgent {
+  readonly entry: Entry<ReadAgent>
+  readonly type: 'ai_human' | 'dual_ai' | undefined
+  readonly prompts: readonly LoadedPrompt[]
+  readonly resolved: ResolvedAgent | undefined
+}
+
+/** Turns of a session of two models without a cap of their own. */
+const DEFAULT_SESSION_TURNS = 250
+
+/** Finds what an agent refers to and puts the defaults in place. */
+export function resolveAgent(
+  entry: Entry<ReadAgent>,
+  catalog: Catalog,
+  prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
+): LoadedAgent {
+  const { read, place, name } = entry
+  const type = typeOf(entry)
+  checkAgent(entry, type)
+  const hooks = findHooks(read.hooks, at(place, 'hooks'), catalog)
+  const definition = entry.definition as AgentDefinition // its fields were read
+  const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
+    const [config, written] = [read[field], definition[field]]
+    if (!config || !written) return undefined
+    return resolveSide({ side, config, written, hooks, place: at(place, field) }, catalog, prompts)
+  }
+  const [a, b] = [load('a', 'sideA'), load('b', 'sideB')]
+  const maxSessionTurns =
+    read.maxSessionTurns ?? (type === 'dual_ai' ? DEFAULT_SESSION_TURNS : Infinity)
+  return {
+    entry,
+    type,
+    prompts: [a, b].flatMap((side) => side?.prompt ?? []),
+    resolved:
+      a?.resolved && name !== undefined && type !== undefined
+        ? { definition, name, type, a: a.resolved, b: b?.resolved, maxSessionTurns }
+        : undefined,
+  }
+}
+
+function checkAgent(
+  { read, place, definition }: Entry<ReadAgent>,
+  type: ResolvedAgent['type'] | undefined,
+): void {
+  const { sideB } = definition as { sideB?: unknown }
+  if (type === 'dual_ai' && sideB === undefined) {
+    report(at(place, 'sideB'), 'is required, because the type is dual_ai')
+  }
+  if (type === 'ai_human' && sideB !== undefined) {
+    report(at(place, 'sideB'), 'must be left out, because side B of an ai_human agent is a person')
+  }
+  if (
+    read.exposeAsTool === true &&
+    (definition as { toolDescription?: unknown }).toolDescription === undefined
+  ) {
+    report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
+  }
+}
+
+interface LoadedSide {
+  readonly prompt: LoadedPrompt | undefined
+  readonly resolved: ResolvedSide | undefined
+}
+
+function resolveSide(
+  given: {
+    readonly side: Side
+    readonly config: ReadSide
+    readonly written: SideConfig
+    readonly hooks: readonly HookDefinition[]
+    readonly place: Place
+  },
+  catalog: Catalog,
+  prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
+): LoadedSide {
+  const { side, config, place } = given
+  const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
+  const prompt = entry && prompts.get(entry)
+  if (!prompt) return { prompt: undefined, resolved: undefined }
+  const stopTool = toolName(config.stopTool, { place: at(place, 'stopTool'), prompt, catalog })
+  const bind = (
+    field: 'sessionStop' | 'sessionFail' | 'sessionStatus',
+  ): ResolvedBinding | undefined =>
+    resolveBinding(config[field], { place: at(place, field), prompt, catalog })
+  const listed = prompt.entry.read.hooks
+  const ownHooks = findHooks(listed, undefined, catalog)
+  const resolved: ResolvedSide = {
+    config: given.written,
+    side,
+    label: config.label ?? prompt.resolved.name,
+    prompt: prompt.resolved,
+    // An empty list says "none".
+    hooks: listed ? ownHooks : given.hooks,
+    stopOnResponse: config.stopOnResponse ?? true,
+    stopTool,
+    stopToolResponseProperty: config.stopToolResponseProperty,
+    maxSteps: config.maxSteps ?? Infinity,
+    sessionStop: bind('sessionStop'),
+    sessionFail: bind('sessionFail'),
+    sessionStatus: bind('sessionStatus'),
+  }
+  return { prompt, resolved }
+}
+
+interface ToolPlace {
+  readonly place: Place
+  readonly prompt: LoadedPrompt
+  readonly catalog: Catalog
+}
+
+function resolveBinding(
+  binding: ReadBinding | undefined,
+  { place, ...rest }: ToolPlace,
+): ResolvedBinding | undefined {
+  if (!binding) return undefined
+  const named = binding.isObject ? at(place, 'name') : place
+  const name = toolName(binding.name, { place: named, ...rest })
+  const { messageProperty, attachmentsProperty } = binding
+  return name === undefined ? undefined : { name, messageProperty, attachmentsProperty }
+}
+
+/** The name of a tool that the side can call; reported when its prompt does not list it. */
+function toolName(
+  reference: string | object | undefined,
+  { place, prompt, catalog }: ToolPlace,
+): string | undefined {
+  const name =
+    typeof reference === 'object' ? catalog.tool.byObject.get(reference)?.name : reference
+  if (name === undefined) return undefined
+  const callable = prompt.resolved.tools
+    .filter((tool) => tool.kind !== 'subagent' || !tool.relation.isResumable)
+    .map((tool) => tool.name)
+  if (callable.includes(name)) return name
+  const message = `"${name}" is not among the tools of the prompt "${prompt.resolved.name}"`
+  return report(place, `${message}${suggest(name, callable)}`)
+}
+
+/** The hooks of a list; without a place nothing is reported. */
+export function findHooks(
+  references: readonly (string | object | undefined)[] | undefined,
+  place: Place | undefined,
+  { hook: shelf }: Catalog,
+): readonly HookDefinition[] {
+  return (references ?? []).flatMap((reference, index) => {
+    const entry = place
+      ? find(shelf, reference, { kind: 'hook', place: at(place, index) })
+      : typeof reference === 'string'
+        ? shelf.byName.get(reference)
+        : reference && shelf.byObject.get(reference)
+    return entry ? [entry.definition as HookDefinition] : [] // its fields were read
+  })
+}

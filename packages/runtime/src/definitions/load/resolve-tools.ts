@@ -1,0 +1,179 @@
+import type { Relation, ResolvedTool } from '../resolved.ts'
+import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
+import { find, unknownName, type Catalog, type Entry } from './gather.ts'
+import { at, report, type Place } from './place.ts'
+import type { ReadAgent } from './read-agent.ts'
+import type { ReadTool } from './read-definition.ts'
+import {
+  readSubagentConfig,
+  readToolConfig,
+  type ReadPrompt,
+  type ReadPromptTool,
+} from './read-prompt.ts'
+
+/** An entry of a prompt's tools with what it means. */
+export interface LoadedTool {
+  readonly resolved: ResolvedTool
+  readonly place: Place
+  /** How the prompt lists it; an agent must be listed in one way only. */
+  readonly isConfigured: boolean
+  /** The tool itself, for its variables. */
+  readonly entry: Entry<ReadTool> | undefined
+}
+
+/** What the calls of a prompt mean, with every problem of its list reported. */
+export function resolveTools(entry: Entry<ReadPrompt>, catalog: Catalog): readonly LoadedTool[] {
+  const tools: LoadedTool[] = []
+  const place = at(entry.place, 'tools')
+  for (const [index, tool] of (entry.read.tools ?? []).entries()) {
+    const loaded = tool && resolveTool(tool, at(place, index), catalog)
+    if (!loaded) continue
+    const other = tools.find(({ resolved }) => resolved.name === loaded.resolved.name)
+    if (other) reportTwice(loaded, other)
+    else tools.push(loaded)
+  }
+  return tools
+}
+
+function reportTwice(loaded: LoadedTool, other: LoadedTool): void {
+  const { name, kind } = loaded.resolved
+  const areAgents = kind !== 'tool' && other.resolved.kind !== 'tool'
+  if (areAgents && loaded.isConfigured !== other.isConfigured) {
+    report(loaded.place, `the agent "${name}" is listed both plainly and with a configuration`)
+  } else {
+    report(loaded.place, `two tools of this prompt are called "${name}"`)
+  }
+}
+
+function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): LoadedTool | undefined {
+  const config = tool.form === 'config' ? tool.config : undefined
+  const target = findTarget(tool, place, catalog)
+  if (!target) return undefined
+  if (target.agent) return resolveAgentTool(target.agent, { config, place })
+  const { name, definition } = target.tool
+  const read = config && readToolConfig(config, place)
+  if (name === undefined) return undefined
+  return {
+    resolved: {
+      kind: 'tool',
+      name,
+      tool: definition as ToolDefinition, // its fields were read on their own
+      config: read && { ...read, name },
+    },
+    place,
+    isConfigured: config !== undefined,
+    entry: target.tool,
+  }
+}
+
+type Target =
+  | { readonly tool: Entry<ReadTool>; readonly agent?: undefined }
+  | { readonly agent: Entry<ReadAgent>; readonly tool?: undefined }
+
+function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Target | undefined {
+  if (tool.form === 'tool') return wrap(catalog.tool.byObject.get(tool.tool), undefined)
+  if (tool.form === 'agent') return wrap(undefined, catalog.agent.byObject.get(tool.agent))
+  const { name } = tool
+  if (typeof name === 'object') {
+    return wrap(catalog.tool.byObject.get(name), catalog.agent.byObject.get(name))
+  }
+  const named = tool.form === 'config' ? at(place, 'name') : place
+  const [found, agent] = [catalog.tool.byName.get(name), catalog.agent.byName.get(name)]
+  if (found && agent) {
+    return report(named, `"${name}" is the name of a tool and of an agent; refer to it by object`)
+  }
+  if (found || agent) return wrap(found, agent)
+  const known = [...catalog.tool.byName.keys(), ...catalog.agent.byName.keys()]
+  return report(named, unknownName('tool or agent', name, known))
+}
+
+function wrap(
+  tool: Entry<ReadTool> | undefined,
+  agent: Entry<ReadAgent> | undefined,
+): Target | undefined {
+  return tool ? { tool } : agent && { agent }
+}
+
+function resolveAgentTool(
+  agent: Entry<ReadAgent>,
+  { config, place }: { config: Record<string, unknown> | undefined; place: Place },
+): LoadedTool | undefined {
+  const { name, read } = agent
+  const options = config && readSubagentConfig(config, place)
+  const named = config ? at(place, 'name') : place
+  const type = typeOf(agent)
+  if (read.exposeAsTool !== true) {
+    report(named, `the agent "${name}" is not for use as a tool: it lacks exposeAsTool: true`)
+  }
+  if (type === 'ai_human' && config) {
+    report(
+      named,
+      `a subagent must be dual_ai, but "${name}" is ai_human; list it plainly to hand off`,
+    )
+  }
+  if (name === undefined || type === undefined) return undefined
+  const description = read.toolDescription ?? ''
+  const resolved: ResolvedTool =
+    type === 'ai_human'
+      ? { kind: 'handoff', name, agent: name, description }
+      : { kind: 'subagent', name, relation: toRelation({ ...options, name }, description, place) }
+  return { resolved, place, isConfigured: config !== undefined, entry: undefined }
+}
+
+/** The type of an agent; undefined when what it says is none. */
+export function typeOf({ read, definition }: Entry<ReadAgent>): 'ai_human' | 'dual_ai' | undefined {
+  if (read.type !== undefined) return read.type
+  return (definition as { type?: unknown }).type === undefined ? 'ai_human' : undefined
+}
+
+function toRelation(
+  config: SubagentToolConfig & { readonly name: string },
+  description: string,
+  place: Place,
+): Relation {
+  const { name, blocking = true, immediate = false, resumable = false, optional } = config
+  const { receives_messages, receivesMessages, ...kept } = resumable || {}
+  if (receives_messages && receivesMessages && receives_messages !== receivesMessages) {
+    report(at(place, 'resumable'), 'receives_messages and receivesMessages say different things')
+  }
+  const hints = typeof immediate === 'object' ? immediate : {}
+  return {
+    key: name,
+    agent: name,
+    description,
+    config: { ...config, blocking },
+    isBlocking: blocking,
+    isResumable: resumable !== false,
+    receives: (receives_messages ?? receivesMessages) === 'side_b' ? 'b' : 'a',
+    maxInstances: kept.maxInstances ?? Infinity,
+    communication: kept.parentCommunication ?? 'implicit',
+    isImmediate: immediate !== false,
+    nameEnv: hints.nameEnv,
+    descriptionEnv: hints.descriptionEnv,
+    scopedEnv: hints.scopedEnv ?? [],
+    optional,
+    requiredVariables: [], // known when all agents are; see `withRequiredVariables`
+  }
+}
+
+/** A tool and the tools it may use, all the way down. */
+export function withUses(tools: Iterable<Entry<ReadTool>>, catalog: Catalog): Set<Entry<ReadTool>> {
+  const reached = new Set(tools)
+  for (const { read } of reached) {
+    for (const reference of read.uses ?? []) {
+      const used =
+        typeof reference === 'string'
+          ? catalog.tool.byName.get(reference)
+          : reference && catalog.tool.byObject.get(reference)
+      if (used) reached.add(used)
+    }
+  }
+  return reached
+}
+
+/** Reports names in `uses` that no tool has. */
+export function checkUses({ read, place }: Entry<ReadTool>, catalog: Catalog): void {
+  for (const [index, reference] of (read.uses ?? []).entries()) {
+    find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
+  }
+}

@@ -1,0 +1,178 @@
+import { isPlainObject } from '@skein/base'
+import { RuntimeError } from '../error.ts'
+import { DefinitionError } from './definition-error.ts'
+import { checkGraph } from './load/check-graph.ts'
+import { gather, type Catalog, type Found, type Reads } from './load/gather.ts'
+import { at, report, type Place } from './load/place.ts'
+import { kindOf } from './load/readers.ts'
+import { relationsOf, requiredVariables, sidesOf } from './load/required-variables.ts'
+import { findHooks, resolveAgent, type LoadedAgent } from './load/resolve-agent.ts'
+import { checkFallbacks, resolvePrompts } from './load/resolve-prompt.ts'
+import { checkUses } from './load/resolve-tools.ts'
+import { suggest } from './load/suggest.ts'
+import type { Problem, Registry, Relation, ResolvedAgent } from './resolved.ts'
+import type {
+  AgentDefinition,
+  EffectDefinition,
+  EndpointDefinition,
+  HookDefinition,
+  ModelDefinition,
+  PromptDefinition,
+  ToolDefinition,
+} from './types.ts'
+
+/** What there is. Whatever an agent reaches by object need not be listed. */
+export interface RegistryOptions {
+  readonly agents: readonly AgentDefinition[]
+  /** Tools, prompts, models and hooks that others refer to by name. */
+  readonly tools?: readonly ToolDefinition[]
+  readonly prompts?: readonly PromptDefinition[]
+  readonly models?: readonly ModelDefinition[]
+  readonly hooks?: readonly HookDefinition[]
+  readonly effects?: readonly EffectDefinition[]
+  readonly endpoints?: readonly EndpointDefinition[]
+  /** Makes problems of warnings. Default false. */
+  readonly strict?: boolean
+}
+
+/**
+ * Finds and checks all definitions; throws one `DefinitionError` that names every problem.
+ *
+ *     const registry = createRegistry({ agents: [support] })
+ */
+export function createRegistry(options: RegistryOptions): Registry {
+  const problems: Problem[] = []
+  const found = foundIn(options, problems)
+  return loadRegistry(found, { problems, isStrict: options?.strict === true })
+}
+
+/** What `createRegistry` and `discover` share: from definitions of unknown quality to a registry. */
+export function loadRegistry(
+  found: readonly Found[],
+  given: {
+    /** Problems met earlier; they are thrown together with the others. */
+    readonly problems: Problem[]
+    readonly files?: ReadonlyMap<unknown, string>
+    readonly isStrict?: boolean
+  },
+): Registry {
+  const { problems, files = new Map<unknown, string>(), isStrict = false } = given
+  const warnings: Problem[] = isStrict ? problems : []
+  const catalog = gather(found, files, problems)
+  const agents = resolveAll(catalog, warnings)
+  if (problems.length > 0) throw new DefinitionError(problems)
+  return toRegistry(catalog, agents, warnings)
+}
+
+const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict'>]-?: keyof Reads } = {
+  agents: 'agent',
+  tools: 'tool',
+  prompts: 'prompt',
+  models: 'model',
+  hooks: 'hook',
+  effects: 'effect',
+  endpoints: 'endpoint',
+}
+
+function foundIn(options: unknown, problems: Problem[]): Found[] {
+  const place: Place = { subject: 'registry', file: undefined, field: '', problems }
+  if (!isPlainObject(options)) {
+    report(place, `must be given { agents, … }, not ${kindOf(options)}`)
+    return []
+  }
+  if (options['agents'] === undefined) report(at(place, 'agents'), 'is required')
+  return Object.entries(options).flatMap(([key, value]) => {
+    if (value === undefined || key === 'strict') return []
+    const kind = kinds[key as keyof typeof kinds]
+    const here = at(place, key)
+    if (!Object.hasOwn(kinds, key)) {
+      report(here, `is not a known field${suggest(key, Object.keys(kinds))}`)
+    } else if (!Array.isArray(value)) {
+      report(here, `must be a list, not ${kindOf(value)}`)
+    } else {
+      return Array.from(value, (item: unknown, index) => ({
+        kind,
+        value: item,
+        from: `${key}[${index}]`,
+      }))
+    }
+    return []
+  })
+}
+
+/** Names that the runtime gives to tools of its own. */
+const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
+
+function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
+  for (const entry of catalog.model.all) checkFallbacks(entry, catalog)
+  for (const entry of catalog.tool.all) checkUses(entry, catalog)
+  for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
+    if (name !== undefined && reserved.has(name)) {
+      report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)
+    }
+  }
+  const prompts = resolvePrompts(catalog)
+  for (const { read, place } of prompts.keys()) findHooks(read.hooks, at(place, 'hooks'), catalog)
+  const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
+  checkGraph(agents, [...prompts.values()])
+  for (const { entry, type } of agents) {
+    const { read, place, definition } = entry
+    if (
+      type !== 'dual_ai' ||
+      (definition as { maxSessionTurns?: unknown }).maxSessionTurns !== undefined
+    )
+      continue
+    report(
+      at({ ...place, problems: warnings }, 'maxSessionTurns'),
+      `should be set for dual_ai; a session${read.name ? '' : ' of it'} ends after 250 turns`,
+    )
+  }
+  return agents
+}
+
+function toRegistry(
+  catalog: Catalog,
+  loaded: readonly LoadedAgent[],
+  warnings: readonly Problem[],
+): Registry {
+  const agents = new Map(
+    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+  )
+  fillRequiredVariables(agents)
+  return Object.freeze({
+    agents,
+    tools: definitions<ToolDefinition>(catalog.tool),
+    hooks: definitions<HookDefinition>(catalog.hook),
+    effects: definitions<EffectDefinition>(catalog.effect),
+    endpoints: Object.freeze([...definitions<EndpointDefinition>(catalog.endpoint).values()]),
+    warnings: Object.freeze([...warnings]),
+    agent: (name: string) => agents.get(name) ?? agentNotFound(name, agents.keys()),
+  })
+}
+
+/** Relations were made before all agents were known; nobody has seen them yet. */
+function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
+  for (const agent of agents.values()) {
+    for (const side of sidesOf(agent)) {
+      for (const relation of relationsOf(side.prompt.tools)) {
+        const open: { -readonly [Key in keyof Relation]: Relation[Key] } = relation
+        open.requiredVariables = requiredVariables(relation.agent, agents)
+      }
+    }
+  }
+}
+
+function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
+  // Without problems everything on the shelf is what its reader says it is.
+  return new Map(
+    [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
+  )
+}
+
+function agentNotFound(name: string, known: Iterable<string>): never {
+  const names = [...known]
+  throw new RuntimeError(`There is no agent "${name}"${suggest(name, names)}.`, {
+    code: 'AGENT_NOT_FOUND',
+    hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
+  })
+}
