@@ -12,7 +12,8 @@ const MAX_EXTENSION_BYTES = 16
  */
 export function normalisePath(path: string): string {
   if (typeof path !== 'string') throw refused(String(path), 'it is not a text')
-  if (/\p{Surrogate}/u.test(path)) throw refused('with a broken character', 'it is not well-formed text')
+  if (/\p{Surrogate}/u.test(path))
+    throw refused('with a broken character', 'it is not well-formed text')
   // oxlint-disable-next-line no-control-regex -- these are what must not get in
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(path)) {
     throw refused(JSON.stringify(path.slice(0, 100)), 'it has a control character')

@@ -14,3 +14,8 @@ export interface Redactor {
   /** For streams: holds back what may be the beginning of a secret. */
   stream(): { push(text: string): string; end(): string }
 }
+
+/** The context by which a variable of a thread is sealed: it opens for this name in this thread alone. */
+export function envContext(threadId: string, name: string): string {
+  return `${threadId}/${name}`
+}
