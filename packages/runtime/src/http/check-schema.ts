@@ -1,0 +1,157 @@
+import { isPlainObject, type JsonSchema } from '@skein/base'
+import type { RequestProblem } from './http-error.ts'
+
+/** Schemas that others refer to as `#/components/schemas/<name>`. */
+export type NamedSchemas = Readonly<Record<string, JsonSchema>>
+
+/** More would help nobody. */
+const MAX_PROBLEMS = 20
+
+/**
+ * What is wrong with a value, by the part of JSON Schema 2020-12 that the route table uses: `type`,
+ * `enum`, `const`, `properties`, `required`, `additionalProperties`, `propertyNames`, `items`,
+ * `anyOf`, bounds, `pattern` and local `$ref`.
+ */
+export function checkSchema(
+  value: unknown,
+  schema: JsonSchema,
+  { field, named }: { readonly field: string; readonly named: NamedSchemas },
+): readonly RequestProblem[] {
+  const problems: RequestProblem[] = []
+  check(value, schema, field, { named, problems })
+  return problems
+}
+
+interface Context {
+  readonly named: NamedSchemas
+  readonly problems: RequestProblem[]
+}
+
+function check(value: unknown, schema: JsonSchema, field: string, context: Context): void {
+  const { named, problems } = context
+  if (problems.length >= MAX_PROBLEMS) return
+  const reference = schema['$ref']
+  if (typeof reference === 'string') return check(value, resolve(reference, named), field, context)
+  const say = (message: string): void => void problems.push({ field, message })
+  const type = schema['type']
+  if (type !== undefined && !isOfType(value, type)) return say(`must be ${typeNames(type)}`)
+  if (Array.isArray(schema['enum']) && !schema['enum'].includes(value))
+    return say(`must be one of ${schema['enum'].map((item) => JSON.stringify(item)).join(', ')}`)
+  if ('const' in schema && schema['const'] !== value)
+    return say(`must be ${JSON.stringify(schema['const'])}`)
+  if (Array.isArray(schema['anyOf'])) checkAnyOf(value, schema['anyOf'], field, context)
+  if (typeof value === 'string') checkText(value, schema, say)
+  else if (typeof value === 'number') checkNumber(value, schema, say)
+  else if (Array.isArray(value)) checkList(value, schema, field, context)
+  else if (isPlainObject(value)) checkObject(value, schema, field, context)
+}
+
+function resolve(reference: string, named: NamedSchemas): JsonSchema {
+  return named[reference.replace('#/components/schemas/', '')] ?? {}
+}
+
+function checkAnyOf(
+  value: unknown,
+  choices: readonly JsonSchema[],
+  field: string,
+  context: Context,
+): void {
+  let best: readonly RequestProblem[] | undefined
+  for (const choice of choices) {
+    const problems = checkSchema(value, choice, { field, named: context.named })
+    if (problems.length === 0) return
+    // A choice that fails deeper inside is likelier the one that was meant.
+    if (!best || depthOf(problems) > depthOf(best)) best = problems
+  }
+  context.problems.push(...(best ?? []))
+}
+
+function depthOf(problems: readonly RequestProblem[]): number {
+  return Math.max(...problems.map(({ field }) => field.split(/[.[]/).length))
+}
+
+function checkText(value: string, schema: JsonSchema, say: (message: string) => void): void {
+  const { minLength, maxLength, pattern } = schema as Bounds
+  if (minLength !== undefined && value.length < minLength) say(`must have ${minLength} characters`)
+  if (maxLength !== undefined && value.length > maxLength)
+    say(`must have at most ${maxLength} characters`)
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) say(`must match ${pattern}`)
+}
+
+function checkNumber(value: number, schema: JsonSchema, say: (message: string) => void): void {
+  const { minimum, maximum } = schema as Bounds
+  if (minimum !== undefined && value < minimum) say(`must be at least ${minimum}`)
+  if (maximum !== undefined && value > maximum) say(`must be at most ${maximum}`)
+}
+
+function checkList(
+  value: readonly unknown[],
+  schema: JsonSchema,
+  field: string,
+  context: Context,
+): void {
+  const { maxItems, items } = schema as Bounds
+  if (maxItems !== undefined && value.length > maxItems)
+    context.problems.push({ field, message: `must have at most ${maxItems} items` })
+  else if (items) value.forEach((item, index) => check(item, items, `${field}[${index}]`, context))
+}
+
+function checkObject(
+  value: Readonly<Record<string, unknown>>,
+  schema: JsonSchema,
+  field: string,
+  context: Context,
+): void {
+  const { properties = {}, required = [], additionalProperties, propertyNames } = schema as Bounds
+  const { maxProperties } = schema as Bounds
+  for (const name of required)
+    if (!Object.hasOwn(value, name))
+      context.problems.push({ field: `${field}.${name}`, message: 'is missing' })
+  const keys = Object.keys(value)
+  if (maxProperties !== undefined && keys.length > maxProperties)
+    return void context.problems.push({ field, message: `has more than ${maxProperties} fields` })
+  for (const key of keys) {
+    const at = `${field}.${key.slice(0, 100)}`
+    if (propertyNames) check(key, propertyNames, at, context)
+    if (Object.hasOwn(properties, key)) check(value[key], properties[key]!, at, context)
+    else if (additionalProperties === false)
+      context.problems.push({ field: at, message: 'is not a known field' })
+    else if (isPlainObject(additionalProperties))
+      check(value[key], additionalProperties, at, context)
+  }
+}
+
+interface Bounds {
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly maxItems?: number
+  readonly items?: JsonSchema
+  readonly properties?: NamedSchemas
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly propertyNames?: JsonSchema
+  readonly maxProperties?: number
+}
+
+function isOfType(value: unknown, type: unknown): boolean {
+  if (Array.isArray(type)) return type.some((one) => isOfType(value, one))
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isPlainObject(value)
+    case 'integer':
+      return Number.isSafeInteger(value)
+    default:
+      return typeof value === type
+  }
+}
+
+function typeNames(type: unknown): string {
+  return [type].flat().join(' or ')
+}

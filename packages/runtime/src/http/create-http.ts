@@ -1,0 +1,195 @@
+import { Hono } from 'hono'
+import { systemClock, uuidV7, type Clock, type IdSource } from '@skein/base'
+import type { Runtime } from '../runtime-api.ts'
+import { admit } from './admit.ts'
+import { toVerify, type Auth } from './auth/authenticate.ts'
+import { errorCodeOf, errorResponse } from './error-response.ts'
+import { HttpError, rateLimited } from './http-error.ts'
+import { DEFAULT_LIMITS, type HttpLimits } from './limits.ts'
+import { Metrics } from './metrics.ts'
+import { openApi } from './openapi.ts'
+import type { Principal } from './principal.ts'
+import { RequestGuard } from './request-guard.ts'
+import type { Route, ThreadCall } from './route.ts'
+import { ROUTES } from './routes/index.ts'
+import type { Services } from './services.ts'
+import { OpenStreams } from './stream/open-streams.ts'
+import { systemTimers, type Timers } from './timers.ts'
+import { TokenBuckets } from './token-buckets.ts'
+
+export interface HttpOptions {
+  /** Who may call. `'none'` lets everyone in who can reach the address: for this machine alone. */
+  readonly auth: Auth
+  /** Before every path, e.g. `/api`. Default none. */
+  readonly prefix?: string
+  /** Host names beside those of this machine. `'*'` takes any: only behind a proxy that checks. */
+  readonly allowedHosts?: readonly string[] | '*'
+  /** Pages of other origins that may call. Default none. */
+  readonly cors?: { readonly origins: readonly string[] }
+  readonly limits?: Partial<HttpLimits>
+  /** Beside ours. */
+  readonly routes?: readonly Route[]
+  /** Who works without signing in, where `auth` is `'none'`. Default tenant `default`, all scopes. */
+  readonly local?: Principal
+  /** Told of every error that a client is not told. */
+  readonly onError?: (error: unknown, id: string) => void
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  readonly timers?: Timers
+}
+
+/** What a server knows about a connection and a `Request` does not say. */
+export interface Connection {
+  /** For limits. */
+  readonly address?: string
+  /** Cuts it. */
+  readonly disconnect?: () => void
+}
+
+/** The runtime on the network: a `fetch` handler that can be mounted in any server. */
+export interface Http {
+  fetch(request: Request, connection?: Connection): Promise<Response>
+  readonly routes: readonly Route[]
+  openapi(): Record<string, unknown>
+  /** Ends all streams; clients that want more come back. Requests are still answered. */
+  endStreams(): void
+}
+
+/**
+ * Puts a runtime on the network.
+ *
+ *     const http = createHttp(runtime, { auth: { keys: [{ key, tenant: 'acme', scopes: ['threads:read'] }] } })
+ *     const response = await http.fetch(request)
+ */
+export function createHttp(runtime: Runtime, options: HttpOptions): Http {
+  return new HttpSurface(runtime, options)
+}
+
+interface Env {
+  Bindings: { readonly connection: Connection }
+}
+
+class HttpSurface implements Http {
+  readonly routes: readonly Route[]
+  readonly #options: HttpOptions
+  readonly #guard: RequestGuard
+  readonly #services: Services
+  readonly #app = new Hono<Env>()
+  readonly #perAddress: TokenBuckets
+  readonly #admit: ReturnType<typeof admit>
+  #isClosing = false
+
+  constructor(runtime: Runtime, options: HttpOptions) {
+    const { prefix = '', clock = systemClock, timers = systemTimers, local } = options
+    const limits = { ...DEFAULT_LIMITS, ...options.limits }
+    const streams = new OpenStreams(limits)
+    this.#options = options
+    this.routes = [...ROUTES, ...(options.routes ?? [])]
+    this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
+    this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
+    this.#services = {
+      clock,
+      timers,
+      limits,
+      streams,
+      prefix,
+      metrics: new Metrics(runtime, streams, clock),
+      openapi: () => this.openapi(),
+      isClosing: () => this.#isClosing,
+      report: (error) => options.onError?.(error, (options.ids ?? uuidV7)()),
+    }
+    this.#admit = admit(runtime, toVerify(options.auth, local), this.#services)
+    this.#mount(prefix)
+  }
+
+  async fetch(request: Request, connection: Connection = {}): Promise<Response> {
+    const response = await this.#guarded(request, connection)
+    if (request.method === 'HEAD') await response.body?.cancel()
+    return this.#guard.finish(request, response)
+  }
+
+  openapi(): Record<string, unknown> {
+    return openApi(this.routes, this.#services.prefix)
+  }
+
+  endStreams(): void {
+    this.#isClosing = true
+    this.#services.streams.endAll()
+  }
+
+  async #guarded(request: Request, connection: Connection): Promise<Response> {
+    try {
+      this.#guard.check(request)
+      const waitMs = this.#perAddress.take(connection.address ?? '')
+      if (waitMs > 0) throw rateLimited(waitMs)
+    } catch (error) {
+      return this.#refuse(error)
+    }
+    const preflight = this.#guard.preflight(request)
+    return preflight ?? this.#app.fetch(request, { connection })
+  }
+
+  #mount(prefix: string): void {
+    const byPath = new Map<string, Route[]>()
+    for (const route of this.routes) {
+      const paths = [`${prefix}${route.path}`, ...(route.isAlsoAtRoot ? [route.path] : [])]
+      for (const path of new Set(paths.map(toHonoPath)))
+        byPath.set(path, [...(byPath.get(path) ?? []), route])
+    }
+    for (const [path, routes] of byPath) {
+      for (const route of routes)
+        this.#app.on(route.method, path, (context) =>
+          this.#answer(route, context.req.raw, context.req.param(), context.env.connection),
+        )
+    }
+    // After all routes, so that a fixed path of one is not hidden by a pattern of another.
+    for (const [path, routes] of byPath)
+      this.#app.all(path, () => this.#refuse(wrongMethod(routes.map(({ method }) => method))))
+    this.#app.notFound(() => this.#refuse(noRoute()))
+    this.#app.onError((error) => this.#refuse(error))
+  }
+
+  async #answer(
+    route: Route,
+    request: Request,
+    params: Readonly<Record<string, string>>,
+    connection: Connection,
+  ): Promise<Response> {
+    const { clock, metrics } = this.#services
+    const startedAt = clock.now()
+    let response: Response
+    try {
+      const call = await this.#admit(route, request, params, connection)
+      // `admit` has found the thread of a route that addresses one.
+      response = await route.handle(call as ThreadCall)
+    } catch (error) {
+      response = this.#refuse(error)
+    }
+    metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
+    return response
+  }
+
+  #refuse(error: unknown): Response {
+    const { ids = uuidV7, onError } = this.#options
+    this.#services.metrics.countError(errorCodeOf(error))
+    return errorResponse(error, { id: ids, report: (cause, id) => onError?.(cause, id) })
+  }
+}
+
+/** `{name}` is `:name`, and `{name*}` takes the rest. */
+function toHonoPath(path: string): string {
+  return path.replace(/\{(\w+)(\*?)\}/g, (_, name, rest) => (rest ? `:${name}{.+}` : `:${name}`))
+}
+
+function wrongMethod(methods: readonly string[]): HttpError {
+  const allow = [...new Set(methods)].join(', ')
+  const message = `This address takes ${allow}.`
+  return new HttpError(message, { code: 'METHOD_NOT_ALLOWED', headers: { allow } })
+}
+
+function noRoute(): HttpError {
+  return new HttpError('There is nothing at this address.', {
+    code: 'ROUTE_NOT_FOUND',
+    hint: 'GET /openapi.json lists all routes.',
+  })
+}

@@ -1,0 +1,152 @@
+import type { Clock } from '@skein/base'
+import type { Runtime } from '../runtime-api.ts'
+import type { ThreadLifecycle } from '../store/store.ts'
+import type { OpenStreams } from './stream/open-streams.ts'
+
+const LIFECYCLES: readonly ThreadLifecycle[] = [
+  'idle',
+  'running',
+  'waiting',
+  'stopped',
+  'failed',
+  'terminated',
+  'erased',
+]
+
+const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
+
+/** Threads are counted this often at most, and no more of them than this per lifecycle. */
+const COUNT_AGE_MS = 15_000
+const MAX_COUNTED = 20_000
+const PAGE = 1000
+
+interface RouteCounts {
+  readonly byStatus: Map<number, number>
+  readonly buckets: number[]
+  seconds: number
+  total: number
+}
+
+interface ThreadCounts {
+  readonly at: number
+  readonly byLifecycle: ReadonlyMap<ThreadLifecycle, number>
+  readonly tokens: number
+  readonly costUsd: number
+}
+
+/** Counters of one server, as Prometheus reads them. Labels are routes, statuses and codes: never ids. */
+export class Metrics {
+  readonly #runtime: Runtime
+  readonly #streams: OpenStreams
+  readonly #clock: Clock
+  readonly #routes = new Map<string, RouteCounts>()
+  readonly #errors = new Map<string, number>()
+  #threads: Promise<ThreadCounts> | undefined
+
+  constructor(runtime: Runtime, streams: OpenStreams, clock: Clock) {
+    this.#runtime = runtime
+    this.#streams = streams
+    this.#clock = clock
+  }
+
+  countRequest(route: string, status: number, seconds: number): void {
+    const counts = this.#routes.get(route) ?? {
+      byStatus: new Map(),
+      buckets: BUCKETS_SECONDS.map(() => 0),
+      seconds: 0,
+      total: 0,
+    }
+    this.#routes.set(route, counts)
+    counts.byStatus.set(status, (counts.byStatus.get(status) ?? 0) + 1)
+    counts.total += 1
+    counts.seconds += seconds
+    for (const [index, bound] of BUCKETS_SECONDS.entries())
+      if (seconds <= bound) counts.buckets[index]! += 1
+  }
+
+  countError(code: string): void {
+    this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1)
+  }
+
+  async toText(): Promise<string> {
+    const { byLifecycle, tokens, costUsd } = await this.#countThreads()
+    const lifecycles = [...byLifecycle].map(([lifecycle, count]) => line({ lifecycle }, count))
+    return [
+      ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
+      ...single('skein_running_drains', 'gauge', 'Threads that run.', byLifecycle.get('running')!),
+      ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
+      ...single('skein_cost_usd', 'gauge', 'Cost of all threads in US dollars.', costUsd),
+      ...single('skein_stream_clients', 'gauge', 'Open streams.', this.#streams.size),
+      ...this.#requestLines(),
+      ...metric(
+        'skein_errors_total',
+        'counter',
+        'Refused and failed requests by code.',
+        [...this.#errors].map(([code, count]) => line({ code }, count)),
+      ),
+      '',
+    ].join('\n')
+  }
+
+  *#requestLines(): Generator<string> {
+    const requests = [...this.#routes].flatMap(([route, { byStatus }]) =>
+      [...byStatus].map(([status, count]) => line({ route, status: String(status) }, count)),
+    )
+    yield* metric('skein_http_requests_total', 'counter', 'Requests by route.', requests)
+    const name = 'skein_http_request_seconds'
+    yield `# HELP ${name} Time until the answer began.`
+    yield `# TYPE ${name} histogram`
+    for (const [route, { buckets, seconds, total }] of this.#routes) {
+      for (const [index, bound] of BUCKETS_SECONDS.entries())
+        yield `${name}_bucket${line({ route, le: String(bound) }, buckets[index]!)}`
+      yield `${name}_bucket${line({ route, le: '+Inf' }, total)}`
+      yield `${name}_sum${line({ route }, seconds)}`
+      yield `${name}_count${line({ route }, total)}`
+    }
+  }
+
+  async #countThreads(): Promise<ThreadCounts> {
+    const known = await this.#threads?.catch(() => undefined)
+    if (known && this.#clock.now() - known.at < COUNT_AGE_MS) return known
+    this.#threads = countThreads(this.#runtime, this.#clock.now())
+    return this.#threads
+  }
+}
+
+async function countThreads(runtime: Runtime, at: number): Promise<ThreadCounts> {
+  const byLifecycle = new Map<ThreadLifecycle, number>()
+  let tokens = 0
+  let costUsd = 0
+  for (const lifecycle of LIFECYCLES) {
+    let count = 0
+    for (let offset = 0; offset < MAX_COUNTED; offset += PAGE) {
+      const page = await runtime.threads.list({ lifecycle, limit: PAGE, offset })
+      count += page.length
+      for (const head of page) {
+        tokens += head.tokens
+        costUsd += head.costUsd
+      }
+      if (page.length < PAGE) break
+    }
+    byLifecycle.set(lifecycle, count)
+  }
+  return { at, byLifecycle, tokens, costUsd }
+}
+
+function single(name: string, type: string, help: string, value: number): string[] {
+  return metric(name, type, help, [line({}, value)])
+}
+
+function metric(name: string, type: string, help: string, lines: readonly string[]): string[] {
+  const all = lines.map((text) => `${name}${text}`)
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...all]
+}
+
+function line(labels: Readonly<Record<string, string>>, value: number): string {
+  const pairs = Object.entries(labels).map(([name, text]) => `${name}="${escape(text)}"`)
+  return `${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
+}

@@ -1,0 +1,120 @@
+import { HttpError } from '../http-error.ts'
+import { fileHeaders } from '../file-headers.ts'
+import { jsonResponse, noContent } from '../json-response.ts'
+import { actorOf } from '../principal.ts'
+import type { Route, ThreadCall } from '../route.ts'
+import { answer, listOf, ref, text } from '../schemas.ts'
+
+const path = '/threads/{threadId}/files/{path*}'
+
+export const fileRoutes: readonly Route[] = [
+  {
+    id: 'listFiles',
+    method: 'GET',
+    path: '/threads/{threadId}/files',
+    tag: 'files',
+    summary: 'Files of the thread.',
+    scope: 'threads:read',
+    addresses: 'thread',
+    probe: {},
+    query: { prefix: text(1024) },
+    answers: [
+      { status: 200, description: 'The files.', schema: answer({ files: listOf(ref('File')) }) },
+    ],
+    async handle({ runtime, thread, query }) {
+      const { prefix } = query as { prefix?: string } // checked by the schema
+      return jsonResponse({ files: await runtime.threads.files.list(thread.id, prefix) })
+    },
+  },
+  {
+    id: 'readFile',
+    method: 'GET',
+    path,
+    tag: 'files',
+    summary: 'The bytes of a file; `etag` is the hash of its content.',
+    scope: 'threads:read',
+    addresses: 'thread',
+    probe: {},
+    answers: [
+      {
+        status: 200,
+        description: 'The bytes.',
+        mediaType: '*/*',
+        schema: { type: 'string', format: 'binary' },
+      },
+      { status: 304, description: 'You have it already.' },
+    ],
+    errors: ['FILE_NOT_FOUND', 'FILE_PATH_INVALID'],
+    handle: readFile,
+  },
+  {
+    id: 'writeFile',
+    method: 'PUT',
+    path,
+    tag: 'files',
+    summary: 'Writes a file; `content-type` is its media type.',
+    scope: 'threads:write',
+    addresses: 'thread',
+    probe: {},
+    body: { bytes: 'file' },
+    answers: [{ status: 200, description: 'The file.', schema: ref('File') }],
+    errors: ['FILE_PATH_INVALID', 'FILE_TOO_LARGE', 'THREAD_TERMINATED'],
+    async handle(call) {
+      const { runtime, thread, bytes, request, principal } = call
+      const mediaType = request.headers.get('content-type')
+      const stat = await runtime.threads.files.write(thread.id, filePath(call), bytes, {
+        ...(mediaType !== null && { mediaType: mediaType.slice(0, 200) }),
+        by: actorOf(principal),
+      })
+      return jsonResponse(stat, { headers: { etag: `"${stat.hash}"` } })
+    },
+  },
+  {
+    id: 'deleteFile',
+    method: 'DELETE',
+    path,
+    tag: 'files',
+    summary: 'Removes a file.',
+    scope: 'threads:write',
+    addresses: 'thread',
+    probe: {},
+    answers: [{ status: 204, description: 'It is gone.' }],
+    errors: ['FILE_NOT_FOUND', 'FILE_PATH_INVALID', 'THREAD_TERMINATED'],
+    async handle(call) {
+      const { runtime, thread } = call
+      if (await runtime.threads.files.remove(thread.id, filePath(call))) return noContent()
+      throw fileNotFound()
+    },
+  },
+]
+
+async function readFile(call: ThreadCall): Promise<Response> {
+  const { runtime, thread, request } = call
+  const name = filePath(call)
+  const stat = await runtime.threads.files.stat(thread.id, name)
+  if (!stat) throw fileNotFound()
+  const headers = fileHeaders(stat)
+  const known = request.headers.get('if-none-match')?.split(',') ?? []
+  if (known.some((tag) => ['*', headers['etag']].includes(tag.trim().replace(/^W\//, ''))))
+    return new Response(null, { status: 304, headers: { etag: headers['etag']! } })
+  const { bytes } = await runtime.threads.files.read(thread.id, name)
+  return new Response(new Uint8Array(bytes), { headers })
+}
+
+/** The runtime checks paths too; what could mean another place on any system does not get that far. */
+function filePath({ params }: ThreadCall): string {
+  const name = params['path']!
+  const isPlain = name
+    .split('/')
+    .every((segment) => segment !== '' && segment !== '.' && segment !== '..')
+  // eslint-disable-next-line no-control-regex
+  if (isPlain && name.length <= 1024 && !/[\u0000-\u001f\u007f\\]/.test(name)) return name
+  throw new HttpError('This is not the path of a file.', {
+    code: 'FILE_PATH_INVALID',
+    hint: 'Use names separated by single slashes, without "..", backslashes or control characters.',
+  })
+}
+
+function fileNotFound(): HttpError {
+  return new HttpError('There is no such file in this thread.', { code: 'FILE_NOT_FOUND' })
+}

@@ -1,0 +1,121 @@
+import type { Clock } from '@skein/base'
+import type { HttpLimits } from '../limits.ts'
+import type { Timers } from '../timers.ts'
+import type { OpenStreams } from './open-streams.ts'
+
+export interface EventStreamOptions {
+  /** Encoded events. Must end when the signal aborts. */
+  readonly events: (signal: AbortSignal) => AsyncIterable<string>
+  readonly client: string
+  readonly streams: OpenStreams
+  readonly limits: Pick<HttpLimits, 'heartbeatMs' | 'streamBufferBytes'>
+  readonly timers: Timers
+  readonly clock: Clock
+  /** Of the request. */
+  readonly signal: AbortSignal
+  /** When the client's right to listen ends. */
+  readonly expiresAt?: number | undefined
+  /** Cuts the connection of a client that does not read. */
+  readonly disconnect?: (() => void) | undefined
+  readonly onError: (error: unknown) => void
+}
+
+const RETRY_MS = 1000
+
+/**
+ * A stream of server-sent events. Events are taken one by one, as fast as the client reads; at most
+ * `streamBufferBytes` wait for it. A client that has read nothing between two heartbeats, with a full
+ * buffer, is cut off and can come back with its last id.
+ */
+export function eventStream(options: EventStreamOptions): Response {
+  options.streams.checkRoom(options.client)
+  const body = new ReadableStream(new Source(options), {
+    highWaterMark: options.limits.streamBufferBytes,
+    size: (chunk) => chunk?.length ?? 0,
+  })
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      // Proxies that buffer would make a live stream wait.
+      'x-accel-buffering': 'no',
+    },
+  })
+}
+
+class Source implements UnderlyingDefaultSource<Uint8Array> {
+  readonly #options: EventStreamOptions
+  readonly #encoder = new TextEncoder()
+  readonly #abort = new AbortController()
+  readonly #events: AsyncIterator<string>
+  readonly #cleanups: (() => void)[] = []
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #isOpen = true
+  #wasFull = false
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options
+    this.#events = options.events(this.#abort.signal)[Symbol.asyncIterator]()
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { streams, client, timers, limits, signal } = this.#options
+    this.#controller = controller
+    const leave = (): void => this.cancel()
+    signal.addEventListener('abort', leave, { once: true })
+    this.#cleanups.push(
+      streams.add({ end: () => this.#end(`: going down\nretry: ${RETRY_MS}\n\n`) }, client),
+      timers.every(limits.heartbeatMs, () => this.#beat()),
+      () => signal.removeEventListener('abort', leave),
+    )
+    this.#write(`retry: ${RETRY_MS}\n\n`)
+    if (signal.aborted) leave()
+  }
+
+  async pull(): Promise<void> {
+    this.#wasFull = false
+    try {
+      const step = await this.#events.next()
+      if (step.done) this.#end('')
+      else this.#write(step.value)
+    } catch (error) {
+      if (this.#isOpen) this.#options.onError(error)
+      this.#end(`: interrupted\nretry: ${RETRY_MS}\n\n`)
+    }
+  }
+
+  /** The client has gone. */
+  cancel(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    for (const cleanup of this.#cleanups) cleanup()
+    this.#abort.abort()
+    this.#events.return?.().catch(this.#options.onError)
+  }
+
+  #beat(): void {
+    const { clock, expiresAt = Infinity } = this.#options
+    if (clock.now() >= expiresAt) return this.#end(`: your key has expired\n\n`)
+    if ((this.#controller?.desiredSize ?? 0) > 0) return this.#write(': still here\n\n')
+    if (this.#wasFull) this.#cutOff()
+    this.#wasFull = true
+  }
+
+  #cutOff(): void {
+    const { disconnect } = this.#options
+    this.cancel()
+    if (disconnect) disconnect()
+    else this.#controller?.error(new Error('The client does not read.'))
+  }
+
+  #end(text: string): void {
+    if (!this.#isOpen) return
+    this.#write(text)
+    this.cancel()
+    this.#controller?.close()
+  }
+
+  #write(text: string): void {
+    if (this.#isOpen && text !== '') this.#controller?.enqueue(this.#encoder.encode(text))
+  }
+}

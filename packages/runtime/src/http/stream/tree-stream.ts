@@ -1,0 +1,148 @@
+import { encodeSse, SkeinError } from '@skein/base'
+import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
+import type { ThreadHead } from '../../store/store.ts'
+import { Channel } from './channel.ts'
+import { publicEvent } from './public-event.ts'
+import { END_EVENT } from './thread-stream.ts'
+import { formatPosition, parsePosition, type TreePosition } from './tree-position.ts'
+
+/** An event of a thread or of one of its descendants, with its place in the hierarchy. */
+export interface TreeEvent extends NumberedEvent {
+  readonly threadId: string
+  /** Names of the agents from the streamed thread down to this one. */
+  readonly path: readonly string[]
+}
+
+interface Followed {
+  readonly threadId: string
+  readonly path: readonly string[]
+  readonly position: TreePosition
+}
+
+export interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
+  readonly after?: string
+  readonly signal: AbortSignal
+  readonly maxThreads: number
+}
+
+/** Events that wait to be merged; each thread may have one more in hand. */
+const CAPACITY = 64
+
+/** Numbered events of a thread and all its descendants as server-sent events. */
+export async function* treeStream(
+  runtime: Runtime,
+  root: ThreadHead,
+  options: TreeStreamOptions,
+): AsyncGenerator<string, void, undefined> {
+  const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
+  for await (const event of new Tree(runtime, root, position, options).read()) {
+    const { threadId, path, id } = event
+    const data = { threadId, path, id, event: publicEvent(event.event) }
+    yield encodeSse({
+      id: formatPosition(position),
+      event: event.event.type,
+      data: JSON.stringify(data),
+    })
+  }
+  if (!options.signal.aborted) yield END_EVENT
+}
+
+class Tree {
+  readonly #runtime: Runtime
+  readonly #root: Followed
+  readonly #options: TreeStreamOptions
+  readonly #channel = new Channel<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
+  readonly #abort = new AbortController()
+  #threadCount = 0
+  #failure: { error: unknown } | undefined
+
+  constructor(
+    runtime: Runtime,
+    root: ThreadHead,
+    position: TreePosition,
+    options: TreeStreamOptions,
+  ) {
+    this.#runtime = runtime
+    this.#root = { threadId: root.id, path: [root.agent], position }
+    this.#options = options
+  }
+
+  /** The position of the tree moves when an event is given, not when it is read. */
+  async *read(): AsyncGenerator<TreeEvent, void, undefined> {
+    const leave = (): void => this.#leave()
+    this.#options.signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (this.#options.signal.aborted) return
+      await this.#resume(this.#root)
+      for await (const { source, numbered } of this.#channel.read()) {
+        source.position.id = numbered.id
+        if (numbered.event.type === 'subagent_created') this.#follow(childOf(source, numbered))
+        yield { ...numbered, threadId: source.threadId, path: source.path }
+      }
+      if (this.#failure) throw this.#failure.error
+    } finally {
+      this.#options.signal.removeEventListener('abort', leave)
+      this.#leave()
+    }
+  }
+
+  /** Takes up a thread, and below it the children that were created before its position. */
+  async #resume(thread: Followed): Promise<void> {
+    const children = await this.#createdBefore(thread)
+    this.#follow(thread)
+    // A position that names more children than there are was not made by us.
+    thread.position.children.length = children.length
+    for (const child of children) await this.#resume(child)
+  }
+
+  async #createdBefore({ threadId, path, position }: Followed): Promise<readonly Followed[]> {
+    const children: Followed[] = []
+    const end = Math.trunc(Number(position.id))
+    for (let after = 0; after < end;) {
+      const events = await this.#runtime.threads.events(threadId, { after, limit: 1000 })
+      for (const { seq, event } of events) {
+        after = seq
+        if (event.type !== 'subagent_created' || seq > end) continue
+        const place = (position.children[children.length] ??= { id: '0', children: [] })
+        children.push({ threadId: event.reference, path: [...path, event.name], position: place })
+      }
+      if (events.length === 0) break
+    }
+    return children
+  }
+
+  #follow(thread: Followed): void {
+    if (++this.#threadCount > this.#options.maxThreads) return
+    void this.#pump(thread).catch((error: unknown) => {
+      const isGone = SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
+      if (isGone && thread !== this.#root) return
+      this.#failure ??= { error }
+      this.#channel.close()
+    })
+  }
+
+  async #pump(source: Followed): Promise<void> {
+    const { includesDeltas = true } = this.#options
+    const events = this.#runtime.subscribe(source.threadId, {
+      after: source.position.id,
+      includesDeltas,
+      signal: this.#abort.signal,
+    })
+    for await (const numbered of events)
+      if (!(await this.#channel.put({ source, numbered }))) return
+    // A child that was removed ends quietly; without the root there is nothing left to say.
+    if (source === this.#root) this.#channel.close()
+  }
+
+  #leave(): void {
+    this.#abort.abort()
+    this.#channel.close()
+  }
+}
+
+function childOf(parent: Followed, { event }: NumberedEvent): Followed {
+  if (event.type !== 'subagent_created') throw new TypeError('Not the creation of a child.')
+  const position: TreePosition = { id: '0', children: [] }
+  parent.position.children.push(position)
+  return { threadId: event.reference, path: [...parent.path, event.name], position }
+}
