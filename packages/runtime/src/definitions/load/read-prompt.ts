@@ -61,8 +61,9 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
   }
   const target = definition(value)
   if (target) return target
-  if (!isPlainObject(value)) {
-    return report(place, `must be a tool, an agent, a name or { name, … }, not ${kindOf(value)}`)
+  if (!isPlainObject(value) || 'kind' in value) {
+    const what = isPlainObject(value) ? `something of kind ${kindOf(value['kind'])}` : kindOf(value)
+    return report(place, `must be a tool, an agent, a name or { name, … }, not ${what}`)
   }
   const name = readTargetName(value['name'], at(place, 'name'))
   if (name !== undefined) return { form: 'config', name, config: value }

@@ -1,7 +1,7 @@
 /** `; did you mean "x"?` when a known name is close, else the list of few known names, else nothing. */
 export function suggest(name: string, known: Iterable<string>): string {
   const names = [...known]
-  const limit = Math.max(1, Math.floor(name.length / 3))
+  const limit = Math.ceil(name.length / 3)
   const near = names
     .map((candidate) => ({ candidate, distance: distanceOf(name, candidate, limit) }))
     .filter(({ distance }) => distance <= limit)

@@ -1,0 +1,399 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { says, scripted } from '@skein/ai/testing'
+import * as definitions from '../../packages/runtime/src/definitions/index.ts'
+import {
+  catalogue,
+  createRegistry,
+  defineAgent,
+  DefinitionError,
+  defineHook,
+  definePrompt,
+  defineTool,
+  type AgentDefinition,
+  type Problem,
+  type RegistryOptions,
+} from '../../packages/runtime/src/definitions/index.ts'
+
+const model = scripted([says('x')])
+const note = defineTool({
+  name: 'note',
+  description: 'Takes a note.',
+  args: z.object({ text: z.string() }),
+  risk: 'write_low_risk',
+  execute: (_state, { text }) => text,
+})
+const plain = definePrompt({ name: 'plain', prompt: 'Be brief.', model, tools: [note] })
+const single = defineAgent({ name: 'single', sideA: { prompt: plain } })
+const pair = defineAgent({
+  name: 'pair',
+  type: 'dual_ai',
+  maxSessionTurns: 8,
+  exposeAsTool: true,
+  toolDescription: 'Two who work it out.',
+  sideA: { prompt: plain },
+  sideB: { prompt: plain },
+})
+
+/** As users without TypeScript write: anything may be given. */
+function problemsOf(options: unknown): readonly Problem[] {
+  try {
+    createRegistry(options as RegistryOptions)
+    return []
+  } catch (error) {
+    if (error instanceof DefinitionError) return error.problems
+    throw error
+  }
+}
+
+/** Problems of one agent, changed from one that is right. */
+const withAgent = (base: AgentDefinition, change: object): readonly Problem[] =>
+  problemsOf({ agents: [{ ...base, ...change }] })
+
+const problem = (subject: string, field: string, message: string | RegExp) =>
+  expect.objectContaining({ subject, field, message: expect.stringMatching(message) })
+
+/** A parent whose prompt lists these tools. */
+const parentOf = (...tools: readonly unknown[]) => ({
+  name: 'parent',
+  sideA: { prompt: { ...plain, name: 'listing', tools } },
+})
+
+test('what these tests start from is right', () => {
+  expect(problemsOf({ agents: [single, pair, parentOf(note, pair)] })).toEqual([])
+})
+
+test('SA-01 one function defines agents, and the same agent is a root and a child', () => {
+  const makers = Object.keys(definitions).filter((name) => name.startsWith('define'))
+  expect(makers.filter((name) => /agent/i.test(name))).toEqual(['defineAgent'])
+  const registry = createRegistry({ agents: [parentOf(pair) as AgentDefinition, pair] })
+  expect(registry.agent('pair').definition).toBe(pair)
+  expect(registry.agent('parent').a.prompt.tools).toMatchObject([
+    { kind: 'subagent', name: 'pair', relation: { agent: 'pair' } },
+  ])
+})
+
+describe('SA-02 an agent has a unique name', () => {
+  test.each([undefined, '', '  ', 7, null])('SA-02 %j is no name', (name) => {
+    expect(withAgent(single, { name })).toContainEqual(
+      expect.objectContaining({ subject: expect.stringContaining('agent'), field: 'name' }),
+    )
+  })
+
+  test('SA-02 two agents of one name are refused, the same agent twice is not', () => {
+    const other = defineAgent({ ...single })
+    expect(problemsOf({ agents: [single, other] })).toEqual([
+      problem('agent "single"', 'name', 'two different agents are called "single"'),
+    ])
+    expect(problemsOf({ agents: [single, single] })).toEqual([])
+  })
+})
+
+test.each([undefined, null, 'plain', 7, []])('SA-03 a side A of %j is refused', (sideA) => {
+  expect(withAgent(single, { sideA })).toContainEqual(
+    problem('agent "single"', 'sideA', /is required|must be an object/),
+  )
+})
+
+test('SA-04 the type is ai_human unless it is dual_ai, and nothing else', () => {
+  const registry = createRegistry({ agents: [single, pair] })
+  expect(registry.agent('single').type).toBe('ai_human')
+  expect(registry.agent('pair').type).toBe('dual_ai')
+  for (const type of ['bogus', 'DUAL_AI', '', null, 1]) {
+    expect(withAgent(single, { type })).toEqual([
+      problem('agent "single"', 'type', /one of "ai_human", "dual_ai"/),
+    ])
+  }
+})
+
+test('SA-05 dual_ai needs a side B', () => {
+  expect(withAgent(pair, { sideB: undefined })).toEqual([
+    problem('agent "pair"', 'sideB', 'is required'),
+  ])
+  expect(createRegistry({ agents: [pair] }).agent('pair').b).toMatchObject({ side: 'b' })
+})
+
+test('SA-07 SA-08 title, description and icon are in the catalogue, and only where given', () => {
+  const shown = { title: 'Help desk', description: 'Answers.', icon: '/desk.svg' }
+  const registry = createRegistry({ agents: [{ ...single, ...shown }, pair] })
+  const [first, second] = catalogue(registry)
+  expect(first).toMatchObject({ name: 'pair', type: 'dual_ai' })
+  expect(second).toMatchObject({ name: 'single', ...shown })
+  for (const field of Object.keys(shown)) {
+    expect(first).not.toHaveProperty(field)
+    expect(withAgent(single, { [field]: 5 })).toEqual([
+      problem('agent "single"', field, 'must be a string'),
+    ])
+  }
+  expect(JSON.parse(JSON.stringify(catalogue(registry)))).toEqual(catalogue(registry))
+})
+
+describe('SA-09 an agent is a tool only if it says so', () => {
+  test.each([undefined, false])('SA-09 exposeAsTool: %j', (exposeAsTool) => {
+    const hidden = { ...pair, exposeAsTool }
+    const message = 'not for use as a tool'
+    expect(problemsOf({ agents: [parentOf(hidden)] })).toEqual([
+      problem('prompt "listing"', 'tools[0]', message),
+    ])
+    expect(problemsOf({ agents: [parentOf({ name: hidden })] })).toEqual([
+      problem('prompt "listing"', 'tools[0].name', message),
+    ])
+    const named = { agents: [parentOf('pair'), hidden] }
+    expect(problemsOf(named)).toEqual([problem('prompt "listing"', 'tools[0]', 'exposeAsTool')])
+  })
+
+  test('SA-09 an exposed agent says what it is for', () => {
+    expect(withAgent(pair, { toolDescription: undefined })).toEqual([
+      problem('agent "pair"', 'toolDescription', 'is required'),
+    ])
+  })
+})
+
+describe('SA-12 hooks are found by id', () => {
+  const quiet = defineHook({ id: 'quiet', hook: 'after_system_message', execute: () => null })
+  const loud = defineHook({ id: 'loud', hook: 'tool_call_started', execute: () => undefined })
+
+  test('SA-12 an unknown id is refused, on an agent and on a prompt', () => {
+    expect(problemsOf({ agents: [{ ...single, hooks: ['quiett'] }], hooks: [quiet] })).toEqual([
+      problem('agent "single"', 'hooks[0]', 'there is no hook "quiett"; did you mean "quiet"?'),
+    ])
+    const prompt = { ...plain, hooks: ['quiet', 'gone'] }
+    expect(problemsOf({ agents: [{ ...single, sideA: { prompt } }], hooks: [quiet] })).toEqual([
+      problem('prompt "plain"', 'hooks[1]', 'there is no hook "gone"'),
+    ])
+  })
+
+  test('SA-12 a list of the prompt, even an empty one, stands before the agent’s', () => {
+    const hooksWith = (own: object) => {
+      const prompt = definePrompt({ name: 'own', prompt: '', model, ...own })
+      const agent = defineAgent({ name: 'a', sideA: { prompt }, hooks: ['quiet'] })
+      const registry = createRegistry({ agents: [agent], hooks: [quiet, loud] })
+      return registry.agent('a').a.hooks.map(({ id }) => id)
+    }
+    expect(hooksWith({})).toEqual(['quiet'])
+    expect(hooksWith({ hooks: [] })).toEqual([])
+    expect(hooksWith({ hooks: [loud] })).toEqual(['loud'])
+  })
+})
+
+test('SA-13 fields for packing are accepted and change nothing', () => {
+  const packing = { packageName: '@acme/desk', version: '1.2.3', author: 'Ann', license: 'MIT' }
+  const { definition: packed, ...rest } = createRegistry({
+    agents: [{ ...single, ...packing }],
+  }).agent('single')
+  const { definition: bare, ...same } = createRegistry({ agents: [single] }).agent('single')
+  expect(packed).toMatchObject(packing)
+  expect(bare).not.toHaveProperty('version')
+  expect(Object.keys(rest)).toEqual(Object.keys(same))
+  expect({ ...rest, a: { ...rest.a, config: 0 } }).toEqual({ ...same, a: { ...same.a, config: 0 } })
+  expect(withAgent(single, { version: 2 })).toEqual([
+    problem('agent "single"', 'version', 'must be a string'),
+  ])
+})
+
+test('SA-14 ai_human loads without a side B, and refuses one', () => {
+  const registry = createRegistry({ agents: [single] })
+  expect(registry.agent('single')).toMatchObject({ b: undefined, maxSessionTurns: Infinity })
+  expect(registry.warnings).toEqual([])
+  expect(withAgent(single, { sideB: { prompt: plain } })).toEqual([
+    problem('agent "single"', 'sideB', 'is a person'),
+  ])
+})
+
+test('SA-17 dual_ai without maxSessionTurns is warned of and capped', () => {
+  const { maxSessionTurns: _left, ...open } = pair
+  const registry = createRegistry({ agents: [open] })
+  expect(registry.warnings).toEqual([problem('agent "pair"', 'maxSessionTurns', 'should be set')])
+  expect(registry.agent('pair').maxSessionTurns).toBe(250)
+  expect(createRegistry({ agents: [pair] }).warnings).toEqual([])
+  expect(createRegistry({ agents: [pair] }).agent('pair').maxSessionTurns).toBe(8)
+  expect(problemsOf({ agents: [open], strict: true })).toHaveLength(1)
+})
+
+describe('SA-19 every side has a prompt that exists', () => {
+  test('SA-19 a missing prompt is refused on either side', () => {
+    expect(withAgent(pair, { sideA: {}, sideB: { label: 'B' } })).toEqual([
+      problem('agent "pair"', 'sideA.prompt', 'is required'),
+      problem('agent "pair"', 'sideB.prompt', 'is required'),
+    ])
+  })
+
+  test('SA-19 an unknown prompt is refused, with the nearest name', () => {
+    const agents = [{ ...single, sideA: { prompt: 'plian' } }]
+    expect(problemsOf({ agents, prompts: [plain] })).toEqual([
+      problem(
+        'agent "single"',
+        'sideA.prompt',
+        'there is no prompt "plian"; did you mean "plain"?',
+      ),
+    ])
+  })
+
+  test('SA-19 a prompt is found by name and by object', () => {
+    const byName = defineAgent({ name: 'n', sideA: { prompt: 'plain' } })
+    const registry = createRegistry({ agents: [byName, single], prompts: [plain] })
+    expect(registry.agent('n').a.prompt).toBe(registry.agent('single').a.prompt)
+    expect(registry.agent('n').a.prompt.definition).toBe(plain)
+  })
+})
+
+describe('SA-28 bindings have two forms', () => {
+  const bound = (sessionStop: unknown) =>
+    createRegistry({
+      agents: [{ ...single, sideA: { prompt: plain, sessionStop } } as AgentDefinition],
+    }).agent('single').a.sessionStop
+
+  test('SA-28 both forms, by name and by object, mean the same', () => {
+    const expected = { name: 'note', messageProperty: undefined, attachmentsProperty: undefined }
+    for (const form of ['note', note, { name: 'note' }, { name: note }]) {
+      expect(bound(form)).toEqual(expected)
+    }
+    const mapped = { name: 'note', messageProperty: 'text', attachmentsProperty: 'files' }
+    expect(bound(mapped)).toEqual(mapped)
+  })
+
+  test.each(['sessionStop', 'sessionFail', 'sessionStatus'])('SA-28 %s is checked', (field) => {
+    const side = (binding: unknown) =>
+      withAgent(single, { sideA: { prompt: plain, [field]: binding } })
+    const message = /"notes" is not among the tools of the prompt "plain"; did you mean "note"/
+    expect(side('notes')).toEqual([problem('agent "single"', `sideA.${field}`, message)])
+    expect(side({ name: 'notes' })).toEqual([
+      problem('agent "single"', `sideA.${field}.name`, message),
+    ])
+    expect(side({ name: 'note', message: 'text' })).toEqual([
+      problem('agent "single"', `sideA.${field}.message`, 'not a known field'),
+    ])
+    expect(side({ messageProperty: 'text' })).toEqual([
+      problem('agent "single"', `sideA.${field}.name`, 'is required'),
+    ])
+  })
+})
+
+describe('SA-37 a subagent is always dual_ai', () => {
+  const desk = defineAgent({
+    ...single,
+    name: 'desk',
+    exposeAsTool: true,
+    toolDescription: 'Asks.',
+  })
+
+  test('SA-37 ai_human in a configuration is refused, by name and by object', () => {
+    for (const listed of [{ name: desk }, { name: 'desk', blocking: false }]) {
+      expect(problemsOf({ agents: [parentOf(listed), desk] })).toEqual([
+        problem('prompt "listing"', 'tools[0].name', 'a subagent must be dual_ai'),
+      ])
+    }
+  })
+
+  test('SA-37 ai_human listed plainly is a handoff instead', () => {
+    const registry = createRegistry({ agents: [parentOf(desk) as AgentDefinition] })
+    expect(registry.agent('parent').a.prompt.tools).toEqual([
+      { kind: 'handoff', name: 'desk', agent: 'desk', description: 'Asks.' },
+    ])
+  })
+})
+
+test('SA-38 the list of tools of a prompt names agents, plainly or configured', () => {
+  const listings = [pair, 'pair', { name: pair }, { name: 'pair', blocking: true }]
+  const relations = listings.map((listed) => {
+    const registry = createRegistry({ agents: [parentOf(listed) as AgentDefinition, pair] })
+    return registry.agent('parent').a.prompt.tools
+  })
+  for (const tools of relations) expect(tools).toEqual(relations[0])
+  expect(relations[0]).toMatchObject([
+    { kind: 'subagent', relation: { isBlocking: true, isResumable: false, isImmediate: false } },
+  ])
+  expect(problemsOf({ agents: [parentOf('pear'), pair] })).toEqual([
+    problem(
+      'prompt "listing"',
+      'tools[0]',
+      'there is no tool or agent "pear"; did you mean "pair"',
+    ),
+  ])
+})
+
+describe('SA-46 a subagent is configured field by field', () => {
+  test('SA-46 every field is taken', () => {
+    const config = {
+      name: pair,
+      blocking: false,
+      initUserMessageProperty: 'task',
+      initAttachmentsProperty: 'files',
+      initAgentNameProperty: 'label',
+      immediate: { nameEnv: 'N', descriptionEnv: 'D', scopedEnv: ['S'] },
+      optional: 'WITH_PAIR',
+      resumable: { receives_messages: 'side_b', maxInstances: 3, parentCommunication: 'explicit' },
+    }
+    const registry = createRegistry({ agents: [parentOf(config) as AgentDefinition] })
+    expect(registry.agent('parent').a.prompt.tools).toMatchObject([
+      {
+        kind: 'subagent',
+        relation: {
+          key: 'pair',
+          description: 'Two who work it out.',
+          isBlocking: false,
+          isResumable: true,
+          receives: 'b',
+          maxInstances: 3,
+          communication: 'explicit',
+          isImmediate: true,
+          nameEnv: 'N',
+          descriptionEnv: 'D',
+          scopedEnv: ['S'],
+          optional: 'WITH_PAIR',
+          config: { initUserMessageProperty: 'task', initAgentNameProperty: 'label' },
+        },
+      },
+    ])
+  })
+
+  test.each([
+    [{ blokking: true }, 'tools[0].blokking', 'did you mean "blocking"'],
+    [{ immediate: { env: 'X' } }, 'tools[0].immediate.env', 'not a known field'],
+    [{ resumable: { max: 1 } }, 'tools[0].resumable.max', 'not a known field'],
+    [{ env: {} }, 'tools[0].env', 'not a known field'],
+    [{ resumable: true }, 'tools[0].resumable', 'takes the defaults'],
+    [{ resumable: { maxInstances: 0 } }, 'tools[0].resumable.maxInstances', 'above zero'],
+    [{ blocking: 'yes' }, 'tools[0].blocking', 'true or false'],
+  ])('SA-46 %j is refused', (change, field, message) => {
+    expect(problemsOf({ agents: [parentOf({ name: pair, ...change })] })).toEqual([
+      problem('prompt "listing"', field, message),
+    ])
+  })
+})
+
+describe('SA-53 agents that create each other at once', () => {
+  const ring = (...names: readonly string[]) =>
+    names.map((name, index) => ({
+      ...pair,
+      name,
+      sideA: {
+        prompt: {
+          ...plain,
+          name: `${name}_prompt`,
+          tools: [{ name: names[(index + 1) % names.length], immediate: true }],
+        },
+      },
+    }))
+
+  test.each([[['a']], [['a', 'b']], [['a', 'b', 'c']]])(
+    'SA-53 the circle %j is refused',
+    (names) => {
+      expect(problemsOf({ agents: ring(...names) })).toEqual([
+        problem('prompt "a_prompt"', 'tools[0].immediate', [...names, 'a'].join(' → ')),
+      ])
+    },
+  )
+
+  test('SA-53 a circle with one step that is not immediate is fine', () => {
+    const [a, b] = ring('a', 'b')
+    const lazy = { ...b?.sideA.prompt, tools: ['a'] }
+    expect(problemsOf({ agents: [a, { ...b, sideA: { prompt: lazy } }] })).toEqual([])
+  })
+
+  test('SA-53 a circle through side B is one too', () => {
+    const [a, b] = ring('a', 'b')
+    const swapped = { ...b, sideA: { prompt: plain }, sideB: b?.sideA }
+    expect(problemsOf({ agents: [a, swapped] })).toHaveLength(1)
+  })
+})

@@ -1,0 +1,158 @@
+import { type } from 'arktype'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '@skein/ai'
+import { says, scripted } from '@skein/ai/testing'
+import type { StoredMessage, ThreadState } from '../thread-state.ts'
+import {
+  createRegistry,
+  defineAgent,
+  defineEffect,
+  defineHook,
+  definePrompt,
+  defineTool,
+  toolFrom,
+  type AgentDefinition,
+  type NoArguments,
+  type PromptDefinition,
+  type Registry,
+  type RuntimeToolContext,
+  type ToolDefinition,
+} from './index.ts'
+
+const model = scripted([says('x')])
+const base = { name: 'refund', description: 'Refunds.', risk: 'write_low_risk' } as const
+
+test('arguments are inferred from the schema in every callback of one object literal', () => {
+  const refund = defineTool({
+    ...base,
+    args: z.object({ order: z.string(), cents: z.number().default(0) }),
+    raise: (args) => {
+      expectTypeOf(args).toEqualTypeOf<{ order: string; cents: number }>()
+      return args.cents > 100 ? 'write_high_risk' : 'write_low_risk'
+    },
+    rollback: (args, context) => {
+      expectTypeOf(args).toEqualTypeOf<{ order: string; cents: number }>()
+      expectTypeOf(context.idempotencyKey).toBeString()
+      return { type: 'tool_call', target: 'charge', payload: { order: args.order } }
+    },
+    probe: (args) => {
+      expectTypeOf(args).toEqualTypeOf<{ order: string; cents: number }>()
+      return 'applied'
+    },
+    execute: (state, args, context) => {
+      expectTypeOf(state).toEqualTypeOf<ThreadState>()
+      expectTypeOf(args).toEqualTypeOf<{ order: string; cents: number }>()
+      expectTypeOf(context).toEqualTypeOf<RuntimeToolContext>()
+      return { done: true }
+    },
+    evidence: (result, args) => {
+      expectTypeOf(result).toEqualTypeOf<{ done: boolean }>()
+      return { type: 'tool_result', payload: { order: args.order } }
+    },
+  })
+  expectTypeOf(refund).toEqualTypeOf<ToolDefinition>()
+
+  defineTool({
+    ...base,
+    args: type({ order: 'string' }),
+    execute: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ order: string }>(),
+  })
+})
+
+test('a property that the schema lacks is an error', () => {
+  defineTool({
+    ...base,
+    args: z.object({ order: z.string() }),
+    // @ts-expect-error -- no such property
+    execute: (_state, args) => args.missing,
+  })
+  defineTool({
+    ...base,
+    args: z.object({ order: z.string() }),
+    // @ts-expect-error -- no such property
+    raise: ({ missing }) => (missing ? 'write_high_risk' : 'read_only'),
+  })
+})
+
+test('a tool without a schema has no arguments', () => {
+  defineTool({
+    ...base,
+    execute: (_state, args) => expectTypeOf(args).toEqualTypeOf<NoArguments>(),
+  })
+  defineTool({
+    ...base,
+    // @ts-expect-error -- arguments need a schema
+    execute: (_state, args: { order: string }) => args.order,
+  })
+})
+
+test('risk has to be said, and is one of three', () => {
+  // @ts-expect-error -- no risk
+  defineTool({ name: 'a', description: '' })
+  // @ts-expect-error -- no such tier
+  defineTool({ name: 'a', description: '', risk: 'harmless' })
+  // @ts-expect-error -- no risk
+  toolFrom(tool({ ...base, parameters: z.object({}), run: () => 1 }), {})
+})
+
+test('a tool from elsewhere keeps its types for governance', () => {
+  const search = tool({
+    name: 'search',
+    description: '',
+    parameters: z.object({ text: z.string() }),
+    run: ({ text }) => text.length,
+  })
+  const made = toolFrom(search, {
+    risk: 'read_only',
+    raise: (args) => (args.text === '' ? 'write_low_risk' : 'read_only'),
+    evidence: (result) => ({ type: 'tool_result', payload: result.toFixed() }),
+  })
+  expectTypeOf(made).toEqualTypeOf<ToolDefinition>()
+})
+
+test('references are names or definitions', () => {
+  const refund = defineTool({ ...base })
+  const child = defineAgent({ name: 'child', sideA: { prompt: 'worker' } })
+  const prompt = definePrompt({
+    name: 'p',
+    prompt: [{ type: 'text', content: 'x' }],
+    model,
+    tools: ['by_name', refund, child, { name: child, blocking: false }, { name: refund, env: {} }],
+    output: z.object({ answer: z.string() }),
+    requiredSchema: type({ topic: 'string' }),
+  })
+  const agent = defineAgent({
+    name: 'a',
+    sideA: { prompt, stopTool: refund, sessionStop: { name: refund, messageProperty: 'm' } },
+    sideB: { prompt: 'other', sessionFail: 'fail', sessionStop: refund },
+  })
+  expectTypeOf(prompt).toEqualTypeOf<PromptDefinition>()
+  expectTypeOf(agent).toEqualTypeOf<AgentDefinition>()
+  expectTypeOf(createRegistry({ agents: [agent] })).toEqualTypeOf<Registry>()
+
+  // @ts-expect-error -- a tool is no prompt
+  defineAgent({ name: 'a', sideA: { prompt: refund } })
+  // @ts-expect-error -- a misspelt field
+  defineAgent({ name: 'a', sideA: { prompt, stopOnRespons: false } })
+})
+
+test('hooks and effects know their arguments', () => {
+  const hook = defineHook({
+    id: 'h',
+    hook: 'filter_messages',
+    execute: (state, messages) => {
+      expectTypeOf(state).toEqualTypeOf<ThreadState>()
+      expectTypeOf(messages).toEqualTypeOf<readonly StoredMessage[]>()
+      return messages.slice(-3)
+    },
+  })
+  defineAgent({ name: 'a', sideA: { prompt: 'p' }, hooks: [hook, 'other'] })
+  // @ts-expect-error -- no such hook
+  defineHook({ id: 'h', hook: 'before_everything', execute: () => undefined })
+  defineEffect({
+    name: 'remind',
+    args: z.object({ text: z.string() }),
+    run: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ text: string }>(),
+  })
+})
