@@ -6,6 +6,7 @@ export type RuntimeErrorCode =
   | 'AGENT_NOT_FOUND'
   | 'THREAD_NOT_FOUND'
   | 'THREAD_TERMINATED'
+  | 'CLIENT_ID_TAKEN'
   | 'MESSAGE_NOT_FOUND'
   | 'FILE_NOT_FOUND'
   | 'FILE_PATH_INVALID'
@@ -26,6 +27,7 @@ export type RuntimeErrorCode =
   | 'LOG_NOT_FOUND'
   | 'BUDGET_EXCEEDED'
   | 'DEPTH_EXCEEDED'
+  | 'KEY_INVALID'
   | 'RUNTIME_STOPPED'
 
 /** An error of the runtime. */

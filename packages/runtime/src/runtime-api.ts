@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message, UserContent } from '@skein/ai'
 import type { Answer } from '@skein/agents'
 import type { ApprovalRequest, Risk } from '@skein/governance'
+import type { PublicJwk } from '@skein/governance/approvals'
 import type {
   Thread as ThreadDocument,
   ThreadEvent,
@@ -176,6 +177,8 @@ export interface ModelLogDetail extends ModelLog {
   readonly system: string | null
   readonly tools: readonly JsonObject[]
   readonly params: JsonObject
+  /** The shape that was asked for. */
+  readonly structure?: JsonObject
   readonly messages: readonly JsonObject[]
   readonly messageId?: string
 }
@@ -274,7 +277,7 @@ export interface AuditExport {
   readonly lines: readonly string[]
   readonly checkpoint: string
   /** The verifier's key, as `verifyLog` takes it. */
-  readonly publicKey: string
+  readonly publicKey: PublicJwk
 }
 
 export interface ThreadFiles {

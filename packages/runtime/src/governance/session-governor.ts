@@ -17,12 +17,18 @@ export interface GovernedSession {
   readonly rootId: string
   readonly tenant: string
   readonly owner: string | null
+  /** The agent that the session began with, also after a handoff. */
   readonly agent: ResolvedAgent
   readonly sessionId: string
   /** What started it. */
   readonly input: JsonValue
-  /** The tools of both sides, by name. */
+  /** The tools of both sides, and those that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
+  /**
+   * Commits at once. Called before the inverse of a write runs, within `deliver` and `fail`, because
+   * then the governor acts itself; without it a crash at that moment may run the inverse again.
+   */
+  readonly commit?: (writes: GovernanceWrites) => Promise<void>
 }
 
 /** What the governor wrote and has not been committed yet: goes into the next commit of the thread. */
@@ -34,9 +40,19 @@ export interface GovernanceWrites {
   readonly events: readonly RuntimeEvent[]
 }
 
-/** The gates of one session, within one drain. Nothing it says is true before its writes are committed. */
+/**
+ * The gates of one session, within one drain. Nothing it says is true before its writes are committed:
+ * commit after `admit` and before the tool runs. When a commit is refused, this governor knows more than
+ * the log and has to be thrown away; open it again. After `TOKEN_SPENT`, `admit` the call again without
+ * the token: it is `review`, and the interrupt is opened anew (`APPROVAL_REPLAYED` is why).
+ */
 export interface SessionGovernor {
-  /** Asks whether a call may run. `turnId` is for the events. */
+  /** The request in the audit log. */
+  readonly requestId: string
+  /**
+   * Asks whether a call may run. `turnId` is for the events. Run what was judged: `call.args` and
+   * `call.idempotency_key` of an `allow`.
+   */
   admit(
     call: {
       readonly id: string
@@ -46,7 +62,20 @@ export interface SessionGovernor {
     },
     answer?: ApprovalAnswer,
   ): Promise<Admission>
-  settle(callId: string, outcome: CallOutcome, turnId: string): Promise<Settlement>
+  /** Says what came of an admitted call. `earlier`: a call that was admitted by a drain before this one. */
+  settle(
+    callId: string,
+    outcome: CallOutcome,
+    turnId: string,
+    earlier?: { readonly tool: string; readonly args: JsonValue },
+  ): Promise<Settlement>
+  /**
+   * Settles a call that was running when its process died: probes it, or finds that it may run again
+   * (`absent`: admit it again). Undefined: the log has no write in doubt by this id.
+   */
+  recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
+  /** A person says what became of a call in doubt. `absent`: it may be admitted again. */
+  settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
   /** Judges the session's result. Sessions without a task class are always delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated; inverts its writes. */

@@ -1,0 +1,106 @@
+import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import type { Action, ApprovalRequest, Approvals, SpentStore } from '@skein/governance'
+import {
+  approvals,
+  approve,
+  signGrant,
+  toVerifyKey,
+  type ApprovalIssuer,
+  type ApprovalsOptions,
+} from '@skein/governance/approvals'
+import { RuntimeError } from '../error.ts'
+import type { GovernanceKeys } from './governance-keys.ts'
+import { THREAD_MEMBER } from './session-identity.ts'
+import type { ToolGrant } from './grant-policy.ts'
+
+export interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
+  /** Id of the governors: tokens are addressed to it. */
+  readonly id: string
+  readonly keys: Pick<GovernanceKeys, 'approvals'>
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  /** Others whose approvals count, by name. */
+  readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
+  /** Whether a person who is authenticated here may approve an action. Everybody, by default. */
+  readonly may?: (action: Action, by: string) => boolean
+  /** Longest life of a grant; 24 h by default. */
+  readonly maxGrantMs?: number
+}
+
+/** Signs for the people whom this installation authenticates, and checks what was signed. */
+export interface ApprovalDesk {
+  /** A token for exactly this action. The acting agent, and whoever policy excludes, gets none. */
+  signApproval(
+    request: ApprovalRequest,
+    options: { readonly by: string; readonly ttlMs?: number },
+  ): Promise<string>
+  /** Consent to a tool in a thread until a time (ms). It counts where `grantPolicy` finds it. */
+  signToolGrant(
+    grant: Pick<ToolGrant, 'threadId' | 'tool' | 'by' | 'expiresAt'>,
+  ): Promise<ToolGrant>
+  /** What a governor checks approvals with. */
+  approvals(spent: SpentStore): Approvals
+}
+
+const RUNTIME = 'runtime'
+/** The same key under another name: grants live longer than tokens. */
+const RUNTIME_GRANTS = 'runtime-grants'
+const HOUR_MS = 3_600_000
+
+/** Makes a desk. It keeps nothing: two with the same keys are as good as one. */
+export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
+  const { id: audience, keys, clock = systemClock, ids = uuidV4 } = options
+  const { may = () => true, maxGrantMs = 24 * HOUR_MS, revoked, skewMs } = options
+  const own = { keys: [toVerifyKey(keys.approvals.jwk)], alg: keys.approvals.alg, may }
+  const issuers = {
+    ...options.issuers,
+    [RUNTIME]: own,
+    [RUNTIME_GRANTS]: { ...own, maxTtlMs: maxGrantMs },
+  }
+  const signer = { audience, key: keys.approvals, clock, ids }
+  return {
+    signApproval(request, { by, ttlMs = HOUR_MS }) {
+      checkRequest(request, by, clock)
+      return approve(request, { ...signer, issuer: RUNTIME, approver: by, ttlMs })
+    },
+    async signToolGrant({ threadId, tool, by, expiresAt }) {
+      const ttlMs = expiresAt - clock.now()
+      if (!(ttlMs > 0 && ttlMs <= maxGrantMs)) throw badExpiry(tool, maxGrantMs)
+      const scope = { tool, risk: 'write_high_risk', [THREAD_MEMBER]: threadId } as const
+      const signing = { ...signer, issuer: RUNTIME_GRANTS, approver: by, ttlMs }
+      return { threadId, tool, by, expiresAt, grant: await signGrant(scope, signing) }
+    },
+    approvals: (spent) =>
+      approvals({
+        audience,
+        issuers,
+        spent,
+        clock,
+        ...(revoked && { revoked }),
+        ...(skewMs !== undefined && { skewMs }),
+      }),
+  }
+}
+
+/** The governor checks this too; here the person is told at once. */
+function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void {
+  const { action, excluded, expires_at } = request
+  if (by === action.identity.agent_id || excluded.includes(by)) {
+    throw new RuntimeError(`"${by}" may not approve this call of "${action.tool}".`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Nobody approves their own action. Let somebody else decide.',
+    })
+  }
+  if (Date.parse(expires_at) > clock.now()) return
+  throw new RuntimeError(`The question about "${action.tool}" was open until ${expires_at}.`, {
+    code: 'REQUEST_EXPIRED',
+    hint: 'When the call is tried again, a new question is asked.',
+  })
+}
+
+function badExpiry(tool: string, maxGrantMs: number): RuntimeError {
+  return new RuntimeError(`A grant of "${tool}" cannot end at that time.`, {
+    code: 'ANSWER_INVALID',
+    hint: `It has to end within the next ${maxGrantMs / HOUR_MS} hours.`,
+  })
+}

@@ -1,0 +1,250 @@
+import { canonicalJson, type Clock, type JsonValue } from '@skein/base'
+import {
+  defineTaskClass,
+  GovernanceError,
+  reason,
+  REASON_CODES,
+  type Admission,
+  type ApprovalAnswer,
+  type Approvals,
+  type CallOutcome,
+  type Delivery,
+  type Envelope,
+  type Governor,
+  type GovernorOptions,
+  type JournalItem,
+  type ReasonCode,
+  type Settlement,
+  type State,
+  type TaskClass,
+} from '@skein/governance'
+import type { RuntimeEvent } from '../event.ts'
+import type { Store } from '../store/store.ts'
+import type { ApprovalDesk } from './approval-desk.ts'
+import { admissionEvents, deliveryEvent, evidenceEvent } from './gate-events.ts'
+import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governor.ts'
+import { identityOf, traceIdOf } from './session-identity.ts'
+import { SessionJournal } from './session-journal.ts'
+
+/** What a session's governor is made of. */
+export interface JournaledSessionParts {
+  readonly session: GovernedSession
+  readonly requestId: string
+  readonly store: Store
+  readonly clock: Clock
+  readonly desk: ApprovalDesk
+  readonly task: TaskClass
+  readonly ending: Map<string, GovernedSession>
+  readonly govern: (
+    parts: Pick<GovernorOptions, 'audit' | 'payloads' | 'approvals' | 'tasks' | 'observe'>,
+  ) => Governor
+}
+
+type Call = Parameters<SessionGovernor['admit']>[0]
+
+/** A governor of `@skein/governance` over a journal that is committed with the thread. */
+export class JournaledSession implements SessionGovernor {
+  readonly requestId: string
+  readonly #parts: JournaledSessionParts
+  readonly #journal: SessionJournal
+  readonly #governor: Governor
+  readonly #admitted = new Set<string>()
+  #events: RuntimeEvent[] = []
+  /** Where the request stands in its journal. */
+  #state: State
+  #isClosed: boolean
+
+  /** Takes the session's request up where its journal ends, or opens it. */
+  static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
+    const { store, session, requestId } = parts
+    const opened: { session?: JournaledSession } = {}
+    const journal = new SessionJournal({
+      store,
+      tree: session.rootId,
+      requestId,
+      flush: session.commit && (async () => session.commit?.(opened.session!.takeWrites())),
+    })
+    const found = await journal.find()
+    opened.session = new JournaledSession(parts, journal, found)
+    if (!found) await opened.session.#begin()
+    return opened.session
+  }
+
+  private constructor(
+    parts: JournaledSessionParts,
+    journal: SessionJournal,
+    found: { readonly first: Envelope; readonly last: Envelope } | undefined,
+  ) {
+    this.#parts = parts
+    this.#journal = journal
+    this.requestId = parts.requestId
+    this.#state = found?.last.state ?? 'intake'
+    this.#isClosed = found !== undefined && isEnd(found.last.metadata?.['uaicp:event'])
+    this.#governor = parts.govern({
+      audit: journal,
+      payloads: journal,
+      approvals: lazyApprovals(() => parts.desk.approvals(journal)),
+      tasks: [namedAs(parts.task, found?.first)],
+      observe: (item) => this.#observe(item),
+    })
+  }
+
+  async #begin(): Promise<void> {
+    const { session, task } = this.#parts
+    const opening = await this.#governor.open(task, {
+      identity: identityOf(session),
+      input: toCanonical(session.input),
+      request_id: this.requestId,
+      trace_id: traceIdOf(session),
+    })
+    if (opening.type === 'opened') return
+    const [first = reason('RUN_ERROR'), ...rest] = opening.result.reasons
+    const message = `The session ${session.sessionId} of "${session.agent.name}" was refused: ${first.code}.`
+    throw new GovernanceError(message, [first, ...rest])
+  }
+
+  #observe({ type, state }: JournalItem): void {
+    this.#state = state
+    this.#isClosed ||= isEnd(type)
+  }
+
+  async admit({ id, tool, args, turnId }: Call, answer?: ApprovalAnswer): Promise<Admission> {
+    const admission = await this.#governor.admit(this.requestId, { id, tool, args }, answer)
+    if (admission.type === 'allow') this.#admitted.add(id)
+    this.#events.push(
+      ...admissionEvents(admission, { turnId, toolCallId: id, at: this.#timestamp() }),
+    )
+    return admission
+  }
+
+  async settle(
+    callId: string,
+    outcome: CallOutcome,
+    turnId: string,
+    earlier?: { readonly tool: string; readonly args: JsonValue },
+  ): Promise<Settlement> {
+    if (earlier && !this.#admitted.has(callId)) await this.#admitAgain({ id: callId, ...earlier })
+    const settlement = await this.#governor.settle(this.requestId, callId, outcome)
+    this.#admitted.delete(callId)
+    if (settlement.type === 'done') {
+      const place = { turnId, toolCallId: callId, at: this.#timestamp() }
+      this.#events.push(evidenceEvent(settlement.evidence, place))
+    }
+    return settlement
+  }
+
+  /** Reads leave no intent in the journal, so one that another drain admitted is not known here. */
+  async #admitAgain(call: { id: string; tool: string; args: JsonValue }): Promise<void> {
+    const state = await this.#governor.state(this.requestId)
+    if (state?.calls.get(call.id)?.status === 'started') return
+    const { type } = await this.#governor.admit(this.requestId, call)
+    if (type === 'allow') return
+    throw new GovernanceError(`The call ${call.id} of "${call.tool}" was not admitted before.`, [
+      reason('STATE_CONFLICT', call.id, type),
+    ])
+  }
+
+  recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
+    return this.#governor.recoverCall(this.requestId, callId)
+  }
+
+  settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void> {
+    return this.#governor.settleInDoubt(this.requestId, callId, found)
+  }
+
+  async deliver(candidate: JsonValue): Promise<Delivery> {
+    const isOpen = this.#state === 'plan' || this.#state === 'execute'
+    const delivery = await this.#ending(() =>
+      isOpen
+        ? this.#governor.deliver(this.requestId, toCanonical(candidate))
+        : // A crash cut an earlier judgement off; what it had begun is finished.
+          this.#end(reason('STATE_CONFLICT', this.requestId, 'it was being ended before')),
+    )
+    this.#events.push(deliveryEvent(delivery, this.#timestamp()))
+    return delivery
+  }
+
+  async fail(code: string, message: string): Promise<void> {
+    if (this.#isClosed) return
+    const why = reason(toReasonCode(code), code, message)
+    const delivery = await this.#ending(() => this.#end(why))
+    this.#events.push(deliveryEvent(delivery, this.#timestamp()))
+  }
+
+  /** Ends the request, or says how it has ended. */
+  async #end(why: ReturnType<typeof reason>): Promise<Delivery> {
+    const result = await this.#governor.cancel(this.requestId, why)
+    return result.state === 'deliver'
+      ? { type: 'delivered', result }
+      : { type: 'fail_safe', result }
+  }
+
+  async #ending<T>(end: () => Promise<T>): Promise<T> {
+    const { ending, session } = this.#parts
+    ending.set(this.requestId, session)
+    try {
+      return await end()
+    } finally {
+      ending.delete(this.requestId)
+    }
+  }
+
+  takeWrites(): GovernanceWrites {
+    const events = this.#events
+    this.#events = []
+    return { ...this.#journal.take(), events }
+  }
+
+  #timestamp(): string {
+    return new Date(this.#parts.clock.now()).toISOString()
+  }
+}
+
+function isEnd(event: unknown): boolean {
+  return event === 'delivered' || event === 'failed_safe'
+}
+
+/** Most sessions never see a token. */
+function lazyApprovals(make: () => Approvals): Approvals {
+  let made: Approvals | undefined
+  const get = (): Approvals => (made ??= make())
+  return {
+    redeem: (tokens, request) => get().redeem(tokens, request),
+    checkGrant: async (grant, request) =>
+      (await get().checkGrant?.(grant, request)) ?? {
+        ok: false,
+        reason: reason('APPROVAL_INVALID', request.action.tool, 'Grants are not taken here.'),
+      },
+  }
+}
+
+/**
+ * A request keeps the name of the task class that it was opened under. Where the agent has another one
+ * now, because it was changed while the session waited, the present rules judge.
+ */
+function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
+  const data = first?.metadata?.['uaicp:data'] as { readonly task?: string } | undefined
+  const name = data?.task ?? task.name
+  return name === task.name ? task : defineTaskClass({ ...task, name })
+}
+
+/** Texts of models and people may hold half a character, which canonical JSON refuses. */
+function toCanonical(value: JsonValue): JsonValue {
+  try {
+    canonicalJson(value)
+    return value
+  } catch {
+    const mended: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
+      typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\u{FFFD}') : member,
+    )
+    return mended as JsonValue
+  }
+}
+
+/** Codes of the runtime are told as what they mean to an auditor; the word itself is the subject. */
+function toReasonCode(code: string): ReasonCode {
+  const known = REASON_CODES.find((one) => one === code)
+  return known ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')
+}
+
+const CANCELLING: ReadonlySet<string> = new Set(['stopped', 'terminated', 'cancelled'])

@@ -1,0 +1,147 @@
+import type {
+  Envelope,
+  Journal,
+  JournalEntry,
+  JournalRecord,
+  PayloadStore,
+  ReadOptions,
+  SpentStore,
+} from '@skein/governance'
+import type { AuditLine, Blob, Store } from '../store/store.ts'
+import type { GovernanceWrites } from './session-governor.ts'
+
+type Hash = Parameters<PayloadStore['put']>[0]
+type Writes = Omit<GovernanceWrites, 'events'>
+
+export interface SessionJournalOptions {
+  readonly store: Store
+  /** The root thread. */
+  readonly tree: string
+  readonly requestId: string
+  /** Commits what was written so far. */
+  readonly flush: (() => Promise<void>) | undefined
+}
+
+/**
+ * What the governor of one session reads and writes: journal, payloads and spent tokens. Writes are
+ * kept until `take`, so that they are committed together with the thread's own events. Positions are
+ * those within the request; the store gives a line its place in the tree when it is committed.
+ */
+export class SessionJournal implements Journal, PayloadStore, SpentStore {
+  readonly #options: SessionJournalOptions
+  /** Lines as `open` found them, for the first fold. */
+  #found: readonly string[] | undefined
+  #lines: AuditLine[] = []
+  #texts = new Map<string, string>()
+  #spent: { readonly jti: string; readonly exp: number }[] = []
+  readonly #spentIds = new Set<string>()
+  /** The last ones taken: they may still be on their way into the store. */
+  #takenLines: readonly AuditLine[] = []
+  #takenTexts: ReadonlyMap<string, string> = new Map()
+
+  constructor(options: SessionJournalOptions) {
+    this.#options = options
+  }
+
+  /** Looks the request up. Its first and last entries, where it is known. */
+  async find(): Promise<{ readonly first: Envelope; readonly last: Envelope } | undefined> {
+    const lines = await this.#readStored(this.#options.requestId)
+    const [first] = lines
+    const last = lines.at(-1)
+    if (first === undefined || last === undefined) return undefined
+    this.#found = lines
+    for (const line of lines) this.#noteSpent(line)
+    return { first: toEnvelope(first), last: toEnvelope(last) }
+  }
+
+  append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
+    this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
+    const { flush } = this.#options
+    // The only entry after which the governor acts by itself; before all others the kernel commits.
+    return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
+  }
+
+  async *read({ requestId = this.#options.requestId }: ReadOptions = {}): AsyncGenerator<
+    JournalRecord,
+    void
+  > {
+    const isOwn = requestId === this.#options.requestId
+    const found = isOwn ? this.#found : undefined
+    if (isOwn) this.#found = undefined
+    let index = 0
+    for (const line of found ?? (await this.#readStored(requestId))) {
+      yield { index: index++, line, envelope: toEnvelope(line) }
+    }
+    if (!isOwn) return
+    for (const { seq, line } of [...this.#takenLines, ...this.#lines]) {
+      if (seq === index) yield { index: index++, line, envelope: toEnvelope(line) }
+    }
+  }
+
+  put(hash: Hash, text: string): void {
+    this.#texts.set(blobHash(hash), text)
+  }
+
+  async get(hash: Hash): Promise<string | undefined> {
+    const key = blobHash(hash)
+    const text = this.#texts.get(key) ?? this.#takenTexts.get(key)
+    if (text !== undefined) return text
+    const bytes = await this.#options.store.blob(key)
+    return bytes && utf8.decode(bytes)
+  }
+
+  /** The store refuses the commit of a token that was spent elsewhere. */
+  async spend(jti: string, exp: number): Promise<boolean> {
+    const id = jti.slice(jti.indexOf('\n') + 1)
+    if (this.#spentIds.has(id)) return false
+    this.#spentIds.add(id)
+    this.#spent.push({ jti, exp })
+    return true
+  }
+
+  /** What has to be committed; nothing is left. */
+  take(): Writes {
+    const audit = this.#lines
+    const spent = this.#spent
+    const blobs = [...this.#texts].map(([hash, text]): Blob => ({ hash, bytes: encode(text) }))
+    this.#takenLines = audit
+    this.#takenTexts = this.#texts
+    this.#lines = []
+    this.#spent = []
+    this.#texts = new Map()
+    return { audit, spent, blobs }
+  }
+
+  async #readStored(requestId: string): Promise<readonly string[]> {
+    const rows = await this.#options.store.audit(this.#options.tree, { requestId })
+    return rows.map(({ line }) => line)
+  }
+
+  #noteSpent(line: string): void {
+    if (!line.includes(REVIEW_ANSWERED)) return
+    const { metadata } = toEnvelope(line)
+    const { tokens } = (metadata?.['uaicp:data'] ?? {}) as { readonly tokens?: readonly string[] }
+    for (const token of tokens ?? []) this.#spentIds.add(token)
+  }
+}
+
+// A quote inside a text is escaped, so these match the member alone.
+const UNDO_STARTED = '"uaicp:event":"undo_started"'
+const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
+
+const utf8 = new TextDecoder()
+const encoder = new TextEncoder()
+
+function encode(text: string): Uint8Array {
+  return encoder.encode(text)
+}
+
+/** Governance writes `sha256:` before the digits, a blob's name is the digits. */
+function blobHash(hash: Hash): string {
+  return hash.slice('sha256:'.length)
+}
+
+/** Lines are what a governor wrote; an audit checks them before they are believed. */
+function toEnvelope(line: string): Envelope {
+  return JSON.parse(line) as Envelope
+}
