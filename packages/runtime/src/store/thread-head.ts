@@ -29,11 +29,10 @@ export function newHead(id: string, thread: NewThread): ThreadHead {
 /** A head after a change; the events' numbers are given by the store. */
 export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
-  const last = append.at(-1)
   return {
     ...head,
     ...definedColumns(patch),
-    updatedAt: last ? latest(head.updatedAt, last.at) : head.updatedAt,
+    updatedAt: latest(head.updatedAt, append),
     seq: head.seq + append.length,
     epoch: head.epoch + (raisesEpoch ? 1 : 0),
     wakeAt: wake ? nextWake(head.wakeAt, wake) : head.wakeAt,
@@ -42,14 +41,13 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
 
 /** The head of a thread whose contents were erased: whose it is and what it cost stays. */
 export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]): ThreadHead {
-  const last = skeleton.at(-1)
   return {
     ...head,
     title: null,
     tags: [],
     lifecycle: 'erased',
     waiting: 0,
-    updatedAt: last ? latest(head.updatedAt, last.at) : head.updatedAt,
+    updatedAt: latest(head.updatedAt, skeleton),
     seq: skeleton.length,
     // Whoever works on it must not write what it still remembers.
     epoch: head.epoch + 1,
@@ -87,7 +85,7 @@ function nextWake(before: number | null, wake: NonNullable<ThreadChange['wake']>
 }
 
 /** Time never goes back, and an event without a readable time does not move it. */
-function latest(before: number, at: string): number {
-  const time = Date.parse(at)
-  return time > before ? time : before
+function latest(before: number, events: readonly { readonly at: string }[]): number {
+  const times = events.map(({ at }) => Date.parse(at)).filter((time) => time > before)
+  return Math.max(before, ...times)
 }

@@ -1,1 +1,3 @@
-export {}
+export type { TestFunctions } from './contract.ts'
+export { manualTimers, type ManualTimers } from './manual-timers.ts'
+export { describeStore, type StoreContract } from './store-contract.ts'

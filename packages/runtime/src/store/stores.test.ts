@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, test } from 'vitest'
+import { describeStore } from '../testing/store-contract.ts'
+import { memoryStore } from './memory-store.ts'
+import { sqliteStore, type SqliteStore } from './sqlite-store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-stores-'))
+let count = 0
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describeStore({ describe, test }, { name: 'in memory', open: memoryStore })
+describeStore(
+  { describe, test },
+  { name: 'SQLite in memory', open: () => sqliteStore({ path: ':memory:' }) },
+)
+describeStore(
+  { describe, test },
+  {
+    name: 'SQLite in a file',
+    open: () => sqliteStore({ path: join(folder, `${count++}.db`) }),
+    async reopen(store) {
+      const { path } = store as SqliteStore
+      await store.close()
+      return sqliteStore({ path })
+    },
+  },
+)

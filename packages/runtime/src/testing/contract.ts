@@ -1,0 +1,56 @@
+import { canonicalJson } from '@skein/base'
+import type { RuntimeEvent } from '../event.ts'
+import { isStoreError, type NewThread, type Store, type StoreErrorCode } from '../store/store.ts'
+
+/** Of your test runner. `describe` groups, `test` runs. */
+export interface TestFunctions {
+  describe(name: string, body: () => void): unknown
+  test(name: string, body: () => Promise<void>): unknown
+}
+
+/** Compares as JSON, so that the order of fields does not matter. */
+export function same(actual: unknown, expected: unknown, what: string): void {
+  const [is, should] = [actual, expected].map((value) =>
+    value === undefined ? 'undefined' : canonicalJson(JSON.parse(JSON.stringify(value))),
+  )
+  if (is !== should) throw new Error(`Expected ${what} to be ${should}, but it is ${is}.`)
+}
+
+/** The promise must be refused with this code. */
+export async function refused(promise: Promise<unknown>, code: StoreErrorCode): Promise<void> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!isStoreError(error, code))
+    throw new Error(`Expected a refusal with ${code}, but got ${String(error)}.`, { cause: error })
+}
+
+/** A root thread with little in it. */
+export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThread {
+  return {
+    tenant: 'acme',
+    owner: null,
+    agent: 'helper',
+    parentId: null,
+    rootId,
+    title: null,
+    tags: [],
+    clientId: null,
+    createdAt: 1000,
+    ...rest,
+  }
+}
+
+/** A small event; `time` is in ms. */
+export function valueSet(value: unknown, time = 2000): RuntimeEvent {
+  // Not always JSON: some tests want it refused.
+  return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
+}
+
+export async function createThreads(store: Store, ...ids: readonly string[]): Promise<void> {
+  await store.commit({
+    point: 'test',
+    threads: ids.map((id) => ({ id, create: newThread(id) })),
+  })
+}

@@ -1,0 +1,192 @@
+import type { NewThread, Store, ThreadHead, ThreadQuery } from '../store/store.ts'
+import { createThreads, newThread, refused, same, valueSet } from './contract.ts'
+
+type Case = (store: Store) => Promise<void>
+
+/** Lists, times, sums, and what erasing and removing leave. */
+export const readingCases: Readonly<Record<string, Case>> = {
+  'lists are filtered, sorted and cut': async (store) => {
+    await library(store)
+    const ask = async (query: ThreadQuery) => (await store.list(query)).map(({ id }) => id).join()
+    same(await ask({}), 'd,a,c,b', 'all, the latest activity first')
+    same(await ask({ sort: 'created' }), 'd,c,b,a', 'all, the newest first')
+    same(await ask({ sort: 'oldest' }), 'a,b,c,d', 'all, the oldest first')
+    same(await ask({ tenant: 'beta' }), 'd', 'by tenant')
+    same(await ask({ owner: 'ada' }), 'a', 'by owner')
+    same(await ask({ agent: 'writer' }), 'c,b', 'by agent')
+    same(await ask({ lifecycle: 'waiting' }), 'b', 'by lifecycle')
+    same(await ask({ parentId: 'a' }), 'c,b', 'by parent')
+    same(await ask({ parentId: null }), 'd,a', 'without parent')
+    same(await ask({ rootId: 'a' }), 'a,c,b', 'by root')
+    same(await ask({ isWaiting: true }), 'b', 'waiting for a person')
+    same(await ask({ isWaiting: false }), 'd,a,c', 'not waiting')
+    same(await ask({ search: 'ÄRGER' }), 'a', 'a word of the title')
+    same(await ask({ search: '50%' }), 'c', 'no wildcards')
+    same(await ask({ search: 'client-d' }), 'd', 'the id of the client')
+    same(await ask({ tag: 'red' }), 'a', 'by tag')
+    same(await ask({ tag: 're' }), '', 'by a part of a tag')
+    same(await ask({ rootId: 'a', agent: 'writer', limit: 1, offset: 1 }), 'b', 'all together')
+    same(await ask({ limit: 0 }), '', 'none')
+    same(await ask({ limit: 3, offset: 3 }), 'b', 'a page')
+  },
+  'a list has 50 threads unless asked for more, and never more than 1000': async (store) => {
+    const ids = Array.from({ length: 1010 }, (_, index) => `t${index}`)
+    await createThreads(store, ...ids)
+    same((await store.list({})).length, 50, 'the default')
+    same((await store.list({ limit: 5000 })).length, 1000, 'the most')
+  },
+  'the longest waiting thread is due first': async (store) => {
+    await createThreads(store, 'a', 'b', 'c', 'd')
+    same([await store.due(1e15, 9), await store.nextWake()], [[], undefined], 'nothing')
+    const times: [string, number][] = [
+      ['a', 30],
+      ['b', 10],
+      ['c', 20],
+    ]
+    for (const [id, by] of times)
+      await store.commit({ point: 'test', threads: [{ id, wake: { by } }] })
+    same(await store.due(9, 9), [], 'before')
+    same(await store.due(20, 9), ['b', 'c'], 'at 20')
+    same(await store.due(99, 2), ['b', 'c'], 'the first two')
+    same(await store.nextWake(), 10, 'the earliest')
+    same([await store.nextWake(10), await store.nextWake(15)], [20, 20], 'the earliest after')
+    same(await store.nextWake(30), undefined, 'after all')
+  },
+  'usage is summed over a tree': async (store) => {
+    await library(store)
+    const heads = { a: [10, 0.5], b: [20, 0.25], d: [1000, 8] } as const
+    for (const [id, [tokens, costUsd]] of Object.entries(heads))
+      await store.commit({ point: 'test', threads: [{ id, head: { tokens, costUsd } }] })
+    same(await store.treeUsage('a'), { tokens: 30, costUsd: 0.75 }, 'the tree of a')
+    same(await store.treeUsage('nobody'), { tokens: 0, costUsd: 0 }, 'no tree')
+  },
+  'a patch sets what it names and nothing else': async (store) => {
+    await library(store)
+    const before = await store.head('a')
+    // As a program without types might: columns that are not for writers, and one that is undefined.
+    const wrong = { seq: 99, epoch: 99, id: 'x', wakeAt: 1, title: undefined } as object
+    await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
+    same(await store.head('a'), { ...before, owner: null } as ThreadHead, 'the head')
+    const all = { agent: 'z', title: 'Z', tags: ['z'], owner: 'z', lifecycle: 'failed' } as const
+    const numbers = { waiting: 2, tokens: 3, costUsd: 0.5, attempts: 4 }
+    await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...all, ...numbers } }] })
+    same(await store.head('a'), { ...before, ...all, ...numbers } as ThreadHead, 'all of it')
+    same((await store.list({ search: 'z' })).length, 1, 'found by its new title')
+  },
+  'a blob is kept once and as it is': async (store) => {
+    const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => index % 251)
+    const hash = 'b'.repeat(64)
+    const write = (content: Uint8Array) =>
+      store.commit({ point: 'test', threads: [], blobs: [{ hash, bytes: content }] })
+    await write(bytes)
+    await write(Uint8Array.of(1))
+    const back = await store.blob(hash)
+    same(back?.length === bytes.length && back.every((byte, i) => byte === bytes[i]), true, 'bytes')
+    await store.commit({
+      point: 'test',
+      threads: [],
+      blobs: [{ hash: 'e', bytes: new Uint8Array() }],
+    })
+    same((await store.blob('e'))?.length, 0, 'the length of an empty blob')
+    same(await store.blob('nobody'), undefined, 'no blob')
+  },
+  'an erased thread keeps its skeleton, its owner and its costs': async (store) => {
+    await library(store)
+    await store.commit({
+      point: 'test',
+      threads: [{ id: 'a', append: [valueSet('private')], head: { tokens: 5 }, wake: { by: 1 } }],
+    })
+    const before = await store.claim('a')
+    await store.erase('a', [valueSet('gone', 9_000_000)])
+    same(await store.events('a'), [{ seq: 1, event: valueSet('gone', 9_000_000) }], 'the log')
+    const head = await store.head('a')
+    const kept = [head?.owner, head?.tokens, head?.agent, head?.createdAt, head?.updatedAt]
+    same(kept, ['ada', 5, 'planner', 1, 9_000_000], 'what is kept')
+    const gone = [head?.title, head?.tags, head?.lifecycle, head?.wakeAt, head?.waiting, head?.seq]
+    same(gone, [null, [], 'erased', null, 0, 1], 'what is gone')
+    same((await store.list({ search: 'ärger' })).length, 0, 'found by its old title')
+    const late = { id: 'a', fence: before?.epoch ?? 0, append: [valueSet('private')] }
+    await refused(store.commit({ point: 'test', threads: [late] }), 'FENCED')
+    await refused(store.erase('nobody', []), 'THREAD_NOT_FOUND')
+  },
+  'blobs go with the last thread that names them': async (store) => {
+    await createThreads(store, 'a', 'b')
+    const [own, shared, evidence, free] = ['0', '1', '2', '3'].map((digit) => digit.repeat(64))
+    if (!own || !shared || !evidence || !free) return
+    const bytes = Uint8Array.of(7)
+    await store.commit({
+      point: 'test',
+      threads: [
+        { id: 'a', append: [valueSet(own), valueSet({ uri: `sha256:${shared}` })] },
+        { id: 'b', append: [valueSet(shared)] },
+      ],
+      blobs: [own, shared, evidence].map((hash) => ({ hash, bytes })),
+    })
+    await store.commit({ point: 'test', threads: [], blobs: [{ hash: free, bytes }] })
+    const kept = async () => {
+      const all = await Promise.all([own, shared, evidence, free].map((hash) => store.blob(hash)))
+      return all.map((blob) => (blob ? 1 : 0)).join('')
+    }
+    same(await kept(), '1111', 'the blobs before')
+    await store.erase('a', [])
+    same(await kept(), '0101', 'the blobs after erasing a')
+    await store.remove('b')
+    same(await kept(), '0001', 'the blobs after removing b')
+  },
+  'a skeleton keeps the blobs it names': async (store) => {
+    const hash = 'c'.repeat(64)
+    const blobs = [{ hash, bytes: Uint8Array.of(1) }]
+    const threads = [{ id: 'a', create: newThread('a'), append: [valueSet(hash)] }]
+    await store.commit({ point: 'test', threads, blobs })
+    await store.erase('a', [valueSet(hash)])
+    same((await store.blob(hash))?.length, 1, 'the blob after erasing')
+    await store.remove('a')
+    same(await store.blob(hash), undefined, 'the blob after removing')
+  },
+  'a removed thread is gone with its log and its audit log; others stay': async (store) => {
+    await library(store)
+    const lines = ['a', 'd'].map((tree) => ({ tree, requestId: tree, seq: 0, line: tree }))
+    await store.commit({
+      point: 'test',
+      threads: [{ id: 'a', append: [valueSet(1)], wake: { by: 1 } }],
+      audit: lines,
+    })
+    await store.remove('a')
+    await store.remove('nobody')
+    same(await store.head('a'), undefined, 'the head')
+    same([await store.events('a'), await store.audit('a')], [[], []], 'the logs')
+    same([await store.nextWake(), (await store.list({})).length], [undefined, 3], 'the rest')
+    same((await store.audit('d')).length, 1, 'the audit log of d')
+    await createThreads(store, 'a')
+    same(await store.events('a'), [], 'the log of a thread with the same id')
+  },
+  'settings are kept by name': async (store) => {
+    same(await store.setting('key'), undefined, 'an unknown setting')
+    await store.setSetting('key', { a: [1, null] })
+    await store.setSetting('key', { b: 'ü' })
+    same(await store.setting('key'), { b: 'ü' }, 'the setting')
+    await refused(store.setSetting('key', { no: undefined as never, x: 1n as never }), 'NOT_JSON')
+    same(await store.setting('key'), { b: 'ü' }, 'the setting after a refusal')
+  },
+}
+
+/** Four threads: `a` with the children `b` and `c`, and `d` of another tenant. */
+async function library(store: Store): Promise<void> {
+  const threads: Readonly<Record<string, Partial<NewThread>>> = {
+    a: { owner: 'ada', agent: 'planner', title: 'Der Ärger', tags: ['red', 'blue'] },
+    b: { parentId: 'a', rootId: 'a', agent: 'writer', title: '500' },
+    c: { parentId: 'a', rootId: 'a', agent: 'writer', title: '50% off' },
+    d: { tenant: 'beta', clientId: 'client-d' },
+  }
+  await store.commit({
+    point: 'test',
+    threads: Object.entries(threads).map(([id, rest], index) => ({
+      id,
+      create: newThread(id, { ...rest, createdAt: index + 1 }),
+    })),
+  })
+  const wait = { lifecycle: 'waiting', waiting: 1 } as const
+  await store.commit({ point: 'test', threads: [{ id: 'b', head: wait }] })
+  for (const [id, time] of [['a', 50] as const, ['d', 60] as const])
+    await store.commit({ point: 'test', threads: [{ id, append: [valueSet(1, time)] }] })
+}

@@ -1,0 +1,323 @@
+import type { Commit, Store, ThreadChange } from '../store/store.ts'
+import {
+  createThreads,
+  newThread,
+  refused,
+  same,
+  valueSet,
+  type TestFunctions,
+} from './contract.ts'
+import { readingCases } from './store-contract-reading.ts'
+
+export interface StoreContract {
+  readonly name: string
+  /** A fresh, empty store for every test. */
+  readonly open: () => Store | Promise<Store>
+  /** Closes a store and opens it again, as a new process would; absent if it keeps nothing. */
+  readonly reopen?: (store: Store) => Promise<Store>
+}
+
+/**
+ * What every store has to do, as tests for any runner:
+ *
+ *     describeStore({ describe, test }, { name: 'postgres', open: () => postgresStore(url) })
+ */
+export function describeStore(functions: TestFunctions, contract: StoreContract): void {
+  const { name, open, reopen } = contract
+  functions.describe(`store ${name}`, () => {
+    for (const [title, body] of Object.entries({ ...writingCases, ...readingCases }))
+      functions.test(title, async () => {
+        const store = await open()
+        await body(store)
+        await store.close()
+      })
+    if (reopen)
+      functions.test('everything is there after a restart', async () =>
+        survives(await open(), reopen),
+      )
+  })
+}
+
+type Case = (store: Store) => Promise<void>
+
+const BLOB = { hash: 'a'.repeat(64), bytes: Uint8Array.of(0, 1, 255) }
+
+/** One commit that does one thing to the thread `t`. */
+function change(rest: Omit<ThreadChange, 'id'>, more: Partial<Commit> = {}): Commit {
+  return { point: 'test', threads: [{ id: 't', ...rest }], ...more }
+}
+
+const writingCases: Readonly<Record<string, Case>> = {
+  'a new thread is idle, empty and unclaimed': async (store) => {
+    const thread = newThread('t', { title: 'T', tags: ['x'], owner: 'ada', clientId: 'c' })
+    const { seqs } = await store.commit(change({ create: thread }))
+    same([...seqs], [['t', 0]], 'the numbers')
+    const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
+    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0 }
+    same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
+    same(await store.events('t'), [], 'the log')
+  },
+  'creating twice and changing what is not there are refused': async (store) => {
+    await refused(store.commit(change({ append: [valueSet(1)] })), 'THREAD_NOT_FOUND')
+    await createThreads(store, 't')
+    await refused(store.commit(change({ create: newThread('t') })), 'THREAD_EXISTS')
+    const twice = { id: 'u', create: newThread('u') }
+    await refused(store.commit({ point: 'test', threads: [twice, twice] }), 'THREAD_EXISTS')
+    same(await store.head('u'), undefined, 'the head of u')
+  },
+  'a client id is taken once per tenant': async (store) => {
+    const create = newThread('t', { clientId: 'c' })
+    await store.commit(change({ create }))
+    const other = (tenant: string) =>
+      store.commit({ point: 'test', threads: [{ id: tenant, create: { ...create, tenant } }] })
+    await refused(other('acme'), 'CLIENT_ID_TAKEN')
+    await other('beta')
+    same((await store.headByClientId('acme', 'c'))?.id, 't', 'the thread of acme')
+    same((await store.headByClientId('beta', 'c'))?.id, 'beta', 'the thread of beta')
+    same(await store.headByClientId('beta', 'd'), undefined, 'the thread of nobody')
+    await store.remove('t')
+    await store.commit(change({ create }))
+  },
+  'events are numbered from 1, in order, and come back as they went in': async (store) => {
+    await createThreads(store, 't')
+    const values = [null, 'ä\u{1F9F6}\u0000"\\', [1.5, -0.25, 1e21, { deep: [true] }], {}]
+    const append = values.map((value) => valueSet(value))
+    const { seqs } = await store.commit(change({ append: append.slice(0, 3) }))
+    same(seqs.get('t'), 3, 'the number of the last event')
+    await store.commit(change({ append: append.slice(3) }))
+    const numbered = append.map((event, index) => ({ seq: index + 1, event }))
+    same(await store.events('t'), numbered, 'the log')
+    same(await store.events('t', { after: 2 }), numbered.slice(2), 'the log after 2')
+    same(await store.events('t', { after: 1, limit: 2 }), numbered.slice(1, 3), 'a part')
+    same(await store.events('t', { after: 9 }), [], 'the log after its end')
+    same((await store.head('t'))?.updatedAt, 2000, 'the time of the last event')
+  },
+  'what is not JSON is refused and nothing is written': async (store) => {
+    await createThreads(store, 't')
+    const cyclic: unknown[] = []
+    cyclic.push(cyclic)
+    const wrong = [1n, Number.NaN, new Map(), new Date(0), () => 1, Uint8Array.of(1), cyclic]
+    for (const value of wrong) {
+      const append = [valueSet('fine'), valueSet({ inside: [value] })]
+      await refused(store.commit(change({ append, head: { title: 'no' } })), 'NOT_JSON')
+    }
+    same([(await store.head('t'))?.title, await store.events('t')], [null, []], 'the thread')
+  },
+  'what is stored does not change with the objects it came from or went to': async (store) => {
+    const value = { list: [1] }
+    const tags = ['a']
+    const bytes = Uint8Array.of(1, 2)
+    const threads = [{ id: 't', create: newThread('t', { tags }), append: [valueSet(value)] }]
+    await store.commit({ point: 'test', threads, blobs: [{ hash: BLOB.hash, bytes }] })
+    value.list.push(2)
+    tags.push('b')
+    bytes.fill(9)
+    const spoil = async () => {
+      const [event] = await store.events('t')
+      ;(event as unknown as { event: { value: typeof value } }).event.value.list.push(3)
+    }
+    await spoil().catch(() => 'it may be frozen')
+    ;(await store.blob(BLOB.hash))?.fill(8)
+    same((await store.events('t'))[0]?.event, valueSet({ list: [1] }), 'the event')
+    same((await store.head('t'))?.tags, ['a'], 'the tags')
+    same([...((await store.blob(BLOB.hash)) ?? [])], [1, 2], 'the blob')
+  },
+  'a claim raises epoch and attempts, and fences off whoever came before': async (store) => {
+    same(await store.claim('t'), undefined, 'the claim of no thread')
+    await createThreads(store, 't')
+    await store.claim('t')
+    const claim = await store.claim('t')
+    same([claim?.epoch, claim?.head.epoch, claim?.head.attempts], [2, 2, 2], 'the claim')
+    const append = [valueSet(1)]
+    await refused(store.commit(change({ fence: 1, append })), 'FENCED')
+    await refused(store.commit(change({ fence: 3, append })), 'FENCED')
+    await store.commit(change({ fence: 2, append, raisesEpoch: true, head: { attempts: 0 } }))
+    await refused(store.commit(change({ fence: 2, append })), 'FENCED')
+    const { epoch, attempts, seq } = (await store.head('t')) ?? {}
+    same([epoch, attempts, seq], [3, 0, 1], 'epoch, attempts and number')
+  },
+  'a writer that has not seen the last event is refused': async (store) => {
+    await createThreads(store, 't')
+    await store.commit(change({ expectSeq: 0, append: [valueSet(1)] }))
+    await refused(store.commit(change({ expectSeq: 0, wake: { exactly: null } })), 'LOG_MOVED')
+    await refused(store.commit(change({ expectSeq: 2, append: [valueSet(2)] })), 'LOG_MOVED')
+    await store.commit(change({ expectSeq: 1, append: [valueSet(2)] }))
+  },
+  'of writers that expect the same event one wins, and all others keep their order': async (
+    store,
+  ) => {
+    await createThreads(store, 't', 'u')
+    const race = Array.from({ length: 8 }, (_, index) =>
+      store.commit(change({ expectSeq: 0, append: [valueSet(index)] })),
+    )
+    const mail = Array.from({ length: 20 }, (_, index) =>
+      store.commit({ point: 'test', threads: [{ id: 'u', append: [valueSet(index)] }] }),
+    )
+    const won = (await Promise.allSettled(race)).filter(({ status }) => status === 'fulfilled')
+    same(won.length, 1, 'the number of winners')
+    const numbers = (await Promise.all(mail)).map(({ seqs }) => seqs.get('u'))
+    same(
+      numbers,
+      Array.from({ length: 20 }, (_, index) => index + 1),
+      'the numbers',
+    )
+    const values = (await store.events('u')).map(({ event }) => 'value' in event && event.value)
+    same(
+      values,
+      Array.from({ length: 20 }, (_, index) => index),
+      'the log of u',
+    )
+  },
+  'a thread that is over is refused to those who need it live': async (store) => {
+    for (const [index, lifecycle] of (['terminated', 'erased', 'failed'] as const).entries()) {
+      const id = `t${index}`
+      await createThreads(store, id)
+      await store.commit({ point: 'test', threads: [{ id, head: { lifecycle } }] })
+      const threads = [{ id, mustBeLive: true, append: [valueSet(1)] }]
+      const mail = store.commit({ point: 'test', threads })
+      if (lifecycle === 'failed') await mail
+      else await refused(mail, 'THREAD_TERMINATED')
+      await store.commit({ point: 'test', threads: [{ id, append: [valueSet(1)] }] })
+    }
+  },
+  'a refused commit leaves no trace, whatever else is in it': async (store) => {
+    await createThreads(store, 't', 'u')
+    const spent = [{ jti: 'j', exp: 9 }]
+    const audit = [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }]
+    await store.commit({ point: 'test', threads: [], spent, audit })
+    const good: Commit = {
+      point: 'test',
+      threads: [
+        { id: 'new', create: newThread('new', { clientId: 'c' }), wake: { by: 1 } },
+        { id: 't', append: [valueSet(1)], head: { title: 'no' }, raisesEpoch: true },
+      ],
+      blobs: [BLOB],
+      audit: [{ tree: 't', requestId: 'r', seq: 1, line: 'two' }],
+      spent: [{ jti: 'k', exp: 9 }],
+    }
+    const last = (rest: Omit<ThreadChange, 'id'>) => ({
+      ...good,
+      threads: [...good.threads, { id: 'u', ...rest }],
+    })
+    await refused(store.commit(last({ fence: 7 })), 'FENCED')
+    await refused(store.commit(last({ expectSeq: 7 })), 'LOG_MOVED')
+    await refused(store.commit(last({ append: [valueSet(1n)] })), 'NOT_JSON')
+    await refused(
+      store.commit({ ...good, spent: [...(good.spent ?? []), ...spent] }),
+      'TOKEN_SPENT',
+    )
+    await refused(
+      store.commit({ ...good, audit: [...(good.audit ?? []), ...audit] }),
+      'STATE_CONFLICT',
+    )
+    const { title, seq, epoch } = (await store.head('t')) ?? {}
+    same([title, seq, epoch], [null, 0, 0], 'the head')
+    same(await store.head('new'), undefined, 'the new thread')
+    same(await store.blob(BLOB.hash), undefined, 'the blob')
+    same(await store.nextWake(), undefined, 'the next wake')
+    await store.commit(good)
+    same((await store.audit('t')).length, 2, 'the length of the audit log')
+  },
+  'a refused commit does not fail those that came with it': async (store) => {
+    await createThreads(store, 't', 'u')
+    const outcomes = await Promise.allSettled([
+      store.commit(change({ append: [valueSet(1)] })),
+      store.commit(change({ fence: 9, append: [valueSet(2)] })),
+      store.commit({ point: 'test', threads: [{ id: 'u', append: [valueSet(3)] }] }),
+      store.claim('t'),
+    ])
+    same(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+      'the outcomes',
+    )
+    same((await store.events('t')).length, 1, 'the length of the log of t')
+    same((await store.events('u')).length, 1, 'the length of the log of u')
+  },
+  'wake by keeps the earlier time, wake exactly replaces it': async (store) => {
+    await createThreads(store, 't')
+    const wakeAt = async (wake: NonNullable<ThreadChange['wake']>) => {
+      await store.commit(change({ wake }))
+      return (await store.head('t'))?.wakeAt
+    }
+    same(await wakeAt({ by: 50 }), 50, 'the first time')
+    same(await wakeAt({ by: 70 }), 50, 'after a later one')
+    same(await wakeAt({ by: 30 }), 30, 'after an earlier one')
+    same(await wakeAt({ exactly: 90 }), 90, 'after an exact one')
+    same(await wakeAt({ exactly: null }), null, 'after none')
+    same(await wakeAt({ by: 0 }), 0, 'after zero')
+  },
+  'audit lines are numbered within their tree; a place is taken once': async (store) => {
+    const line = (tree: string, requestId: string, seq: number) => ({
+      tree,
+      requestId,
+      seq,
+      line: `${tree} ${requestId} ${seq}`,
+    })
+    const write = (...audit: ReturnType<typeof line>[]) =>
+      store.commit({ point: 'test', threads: [], audit })
+    same((await write(line('a', 'r', 0), line('a', 'r', 1))).auditFrom, 0, 'the first index')
+    same((await write(line('b', 's', 0))).auditFrom, 0, 'the first index of another tree')
+    same((await write(line('a', 'q', 0), line('a', 'r', 2))).auditFrom, 2, 'the next index')
+    await refused(write(line('a', 'r', 2)), 'STATE_CONFLICT')
+    await refused(write(line('a', 'z', 0), line('a', 'z', 0)), 'STATE_CONFLICT')
+    const indexed = ['a r 0', 'a r 1', 'a q 0', 'a r 2'].map((text, index) => ({
+      index,
+      line: text,
+    }))
+    same(await store.audit('a'), indexed, 'the log')
+    same(await store.audit('a', { from: 2 }), indexed.slice(2), 'its end')
+    same(await store.audit('a', { requestId: 'q' }), indexed.slice(2, 3), 'one request')
+    same(await store.audit('c'), [], 'the log of no tree')
+  },
+  'a token is spent once': async (store) => {
+    const spend = (...ids: string[]) =>
+      store.commit({ point: 'test', threads: [], spent: ids.map((jti) => ({ jti, exp: 1 })) })
+    await spend('a', 'b')
+    await refused(spend('c', 'a'), 'TOKEN_SPENT')
+    await refused(spend('d', 'd'), 'TOKEN_SPENT')
+    await spend('c', 'd')
+  },
+  'a closed store says so': async (store) => {
+    await createThreads(store, 't')
+    await store.close()
+    await store.close()
+    await refused(store.commit(change({})), 'STORE_CLOSED')
+    await refused(store.claim('t'), 'STORE_CLOSED')
+    await refused(store.head('t'), 'STORE_CLOSED')
+    await refused(store.due(1, 1), 'STORE_CLOSED')
+  },
+}
+
+async function survives(store: Store, reopen: (store: Store) => Promise<Store>): Promise<void> {
+  const create = newThread('t', { title: 'T', clientId: 'c' })
+  await store.commit(
+    change(
+      { create, append: [valueSet(BLOB.hash)], wake: { by: 5 } },
+      {
+        blobs: [BLOB],
+        audit: [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }],
+        spent: [{ jti: 'j', exp: 9 }],
+      },
+    ),
+  )
+  await store.claim('t')
+  await store.setSetting('key', { a: 1 })
+  const everything = async (from: Store) => [
+    await from.head('t'),
+    await from.headByClientId('acme', 'c'),
+    await from.events('t'),
+    [...((await from.blob(BLOB.hash)) ?? [])],
+    await from.audit('t'),
+    await from.due(5, 10),
+    await from.setting('key'),
+  ]
+  const before = await everything(store)
+  const again = await reopen(store)
+  same(await everything(again), before, 'the reopened store')
+  await refused(
+    again.commit({ point: 'test', threads: [], spent: [{ jti: 'j', exp: 9 }] }),
+    'TOKEN_SPENT',
+  )
+  await again.close()
+}
