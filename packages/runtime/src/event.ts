@@ -10,6 +10,7 @@ import type {
   TurnStart,
 } from '@skein/threads'
 import type { UppMessage } from '@skein/threads/upp'
+import type { Budget } from './definitions/types.ts'
 import type { Side } from './thread-state.ts'
 
 /** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
@@ -30,6 +31,8 @@ export interface RuntimeThreadCreated extends ThreadCreated {
   readonly parent?: ParentLink
   /** Levels above. */
   readonly depth: number
+  /** Limits of this thread, besides those of its agent. */
+  readonly budget?: Budget
 }
 
 /** What a child knows about the parent that created it. */
@@ -140,6 +143,12 @@ export interface RuntimeSubagentCreated extends SubagentCreated {
   readonly spawnGroupId?: string
   readonly parentCommunication: 'implicit' | 'explicit'
   readonly isImmediate?: boolean
+}
+
+/** A call that a crash cut off will run again, as if it had not started. */
+export interface CallReset extends EventBase<'call_reset'> {
+  readonly turnId: string
+  readonly toolCallId: string
 }
 
 /** Children of a newly active prompt that start by themselves were created. */
@@ -280,6 +289,7 @@ export type RuntimeOnlyEvent =
   | SessionEnd
   | SessionStopRequested
   | StepFailed
+  | CallReset
   | ImmediateDone
   | StopRequested
   | ResumeRequested

@@ -34,6 +34,9 @@ export function emptyKernelState(): KernelState {
     compacted: { a: undefined, b: undefined },
     usage: { tokens: 0, costUsd: 0, startedAt: 0 },
     lastLog: { a: undefined, b: undefined },
+    status: 'idle',
     statusText: undefined,
+    registryText: undefined,
+    envSeq: 0,
   }
 }

@@ -10,6 +10,7 @@ type CallEvent = Extract<
       | 'tool_execution_start'
       | 'tool_execution_end'
       | 'tool_call_hidden'
+      | 'call_reset'
       | 'interrupt_opened'
       | 'interrupt_answered'
   }
@@ -23,6 +24,11 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       if (call) call.startedEpoch = event.epoch
       return
     }
+    case 'call_reset': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.startedEpoch = undefined
+      return
+    }
     case 'tool_execution_end':
       return endCall(state, event)
     case 'tool_call_hidden': {
@@ -34,6 +40,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       const { interrupt, turnId, at, expiresAt } = event
       const { call } = findCall(state, interrupt.toolCallId) ?? {}
       if (call) {
+        if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
         call.interruptId = interrupt.id
         call.startedEpoch = undefined
       }

@@ -25,6 +25,8 @@ export function addMessage(state: KernelState, event: RuntimeMessageAdded): void
   for (const { call } of entry.calls) state.callPlaces.set(call.toolCallId, state.entries.length)
   state.entries.push(entry)
   addUsage(state, event)
+  if (event.metadata?.['kind'] === 'registry' && message.type === 'user')
+    state.registryText = message.text
   const { session } = state
   const step = session?.turn?.step
   if (!session || !step || step.id !== event.stepId) return

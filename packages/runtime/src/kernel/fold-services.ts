@@ -39,11 +39,16 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       return
     case 'env_set': {
       const { name, value, valueType: type, isScoped = false } = event
+      state.envSeq = state.seq
       if (value === null) state.env.delete(name)
       else state.env.set(name, { type, value, isScoped })
       return
     }
+    case 'gate_decided':
+      if (state.session) state.session.isGoverned = true
+      return
     case 'status_changed':
+      state.status = event.status
       state.statusText = event.text
       return
     case 'effect_scheduled':

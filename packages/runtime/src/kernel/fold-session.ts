@@ -80,6 +80,7 @@ function newSession(
     startedAt: event.at,
     firstEntry,
     waiters: [...(event.waiters ?? [])],
+    isGoverned: false,
     stopRequest: undefined,
     turn: undefined,
     turns: 0,

@@ -73,6 +73,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'tool_execution_start':
     case 'tool_execution_end':
     case 'tool_call_hidden':
+    case 'call_reset':
     case 'interrupt_opened':
     case 'interrupt_answered':
       return foldCall(state, event)

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
-import type { Interrupt, InterruptAnswer } from '@skein/threads'
+import type { Interrupt, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
   EffectScheduled,
   MessageQueued,
@@ -56,8 +56,12 @@ export interface KernelState {
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   readonly usage: { tokens: number; costUsd: number; startedAt: number }
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
-  /** The text of the registry message sent last. */
+  status: ThreadStatus
   statusText: string | undefined
+  /** What models were told last about the children. */
+  registryText: string | undefined
+  /** Number of the last change to the variables. */
+  envSeq: number
 }
 
 /** One message, in the order of the log. */
@@ -99,6 +103,8 @@ export interface Session {
   readonly firstEntry: number
   /** Interrupts of the parent that wait for its end. */
   readonly waiters: string[]
+  /** Whether a call of it went through the gates, so that its end has to as well. */
+  isGoverned: boolean
   /** A tool asked to end it. */
   stopRequest: SessionStopRequested | undefined
   turn: Turn | undefined

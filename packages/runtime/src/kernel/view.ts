@@ -16,9 +16,10 @@ export function viewOf(state: KernelState, side: Side, prompt: ResolvedPrompt): 
   const messages = [...summary]
   for (let place = from; place < state.entries.length; place++) {
     const entry = state.entries[place]!
-    if (entry.isRemoved) continue
+    if (entry.isRemoved || isForOther(entry, side)) continue
     const showsTools = includePastTools || entry.turnId === turnId
-    if (entry.side === side) messages.push(...ownLines(entry, showsTools))
+    if (entry.message.type === 'user') messages.push(...outsideLines(entry, side))
+    else if (entry.side === side) messages.push(...ownLines(entry, showsTools))
     else messages.push(...otherLines(entry))
   }
   return withOldImagesAsText(messages, prompt.definition.recentImageThreshold ?? 10)
@@ -43,9 +44,19 @@ function summaryOf({ compacted, createdAt }: KernelState, side: Side): Message[]
   ]
 }
 
+/** Notes of the runtime are for one side. */
+function isForOther({ metadata }: Entry, side: Side): boolean {
+  const meant = metadata?.['for']
+  return meant !== undefined && meant !== side
+}
+
+/** What came from outside is the user's, except to a side in whose name it was said. */
+function outsideLines(entry: Entry, side: Side): Message[] {
+  return entry.side === 'a' && side === 'a' ? asAssistant(entry) : [withAttachments(entry)]
+}
+
 function ownLines(entry: Entry, showsTools: boolean): Message[] {
   const { message, results } = entry
-  if (message.type !== 'assistant') return asAssistant(entry)
   const hides = entry.calls.some(({ isHidden }) => isHidden)
   if (showsTools && !hides) return results ? [message, results] : [message]
   return stripped(entry, showsTools)
@@ -91,9 +102,7 @@ function asAssistant({ message }: Entry): Message[] {
 
 const asUsers = new WeakMap<Message, Message>()
 
-function otherLines(entry: Entry): Message[] {
-  const { message } = entry
-  if (message.type === 'user') return [withAttachments(entry)]
+function otherLines({ message }: Entry): Message[] {
   if (message.type !== 'assistant' || message.text === '') return []
   return [remembered(asUsers, message, () => new UserMessage(message.text, sameAs(message)))]
 }

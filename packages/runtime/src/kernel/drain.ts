@@ -1,0 +1,220 @@
+import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { PromptToolConfig } from '../definitions/types.ts'
+import type { Drain } from '../dispatch/dispatcher.ts'
+import type { StoredEvent } from '../event.ts'
+import type { SessionGovernor } from '../governance/session-governor.ts'
+import { createEnvReader, type EnvReader } from '../services/env-reader.ts'
+import type { Redactor } from '../services/vault.ts'
+import { isStoreError, type Claim, type ThreadChange, type ThreadHead } from '../store/store.ts'
+import { bootChild, activate } from './act-activate.ts'
+import { runCalls } from './act-calls.ts'
+import { runEffect } from './act-effect.ts'
+import { settleInDoubt } from './act-in-doubt.ts'
+import { infer } from './act-infer.ts'
+import { beginSession, cascade, close, endStep, expire, failStuck, park } from './act-session.ts'
+import { openGovernor } from './open-governor.ts'
+import type { DrainContext, Facade, FacadeUse, Write } from './drain-context.ts'
+import type { KernelEnvironment } from './environment.ts'
+import { openFacade } from './open-facade.ts'
+import { KernelFold } from './fold.ts'
+import { isStop } from './interruption.ts'
+import { next, type Action } from './next.ts'
+import type { KernelState } from './state.ts'
+
+/** Remembers folds between drains, so that each event is folded once while a thread is busy. */
+export interface FoldMemory {
+  take(threadId: string): KernelFold | undefined
+  put(threadId: string, fold: KernelFold): void
+}
+
+/**
+ * The drain of the kernel: claims a thread, folds its log, and performs one action after the other
+ * until there is nothing to do. A drain that was fenced off ends quietly; another one has the thread.
+ */
+export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
+  return async (threadId, signal) => {
+    const claim = await environment.store.claim(threadId)
+    if (!claim) return
+    try {
+      const fold = memory?.take(threadId) ?? new KernelFold()
+      const drain = new ThreadDrain(environment, claim, fold, signal)
+      await drain.run()
+      memory?.put(threadId, fold)
+    } catch (error) {
+      if (!isStoreError(error, 'FENCED')) throw error
+    }
+  }
+}
+
+class ThreadDrain implements DrainContext {
+  readonly environment: KernelEnvironment
+  readonly head: ThreadHead
+  readonly epoch: number
+  readonly signal: AbortSignal
+  readonly #fold: KernelFold
+  #governor: Promise<SessionGovernor> | undefined
+  #openGovernor: SessionGovernor | undefined
+  #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
+
+  constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
+    this.environment = environment
+    this.head = claim.head
+    this.epoch = claim.epoch
+    this.signal = signal
+    this.#fold = fold
+  }
+
+  get state(): KernelState {
+    return this.#fold.state
+  }
+
+  get agent(): ResolvedAgent {
+    return this.environment.registry.agent(this.state.agent)
+  }
+
+  async run(): Promise<void> {
+    await this.catchUp()
+    const { limits } = this.environment
+    if (this.head.attempts > limits.drainAttempts) return failStuck(this)
+    for (;;) {
+      const action = this.#next()
+      if (this.#mustLeave(action)) return
+      const isParked = await this.#perform(action)
+      if (isParked) return
+    }
+  }
+
+  #next(): Action {
+    const { clock, limits } = this.environment
+    return next(this.state, { agent: this.agent, epoch: this.epoch, now: clock.now(), limits })
+  }
+
+  /** After an abort nothing starts that would be aborted at once; closing and parking still happen. */
+  #mustLeave({ type }: Action): boolean {
+    if (!this.signal.aborted) return false
+    const isClosing = type === 'close' || type === 'park' || type === 'cascade'
+    if (isClosing && isStop(this.signal.reason)) return false
+    return true
+  }
+
+  async #perform(action: Action): Promise<boolean> {
+    switch (action.type) {
+      case 'park':
+        return park(this, action.wakeAt)
+      case 'cascade':
+        await cascade(this, action.references)
+        return false
+      case 'close':
+        await close(this, action.outcome)
+        return false
+      case 'settle_in_doubt':
+        await settleInDoubt(this, action.calls)
+        return false
+      case 'expire':
+        await expire(this, action.interruptId)
+        return false
+      case 'boot_child':
+        await bootChild(this, action.requestId)
+        return false
+      case 'run_effect':
+        await runEffect(this, action.effectId)
+        return false
+      case 'activate':
+        await activate(this)
+        return false
+      case 'begin_session':
+        await beginSession(this, action.side)
+        return false
+      case 'infer':
+        await infer(this, action.side)
+        return false
+      case 'run_calls':
+        await runCalls(this, action.side, action.entry)
+        return false
+      case 'end_step':
+        await endStep(this, action.side, action.decision)
+        return false
+    }
+  }
+
+  at(): string {
+    return new Date(this.environment.clock.now()).toISOString()
+  }
+
+  async commit(point: string, write: Write): Promise<void> {
+    const writes = write.governance ?? this.#openGovernor?.takeWrites()
+    const events = this.#redacted([...(write.events ?? []), ...(writes?.events ?? [])])
+    const head = { ...write.head, ...(write.isProgress && { attempts: 0 }) }
+    const own: ThreadChange = {
+      id: this.head.id,
+      fence: this.epoch,
+      append: events,
+      ...(Object.keys(head).length > 0 && { head }),
+      ...(write.wake && { wake: write.wake }),
+      ...(write.expectsNoMail && { expectSeq: this.state.seq }),
+    }
+    const blobs = [...(write.blobs ?? []), ...(writes?.blobs ?? [])]
+    const result = await this.environment.commit({
+      point,
+      threads: [own, ...this.#redacted(write.others ?? [])],
+      ...(blobs.length > 0 && { blobs }),
+      ...(writes && writes.audit.length > 0 && { audit: writes.audit }),
+      ...(writes && writes.spent.length > 0 && { spent: writes.spent }),
+    })
+    const last = result.seqs.get(this.head.id) ?? this.state.seq
+    if (last !== this.state.seq + events.length) return this.catchUp()
+    for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  #redacted<T>(value: T): T {
+    return this.redactor()?.json(value) ?? value
+  }
+
+  /** Folds what others have appended. */
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
+        after: this.state.seq,
+        limit: 1_000,
+      })
+      for (const stored of events) this.#fold.push(stored)
+      if (events.length < 1_000) return
+    }
+  }
+
+  env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader {
+    const { instanceEnv, vault } = this.environment
+    return createEnvReader({
+      kernel: this.state,
+      agent: this.agent,
+      side: side.side,
+      instanceEnv,
+      vault,
+      threadId: this.head.id,
+      ...(tool?.env && { toolEnv: tool.env }),
+    })
+  }
+
+  redactor(): Redactor | undefined {
+    const key = `${this.state.envSeq} ${this.state.agent}`
+    if (this.#redactor?.key === key) return this.#redactor.redactor
+    const secrets = new Set(this.env(this.agent.a).secrets())
+    const redactor = secrets.size > 0 ? this.environment.vault.redactor(secrets) : undefined
+    this.#redactor = { key, redactor }
+    return redactor
+  }
+
+  facade(side: ResolvedSide, use?: FacadeUse): Facade {
+    return openFacade(this, side, use)
+  }
+
+  governor(): Promise<SessionGovernor> {
+    this.#governor ??= openGovernor(this).then((governor) => (this.#openGovernor = governor))
+    return this.#governor
+  }
+
+  dropGovernor(): void {
+    this.#governor = undefined
+    this.#openGovernor = undefined
+  }
+}

@@ -1,0 +1,103 @@
+import type { JsonObject } from '@skein/base'
+import { UPPError, type Message, type Params, type Tool, type Turn } from '@skein/ai'
+import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
+import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../event.ts'
+import { deltaOf, frameOf } from '../services/model-log.ts'
+import type { Blob } from '../store/store.ts'
+import type { DrainContext } from './drain-context.ts'
+import type { LiveStep } from './live-step.ts'
+import { toUsage } from './usage.ts'
+
+/** A request as it goes into the log: what it shares with the one before is not written again. */
+export interface LoggedRequest {
+  readonly requested: ModelRequested
+  readonly frame: Blob
+  readonly startedAt: number
+}
+
+export interface RequestFacts {
+  readonly side: ResolvedSide
+  readonly model: ResolvedModel
+  readonly system: string | undefined
+  readonly tools: readonly Tool[]
+  readonly params: Params
+  readonly messages: readonly Message[]
+}
+
+export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
+  const { environment, state } = context
+  const { side, model, system, params, messages } = facts
+  const turn = state.session?.turn
+  const tools = facts.tools.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }))
+  const frame = frameOf({ system: system ?? null, tools, params: params as JsonObject })
+  const stored = (id: string): Message | undefined =>
+    state.entries[state.places.get(id) ?? -1]?.message
+  return {
+    frame,
+    startedAt: environment.clock.now(),
+    requested: {
+      type: 'model_requested',
+      at: context.at(),
+      logId: environment.ids(),
+      stepId: turn?.step?.id ?? '',
+      turnId: turn?.id ?? '',
+      attempt: turn?.step?.attempt ?? 1,
+      side: side.side,
+      prompt: side.prompt.name,
+      provider: model.model.provider.name,
+      model: model.model.modelId,
+      frame: frame.hash,
+      ...deltaOf(state.lastLog[side.side], messages, stored),
+    },
+  }
+}
+
+interface LogWrites {
+  readonly events: readonly RuntimeEvent[]
+  readonly blobs: readonly Blob[]
+}
+
+export function logAnswer(
+  context: DrainContext,
+  log: LoggedRequest,
+  {
+    turn,
+    messageId,
+    live,
+  }: { readonly turn: Turn; readonly messageId: string; readonly live: LiveStep },
+): LogWrites {
+  const { firstTokenMs } = live
+  return writes(context, log, {
+    messageId,
+    finishReason: turn.stopReason,
+    usage: { ...toUsage(turn.usage) } as JsonObject,
+    ...(firstTokenMs !== undefined && { firstTokenMs }),
+  })
+}
+
+export function logFailure(context: DrainContext, log: LoggedRequest, error: unknown): LogWrites {
+  const { code, message } =
+    error instanceof UPPError ? error : { code: 'ERROR', message: String(error) }
+  return writes(context, log, { error: { code, message } })
+}
+
+function writes(
+  context: DrainContext,
+  { requested, frame, startedAt }: LoggedRequest,
+  answer: Partial<ModelAnswered>,
+): LogWrites {
+  const durationMs = context.environment.clock.now() - startedAt
+  const { logId } = requested
+  const answered: ModelAnswered = {
+    type: 'model_answered',
+    at: context.at(),
+    logId,
+    durationMs,
+    ...answer,
+  }
+  return { events: [requested, answered], blobs: [frame] }
+}

@@ -1,0 +1,25 @@
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import type { DrainContext } from './drain-context.ts'
+import { runHooks } from './run-hooks.ts'
+
+/** The system text of a side: its parts with variables filled in, then the hooks. Undefined for none. */
+export async function systemText(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<string | undefined> {
+  const env = context.env(side)
+  const text = side.prompt.parts
+    .map((part) => (part.type === 'text' ? part.content : (env.get(part.property) ?? '')))
+    .join('')
+  const seen = await runHooks(
+    context,
+    {
+      side,
+      name: 'after_system_message',
+      args: (value: string | null) => [value ?? ''],
+      fold: (_, answer) => answer,
+    },
+    text as string | null,
+  )
+  return seen === null || seen === '' ? undefined : seen
+}

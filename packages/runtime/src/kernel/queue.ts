@@ -1,0 +1,86 @@
+import { messageFromJSON, messageToJSON } from '@skein/ai'
+import type { UppMessage } from '@skein/threads/upp'
+import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
+import type { StoredMessage } from '../thread-state.ts'
+import type { DrainContext } from './drain-context.ts'
+import { runHooks } from './run-hooks.ts'
+
+/** Takes everything that waits, in order, into the history. */
+export async function takeQueue(context: DrainContext): Promise<RuntimeEvent[]> {
+  const events: RuntimeEvent[] = []
+  for (const queued of [...context.state.queue]) events.push(await toAdded(context, queued))
+  return events
+}
+
+async function toAdded(context: DrainContext, queued: MessageQueued): Promise<RuntimeMessageAdded> {
+  const { queueId, role, isSilent, attachments, subagentId, metadata, userId } = queued
+  const added: RuntimeMessageAdded = {
+    type: 'message_added',
+    at: context.at(),
+    turnId: queueId,
+    message: queued.message,
+    side: role === 'user' ? 'b' : 'a',
+    queueId,
+    ...(isSilent && { isSilent }),
+    ...(attachments && { attachments }),
+    ...(subagentId !== undefined && { subagentId }),
+    ...(metadata && { metadata }),
+    ...(userId !== undefined && { userId }),
+  }
+  return withHooks(context, added)
+}
+
+/** Every message that is stored passes the hooks, wherever it comes from. */
+export async function withHooks(
+  context: DrainContext,
+  added: RuntimeMessageAdded,
+): Promise<RuntimeMessageAdded> {
+  const side = context.agent.a
+  if (!side.hooks.some(({ hook }) => hook === 'before_create_message')) return added
+  const before = toStored(added)
+  const message = await runHooks(
+    context,
+    {
+      side,
+      name: 'before_create_message',
+      args: (value: StoredMessage) => [value],
+      fold: (value, { message }) => ({ ...value, message }),
+    },
+    before,
+  )
+  if (message === before) return added
+  return { ...added, message: messageToJSON(message.message) as unknown as UppMessage } // same shape, two names
+}
+
+export function toStored(added: RuntimeMessageAdded): StoredMessage {
+  const { at, turnId, side, isSilent = false, attachments = [], subagentId, metadata } = added
+  const message = messageFromJSON(added.message)
+  return {
+    id: message.id,
+    message,
+    side,
+    isSilent,
+    at,
+    turnId,
+    attachments,
+    ...(subagentId !== undefined && { subagentId }),
+    ...(metadata && { metadata }),
+  }
+}
+
+/** A silent line of the runtime to the side that speaks. */
+export function noteMessage(context: DrainContext, text: string, kind: string): RuntimeEvent {
+  const { environment, state } = context
+  const at = context.at()
+  const id = environment.ids()
+  const speaking = state.session?.turn?.side ?? 'a'
+  return {
+    type: 'message_added',
+    at,
+    turnId: id,
+    message: { id, type: 'user', timestamp: at, content: [{ type: 'text', text }] },
+    side: speaking === 'a' ? 'b' : 'a',
+    isSilent: true,
+    metadata: { kind, for: speaking },
+  }
+}

@@ -1,0 +1,129 @@
+import type { UppMessage } from '@skein/threads/upp'
+import type { RuntimeEvent, SessionOutcome } from '../event.ts'
+import type { ThreadChange } from '../store/store.ts'
+import { copyFiles, type CopiedFiles } from './copy-files.ts'
+import type { DrainContext } from './drain-context.ts'
+
+/** How a session ended, as the parent is told. */
+export interface Report {
+  readonly outcome: SessionOutcome
+  readonly reason: string
+  readonly message: string
+  readonly attachments: readonly string[]
+}
+
+/**
+ * What the end of a child's session changes at its parent: part of the commit that ends the session,
+ * so that a result is neither lost nor delivered twice (§7.10).
+ */
+export async function reportToParent(
+  context: DrainContext,
+  report: Report,
+): Promise<readonly ThreadChange[]> {
+  const { state, environment, head } = context
+  const { parent, session } = state
+  if (!parent || !session) return []
+  const parentHead = await environment.store.head(parent.threadId)
+  if (!parentHead || parentHead.lifecycle === 'terminated' || parentHead.lifecycle === 'erased')
+    return []
+  const files = copyFiles(context, report.attachments, `${head.id}/${session.id}`)
+  const isAwaited = session.waiters.length > 0
+  const isTold =
+    isAwaited || (parent.communication === 'implicit' && report.outcome !== 'terminated')
+  const events: RuntimeEvent[] = [
+    ...(isTold ? files.events : []),
+    registryEvent(context, report),
+    ...session.waiters.map((interruptId) => answer(context, { report, files, interruptId })),
+  ]
+  if (!isAwaited && isTold) events.push(queuedReport(context, report, files))
+  return [{ id: parent.threadId, append: events, wake: { by: environment.clock.now() } }]
+}
+
+/** A disposable child is over with its session; a resumable one waits for the next message. */
+function registryEvent(context: DrainContext, { outcome, message }: Report): RuntimeEvent {
+  const { state, head } = context
+  const at = context.at()
+  const reference = head.id
+  if (outcome === 'terminated')
+    return { type: 'subagent_ended', at, reference, outcome: 'terminated' }
+  if (state.parent?.isResumable) return { type: 'subagent_updated', at, reference, status: 'idle' }
+  const ended = outcome === 'completed' ? 'completed' : 'failed'
+  return { type: 'subagent_ended', at, reference, outcome: ended, result: message }
+}
+
+function isFailure({ outcome }: Report): boolean {
+  return outcome !== 'completed'
+}
+
+/** The exact words of §7.10, then one path per line. */
+function reportText(reference: string, report: Report, files: CopiedFiles): string {
+  const opening = isFailure(report)
+    ? `Subagent (reference: ${reference}) has reported a failure:`
+    : `Subagent (reference: ${reference}) has returned the following result:`
+  return `${opening}\n\n${bodyText(report, files)}`
+}
+
+function bodyText({ outcome, reason, message }: Report, { paths }: CopiedFiles): string {
+  const text =
+    message === '' && outcome !== 'completed' ? `The session ended (${reason}).` : message
+  return paths.length === 0 ? text : [text, '', ...paths].join('\n')
+}
+
+/** The result of the call that waited. A reference is only of use for a child that can be messaged. */
+function answer(
+  context: DrainContext,
+  {
+    report,
+    files,
+    interruptId,
+  }: { readonly report: Report; readonly files: CopiedFiles; readonly interruptId: string },
+): RuntimeEvent {
+  const { state, head } = context
+  const text = state.parent?.isResumable
+    ? reportText(head.id, report, files)
+    : bodyText(report, files)
+  return {
+    type: 'interrupt_answered',
+    at: context.at(),
+    interruptId,
+    answer: isFailure(report) ? { type: 'error', message: text } : { type: 'result', value: text },
+  }
+}
+
+function queuedReport(context: DrainContext, report: Report, files: CopiedFiles): RuntimeEvent {
+  return silentMessage(context, reportText(context.head.id, report, files), files)
+}
+
+/** A silent message to the parent, marked with the child it comes from. */
+function silentMessage(context: DrainContext, text: string, files: CopiedFiles): RuntimeEvent {
+  const at = context.at()
+  const id = context.environment.ids()
+  const message: UppMessage = { id, type: 'user', timestamp: at, content: [{ type: 'text', text }] }
+  return {
+    type: 'message_queued',
+    at,
+    queueId: id,
+    role: 'user',
+    message,
+    isSilent: true,
+    subagentId: context.head.id,
+    ...(files.paths.length > 0 && { attachments: files.paths }),
+  }
+}
+
+/** `state.notifyParent`: raw text, silent, queued. */
+export async function noticeToParent(
+  context: DrainContext,
+  text: string,
+  attachments: readonly string[],
+): Promise<readonly ThreadChange[]> {
+  const { state, environment } = context
+  if (!state.parent) return []
+  const parentHead = await environment.store.head(state.parent.threadId)
+  if (!parentHead || parentHead.lifecycle === 'terminated' || parentHead.lifecycle === 'erased')
+    return []
+  const files = copyFiles(context, attachments, environment.ids())
+  const body = files.paths.length === 0 ? text : [text, '', ...files.paths].join('\n')
+  const append = [...files.events, silentMessage(context, body, files)]
+  return [{ id: state.parent.threadId, append, wake: { by: environment.clock.now() } }]
+}

@@ -1,0 +1,214 @@
+import type { JsonObject } from '@skein/base'
+import type { UppMessage } from '@skein/threads/upp'
+import type { Relation, ResolvedAgent } from '../definitions/resolved.ts'
+import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
+import type { EnvReader } from '../services/env-reader.ts'
+import { envContext } from '../services/vault.ts'
+import type { Blob, ThreadChange } from '../store/store.ts'
+import { copyFiles, type CopiedFiles } from './copy-files.ts'
+import type { DrainContext } from './drain-context.ts'
+
+/** What the creation of a child, or a message to one, changes: part of the commit of the call. */
+export interface SpawnPlan {
+  readonly reference: string
+  /** Events of the parent. */
+  readonly events: readonly RuntimeEvent[]
+  readonly others: readonly ThreadChange[]
+  readonly blobs?: readonly Blob[]
+  /** Set when the call waits for the child. */
+  readonly interruptId?: string
+}
+
+/** A child to be created. */
+export interface NewChild {
+  readonly relation: Relation
+  readonly env: EnvReader
+  /** Label of the instance. */
+  readonly name: string | undefined
+  readonly message: string | undefined
+  readonly attachments: readonly string[]
+  readonly arguments: JsonObject
+  readonly toolCallId?: string
+  /** Whether a call waits for it. */
+  readonly isAwaited: boolean
+  readonly isImmediate?: boolean
+  readonly spawnGroupId?: string
+  /** Values that came after the call, by name. */
+  readonly provided?: ReadonlyMap<
+    string,
+    { readonly type: 'text' | 'secret'; readonly value: string }
+  >
+}
+
+/** Plans a child thread: its log begins in the same commit as the parent's record of it. */
+export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
+  const { environment, head } = context
+  const { relation } = child
+  const reference = environment.ids()
+  const interruptId = child.isAwaited ? environment.ids() : undefined
+  const agent = environment.registry.agent(relation.agent)
+  const files = copyFiles(context, child.attachments, reference)
+  const now = environment.clock.now()
+  const others: ThreadChange = {
+    id: reference,
+    create: {
+      tenant: head.tenant,
+      owner: head.owner,
+      agent: agent.name,
+      parentId: head.id,
+      rootId: head.rootId,
+      title: child.name ?? null,
+      tags: child.name === undefined ? [] : [`name:${child.name.slice(0, 120)}`],
+      clientId: null,
+      createdAt: now,
+    },
+    append: [
+      ...createdEvents(context, { child, agent, reference }),
+      ...envEvents(context, child, reference),
+      ...files.events,
+      ...firstMessage(context, child, { files, interruptId }),
+    ],
+    wake: { by: now },
+  }
+  return {
+    reference,
+    events: [registered(context, { child, agent, reference })],
+    others: [others],
+    ...(interruptId !== undefined && { interruptId }),
+  }
+}
+
+interface Birth {
+  readonly child: NewChild
+  readonly agent: ResolvedAgent
+  readonly reference: string
+}
+
+function createdEvents(context: DrainContext, { child, agent, reference }: Birth): RuntimeEvent[] {
+  const { relation, name } = child
+  const at = context.at()
+  const sides = [agent.a, ...(agent.b ? [agent.b] : [])]
+  return [
+    {
+      type: 'thread_created',
+      at,
+      version: EVENT_VERSION,
+      threadId: reference,
+      agent: agent.name,
+      depth: context.state.depth + 1,
+      parentThreadId: context.head.id,
+      arguments: child.arguments,
+      ...(name !== undefined && { title: name }),
+      parent: {
+        threadId: context.head.id,
+        relation: relation.key,
+        isBlocking: child.isAwaited,
+        isResumable: relation.isResumable,
+        communication: relation.communication,
+        receives: relation.receives,
+      },
+    },
+    ...sides.map(({ side, label }): RuntimeEvent => ({
+      type: 'agent_registered',
+      at,
+      agent: { agent_id: `${agent.name}/${side}`, name: label, timestamp: at } as never,
+    })),
+  ]
+}
+
+/** The child inherits what the thread was given, but for what is scoped to another child. */
+function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
+  const { relation, env, provided = new Map() } = child
+  const names = new Map<string, boolean>()
+  for (const [name, { isScoped }] of context.state.env) if (!isScoped) names.set(name, false)
+  for (const name of relation.scopedEnv) names.set(name, true)
+  for (const { name } of relation.requiredVariables) names.set(name, true)
+  return [...names].flatMap(([name, isScoped]) => {
+    const given = provided.get(name)
+    const value = given?.value ?? env.get(name)
+    if (value === undefined) return []
+    const isSecret = given
+      ? given.type === 'secret'
+      : env.isSecret(name) || isDeclaredSecret(relation, name)
+    const sealed = isSecret
+      ? context.environment.vault.seal(value, envContext(reference, name))
+      : value
+    return [
+      {
+        type: 'env_set' as const,
+        at: context.at(),
+        name,
+        valueType: isSecret ? ('secret' as const) : ('text' as const),
+        value: sealed,
+        ...(isScoped && { isScoped }),
+      },
+    ]
+  })
+}
+
+function isDeclaredSecret({ requiredVariables }: Relation, name: string): boolean {
+  return requiredVariables.some((variable) => variable.name === name && variable.type === 'secret')
+}
+
+function firstMessage(
+  context: DrainContext,
+  { message, relation }: NewChild,
+  { files, interruptId }: { readonly files: CopiedFiles; readonly interruptId: string | undefined },
+): RuntimeEvent[] {
+  if (message === undefined) return []
+  return [queued(context, { text: message, files, relation, interruptId })]
+}
+
+/** A message from the parent to the side that listens to it. */
+export function queued(
+  context: DrainContext,
+  {
+    text,
+    files,
+    relation,
+    interruptId,
+  }: {
+    readonly text: string
+    readonly files: CopiedFiles
+    readonly relation: Relation
+    readonly interruptId: string | undefined
+  },
+): RuntimeEvent {
+  const at = context.at()
+  const id = context.environment.ids()
+  const message: UppMessage = { id, type: 'user', timestamp: at, content: [{ type: 'text', text }] }
+  return {
+    type: 'message_queued',
+    at,
+    queueId: id,
+    role: relation.receives === 'a' ? 'user' : 'assistant',
+    message,
+    resumes: true,
+    metadata: { from: 'parent' },
+    ...(files.paths.length > 0 && { attachments: files.paths }),
+    ...(interruptId !== undefined && { parentInterruptId: interruptId }),
+  }
+}
+
+function registered(context: DrainContext, { child, agent, reference }: Birth): RuntimeEvent {
+  const { relation, name, toolCallId, isImmediate, spawnGroupId } = child
+  const { title, description } = agent.definition
+  const turnId = context.state.session?.turn?.id
+  return {
+    type: 'subagent_created',
+    at: context.at(),
+    reference,
+    name: agent.name,
+    relation: relation.key,
+    description: description ?? relation.description,
+    isBlocking: relation.isBlocking,
+    isResumable: relation.isResumable,
+    parentCommunication: relation.communication,
+    ...(title !== undefined && { title }),
+    ...(name !== undefined && { threadName: name }),
+    ...(turnId !== undefined && { turnId }),
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(isImmediate && { isImmediate }),
+    ...(spawnGroupId !== undefined && { spawnGroupId }),
+  }
+}
