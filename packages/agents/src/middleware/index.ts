@@ -3,6 +3,6 @@ export { logging, type LogDetails, type LoggingOptions, type LogLevel } from './
 export { pruneToolOutputs, type PruneToolOutputsOptions } from './prune-tool-outputs.ts'
 export { slidingWindow } from './sliding-window.ts'
 export { summarize, type Summarizer, type SummarizeOptions } from './summarize.ts'
-export type { EstimateTokens } from './estimate-tokens.ts'
+export { estimateTokens, type EstimateTokens } from './estimate-tokens.ts'
 export { anyOf, maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './budget.ts'
 export { tracing, type TracingOptions } from './tracing.ts'
