@@ -1,0 +1,38 @@
+import type { JsonObject } from '@skein/base'
+import type { CostReport } from '../runtime-api.ts'
+import { modelLogs } from '../services/model-log.ts'
+import { load, type ApiContext } from './api-context.ts'
+import { descendantsOf } from './descendants.ts'
+
+interface Sum {
+  tokens: number
+  costUsd: number
+}
+
+/** What a thread and its descendants have spent on models. */
+export async function costOf(context: ApiContext, threadId: string): Promise<CostReport> {
+  const { head } = await load(context, threadId)
+  const total: Sum = { tokens: 0, costUsd: 0 }
+  const byModel: Record<string, Sum & { calls: number }> = {}
+  const byThread: Record<string, Sum & { agent: string }> = {}
+  for (const { id, agent } of [head, ...(await descendantsOf(context, head))]) {
+    const own = { agent, tokens: 0, costUsd: 0 }
+    byThread[id] = own
+    for (const { provider, model, usage, costUsd = 0 } of modelLogs(
+      await context.store.events(id),
+    )) {
+      const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
+      sum.calls++
+      for (const part of [total, own, sum]) {
+        part.tokens += tokensOf(usage)
+        part.costUsd += costUsd
+      }
+    }
+  }
+  return { threadId, ...total, byModel, byThread }
+}
+
+/** Thinking and cached tokens are parts of these two. */
+function tokensOf(usage: JsonObject | undefined): number {
+  return Number(usage?.['input_tokens'] ?? 0) + Number(usage?.['output_tokens'] ?? 0)
+}

@@ -1,0 +1,120 @@
+import type { ApprovalRequest } from '@skein/governance'
+import type { InterruptAnswer } from '@skein/threads'
+import { RuntimeError } from '../error.ts'
+import type { RuntimeEvent } from '../event.ts'
+import type { KernelState, OpenInterrupt } from '../kernel/state.ts'
+import type { Decision, Inbox } from '../runtime-api.ts'
+import { jsonCopy } from '../services/json-copy.ts'
+import {
+  createApiContext,
+  editThread,
+  load,
+  type ApiContext,
+  type ApiEnvironment,
+} from './api-context.ts'
+import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
+
+/** Signs an approval for an authenticated person; answers the token. */
+export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
+
+/** What waits for people, and their answers. The first answer to each counts. */
+export function createInbox(environment: ApiEnvironment, sign: SignApproval): Inbox {
+  const context = createApiContext(environment)
+  return {
+    list: (query) => waitingItems(context, query),
+    async approve(decision) {
+      const tokens = decision.tokens ?? (await signed(context, decision, sign))
+      const { reason } = decision
+      await answer(context, decision, 'approval', {
+        type: 'approve',
+        ...(tokens.length > 0 && { token: tokens }),
+        ...(reason !== undefined && { reason }),
+      })
+    },
+    deny: (decision) =>
+      answer(context, decision, 'approval', { type: 'deny', reason: decision.reason }),
+    answer: (item, given) => answer(context, item, 'input', given),
+  }
+}
+
+/** Asked before it is signed, so that nobody holds a token for what was answered already. */
+async function signed(
+  context: ApiContext,
+  { threadId, interruptId, by }: Decision,
+  sign: SignApproval,
+): Promise<readonly string[]> {
+  const { state } = await load(context, threadId)
+  const open = findOpen(context, state, interruptId, 'approval')
+  const request = approvalOf(open.interrupt.request)
+  if (!request) return []
+  if (request.excluded.includes(by))
+    throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Policy asks for somebody else.',
+    })
+  return [await sign(request, by)]
+}
+
+interface Item {
+  readonly threadId: string
+  readonly interruptId: string
+  readonly by?: string
+}
+
+async function answer(
+  context: ApiContext,
+  { threadId, interruptId, by }: Item,
+  kind: 'approval' | 'input',
+  given: InterruptAnswer,
+): Promise<void> {
+  const kept = jsonCopy(given, {
+    subject: `The answer to ${interruptId}`,
+    code: 'ANSWER_INVALID',
+    maxBytes: context.limits.maxMessageBytes,
+  }) as InterruptAnswer // a copy of one
+  await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
+    findOpen(context, state, interruptId, kind)
+    const event: RuntimeEvent = {
+      type: 'interrupt_answered',
+      at: context.at(),
+      interruptId,
+      answer: kept,
+      ...(by !== undefined && { answeredBy: by }),
+    }
+    const head = { waiting: openForPeople(state).length - 1 }
+    const wake = { by: context.clock.now() }
+    return { result: undefined, change: { append: [event], head, wake } }
+  })
+}
+
+function findOpen(
+  { clock }: ApiContext,
+  state: KernelState,
+  interruptId: string,
+  kind: 'approval' | 'input',
+): OpenInterrupt {
+  const open = state.interrupts.get(interruptId)
+  if (!open) throw notFound(state.threadId, interruptId)
+  if (open.answer)
+    throw new RuntimeError(`${interruptId} of thread ${state.threadId} was answered before.`, {
+      code: 'ALREADY_ANSWERED',
+      hint: 'The first answer counts.',
+    })
+  if (open.interrupt.kind !== kind)
+    throw new RuntimeError(`${interruptId} waits for an ${open.interrupt.kind}, not this.`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Approvals are approved or denied; questions and client tools are answered.',
+    })
+  if (open.expiresAt !== undefined && Date.parse(open.expiresAt) <= clock.now())
+    throw new RuntimeError(`${interruptId} expired at ${open.expiresAt}.`, {
+      code: 'REQUEST_EXPIRED',
+    })
+  return open
+}
+
+function notFound(threadId: string, interruptId: string): RuntimeError {
+  return new RuntimeError(`Nothing in thread ${threadId} waits by the name ${interruptId}.`, {
+    code: 'INTERRUPT_NOT_FOUND',
+    hint: 'It may have been settled already; `inbox.list` says what waits.',
+  })
+}

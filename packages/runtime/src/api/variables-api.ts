@@ -1,0 +1,139 @@
+import { RuntimeError } from '../error.ts'
+import type { VariablesProvided } from '../event.ts'
+import type { KernelState, PendingVariables } from '../kernel/state.ts'
+import type { ThreadVariables, VariablesRequest } from '../runtime-api.ts'
+import { envSet } from '../services/facade-env.ts'
+import { editThread, load, type ApiContext } from './api-context.ts'
+
+/** Variables that a deferred child waits for. */
+export function variablesApi(context: ApiContext): ThreadVariables {
+  return {
+    async get(threadId, requestId) {
+      const { state } = await load(context, threadId)
+      return toRequest(context, find(state, requestId))
+    },
+    async provide(threadId, requestId, values, { by } = {}) {
+      const target = { threadId, point: 'provide_variables' }
+      await editThread(context, target, ({ state }) => {
+        const pending = find(state, requestId)
+        checkProvided(context, pending, values)
+        const event: VariablesProvided = {
+          type: 'variables_provided',
+          at: context.at(),
+          requestId,
+          values: sealed(context, state, pending, values),
+          ...(by !== undefined && { by }),
+        }
+        const wake = { by: context.clock.now() }
+        return { result: undefined, change: { append: [event], wake } }
+      })
+      return settled(context, threadId, requestId)
+    },
+  }
+}
+
+function find({ variables, threadId }: KernelState, requestId: string): PendingVariables {
+  const pending = variables.get(requestId)
+  if (pending) return pending
+  throw new RuntimeError(`Thread ${threadId} has no request ${requestId} for variables.`, {
+    code: 'REQUEST_NOT_FOUND',
+    hint: 'The request is named in the error of the call that needs the variables.',
+  })
+}
+
+function toRequest(
+  context: ApiContext,
+  { requested, provided }: PendingVariables,
+): VariablesRequest {
+  const { requestId, required, missing, expiresAt } = requested
+  const status = provided ? 'provided' : isExpired(context, expiresAt) ? 'expired' : 'open'
+  return { requestId, required, missing, expiresAt, status }
+}
+
+function isExpired({ clock }: ApiContext, expiresAt: string): boolean {
+  return Date.parse(expiresAt) <= clock.now()
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** A request is answered once, in time, and in full. */
+function checkProvided(context: ApiContext, pending: PendingVariables, values: Values): void {
+  const { requestId, required, missing, expiresAt } = pending.requested
+  if (pending.provided)
+    throw new RuntimeError(`The variables of request ${requestId} were given before.`, {
+      code: 'ALREADY_ANSWERED',
+      hint: 'A request is good for one answer; the child was created from the first.',
+    })
+  if (isExpired(context, expiresAt))
+    throw new RuntimeError(`The request ${requestId} expired at ${expiresAt}.`, {
+      code: 'REQUEST_EXPIRED',
+      hint: 'Let the agent call the tool again; that makes a new request.',
+    })
+  const absent = missing.filter((name) => !Object.hasOwn(values, name))
+  if (absent.length > 0)
+    throw new RuntimeError(`The request ${requestId} also needs ${absent.join(', ')}.`, {
+      code: 'VARIABLES_MISSING',
+      hint: 'Give all of them at once; nothing was stored.',
+    })
+  const unknown = Object.keys(values).filter((name) => !required.includes(name))
+  if (unknown.length > 0)
+    throw new RuntimeError(`The request ${requestId} does not ask for ${unknown.join(', ')}.`, {
+      code: 'ENV_INVALID',
+      hint: `It asks for ${required.join(', ')}.`,
+    })
+}
+
+/** Sealed for this thread: the drain that boots the child opens them and seals them for it. */
+function sealed(
+  context: ApiContext,
+  state: KernelState,
+  { requested }: PendingVariables,
+  values: Values,
+): VariablesProvided['values'] {
+  const { vault, registry } = context
+  const { threadId } = state
+  const texts = textNames(registry.agents.get(state.agent), requested.relation)
+  return Object.fromEntries(
+    Object.entries(values).map(([name, given]) => {
+      const valueType = texts.has(name) ? ('text' as const) : ('secret' as const)
+      const at = requested.at
+      const { value } = envSet({ name, value: given, valueType, threadId, vault, at })
+      return [name, { valueType, value: value ?? '' }]
+    }),
+  )
+}
+
+/** Variables that are declared as text. All others are taken for secrets. */
+function textNames(
+  agent: ReturnType<ApiContext['registry']['agents']['get']>,
+  relation: string,
+): ReadonlySet<string> {
+  const tools = [agent?.a, agent?.b].flatMap((side) => side?.prompt.tools ?? [])
+  const declared = tools.flatMap((tool) =>
+    tool.kind === 'subagent' && tool.relation.key === relation
+      ? tool.relation.requiredVariables
+      : [],
+  )
+  return new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
+}
+
+/** Waits until the child was created, or could not be. */
+async function settled(
+  context: ApiContext,
+  threadId: string,
+  requestId: string,
+): Promise<{ readonly reference: string }> {
+  for await (const _ of context.live.watch([threadId])) {
+    const { state } = await load(context, threadId)
+    const { reference, error } = find(state, requestId)
+    if (reference !== undefined) return { reference }
+    if (error !== undefined)
+      throw new RuntimeError(`The child of request ${requestId} was not created: ${error}`, {
+        code: 'INPUT_INVALID',
+      })
+    if (state.terminated) break
+  }
+  throw new RuntimeError(`Thread ${threadId} ended before it created the child.`, {
+    code: 'THREAD_TERMINATED',
+  })
+}

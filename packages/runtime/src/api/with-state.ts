@@ -1,0 +1,40 @@
+import { createEnvReader } from '../services/env-reader.ts'
+import { createThreadFacade } from '../services/thread-facade.ts'
+import type { ThreadState } from '../thread-state.ts'
+import { load, toRuntimeError, type ApiContext } from './api-context.ts'
+
+/** Gives code the state of a thread. What it changed is one commit when it returns. */
+export async function withState<T>(
+  context: ApiContext,
+  threadId: string,
+  work: (state: ThreadState) => T | Promise<T>,
+): Promise<T> {
+  const { head, state: kernel } = await load(context, threadId)
+  const agent = context.registry.agent(kernel.agent)
+  const { instanceEnv, vault } = context
+  const facade = createThreadFacade({
+    kernel,
+    head,
+    environment: context,
+    env: createEnvReader({ kernel, agent, side: 'a', instanceEnv, vault, threadId }),
+    signal: new AbortController().signal,
+    allowedTools: [],
+    immediate: async (events) => {
+      const append = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
+      const shown = events.filter((event) => !append.includes(event))
+      if (shown.length > 0) context.show(threadId, shown)
+      if (append.length > 0)
+        await context.commit({ point: 'tell', threads: [{ id: threadId, append }] })
+    },
+  })
+  const result = await work(facade.state)
+  const { events: append, blobs } = facade.takeChanges()
+  if (append.length === 0) return result
+  const change = { id: threadId, mustBeLive: true, append, wake: { by: context.clock.now() } }
+  try {
+    await context.commit({ point: 'with_state', threads: [change], blobs })
+  } catch (error) {
+    throw toRuntimeError(error)
+  }
+  return result
+}

@@ -1,0 +1,191 @@
+import type { Clock } from '@skein/base'
+import type { StoredEvent } from '../event.ts'
+import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
+import type { Store, ThreadHead } from '../store/store.ts'
+import { AbortGate } from './abort-gate.ts'
+import { Bell } from './bell.ts'
+import { Channel } from './channel.ts'
+import type { ShownEvent } from './live-draft.ts'
+import { readHeads, type HeadReader } from './read-heads.ts'
+import { readThread } from './read-thread.ts'
+
+/** Tells whoever watches what happens in threads. It holds no state of a thread: the log does. */
+export interface LiveBus {
+  /** Events of a commit, with their numbers. Also called without any when only the head has changed. */
+  publish(threadId: string, events: readonly StoredEvent[]): void
+  /** Something that is not part of the log, such as a delta of the running step. */
+  show(threadId: string, events: readonly ShownEvent[]): void
+  /** The thread is gone, or its log was replaced: its readers end. */
+  removed(head: ThreadHead): void
+  subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
+  changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
+  /**
+   * Gives something at once and after commits to these threads, for code that waits for a state. Ends
+   * when the first of them is removed.
+   */
+  watch(
+    threadIds: readonly [string, ...string[]],
+    options?: { readonly signal?: AbortSignal },
+  ): AsyncIterable<void>
+  /** How many read, for tests and measurements. */
+  readonly readers: number
+  /** How many threads are held in memory. */
+  readonly channels: number
+}
+
+export interface LiveBusOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** Events read at once. Default 500. */
+  readonly pageSize?: number
+  /** Characters of one running step that are kept for late readers. Default 4 Mi. */
+  readonly maxDraftSize?: number
+}
+
+/**
+ * Creates the bus. Readers pull: each has a number and takes what it lacks, from what is at hand or from
+ * the store. So a slow reader holds no queue, loses no event of the log, and gets deltas merged.
+ */
+export function createLiveBus(options: LiveBusOptions): LiveBus {
+  return new Bus(options)
+}
+
+class Bus implements LiveBus {
+  readonly #options: LiveBusOptions
+  readonly #channels = new Map<string, Channel>()
+  readonly #headReaders = new Set<HeadReader>()
+
+  constructor(options: LiveBusOptions) {
+    this.#options = options
+  }
+
+  get readers(): number {
+    let count = this.#headReaders.size
+    for (const channel of this.#channels.values()) count += channel.readers
+    return count
+  }
+
+  get channels(): number {
+    return this.#channels.size
+  }
+
+  publish(threadId: string, events: readonly StoredEvent[]): void {
+    for (const reader of this.#headReaders) reader.note(threadId)
+    const channel = this.#channels.get(threadId)
+    channel?.publish(events)
+    this.#forget(threadId, channel)
+  }
+
+  show(threadId: string, events: readonly ShownEvent[]): void {
+    const channel = this.#channel(threadId)
+    channel.show(events)
+    this.#forget(threadId, channel)
+  }
+
+  removed(head: ThreadHead): void {
+    for (const reader of this.#headReaders) reader.note(head.id, head)
+    const channel = this.#channels.get(head.id)
+    if (!channel) return
+    channel.isRemoved = true
+    this.#channels.delete(head.id)
+    channel.ring()
+  }
+
+  subscribe(threadId: string, options: SubscribeOptions = {}): AsyncIterable<NumberedEvent> {
+    const { store, clock, pageSize = 500 } = this.#options
+    return closable(options.signal, (gate) =>
+      this.#reading([threadId], gate, ([channel], bell) =>
+        readThread({ threadId, store, clock, pageSize, channel, bell, gate }, options),
+      ),
+    )
+  }
+
+  watch(
+    threadIds: readonly [string, ...string[]],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): AsyncIterable<void> {
+    return closable(signal, (gate) =>
+      this.#reading(threadIds, gate, (channels, bell) => readVersions(channels, bell, gate)),
+    )
+  }
+
+  changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<ThreadHead> {
+    return closable(signal, (gate) => readHeads(this.#options.store, this.#headReaders, gate))
+  }
+
+  /** Joins the channels for as long as the reading takes. */
+  async *#reading<T>(
+    threadIds: readonly [string, ...string[]],
+    gate: AbortGate,
+    read: (channels: readonly [Channel, ...Channel[]], bell: Bell) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void> {
+    const [first, ...others] = threadIds
+    const channels = [this.#channel(first), ...others.map((id) => this.#channel(id))] as const
+    const bell = new Bell()
+    for (const channel of channels) channel.join(bell.ring)
+    try {
+      yield* read(channels, bell)
+    } finally {
+      gate.close()
+      channels.forEach((channel, index) => {
+        channel.leave(bell.ring)
+        this.#forget(threadIds[index]!, channel)
+      })
+    }
+  }
+
+  #channel(threadId: string): Channel {
+    const known = this.#channels.get(threadId)
+    if (known) return known
+    const channel = new Channel(this.#options.maxDraftSize ?? 4 * 1024 * 1024)
+    this.#channels.set(threadId, channel)
+    return channel
+  }
+
+  #forget(threadId: string, channel: Channel | undefined): void {
+    if (channel?.isIdle && this.#channels.get(threadId) === channel) this.#channels.delete(threadId)
+  }
+}
+
+async function* readVersions(
+  channels: readonly [Channel, ...Channel[]],
+  bell: Bell,
+  gate: AbortGate,
+): AsyncGenerator<void, void> {
+  let seen = -1
+  while (!gate.isClosed && !channels[0].isRemoved) {
+    bell.mute()
+    const versions = channels.reduce((sum, { version }) => sum + version, 0)
+    if (seen !== versions) {
+      seen = versions
+      yield
+    } else await gate.through(bell.rung())
+  }
+}
+
+/**
+ * An iterable whose readings end at once when the signal aborts or the consumer leaves, also while it
+ * waits: a plain generator would answer `return` only after its current wait.
+ */
+function closable<T>(
+  signal: AbortSignal | undefined,
+  read: (gate: AbortGate) => AsyncGenerator<T, void>,
+): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const gate = new AbortGate(signal)
+      const generator = read(gate)
+      return {
+        async next() {
+          const result = await generator.next()
+          if (result.done) gate.close()
+          return result
+        },
+        async return() {
+          gate.close()
+          return generator.return()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import type { Clock } from '@skein/base'
+import { RuntimeError } from '../error.ts'
+import type { StoredEvent } from '../event.ts'
+import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
+import type { Store, ThreadHead } from '../store/store.ts'
+import type { AbortGate } from './abort-gate.ts'
+import type { Bell } from './bell.ts'
+import type { Channel } from './channel.ts'
+import { Cursor } from './cursor.ts'
+
+interface Reading {
+  readonly threadId: string
+  readonly store: Store
+  readonly clock: Clock
+  readonly pageSize: number
+  readonly channel: Channel
+  readonly bell: Bell
+  readonly gate: AbortGate
+}
+
+/**
+ * Reads one thread: the log after the reader's number, then what the running step has shown, then both
+ * as they come. The log always goes first; what a step has shown is only of use with the log before it.
+ */
+export async function* readThread(
+  reading: Reading,
+  options: SubscribeOptions,
+): AsyncGenerator<NumberedEvent, void> {
+  const { channel, bell, gate } = reading
+  const reader = new Reader(reading, options)
+  await reader.mustExist()
+  while (!gate.isClosed && !channel.isRemoved) {
+    bell.mute()
+    const events = await reader.log()
+    for (const stored of events) {
+      reader.cursor.pass(stored)
+      yield { id: reader.cursor.id, event: stored.event }
+      if (gate.isClosed || channel.isRemoved) return
+    }
+    if (events.length > 0) continue
+    const shown = reader.shown()
+    if (shown) yield shown
+    else if (await reader.isDone()) return
+    else await gate.through(bell.rung())
+  }
+}
+
+class Reader {
+  readonly cursor: Cursor
+  readonly #reading: Reading
+  readonly #includesDeltas: boolean
+  readonly #untilParked: boolean
+  /** The order of the draft when this reader came. */
+  readonly #since: number
+  /** Whether the store has something that was not published here, as far as is known. */
+  #isBehind = true
+  #checked = -1
+
+  constructor(reading: Reading, options: SubscribeOptions) {
+    const { after, includesDeltas = true, untilParked = false } = options
+    this.cursor = new Cursor(after)
+    this.#reading = reading
+    this.#includesDeltas = includesDeltas
+    this.#untilParked = untilParked
+    this.#since = reading.channel.draft.order
+    if (!includesDeltas) this.cursor.count = 0
+  }
+
+  async mustExist(): Promise<void> {
+    const { gate, store, threadId } = this.#reading
+    const head = await gate.through(store.head(threadId))
+    if (head || gate.isClosed) return
+    throw new RuntimeError(`There is no thread ${threadId}.`, {
+      code: 'THREAD_NOT_FOUND',
+      hint: 'It may have been removed.',
+    })
+  }
+
+  /** The next events of the log: from what is at hand, or else from the store. */
+  async log(): Promise<readonly StoredEvent[]> {
+    const { channel, gate, store, threadId, pageSize } = this.#reading
+    const { seq } = this.cursor
+    if (!this.#isBehind && channel.seq <= seq) return []
+    const recent = channel.seq > seq ? channel.after(seq) : undefined
+    if (recent) return recent
+    const page = await gate.through(store.events(threadId, { after: seq, limit: pageSize }))
+    this.#isBehind = page !== undefined && page.length === pageSize
+    return page ?? []
+  }
+
+  /** The next piece of the draft, unless the reader knows of its end before the channel does. */
+  shown(): NumberedEvent | undefined {
+    const { channel } = this.#reading
+    const { cursor } = this
+    if (!this.#includesDeltas) return undefined
+    if (cursor.endedAt >= channel.firstSeq && cursor.endedAt > channel.endedAt) return undefined
+    const piece = channel.draft.after(cursor.count, this.#since)
+    if (!piece) return undefined
+    cursor.count = piece.count
+    return { id: cursor.id, event: piece.event }
+  }
+
+  /** Whether nothing is to be done and everything was given. Asked once per commit. */
+  async isDone(): Promise<boolean> {
+    const { channel, gate, store, threadId, clock } = this.#reading
+    if (!this.#untilParked || this.#checked === channel.version) return false
+    const { version } = channel
+    const head = await gate.through(store.head(threadId))
+    if (!head) return true
+    if (head.seq > this.cursor.seq) {
+      this.#isBehind = true
+      this.#reading.bell.ring()
+      return false
+    }
+    this.#checked = version
+    return version === channel.version && isParked(head, clock.now())
+  }
+}
+
+/** True when a thread does nothing and is not due. */
+export function isParked({ lifecycle, wakeAt }: ThreadHead, now: number): boolean {
+  return lifecycle !== 'running' && (wakeAt === null || wakeAt > now)
+}
