@@ -99,7 +99,7 @@ function take<Kind extends DefinitionKind>(
   }
   const read = readers[kind](value, place)
   if (read === undefined) return []
-  const name = kind === 'endpoint' ? label : label?.trim() === '' ? undefined : label
+  const name = label?.trim() === '' ? undefined : label
   const entry: Entry<Reads[Kind]> = { definition: value, read, name, place }
   shelf.all.push(entry)
   shelf.byObject.set(value, entry)
@@ -109,7 +109,10 @@ function take<Kind extends DefinitionKind>(
 
 /** What a definition is called, if that is a string. */
 function labelOf(kind: DefinitionKind, value: Record<string, unknown>): string | undefined {
-  if (kind === 'endpoint') return `${String(value['method'])} ${String(value['path'])}`
+  if (kind === 'endpoint') {
+    const [method, path] = [value['method'], value['path']]
+    return typeof method === 'string' && typeof path === 'string' ? `${method} ${path}` : undefined
+  }
   const name = value[nameField(kind)]
   return typeof name === 'string' ? name : undefined
 }
@@ -125,12 +128,11 @@ function putName<Read>(shelf: Shelf<Read>, entry: Entry<Read>, kind: DefinitionK
     shelf.byName.set(entry.name, entry)
     return
   }
-  const files = [other.place.file, entry.place.file].map(
-    (file) => file ?? 'a definition without a file',
-  )
+  const files = [other.place.file, entry.place.file].filter((file) => file !== undefined)
+  const where = files.length > 0 ? ` (${files.join(' and ')})` : ''
   report(
     at(entry.place, nameField(kind)),
-    `two different ${kind}s are called "${entry.name}": ${files.join(' and ')}`,
+    `two different ${kind}s are called "${entry.name}"${where}`,
   )
 }
 

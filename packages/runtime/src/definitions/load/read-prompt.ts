@@ -62,7 +62,7 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
   const target = definition(value)
   if (target) return target
   if (!isPlainObject(value) || 'kind' in value) {
-    const what = isPlainObject(value) ? `something of kind ${kindOf(value['kind'])}` : kindOf(value)
+    const what = isPlainObject(value) ? 'another definition' : kindOf(value)
     return report(place, `must be a tool, an agent, a name or { name, … }, not ${what}`)
   }
   const name = readTargetName(value['name'], at(place, 'name'))

@@ -69,7 +69,13 @@ export function oneOf<T extends string | boolean>(...values: readonly T[]): Read
   return (value, place) =>
     values.includes(value as T)
       ? (value as T)
-      : report(place, `must be one of ${list}, not ${kindOf(value)}`)
+      : report(place, `must be one of ${list}, not ${shown(value)}`)
+}
+
+/** Where a word from a list is wanted, the wrong word helps to find it. */
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return kindOf(value)
+  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
 }
 
 /** Problems with items leave holes, so that indexes stay what the author counts. */
@@ -116,13 +122,10 @@ export const schema: Reader<ToolSchema<unknown>> = (value, place) => {
   }
 }
 
-/** The value in few words; long text is cut, and what objects hold is not shown. */
+/** The value in few words. Text and what objects hold is not shown: it may be secret. */
 export function kindOf(value: unknown): string {
-  if (typeof value === 'string')
-    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
-  if (typeof value === 'number' || typeof value === 'boolean' || value === null)
-    return String(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'a list'
-  if (value === undefined) return 'missing'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
