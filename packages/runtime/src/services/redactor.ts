@@ -1,4 +1,5 @@
 import { isPlainObject, secretForms } from '@skein/base'
+import { quickSearch } from './quick-search.ts'
 import { searchTree, type SearchTree } from './search-tree.ts'
 import type { Redactor } from './vault.ts'
 
@@ -12,7 +13,8 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   const forms = new Set([...secrets].flatMap((secret) => formsOf(secret)))
   if (forms.size === 0) return unchanged
   const tree = searchTree(forms)
-  const text = (input: string) => redactText(tree, input)
+  const mayContain = quickSearch(forms)
+  const text = (input: string) => (mayContain(input) ? redactText(tree, input) : input)
   return {
     text,
     json: (value) => redactJson(value, text),
