@@ -1,0 +1,119 @@
+import { SseDecoder, type SseEvent } from '@skein/base'
+import type { NumberedEvent } from '../runtime-api.ts'
+import { ClientError, notReached } from './client-error.ts'
+import { path, type Requester } from './requester.ts'
+
+export interface StreamOptions {
+  /** Id of the last event you have; absent begins at the first. */
+  readonly after?: string
+  readonly signal?: AbortSignal
+  /** Deltas of running steps. Default true. */
+  readonly includesDeltas?: boolean
+  /** Ends when nothing runs any more. Default false. */
+  readonly untilParked?: boolean
+}
+
+/** An event of a thread or of one of its descendants. */
+export interface TreeEvent extends NumberedEvent {
+  readonly threadId: string
+  /** Names of the agents from the streamed thread down to this one. */
+  readonly path: readonly string[]
+  /** Of the whole stream: what `after` takes. */
+  readonly position: string
+}
+
+export interface EventSourceOptions {
+  readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+  readonly random?: () => number
+  /** A stream without even a heartbeat for this long is taken for dead. Default 60 s. */
+  readonly quietMs?: number
+}
+
+const FIRST_WAIT_MS = 250
+const LONGEST_WAIT_MS = 15_000
+
+/**
+ * Reads a stream of the server and comes back to it with the last id whenever it breaks off, until the
+ * server says that nothing more will come, refuses for good, or the signal aborts.
+ */
+export async function* readEvents(
+  requester: Requester,
+  target: { readonly threadId: string; readonly query: Readonly<Record<string, boolean | string>> },
+  { after, signal }: StreamOptions,
+  { wait = waitFor, random = Math.random, quietMs = 60_000 }: EventSourceOptions = {},
+): AsyncGenerator<SseEvent, void, undefined> {
+  let lastId = after ?? '0'
+  let failures = 0
+  while (!signal?.aborted) {
+    let waitMs: number | undefined
+    try {
+      const response = await requester.send('GET', path`/threads/${target.threadId}/stream`, {
+        query: target.query,
+        headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+        signal,
+      })
+      for await (const event of decoded(response, quietMs)) {
+        failures = 0
+        if (event.event === 'stream_end') return
+        lastId = event.id
+        yield event
+      }
+    } catch (error) {
+      if (signal?.aborted) return
+      if (!(error instanceof ClientError) || !error.isTemporary) throw error
+      waitMs = error.retryAfterMs
+    }
+    if (signal?.aborted) return
+    const backoff = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
+    // Not all at once: after a restart every client comes back.
+    await wait(waitMs ?? backoff * (0.5 + random() / 2), signal)
+  }
+}
+
+async function* decoded(
+  response: Response,
+  quietMs: number,
+): AsyncGenerator<SseEvent, void, undefined> {
+  if (!response.body) return
+  const decoder = new SseDecoder()
+  const reader = response.body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await readWithin(reader, quietMs)
+      if (done) return
+      yield* decoder.push(value)
+    }
+  } finally {
+    reader.cancel().catch(() => undefined) // it is over either way
+  }
+}
+
+/** A connection that broke off, or that nobody hears from any more, is one to come back to. */
+async function readWithin(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  quietMs: number,
+): Promise<ReadableStreamReadResult<Uint8Array>> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const quiet = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(notReached(new Error('The stream went quiet.'))), quietMs)
+  })
+  try {
+    return await Promise.race([reader.read(), quiet])
+  } catch (error) {
+    throw error instanceof ClientError ? error : notReached(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done, { once: true })
+  })
+}

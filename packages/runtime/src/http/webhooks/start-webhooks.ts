@@ -1,0 +1,198 @@
+import { isPlainObject, SkeinError, systemClock, type Clock } from '@skein/base'
+import type { Runtime } from '../../runtime-api.ts'
+import type { Store, ThreadHead } from '../../store/store.ts'
+import { systemTimers, type Timers } from '../timers.ts'
+import type { Post } from './post.ts'
+import { toWebhookMessage, type Webhook } from './webhook.ts'
+import { WebhookQueue } from './webhook-queue.ts'
+
+export interface WebhooksOptions {
+  readonly webhooks: readonly Webhook[]
+  /**
+   * Where the time is kept up to which everything was taken; a store is one. Without it, what was not
+   * taken when the process ends is not sent again.
+   */
+  readonly settings?: Pick<Store, 'setting' | 'setSetting'>
+  /** Also `http:` and addresses of this machine and its network. Default false. */
+  readonly allowPrivateAddresses?: boolean
+  readonly onError?: (error: unknown) => void
+  readonly clock?: Clock
+  readonly timers?: Timers
+  readonly post?: (post: Post) => Promise<number>
+}
+
+export interface Webhooks {
+  /** Sends nothing more; what was not taken is sent after the next start. */
+  stop(): Promise<void>
+  /** Messages that are not taken yet. */
+  readonly pending: number
+}
+
+/** The setting that holds the time. */
+const SETTING = 'webhooks'
+/** An event may become visible this much after its time; it is looked for again that long. */
+const MARGIN_MS = 60_000
+/** Above this many unsent messages the log is not read further. */
+const MAX_PENDING = 10_000
+const MAX_REMEMBERED = 10_000
+const PAGE = 500
+
+/**
+ * Tells receivers about approvals and ended sessions. Messages are made from the log, at least once:
+ * after a restart everything is sent again that may not have been taken, under the same `webhook-id`.
+ */
+export async function startWebhooks(runtime: Runtime, options: WebhooksOptions): Promise<Webhooks> {
+  const watcher = new Watcher(runtime, options)
+  await watcher.start()
+  return watcher
+}
+
+class Watcher implements Webhooks {
+  readonly #runtime: Runtime
+  readonly #options: WebhooksOptions
+  readonly #clock: Clock
+  readonly #queues: readonly WebhookQueue[]
+  readonly #abort = new AbortController()
+  /** How far each thread was read, the latest at the end. */
+  readonly #read = new Map<string, number>()
+  /** Everything before was taken; ms. */
+  #since = 0
+  #saving: Promise<void> = Promise.resolve()
+  #hasRoom: (() => void) | undefined
+  #watching: Promise<void> = Promise.resolve()
+  #scanning: Promise<void> = Promise.resolve()
+
+  constructor(runtime: Runtime, options: WebhooksOptions) {
+    const { clock = systemClock, timers = systemTimers, allowPrivateAddresses = false } = options
+    this.#runtime = runtime
+    this.#options = options
+    this.#clock = clock
+    this.#queues = options.webhooks.map((webhook) => {
+      checkUrl(webhook.url, allowPrivateAddresses)
+      return new WebhookQueue(webhook, {
+        clock,
+        timers,
+        allowsPrivate: allowPrivateAddresses,
+        onError: (error) => options.onError?.(error),
+        onSettled: () => this.#settled(),
+        ...(options.post && { post: options.post }),
+      })
+    })
+  }
+
+  get pending(): number {
+    return this.#queues.reduce((sum, queue) => sum + queue.size, 0)
+  }
+
+  async start(): Promise<void> {
+    const saved = await this.#options.settings?.setting(SETTING)
+    const since = isPlainObject(saved) ? saved['since'] : undefined
+    this.#since = typeof since === 'number' ? since : this.#clock.now()
+    // Changes are listened to before the past is read, so that nothing falls between.
+    const changes = this.#runtime.changes({ signal: this.#abort.signal })
+    this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
+      () => undefined,
+      (error: unknown) => this.#options.onError?.(error),
+    )
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    this.#hasRoom?.()
+    for (const queue of this.#queues) queue.stop()
+    await this.#watching
+    this.#save()
+    await this.#saving
+  }
+
+  async #watch(changes: AsyncIterable<ThreadHead>): Promise<void> {
+    for await (const head of changes) await this.#scan(head)
+  }
+
+  async #catchUp(): Promise<void> {
+    for (let offset = 0; !this.#abort.signal.aborted; offset += PAGE) {
+      const query = { sort: 'activity', limit: PAGE, offset } as const
+      const heads = await this.#runtime.threads.list(query)
+      for (const head of heads) if (head.updatedAt >= this.#since) await this.#scan(head)
+      const last = heads.at(-1)
+      if (!last || heads.length < PAGE || last.updatedAt < this.#since) return
+    }
+  }
+
+  /** One after the other: two readers of one thread would tell its events twice. */
+  #scan(head: ThreadHead): Promise<void> {
+    const scanned = this.#scanning.then(() => this.#scanNow(head))
+    this.#scanning = scanned.catch(() => undefined) // whoever asked for it is told
+    return scanned
+  }
+
+  async #scanNow(head: ThreadHead): Promise<void> {
+    const { tenant } = head
+    const queues = this.#queues.filter(({ webhook }) => webhook.tenants?.includes(tenant) ?? true)
+    if (queues.length === 0) return
+    const from = new Date(this.#since).toISOString()
+    let after = this.#read.get(head.id) ?? 0
+    while (after < head.seq && !this.#abort.signal.aborted) {
+      const events = await this.#eventsOf(head.id, after)
+      if (events.length === 0) break
+      for (const stored of events) {
+        const message = stored.event.at >= from ? toWebhookMessage(head, stored) : undefined
+        if (message)
+          for (const queue of queues)
+            if (queue.webhook.events.includes(message.type)) queue.add(message)
+      }
+      after = events.at(-1)!.seq
+      await this.#room()
+    }
+    this.#remember(head.id, after)
+  }
+
+  /** A thread that was removed meanwhile has nothing to tell. */
+  async #eventsOf(threadId: string, after: number): ReturnType<Runtime['threads']['events']> {
+    try {
+      return await this.#runtime.threads.events(threadId, { after, limit: PAGE })
+    } catch (error) {
+      if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return []
+      throw error
+    }
+  }
+
+  #remember(threadId: string, seq: number): void {
+    this.#read.delete(threadId)
+    this.#read.set(threadId, seq)
+    const [oldest] = this.#read.keys()
+    if (this.#read.size > MAX_REMEMBERED && oldest !== undefined) this.#read.delete(oldest)
+  }
+
+  async #room(): Promise<void> {
+    while (this.pending > MAX_PENDING && !this.#abort.signal.aborted)
+      await new Promise<void>((resolve) => (this.#hasRoom = resolve))
+  }
+
+  #settled(): void {
+    this.#hasRoom?.()
+    this.#save()
+  }
+
+  /** Moves the time on to the oldest message that is not taken, or to now, less the margin. */
+  #save(): void {
+    const { settings, onError } = this.#options
+    const oldest = this.#queues.flatMap(({ oldest: at }) => (at === undefined ? [] : [at]))
+    const until = Math.min(this.#clock.now(), ...oldest.map((at) => Date.parse(at)))
+    if (until - MARGIN_MS <= this.#since) return
+    const since = (this.#since = until - MARGIN_MS)
+    if (!settings) return
+    this.#saving = this.#saving.then(() =>
+      settings.setSetting(SETTING, { since }).catch((error: unknown) => onError?.(error)),
+    )
+  }
+}
+
+function checkUrl(text: string, allowsPrivate: boolean): void {
+  const { protocol } = new URL(text)
+  if (protocol === 'https:' || (protocol === 'http:' && allowsPrivate)) return
+  throw new SkeinError(`Webhooks are not sent to ${protocol} addresses.`, {
+    code: 'WEBHOOK_INVALID',
+    hint: 'Use https:, or set allowPrivateAddresses for a receiver on this machine.',
+  })
+}

@@ -1,0 +1,119 @@
+import type { Clock } from '@skein/base'
+import type { Timers } from '../timers.ts'
+import { post as systemPost, type Post } from './post.ts'
+import { keyOf, signedHeaders } from './sign.ts'
+import type { Webhook, WebhookMessage } from './webhook.ts'
+
+export interface WebhookQueueOptions {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly allowsPrivate: boolean
+  readonly onError: (error: unknown) => void
+  /** Told when a message needs no more tries. */
+  readonly onSettled: () => void
+  readonly post?: (post: Post) => Promise<number>
+}
+
+/** Waits between tries; after the last one a message is given up. About two days in all. */
+const BACKOFF_MS: readonly number[] = [
+  5_000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000,
+]
+const MAX_AT_ONCE = 8
+const GONE = 410
+
+interface Delivery {
+  readonly message: WebhookMessage
+  tries: number
+}
+
+/** Sends messages to one receiver, a few at a time, each until it is taken. */
+export class WebhookQueue {
+  readonly webhook: Webhook
+  readonly #url: URL
+  readonly #key: Buffer
+  readonly #options: WebhookQueueOptions
+  readonly #pending = new Map<string, Delivery>()
+  readonly #ready: Delivery[] = []
+  readonly #timers = new Set<() => void>()
+  readonly #abort = new AbortController()
+  #running = 0
+
+  constructor(webhook: Webhook, options: WebhookQueueOptions) {
+    this.webhook = webhook
+    this.#url = new URL(webhook.url)
+    this.#key = keyOf(webhook.secret)
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#pending.size
+  }
+
+  /** Time of the oldest message that is not taken yet. */
+  get oldest(): string | undefined {
+    let oldest: string | undefined
+    for (const { message } of this.#pending.values())
+      if (oldest === undefined || message.timestamp < oldest) oldest = message.timestamp
+    return oldest
+  }
+
+  add(message: WebhookMessage): void {
+    if (this.#pending.has(message.id)) return
+    const delivery = { message, tries: 0 }
+    this.#pending.set(message.id, delivery)
+    this.#ready.push(delivery)
+    this.#run()
+  }
+
+  stop(): void {
+    this.#abort.abort()
+    for (const stopTimer of this.#timers) stopTimer()
+  }
+
+  #run(): void {
+    while (this.#running < MAX_AT_ONCE && !this.#abort.signal.aborted) {
+      const delivery = this.#ready.shift()
+      if (!delivery) return
+      this.#running += 1
+      void this.#deliver(delivery).finally(() => {
+        this.#running -= 1
+        this.#run()
+      })
+    }
+  }
+
+  async #deliver(delivery: Delivery): Promise<void> {
+    const { message } = delivery
+    try {
+      const status = await this.#send(message)
+      if ((status >= 200 && status < 300) || status === GONE) return this.#settle(message)
+      throw new Error(`The receiver of a webhook answered ${status}.`)
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.#retry(delivery, error)
+    }
+  }
+
+  #send({ id, type, timestamp, data }: WebhookMessage): Promise<number> {
+    const { clock, allowsPrivate, post = systemPost } = this.#options
+    const body = JSON.stringify({ type, timestamp, data })
+    const headers = signedHeaders({ id, body, at: clock.now() }, this.#key)
+    return post({ url: this.#url, headers, body, allowsPrivate, signal: this.#abort.signal })
+  }
+
+  #retry(delivery: Delivery, error: unknown): void {
+    const waitMs = BACKOFF_MS[delivery.tries++]
+    this.#options.onError(error)
+    if (waitMs === undefined) return this.#settle(delivery.message)
+    const stopTimer = this.#options.timers.after(waitMs, () => {
+      this.#timers.delete(stopTimer)
+      this.#ready.push(delivery)
+      this.#run()
+    })
+    this.#timers.add(stopTimer)
+  }
+
+  #settle({ id }: WebhookMessage): void {
+    this.#pending.delete(id)
+    this.#options.onSettled()
+  }
+}
