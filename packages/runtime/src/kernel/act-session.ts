@@ -18,6 +18,7 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const events: RuntimeEvent[] = []
   if (!state.session)
     events.push({ type: 'session_start', at, sessionId: environment.ids(), agent: agent.name })
+  if (state.status !== 'running') events.push({ type: 'status_changed', at, status: 'running' })
   events.push(...(await takeQueue(context)))
   events.push(turnStart(context, side))
   await context.commit('session_start', {

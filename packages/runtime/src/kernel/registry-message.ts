@@ -9,8 +9,10 @@ const HEADING = 'Subagents of this thread:'
 /** A line about the children, when it says something new: the history keeps it where it was. */
 export function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   const { state } = context
-  if (state.children.size === 0) return []
-  const text = registryText(childRegistry(state))
+  const entries = childRegistry(state)
+  // A child that came and went within one call was never spoken of.
+  if (entries.length === 0 && state.registryText === undefined) return []
+  const text = registryText(entries)
   return text === state.registryText ? [] : [noteMessage(context, text, 'registry')]
 }
 

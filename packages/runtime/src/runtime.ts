@@ -1,0 +1,213 @@
+import { join } from 'node:path'
+import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import type { GovernorLimits, Policy } from '@skein/governance'
+import type { ApprovalIssuer } from '@skein/governance/approvals'
+import { createApiContext, type ApiContext } from './api/api-context.ts'
+import { createCommit } from './api/commit-and-tell.ts'
+import { createFoldMemory } from './api/fold-cache.ts'
+import { createInbox } from './api/inbox.ts'
+import { createThreads } from './api/threads.ts'
+import { withState } from './api/with-state.ts'
+import { createRegistry, type RegistryOptions } from './definitions/registry.ts'
+import {
+  replaceableRegistry,
+  type ReplaceableRegistry,
+} from './definitions/replaceable-registry.ts'
+import type { Registry } from './definitions/resolved.ts'
+import type { Dispatcher } from './dispatch/dispatcher.ts'
+import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
+import { systemTimers, type Timers } from './dispatch/timers.ts'
+import { createApprovalDesk } from './governance/approval-desk.ts'
+import { exportAudit } from './governance/audit-export.ts'
+import { openGovernanceKeys, type GovernanceKeys } from './governance/governance-keys.ts'
+import { createSessionGovernors } from './governance/session-governors.ts'
+import { createDrain } from './kernel/drain.ts'
+import type { KernelEnvironment, RuntimeLimits } from './kernel/environment.ts'
+import { createLiveBus } from './live/live-bus.ts'
+import type { Runtime } from './runtime-api.ts'
+import { aesVault } from './services/aes-vault.ts'
+import { openVaultKey } from './services/vault-key.ts'
+import { storedVaultKey } from './services/stored-vault-key.ts'
+import { memoryStore } from './store/memory-store.ts'
+import { sqliteStore } from './store/sqlite-store.ts'
+import type { Store } from './store/store.ts'
+
+/** What a runtime is made of. Only the agents have no default. */
+export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
+  /** Whatever they reach need not be listed. */
+  readonly agents?: RegistryOptions['agents']
+  /** A registry that was loaded already, e.g. by `discover`; `agents` and the rest are then not needed. */
+  readonly registry?: Registry
+  /** Where the database and the keys lie. Without it, and without a store, everything is in memory. */
+  readonly folder?: string
+  readonly store?: Store
+  readonly dispatcher?: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
+  readonly clock?: Clock
+  readonly timers?: Timers
+  /** Ids of threads, messages and sessions. Default: UUIDv7. */
+  readonly ids?: IdSource
+  /** Names this installation in audit logs and approvals. Default `skein`. */
+  readonly id?: string
+  /** Variables of this installation, weaker than a thread's. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Seals secrets at rest, 32 bytes. Default: a file in the folder. */
+  readonly secretKey?: Uint8Array
+  readonly keys?: GovernanceKeys
+  /** Default: low-risk writes are allowed, high-risk ones need a person. */
+  readonly policy?: Policy | readonly Policy[]
+  /** Others whose approvals count. */
+  readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
+  readonly governorLimits?: GovernorLimits
+  readonly limits?: Partial<RuntimeLimits>
+  /** Threads that are worked on at once. Default 128. */
+  readonly maxConcurrent?: number
+  /** Told of what went wrong where nobody waits for it. */
+  readonly onError?: (error: unknown, threadId?: string) => void
+}
+
+const defaultLimits: RuntimeLimits = {
+  modelAttempts: 4,
+  modelBackoffMs: 1_000,
+  drainAttempts: 5,
+  depth: 8,
+  sameErrors: 8,
+  maxSteps: 250,
+  hookTimeoutMs: 5_000,
+  maxFileBytes: 64 * 1024 * 1024,
+  maxMessageBytes: 4 * 1024 * 1024,
+  interruptTtlMs: 7 * 24 * 3_600_000,
+  variablesTtlMs: 24 * 3_600_000,
+}
+
+/** A runtime whose definitions can be replaced while it runs. */
+export interface EmbeddedRuntime extends Runtime {
+  readonly store: Store
+  /** New definitions count from the next step on. */
+  replaceRegistry(registry: Registry): void
+}
+
+/**
+ * Makes a runtime. It works once it is started.
+ *
+ *     const runtime = await createRuntime({ agents: [support], folder: '.skein' })
+ *     await runtime.start()
+ *     const thread = await runtime.threads.create({ agent: 'support' })
+ *     const { text } = await runtime.threads.run(thread.id, 'Where is my order?')
+ */
+export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
+  const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
+  const registry = replaceableRegistry(options.registry ?? createRegistry(definitionsOf(options)))
+  const store = options.store ?? openStore(folder)
+  const ids = options.ids ?? timeOrderedIds({ clock })
+  const keys =
+    options.keys ??
+    (await openGovernanceKeys(folder === undefined ? { store } : { folder: join(folder, 'keys') }))
+  const key =
+    options.secretKey ??
+    (folder === undefined
+      ? await storedVaultKey(store)
+      : openVaultKey(join(folder, 'keys', 'secrets.key')))
+  const dispatcher = openDispatcher(options, { store, timers })
+  const live = createLiveBus({ store, clock })
+  const desk = createApprovalDesk({
+    id,
+    keys,
+    clock,
+    ...(options.issuers && { issuers: options.issuers }),
+  })
+  const { policy, governorLimits } = options
+  const environment: KernelEnvironment = {
+    registry,
+    store,
+    clock,
+    ids,
+    vault: aesVault({ key }),
+    governors: createSessionGovernors({
+      id,
+      store,
+      clock,
+      ids,
+      keys,
+      desk,
+      ...(policy && { policy }),
+      ...(governorLimits && { limits: governorLimits }),
+    }),
+    limits: { ...defaultLimits, ...options.limits },
+    instanceEnv: options.env ?? {},
+    commit: createCommit({ store, live, dispatcher }),
+    show: (threadId, events) => live.show(threadId, events),
+  }
+  const context = createApiContext({
+    ...environment,
+    live,
+    dispatcher,
+    audit: (tree) => exportAudit(store, tree, keys),
+  })
+  return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
+}
+
+function definitionsOf(options: RuntimeOptions): RegistryOptions {
+  const { agents, tools, prompts, models, hooks, effects, endpoints, strict } = options
+  return {
+    agents: agents ?? [],
+    ...(tools && { tools }),
+    ...(prompts && { prompts }),
+    ...(models && { models }),
+    ...(hooks && { hooks }),
+    ...(effects && { effects }),
+    ...(endpoints && { endpoints }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+
+function openStore(folder: string | undefined): Store {
+  return folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
+}
+
+function openDispatcher(
+  { dispatcher, maxConcurrent, onError }: RuntimeOptions,
+  parts: { readonly store: Store; readonly timers: Timers },
+): Dispatcher {
+  if (dispatcher) return dispatcher(parts)
+  return inProcessDispatcher({
+    ...parts,
+    ...(maxConcurrent !== undefined && { maxConcurrent }),
+    ...(onError && { onError }),
+  })
+}
+
+interface Parts {
+  readonly environment: KernelEnvironment
+  readonly context: ApiContext
+  readonly store: Store
+  readonly dispatcher: Dispatcher
+  readonly registry: ReplaceableRegistry
+  readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
+}
+
+function assemble({
+  environment,
+  context,
+  store,
+  dispatcher,
+  registry,
+  sign,
+}: Parts): EmbeddedRuntime {
+  const drain = createDrain(environment, createFoldMemory())
+  return {
+    registry,
+    store,
+    threads: createThreads(context),
+    inbox: createInbox(context, (request, by) => sign(request, { by })),
+    start: () => dispatcher.start(drain),
+    async stop(options) {
+      await dispatcher.stop(options)
+      await store.close()
+    },
+    idle: () => dispatcher.idle(),
+    subscribe: (threadId, options) => context.live.subscribe(threadId, options),
+    withState: (threadId, work) => withState(context, threadId, work),
+    changes: (options) => context.live.changes(options),
+    replaceRegistry: (next) => registry.replace(next),
+  }
+}
