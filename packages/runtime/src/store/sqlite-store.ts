@@ -1,5 +1,5 @@
-import { renameSync, rmSync } from 'node:fs'
-import { backup, type DatabaseSync } from 'node:sqlite'
+import { rmSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -9,6 +9,7 @@ import { openDatabase } from './open-database.ts'
 import { lockOwner, type OwnerLock } from './owner-lock.ts'
 import { eventRows, notFound, planCommit } from './plan-commit.ts'
 import { createPrivately } from './private-file.ts'
+import { copyDatabase, findDamage, scrub } from './whole-file.ts'
 import { sqliteFailure } from './sqlite-failure.ts'
 import { SqliteTables } from './sqlite-tables.ts'
 import { StoreError, type Claim, type Commit, type CommitResult, type Store } from './store.ts'
@@ -53,8 +54,8 @@ class FileStore implements SqliteStore {
   readonly #lock: OwnerLock | undefined
   readonly #tables: SqliteTables
   readonly #writes: GroupCommit
-  /** The copy being made, if any: it reads the old pages, which an erasure must wait for. */
-  #backup: Promise<unknown> = Promise.resolve()
+  #wholeFile: Promise<unknown> = Promise.resolve()
+  #nextScrub: Promise<void> | undefined
   #isClosed = false
 
   constructor(path: string, database: DatabaseSync, lock?: OwnerLock) {
@@ -131,12 +132,11 @@ class FileStore implements SqliteStore {
       const names = blobNames({ point: 'erase', threads: [] }, events)
       this.#tables.replaceLog(erasedHead(head, skeleton), events, names)
     })
-    await this.#forgetOldPages()
+    await this.#scrub()
   }
 
-  async remove(threadId: string): Promise<void> {
-    await this.#write(() => this.#tables.remove(threadId))
-    await this.#forgetOldPages()
+  remove(threadId: string): Promise<void> {
+    return this.#write(() => this.#tables.remove(threadId))
   }
 
   async setting(name: string): Promise<JsonObject | undefined> {
@@ -155,25 +155,24 @@ class FileStore implements SqliteStore {
         code: 'STATE_CONFLICT',
         hint: 'Name a file that does not exist; a backup is never overwritten.',
       })
-    const part = `${toPath}.part`
-    rmSync(part, { force: true })
-    createPrivately(part)
-    const copy = backup(this.#database, part, { rate: 256 }).then(() => renameSync(part, toPath))
-    this.#backup = copy.catch(() => rmSync(toPath, { force: true }))
-    await copy
+    try {
+      await this.#inTurn(() => copyDatabase(this.#database, this.path, toPath))
+    } catch (error) {
+      rmSync(toPath, { force: true })
+      throw sqliteFailure(error, this.path)
+    }
   }
 
   async check(): Promise<readonly string[]> {
     this.#mustBeOpen()
-    const found = this.#database.prepare('PRAGMA integrity_check').all()
-    return found.map((row) => `${row['integrity_check']}`).filter((text) => text !== 'ok')
+    return findDamage(this.#database)
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#writes.flush()
     this.#isClosed = true
-    await this.#backup
+    await this.#wholeFile
     this.#database.close()
     this.#lock?.release()
   }
@@ -196,19 +195,21 @@ class FileStore implements SqliteStore {
     }
   }
 
-  /** Empties the write-ahead log, which still holds pages as they were before an erasure. */
-  async #forgetOldPages(): Promise<void> {
-    await this.#backup
-    if (this.#isClosed || this.path === ':memory:') return
-    const answer = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
-    if (answer?.['busy'] === 0) return
-    throw new StoreError(
-      `What was erased is still in ${this.path}-wal: another program reads it.`,
-      {
-        code: 'STORE_LOCKED',
-        hint: 'End the other program and erase again.',
-      },
-    )
+  /** Erasures that are asked for together are scrubbed together. */
+  #scrub(): Promise<void> {
+    this.#nextScrub ??= this.#inTurn(() => {
+      this.#nextScrub = undefined
+      this.#mustBeOpen()
+      if (this.path !== ':memory:') scrub(this.#database, this.path)
+    })
+    return this.#nextScrub
+  }
+
+  /** Copies and scrubs read or write the whole file: one after the other. */
+  #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+    const done = this.#wholeFile.then(work)
+    this.#wholeFile = done.catch(() => {})
+    return done
   }
 
   #mustBeOpen(): void {

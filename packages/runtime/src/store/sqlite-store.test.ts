@@ -1,0 +1,279 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createThreads, newThread, valueSet } from '../testing/contract.ts'
+import { sqliteStore } from './sqlite-store.ts'
+import type { Store } from './store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-sqlite-'))
+let count = 0
+const newPath = () => join(folder, `${count++}`, 'store.db')
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function append(store: Store, id: string, value: string): Promise<unknown> {
+  return store.commit({ point: 'test', threads: [{ id, append: [valueSet(value)] }] })
+}
+
+/** The error of a call that must throw. */
+function thrownBy(call: () => unknown): unknown {
+  try {
+    call()
+  } catch (error) {
+    return error
+  }
+  throw new Error('Nothing was thrown.')
+}
+
+describe('one owner', () => {
+  test('a second opener in the same process is refused, until the first has closed', async () => {
+    const path = newPath()
+    const first = sqliteStore({ path, clock: { now: () => 0 } })
+    for (let i = 0; i < 3; i++) {
+      const error = thrownBy(() => sqliteStore({ path }))
+      expect(error).toMatchObject({ code: 'STORE_LOCKED' })
+      expect(String(error)).toContain(`process ${process.pid}, since 1970-01-01T00:00:00.000Z`)
+      expect((error as { hint: string }).hint).toContain('HTTP')
+    }
+    await first.close()
+    await sqliteStore({ path }).close()
+  })
+
+  test('another process is refused with the pid of the owner, and takes over when it was killed', async () => {
+    const path = newPath()
+    const owner = await openElsewhere(path)
+    const error = thrownBy(() => sqliteStore({ path }))
+    expect(error).toMatchObject({ code: 'STORE_LOCKED' })
+    expect(String(error)).toContain(`process ${owner.pid},`)
+    owner.kill('SIGKILL')
+    await once(owner, 'exit')
+    const store = sqliteStore({ path })
+    expect((await store.head('elsewhere'))?.id).toBe('elsewhere')
+    await store.close()
+  })
+
+  test('a lock file that is something else is named, with what to do', async () => {
+    const path = newPath()
+    await makeStore(path)
+    writeFileSync(`${path}.lock`, 'x'.repeat(5000))
+    const error = thrownBy(() => sqliteStore({ path }))
+    expect(error).toMatchObject({ code: 'STORE_CORRUPT' })
+    expect(String(error)).toContain(`${path}.lock`)
+  })
+})
+
+describe('the file', () => {
+  test('only its owner can read it and what is beside it', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    await createThreads(store, 'a')
+    await store.backup(`${path}.copy`)
+    const files = readdirSync(join(path, '..'))
+    expect(files.toSorted()).toEqual(
+      ['', '-shm', '-wal', '.copy', '.lock'].map((end) => `store.db${end}`),
+    )
+    for (const file of files) expect(statSync(join(path, '..', file)).mode & 0o777).toBe(0o600)
+    await store.close()
+  })
+
+  test('a file that is no database is refused, and its lock is let go', async () => {
+    const path = newPath()
+    await makeStore(path)
+    writeFileSync(path, 'this is not a database, whatever its name says. '.repeat(200))
+    for (let i = 0; i < 2; i++)
+      expect(thrownBy(() => sqliteStore({ path }))).toMatchObject({
+        code: 'STORE_CORRUPT',
+        hint: expect.stringContaining('backup') as string,
+      })
+  })
+
+  test('pages that were damaged are refused when they are read', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    await createThreads(store, 'a')
+    for (let i = 0; i < 40; i++) await append(store, 'a', 'x'.repeat(3000))
+    await store.close()
+    const bytes = readFileSync(path)
+    writeFileSync(path, bytes.fill(0xa5, 4096 * 3))
+    const damaged = sqliteStore({ path })
+    const reads = [() => damaged.events('a'), () => damaged.list({}), () => damaged.head('a')]
+    const codes = await Promise.all(
+      reads.map((read) => read().catch((error: unknown) => (error as { code: string }).code)),
+    )
+    expect(codes).toContain('STORE_CORRUPT')
+    expect(await damaged.check()).not.toEqual([])
+    await damaged.close()
+  })
+
+  test('a database of another program is left alone', async () => {
+    const path = newPath()
+    await makeStore(path)
+    rmSync(path)
+    const other = new DatabaseSync(path)
+    other.exec('CREATE TABLE diary (day TEXT)')
+    other.close()
+    expect(String(thrownBy(() => sqliteStore({ path })))).toContain('another program')
+  })
+
+  test('a newer version is refused with what to do', async () => {
+    const path = newPath()
+    await makeStore(path)
+    const newer = new DatabaseSync(path)
+    newer.exec('PRAGMA user_version = 99')
+    newer.close()
+    expect(thrownBy(() => sqliteStore({ path }))).toMatchObject({
+      code: 'STORE_VERSION',
+      hint: expect.stringContaining('Update') as string,
+    })
+  })
+})
+
+describe('backup', () => {
+  test('a copy made while commits go on is whole, and opens as a store', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    await createThreads(store, 'a', 'b')
+    for (let i = 0; i < 300; i++) await append(store, 'a', 'x'.repeat(2000))
+    let isCopying = true
+    const copying = store.backup(`${path}.copy`).finally(() => (isCopying = false))
+    let during = 0
+    // Both threads in one commit: a copy has both or neither.
+    while (isCopying) {
+      const threads = ['a', 'b'].map((id) => ({ id, append: [valueSet(during)] }))
+      await store.commit({ point: 'test', threads })
+      during++
+    }
+    await copying
+    const copy = sqliteStore({ path: `${path}.copy` })
+    expect(await copy.check()).toEqual([])
+    const [a, b] = [await copy.events('a'), await copy.events('b')]
+    expect(a.length).toBe(300 + b.length)
+    expect(b.length).toBeLessThanOrEqual(during)
+    await append(copy, 'a', 'goes on')
+    await copy.close()
+    await store.close()
+  })
+
+  test('a file that exists is not overwritten', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    writeFileSync(`${path}.copy`, 'precious')
+    await expect(store.backup(`${path}.copy`)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+    expect(readFileSync(`${path}.copy`, 'utf8')).toBe('precious')
+    await store.close()
+  })
+})
+
+describe('erasure', () => {
+  test('what was erased is in no file any more', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    const secret = 'only-for-your-eyes'
+    const others = Array.from({ length: 5 }, (_, index) => `t${index}`)
+    await createThreads(store, 'private', ...others)
+    for (let i = 0; i < 200; i++) {
+      const title = `${secret} ${i}`
+      const long = valueSet(secret.repeat((i * 37) % 300))
+      const blobs = [{ hash: `${i}`.padStart(64, '0'), bytes: Buffer.from(secret.repeat(i)) }]
+      const threads = [{ id: 'private', append: [long], head: { title, tags: [secret] } }]
+      await store.commit({ point: 'test', threads, blobs })
+      await append(store, `t${i % 5}`, 'x'.repeat((i * 53) % 3000))
+    }
+    // Removing others moves rows about, which leaves copies of them behind.
+    for (const id of others.slice(0, 3)) await store.remove(id)
+    expect(filesWith(path, secret)).not.toEqual([])
+    await Promise.all([store.erase('private', [valueSet('erased')]), store.erase('t3', [])])
+    expect(filesWith(path, secret)).toEqual([])
+    expect(await store.check()).toEqual([])
+    expect((await store.events('t4')).length).toBe(40)
+    await store.close()
+    expect(filesWith(path, secret)).toEqual([])
+  })
+})
+
+describe('many commits at once', () => {
+  test('share a transaction, and a failing write among them leaves the others whole', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await createThreads(store, 'a')
+    const tooLong = { hash: 'x', bytes: 'not bytes' as unknown as Uint8Array }
+    const wrong = { hash: 'y', bytes: {} as unknown as Uint8Array }
+    const outcomes = await Promise.allSettled([
+      append(store, 'a', 'one'),
+      store.commit({
+        point: 'test',
+        threads: [{ id: 'a', append: [valueSet('half')] }],
+        blobs: [tooLong, wrong],
+      }),
+      append(store, 'a', 'two'),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await store.blob('x')).toBeUndefined()
+    const values = (await store.events('a')).map(({ event }) => 'value' in event && event.value)
+    expect(values).toEqual(['one', 'two'])
+    await store.close()
+  })
+
+  test('closing waits for those that were asked for', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    const created = createThreads(store, 'a')
+    const appended = append(store, 'a', 'last')
+    await store.close()
+    await Promise.all([created, appended])
+    const again = sqliteStore({ path })
+    expect((await again.events('a')).length).toBe(1)
+    await again.close()
+  })
+})
+
+test('a list of many threads does not read them all', async () => {
+  const path = newPath()
+  await makeStore(path)
+  const database = new DatabaseSync(path)
+  const plan = (sql: string) =>
+    database
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map((row) => `${row['detail']}`)
+      .join('; ')
+  expect(plan('SELECT * FROM threads ORDER BY updated_at DESC, id DESC LIMIT 50')).toContain(
+    'threads_by_activity',
+  )
+  expect(plan('SELECT id FROM threads WHERE wake_at <= 1 ORDER BY wake_at, id LIMIT 5')).toContain(
+    'threads_by_wake',
+  )
+  expect(plan('SELECT min(wake_at) FROM threads WHERE wake_at > 1')).toContain('threads_by_wake')
+  database.close()
+})
+
+/** Makes the file and its folder. */
+async function makeStore(path: string): Promise<void> {
+  await sqliteStore({ path }).close()
+}
+
+function filesWith(path: string, text: string): string[] {
+  const all = readdirSync(join(path, '..'))
+  return all.filter((file) => readFileSync(join(path, '..', file)).includes(text))
+}
+
+/** A process that has the store open, with one thread in it. */
+async function openElsewhere(path: string) {
+  const program = `
+    import { sqliteStore } from ${JSON.stringify(import.meta.resolve('./sqlite-store.ts'))}
+    const store = sqliteStore({ path: ${JSON.stringify(path)} })
+    const create = ${JSON.stringify(newThread('elsewhere'))}
+    await store.commit({ point: 'test', threads: [{ id: 'elsewhere', create }] })
+    console.log('open')
+    setInterval(() => {}, 1000)`
+  const child = spawn(
+    process.execPath,
+    ['--conditions=@skein/source', '--input-type=module-typescript', '-e', program],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  await once(child.stdout, 'data')
+  return child
+}
