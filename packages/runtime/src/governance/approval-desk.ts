@@ -59,7 +59,7 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   }
   const signer = { audience, key: keys.approvals, clock, ids }
   return {
-    signApproval(request, { by, ttlMs = HOUR_MS }) {
+    async signApproval(request, { by, ttlMs = HOUR_MS }) {
       checkRequest(request, by, clock)
       return approve(request, { ...signer, issuer: RUNTIME, approver: by, ttlMs })
     },

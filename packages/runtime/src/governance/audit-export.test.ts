@@ -16,6 +16,7 @@ async function family() {
   await createThread(made.store, 'thread-2', 'thread-1')
   const parent = await made.open()
   await made.commit(parent)
+  const earlier = await exportAudit(made.store, 'thread-1', made.keys)
   const child = await made.open({ threadId: 'thread-2' })
   await made.admit(child, { id: 'r', tool: 'read' })
   const pay = { id: 'pay', tool: 'high' }
@@ -29,11 +30,11 @@ async function family() {
   await parent.deliver('parent')
   await made.commit(parent)
   const exported = await exportAudit(made.store, 'thread-1', made.keys)
-  return { ...made, exported, published: [made.keys.log.jwk] }
+  return { ...made, exported, earlier, published: [made.keys.log.jwk] }
 }
 
 const made = await family()
-const { exported, published } = made
+const { exported, earlier, published } = made
 
 test('a log with its children verifies with the published key, by the ordinary verifier', async () => {
   const threads = new Set(exported.lines.map((line) => /"skein:thread":"([^"]+)"/.exec(line)?.[1]))
@@ -68,6 +69,8 @@ describe('what does not verify', () => {
     await refuses({ checkpoint })
     await refuses({ lines: [], checkpoint })
     await refuses({ checkpoint: '' })
+    // Signed, and of the same log, but nobody vouches for the rest.
+    await refuses({ checkpoint: earlier.checkpoint })
     await refuses({ tree: 'thread-9' })
   })
 

@@ -76,6 +76,12 @@ describe.each(['with a governor', 'without'])('a call that a crash cut off, %s',
     }
   })
 
+  test('the world is looked at once', async () => {
+    let looks = 0
+    const { settled } = await settle({ ...low, probe: () => ++looks > 0 })
+    expect([settled.type, looks]).toEqual(['done', 1])
+  })
+
   test('the journal is told in the same writes', async () => {
     const { made, governor } = await settle(low)
     expect((await made.entries()).at(-1)?.type).toBe('call_started')

@@ -13,6 +13,7 @@ import {
   type Governor,
   type GovernorOptions,
   type JournalItem,
+  type Reason,
   type ReasonCode,
   type Settlement,
   type State,
@@ -48,7 +49,8 @@ export class JournaledSession implements SessionGovernor {
   readonly #parts: JournaledSessionParts
   readonly #journal: SessionJournal
   readonly #governor: Governor
-  readonly #admitted = new Set<string>()
+  /** Calls admitted here and not settled, with their ids in events. */
+  readonly #admitted = new Map<string, string>()
   #events: RuntimeEvent[] = []
   /** Where the request stands in its journal. */
   #state: State
@@ -108,39 +110,54 @@ export class JournaledSession implements SessionGovernor {
     this.#isClosed ||= isEnd(type)
   }
 
-  async admit({ id, tool, args, turnId }: Call, answer?: ApprovalAnswer): Promise<Admission> {
-    const admission = await this.#governor.admit(this.requestId, { id, tool, args }, answer)
-    if (admission.type === 'allow') this.#admitted.add(id)
-    this.#events.push(
-      ...admissionEvents(admission, { turnId, toolCallId: id, at: this.#timestamp() }),
-    )
+  async admit(call: Call, answer?: ApprovalAnswer): Promise<Admission> {
+    const { id, tool, args, turnId, toolCallId = id } = call
+    const admission: Admission = this.#isOpen
+      ? await this.#governor.admit(this.requestId, { id, tool, args }, answer)
+      : { type: 'deny', reasons: [this.#endingReason()] }
+    if (admission.type === 'allow') this.#admitted.set(id, toolCallId)
+    const place = { turnId, toolCallId, at: this.#timestamp() }
+    this.#events.push(...admissionEvents(admission, place))
     return admission
+  }
+
+  /** False once the request ends, or a crash cut off its end. */
+  get #isOpen(): boolean {
+    return this.#state === 'plan' || this.#state === 'execute'
+  }
+
+  #endingReason(): Reason {
+    return reason('STATE_CONFLICT', this.requestId, 'the session is being ended')
   }
 
   async settle(
     callId: string,
     outcome: CallOutcome,
     turnId: string,
-    earlier?: { readonly tool: string; readonly args: JsonValue },
+    earlier?: Parameters<SessionGovernor['settle']>[3],
   ): Promise<Settlement> {
-    if (earlier && !this.#admitted.has(callId)) await this.#admitAgain({ id: callId, ...earlier })
+    if (earlier && !this.#admitted.has(callId)) await this.#admitAgain(callId, earlier)
     const settlement = await this.#governor.settle(this.requestId, callId, outcome)
+    const toolCallId = this.#admitted.get(callId) ?? earlier?.toolCallId ?? callId
     this.#admitted.delete(callId)
     if (settlement.type === 'done') {
-      const place = { turnId, toolCallId: callId, at: this.#timestamp() }
+      const place = { turnId, toolCallId, at: this.#timestamp() }
       this.#events.push(evidenceEvent(settlement.evidence, place))
     }
     return settlement
   }
 
   /** Reads leave no intent in the journal, so one that another drain admitted is not known here. */
-  async #admitAgain(call: { id: string; tool: string; args: JsonValue }): Promise<void> {
+  async #admitAgain(
+    id: string,
+    { tool, args }: { readonly tool: string; readonly args: JsonValue },
+  ): Promise<void> {
     const state = await this.#governor.state(this.requestId)
-    if (state?.calls.get(call.id)?.status === 'started') return
-    const { type } = await this.#governor.admit(this.requestId, call)
+    if (state?.calls.get(id)?.status === 'started') return
+    const { type } = await this.#governor.admit(this.requestId, { id, tool, args })
     if (type === 'allow') return
-    throw new GovernanceError(`The call ${call.id} of "${call.tool}" was not admitted before.`, [
-      reason('STATE_CONFLICT', call.id, type),
+    throw new GovernanceError(`The call ${id} of "${tool}" was not admitted before.`, [
+      reason('STATE_CONFLICT', id, type),
     ])
   }
 
@@ -153,12 +170,11 @@ export class JournaledSession implements SessionGovernor {
   }
 
   async deliver(candidate: JsonValue): Promise<Delivery> {
-    const isOpen = this.#state === 'plan' || this.#state === 'execute'
     const delivery = await this.#ending(() =>
-      isOpen
+      this.#isOpen
         ? this.#governor.deliver(this.requestId, toCanonical(candidate))
         : // A crash cut an earlier judgement off; what it had begun is finished.
-          this.#end(reason('STATE_CONFLICT', this.requestId, 'it was being ended before')),
+          this.#end(this.#endingReason()),
     )
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
     return delivery
@@ -172,7 +188,7 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /** Ends the request, or says how it has ended. */
-  async #end(why: ReturnType<typeof reason>): Promise<Delivery> {
+  async #end(why: Reason): Promise<Delivery> {
     const result = await this.#governor.cancel(this.requestId, why)
     return result.state === 'deliver'
       ? { type: 'delivered', result }

@@ -55,19 +55,25 @@ export interface SessionGovernor {
    */
   admit(
     call: {
+      /** Unique in the session: some vendors use a call id twice. */
       readonly id: string
       readonly tool: string
       readonly args: JsonValue
       readonly turnId: string
+      /** The call's id in events; `id` by default. */
+      readonly toolCallId?: string
     },
     answer?: ApprovalAnswer,
   ): Promise<Admission>
-  /** Says what came of an admitted call. `earlier`: a call that was admitted by a drain before this one. */
+  /**
+   * Says what came of an admitted call. The result is stored: take secrets out of it first. `earlier`: a
+   * call that was admitted by a drain before this one.
+   */
   settle(
     callId: string,
     outcome: CallOutcome,
     turnId: string,
-    earlier?: { readonly tool: string; readonly args: JsonValue },
+    earlier?: { readonly tool: string; readonly args: JsonValue; readonly toolCallId?: string },
   ): Promise<Settlement>
   /**
    * Settles a call that was running when its process died: probes it, or finds that it may run again

@@ -109,6 +109,25 @@ describe('the gate before a call', () => {
     expect(await (await made.open()).deliver('done')).toMatchObject({ type: 'delivered' })
   })
 
+  test('events may name a call otherwise than the log does', async () => {
+    const made = await kit({ tools })
+    const call = { id: 'message-1:c', toolCallId: 'c', tool: 'read', args: {}, turnId: 't' }
+    const governor = await made.open()
+    await governor.admit(call)
+    await governor.settle(call.id, result, 't')
+    await made.commit(governor)
+    await governor.admit({ ...call, id: 'message-2:c' })
+    await made.commit(governor)
+    const { tool, args, toolCallId } = call
+    const next = await made.open()
+    await next.settle('message-2:c', result, 't', { tool, args, toolCallId })
+    await made.commit(next)
+    expect((await made.events()).map((event) => 'toolCallId' in event && event.toolCallId)).toEqual(
+      ['c', 'c', 'c', 'c'],
+    )
+    expect((await made.entries()).at(-1)?.data['call']).toBe('message-2:c')
+  })
+
   test('reads at the same time after a restart are of one request', async () => {
     const made = await kit({ tools })
     await made.commit(await made.open())
@@ -253,7 +272,7 @@ describe('approval', () => {
         rejected: { code: 'APPROVAL_INVALID' },
       })
     }
-    expect(() => made.sign(asked, 'clerk')).toThrow(/may not approve/)
+    await expect(made.sign(asked, 'clerk')).rejects.toThrow(/may not approve/)
     expect((await made.entries()).some(({ type }) => type === 'call_started')).toBe(false)
   })
 })
@@ -370,8 +389,13 @@ describe('the gate before delivery', () => {
       type: 'delivered',
       result: { value: 'first' },
     })
+    again.takeWrites()
     await again.fail('stopped', 'too late')
-    expect(again.takeWrites().audit).toEqual([])
+    expect(again.takeWrites()).toMatchObject({ audit: [], events: [] })
+    expect(await made.admit(again, { id: 'r', tool: 'read' })).toMatchObject({
+      type: 'deny',
+      reasons: [{ code: 'STATE_CONFLICT' }],
+    })
   })
 })
 

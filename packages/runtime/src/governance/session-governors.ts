@@ -28,6 +28,7 @@ export interface SessionGovernorsOptions {
   readonly desk?: ApprovalDesk
   /** Default `standardPolicy`: low-risk writes are allowed, high-risk ones go to a person. */
   readonly policy?: Policy | readonly Policy[]
+  /** An approval is waited for 7 days by default, as interrupts are; keep both the same. */
   readonly limits?: GovernorLimits
   /** Runs a tool as the inverse of a write; by default without a `ThreadState`. */
   readonly undo?: (inverse: InverseCall) => Promise<unknown>
@@ -44,9 +45,12 @@ export interface InverseCall {
   readonly signal: AbortSignal
 }
 
+const WEEK_MS = 7 * 24 * 3_600_000
+
 /** Governs sessions, one request each. Everything it knows is in the store. */
 export function createSessionGovernors(options: SessionGovernorsOptions): SessionGovernors {
-  const { id, store, clock, ids, keys, limits, policy = standardPolicy } = options
+  const { id, store, clock, ids, keys, policy = standardPolicy } = options
+  const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
   /** Sessions that are being ended here, by request: inverses run in them. */
   const ending = new Map<string, GovernedSession>()
@@ -63,8 +67,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
         desk,
         ending,
         task: tasks(session),
-        govern: (parts) =>
-          governor({ id, clock, ids, policy, ...(limits && { limits }), ...parts }),
+        govern: (parts) => governor({ id, clock, ids, policy, limits, ...parts }),
       }),
   }
 }
