@@ -44,6 +44,13 @@ test('what overlaps or touches becomes one mark', () => {
   expect(createRedactor(['wxyz']).text('wxyzwxyz!')).toBe('[redacted]!')
 })
 
+test('a secret within the beginning of another is found', () => {
+  const redactor = createRedactor(['wxyz', 'aawxyzbb'])
+  expect(redactor.text('aawxyzcc')).toBe('aa[redacted]cc')
+  expect(inChunks(redactor.stream(), 'aawxyzcc', [1])).toBe('aa[redacted]cc')
+  expect(redactor.text('aawxyzbb')).toBe('[redacted]')
+})
+
 test('no form of a secret survives, in any chunking', () => {
   fc.assert(
     fc.property(
