@@ -90,8 +90,8 @@ async function load(folder: string, round: number, { strict }: DiscoverOptions):
   const known = new Map<unknown, string>()
   for (const file of files) {
     const value = await importDefault(file, { folder, round }, problems)
-    if (value === undefined) continue
-    const definition = named(value, file, problems)
+    const definition = value === undefined ? undefined : named(value, file, problems)
+    if (definition === undefined) continue
     if (!known.has(definition)) known.set(definition, file.file)
     found.push({ kind: file.kind, value: definition, from: file.file })
   }
@@ -153,10 +153,11 @@ function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Pr
   if (method === '') {
     problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
   }
+  if (method === '') return undefined
   if (typeof value === 'function') {
-    return method === '' ? value : Object.freeze({ kind: 'endpoint', ...expected, execute: value })
+    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
   }
-  if (!isPlainObject(value) || method === '') return value
+  if (!isPlainObject(value)) return value
   for (const field of ['path', 'method'] as const) {
     const given = value[field]
     if (typeof given !== 'string' || given === expected[field]) continue
