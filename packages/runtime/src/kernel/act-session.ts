@@ -9,7 +9,7 @@ import type { DrainContext } from './drain-context.ts'
 import { isWaiting, openCalls } from './next.ts'
 import { noteMessage, takeQueue } from './queue.ts'
 import { reportToParent } from './report.ts'
-import type { Turn } from './state.ts'
+import type { KernelState, Turn } from './state.ts'
 
 /** Starts a session with what waits in the inbox; the last message says which side answers. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {
@@ -268,7 +268,10 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       ...(data !== undefined && { data }),
     },
   ]
-  const others = await reportToParent(context, { ...ending, attachments })
+  const others = [
+    ...(await reportToParent(context, { ...ending, attachments })),
+    ...(isCut ? stopAwaited(context) : []),
+  ]
   await context.commit('session_end', { events, others, isProgress: true, head: { waiting: 0 } })
   context.dropGovernor()
 }
@@ -287,6 +290,28 @@ function cutCalls(context: DrainContext, outcome: SessionOutcome): RuntimeEvent[
     outcome: 'interrupted' as const,
     result: `${why} This call has no result.`,
   }))
+}
+
+/** A child that a call waits for stops with it: nobody would hear its result. */
+function stopAwaited(context: DrainContext): ThreadChange[] {
+  const { state, environment } = context
+  const at = context.at()
+  return [...state.interrupts.values()].flatMap(({ interrupt: { kind, request }, answer }) => {
+    const reference = kind === 'child' && !answer ? referenceOf(request) : undefined
+    if (reference === undefined || !isLive(state, reference)) return []
+    const append = [{ type: 'stop_requested', at } as const]
+    return [{ id: reference, append, wake: { by: environment.clock.now() } }]
+  })
+}
+
+function referenceOf(request: unknown): string | undefined {
+  const reference = (request as { readonly reference?: unknown } | null)?.reference
+  return typeof reference === 'string' ? reference : undefined
+}
+
+function isLive({ children }: KernelState, reference: string): boolean {
+  const lifecycle = children.get(reference)?.lifecycle
+  return lifecycle === 'running' || lifecycle === 'awaiting_human'
 }
 
 /** The stop button, or the end of the thread. */

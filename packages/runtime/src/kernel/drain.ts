@@ -5,7 +5,14 @@ import type { StoredEvent } from '../event.ts'
 import type { SessionGovernor } from '../governance/session-governor.ts'
 import { createEnvReader, type EnvReader } from '../services/env-reader.ts'
 import type { Redactor } from '../services/vault.ts'
-import { isStoreError, type Claim, type ThreadChange, type ThreadHead } from '../store/store.ts'
+import {
+  isStoreError,
+  type Claim,
+  type Commit,
+  type CommitResult,
+  type ThreadChange,
+  type ThreadHead,
+} from '../store/store.ts'
 import { bootChild, activate } from './act-activate.ts'
 import { runCalls } from './act-calls.ts'
 import { runEffect } from './act-effect.ts'
@@ -54,6 +61,7 @@ class ThreadDrain implements DrainContext {
   readonly #fold: KernelFold
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
+  #last: Promise<void> = Promise.resolve()
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
@@ -141,7 +149,14 @@ class ThreadDrain implements DrainContext {
     return new Date(this.environment.clock.now()).toISOString()
   }
 
-  async commit(point: string, write: Write): Promise<void> {
+  /** One after the other, so that what the governor wrote first is durable first. */
+  commit(point: string, write: Write): Promise<void> {
+    const committed = this.#last.then(() => this.#commit(point, write))
+    this.#last = committed.catch(() => undefined)
+    return committed
+  }
+
+  async #commit(point: string, write: Write): Promise<void> {
     const writes = write.governance ?? this.#openGovernor?.takeWrites()
     const events = this.#redacted([...(write.events ?? []), ...(writes?.events ?? [])])
     const head = { ...write.head, ...(write.isProgress && { attempts: 0 }) }
@@ -154,7 +169,7 @@ class ThreadDrain implements DrainContext {
       ...(write.expectsNoMail && { expectSeq: this.state.seq }),
     }
     const blobs = [...(write.blobs ?? []), ...(writes?.blobs ?? [])]
-    const result = await this.environment.commit({
+    const result = await this.#write({
       point,
       threads: [own, ...this.#redacted(write.others ?? [])],
       ...(blobs.length > 0 && { blobs }),
@@ -164,6 +179,16 @@ class ThreadDrain implements DrainContext {
     const last = result.seqs.get(this.head.id) ?? this.state.seq
     if (last !== this.state.seq + events.length) return this.catchUp()
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  /** After a refusal the governor knows more than the log does, and is opened again from it. */
+  async #write(commit: Commit): Promise<CommitResult> {
+    try {
+      return await this.environment.commit(commit)
+    } catch (error) {
+      this.dropGovernor()
+      throw error
+    }
   }
 
   #redacted<T>(value: T): T {
