@@ -1,0 +1,207 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { manualClock } from '@skein/base'
+import { memoryStore } from '../store/memory-store.ts'
+import { createThreads } from '../testing/contract.ts'
+import { describeDispatcher } from '../testing/dispatcher-contract.ts'
+import { manualTimers } from '../testing/manual-timers.ts'
+import { inProcessDispatcher } from './in-process-dispatcher.ts'
+import { systemTimers } from './timers.ts'
+
+describeDispatcher({ describe, test }, { name: 'in process', open: inProcessDispatcher })
+
+/** Threads that want to be drained now, and a drain that parks. */
+async function setUp(count: number) {
+  const store = memoryStore()
+  const ids = Array.from({ length: count }, (_, index) => `t${String(index).padStart(4, '0')}`)
+  await createThreads(store, ...ids)
+  const threads = ids.map((id) => ({ id, wake: { by: 0 } }))
+  await store.commit({ point: 'test', threads })
+  const park = (id: string) =>
+    store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+  return { store, ids, park, timers: manualTimers(manualClock(1000)) }
+}
+
+test('no more than so many drains run at once, and all get their turn in order', async () => {
+  const { store, ids, park, timers } = await setUp(350)
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 7 })
+  const begun: string[] = []
+  let running = 0
+  let most = 0
+  await dispatcher.start(async (id) => {
+    begun.push(id)
+    most = Math.max(most, ++running)
+    await new Promise((resolve) => setImmediate(resolve))
+    running--
+    await park(id)
+  })
+  await dispatcher.idle()
+  expect(most).toBe(7)
+  expect(begun).toEqual(ids)
+  await dispatcher.stop()
+})
+
+test('a thread that is woken again and again does not keep others waiting', async () => {
+  const { store, park, timers } = await setUp(3)
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 1 })
+  const begun: string[] = []
+  await dispatcher.start(async (id) => {
+    begun.push(id)
+    if (id === 't0000' && begun.length < 6) dispatcher.wake(id)
+    await park(id)
+  })
+  await dispatcher.idle()
+  expect(begun.slice(0, 4)).toEqual(['t0000', 't0001', 't0002', 't0000'])
+  await dispatcher.stop()
+})
+
+test('a store that does not answer is asked again', async () => {
+  const { store, park, timers } = await setUp(1)
+  const errors: unknown[] = []
+  let failures = 2
+  const flaky = {
+    head: (id: string) => store.head(id),
+    nextWake: (after?: number) => store.nextWake(after),
+    due: (now: number, limit: number) =>
+      failures-- > 0 ? Promise.reject(new Error('busy')) : store.due(now, limit),
+  }
+  const dispatcher = inProcessDispatcher({
+    store: flaky,
+    timers,
+    onError(error) {
+      errors.push(error)
+      throw new Error('a listener that fails')
+    },
+  })
+  const begun: string[] = []
+  await dispatcher.start(async (id) => {
+    begun.push(id)
+    await park(id)
+  })
+  expect([begun.length, errors.length]).toEqual([0, 1])
+  await timers.advance(3000)
+  expect([begun, errors.length]).toEqual([['t0000'], 2])
+  await dispatcher.stop()
+})
+
+test('a dispatcher starts once', async () => {
+  const { store, timers } = await setUp(0)
+  const dispatcher = inProcessDispatcher({ store, timers })
+  await dispatcher.start(async () => {})
+  await expect(dispatcher.start(async () => {})).rejects.toMatchObject({ code: 'RUNTIME_STOPPED' })
+  await dispatcher.stop()
+})
+
+test('a drain that throws at once is a drain that fails', async () => {
+  const { store, timers } = await setUp(1)
+  const seen: (string | undefined)[] = []
+  const dispatcher = inProcessDispatcher({ store, timers, onError: (_, id) => seen.push(id) })
+  await dispatcher.start(() => {
+    throw new Error('at once')
+  })
+  await timers.advance(300)
+  expect(seen).toEqual(['t0000', 't0000', 't0000'])
+  await dispatcher.stop({ graceMs: 0 })
+})
+
+test('a wait of more than 24.8 days does not end at once', async () => {
+  const timers = systemTimers()
+  const order: string[] = []
+  const long = timers.set(2 ** 40, () => order.push('long'))
+  // An overflowing setTimeout rings after 1 ms, which is before this one.
+  await new Promise<void>((resolve) => setTimeout(resolve, 20))
+  timers.clear(long)
+  expect(order).toEqual([])
+})
+
+test('there is one timer, however many threads wait', async () => {
+  const { store, ids, park, timers } = await setUp(20)
+  const dispatcher = inProcessDispatcher({ store, timers })
+  await dispatcher.start((id) => park(id).then(() => {}))
+  await dispatcher.idle()
+  for (const [index, id] of ids.entries()) {
+    const by = 9000 - index * 10
+    await store.commit({ point: 'test', threads: [{ id, wake: { by } }] })
+    dispatcher.wake(id, by)
+  }
+  expect(timers.pending()).toEqual([9000 - 190])
+  await dispatcher.stop()
+  expect(timers.pending()).toEqual([])
+})
+
+test('threads that wait do not hold the process', async () => {
+  const program = `
+    import { memoryStore } from ${JSON.stringify(import.meta.resolve('../store/memory-store.ts'))}
+    import { inProcessDispatcher } from ${JSON.stringify(import.meta.resolve('./in-process-dispatcher.ts'))}
+    import { createThreads } from ${JSON.stringify(import.meta.resolve('../testing/contract.ts'))}
+    const store = memoryStore()
+    await createThreads(store, 'a')
+    await store.commit({ point: 'test', threads: [{ id: 'a', wake: { by: Date.now() + 3_600_000 } }] })
+    await inProcessDispatcher({ store }).start(async () => {})
+    console.log('started')`
+  const run = await promisify(execFile)(process.execPath, [
+    '--conditions=@skein/source',
+    '--input-type=module-typescript',
+    '-e',
+    program,
+  ])
+  expect(run).toMatchObject({ stdout: 'started\n', stderr: '' })
+})
+
+const ids = ['a', 'b', 'c', 'd']
+const eventArbitrary = fc.record({
+  after: fc.integer({ min: 0, max: 400 }),
+  id: fc.constantFrom(...ids),
+  /** How far ahead the thread wants to be drained. */
+  ahead: fc.integer({ min: 0, max: 300 }),
+  isTold: fc.boolean(),
+})
+
+test('law: whatever happens, each wish is met, and never by two drains at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }),
+      fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 10 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (events, outcomes, maxConcurrent) => {
+        const store = memoryStore()
+        await createThreads(store, ...ids)
+        const timers = manualTimers(manualClock(1000))
+        const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent })
+        const running = new Set<string>()
+        const wrong: string[] = []
+        let drains = 0
+        await dispatcher.start(async (id) => {
+          // Not `expect`: what a drain throws is only tried again.
+          if (running.has(id)) wrong.push(`two drains of ${id}`)
+          if (running.add(id).size > maxConcurrent) wrong.push('too many drains')
+          const outcome = outcomes[drains++ % outcomes.length] ?? 0
+          const seq = (await store.head(id))?.seq ?? 0
+          await new Promise<void>((resolve) => timers.set(outcome * 20, resolve))
+          running.delete(id)
+          if (outcome === 4 && drains < 40) throw new Error('it died')
+          const threads = [{ id, expectSeq: seq, wake: { exactly: null } }]
+          await store.commit({ point: 'park', threads })
+        })
+        for (const { after, id, ahead, isTold } of events) {
+          await timers.advance(after)
+          const by = timers.now() + ahead
+          await store.commit({ point: 'wish', threads: [{ id, wake: { by } }] })
+          if (isTold) dispatcher.wake(id, by)
+        }
+        let isIdle = false
+        void dispatcher.idle().then(() => (isIdle = true))
+        await timers.advance(0)
+        for (let i = 0; i < 500 && (await timers.advanceToNext()); i++);
+        expect(wrong).toEqual([])
+        expect(isIdle).toBe(true)
+        expect(running.size).toBe(0)
+        expect(await store.nextWake()).toBeUndefined()
+        await dispatcher.stop()
+      },
+    ),
+    { numRuns: process.env['SKEIN_DEEP'] ? 3000 : 100, seed: 31 },
+  )
+})
