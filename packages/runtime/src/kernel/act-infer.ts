@@ -14,6 +14,7 @@ import { takeQueue } from './queue.ts'
 import { registryNote } from './registry-message.ts'
 import { HookBlockedError } from './run-hooks.ts'
 import type { Step, Turn } from './state.ts'
+import { stepStart } from './step-start.ts'
 import { toolsetOf } from './toolset.ts'
 
 /** One step of a side: takes the inbox, asks the model, and commits what it answered. */
@@ -33,19 +34,24 @@ export async function infer(context: DrainContext, side: ResolvedSide): Promise<
   }
 }
 
+/** Takes what has come meanwhile. A step that was opened with the commit before is not opened again. */
 async function beginStep(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<{ turn: Turn; step: Step }> {
-  const { environment, epoch, state } = context
+  const { state, epoch } = context
   const turn = state.session!.turn! // `next` asks for a step within a turn only
   const before = turn.step
-  const stepId = before?.id ?? environment.ids()
-  const attempt = (before?.attempt ?? 0) + 1
   const events: RuntimeEvent[] = [...(await takeQueue(context)), ...registryNote(context)]
-  const at = context.at()
-  if (before) events.push({ type: 'step_reset', at, turnId: turn.id, stepId, reason: 'again' })
-  events.push({ type: 'step_start', at, turnId: turn.id, stepId, side: side.side, attempt, epoch })
+  if (before?.epoch === epoch) {
+    if (events.length > 0) await context.commit('take_queue', { events })
+    return { turn, step: before }
+  }
+  if (before) {
+    const again = { turnId: turn.id, stepId: before.id, reason: 'again' }
+    events.push({ type: 'step_reset', at: context.at(), ...again })
+  }
+  events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   await context.commit('step_start', { events })
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }

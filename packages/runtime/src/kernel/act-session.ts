@@ -7,6 +7,7 @@ import type { StepDecision } from './decide.ts'
 import { textOf } from './decide.ts'
 import type { DrainContext } from './drain-context.ts'
 import { isWaiting, openCalls } from './next.ts'
+import { stepStart } from './step-start.ts'
 import { noteMessage, takeQueue } from './queue.ts'
 import { reportToParent } from './report.ts'
 import type { KernelState, Turn } from './state.ts'
@@ -20,17 +21,19 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
     events.push({ type: 'session_start', at, sessionId: environment.ids(), agent: agent.name })
   if (state.status !== 'running') events.push({ type: 'status_changed', at, status: 'running' })
   events.push(...(await takeQueue(context)))
-  events.push(turnStart(context, side))
+  events.push(...turnStart(context, side))
   await context.commit('session_start', {
     events,
     head: { lifecycle: 'running', agent: agent.name },
   })
 }
 
-function turnStart(context: DrainContext, side: Side): RuntimeEvent {
+/** A turn and its first step. */
+function turnStart(context: DrainContext, side: Side): RuntimeEvent[] {
   const agentId = `${context.agent.name}/${side}`
   const turnId = context.environment.ids()
-  return { type: 'turn_start', at: context.at(), turnId, agentId, side }
+  const at = context.at()
+  return [{ type: 'turn_start', at, turnId, agentId, side }, stepStart(context, { turnId, side })]
 }
 
 /** Commits what follows from a finished step. */
@@ -56,6 +59,8 @@ export async function endStep(
 async function goOn(context: DrainContext, nudge: string | undefined): Promise<void> {
   const events: RuntimeEvent[] = stepEnd(context)
   if (nudge !== undefined) events.push(noteMessage(context, nudge, 'nudge'))
+  const turn = context.state.session?.turn
+  if (turn) events.push(stepStart(context, { turnId: turn.id, side: turn.side }))
   await context.commit('step_end', { events, isProgress: true })
 }
 
@@ -105,7 +110,7 @@ async function yieldTurn(
     ...spoken,
     ...stepEnd(context),
     ...turnEnd(context, 'completed', reason),
-    turnStart(context, side.side === 'a' ? 'b' : 'a'),
+    ...turnStart(context, side.side === 'a' ? 'b' : 'a'),
   ]
   await context.commit('turn_end', { events, isProgress: true })
 }

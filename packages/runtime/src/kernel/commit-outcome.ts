@@ -188,9 +188,7 @@ async function noticesOf(
   changes: FacadeChanges | undefined,
 ): Promise<readonly ThreadChange[]> {
   const changed = await Promise.all(
-    (changes?.toParent ?? []).map(({ text, attachments }) =>
-      noticeToParent(context, text, attachments),
-    ),
+    (changes?.toParent ?? []).map((notice) => noticeToParent(context, notice, changes?.events ?? [])),
   )
   return changed.flat()
 }

@@ -1,4 +1,5 @@
 import type { RuntimeEvent } from '../event.ts'
+import type { FileStat } from '../thread-state.ts'
 import { attachmentPath, normalisePath } from '../services/paths.ts'
 import type { DrainContext } from './drain-context.ts'
 
@@ -15,16 +16,37 @@ export class MissingFileError extends Error {
   }
 }
 
+/** The files of this thread by these paths, as they are now or, with `pending`, will be in a moment. */
+export function findFiles(
+  { state }: Pick<DrainContext, 'state'>,
+  paths: readonly string[],
+  pending: readonly RuntimeEvent[] = [],
+): readonly FileStat[] {
+  return paths.map((path) => {
+    const normal = normalisePath(path)
+    const file = pendingFile(pending, normal) ?? state.files.get(normal)
+    if (!file) throw new MissingFileError(path)
+    return file
+  })
+}
+
+function pendingFile(pending: readonly RuntimeEvent[], path: string): FileStat | undefined {
+  for (const event of pending.toReversed()) {
+    if (event.type !== 'file_written' || event.path !== path) continue
+    const { mediaType, sizeBytes, hash = '', at: writtenAt } = event
+    return { path, mediaType, sizeBytes, hash, writtenAt }
+  }
+  return undefined
+}
+
 /** Copies files of this thread by their content address. `salt` makes the paths of one delivery its own. */
 export function copyFiles(
-  context: Pick<DrainContext, 'state' | 'at'>,
-  sources: readonly string[],
+  context: Pick<DrainContext, 'at'>,
+  sources: readonly FileStat[],
   salt: string,
 ): CopiedFiles {
   const paths: string[] = []
-  const events = sources.map((source, place): RuntimeEvent => {
-    const file = context.state.files.get(normalisePath(source))
-    if (!file) throw new MissingFileError(source)
+  const events = sources.map((file, place): RuntimeEvent => {
     const path = attachmentPath(file.path, `${salt}/${place}/${file.path}/${file.hash}`)
     paths.push(path)
     const { mediaType, sizeBytes, hash } = file

@@ -114,6 +114,7 @@ function foldStep(
     if (!turn.step) return
     turn.step.failures = event.attempt
     turn.step.retryAt = event.retryAt
+    turn.step.epoch = undefined
     return
   }
   const { stepId: id, attempt, epoch } = event

@@ -2,6 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { Relation } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { EnvReader } from '../services/env-reader.ts'
+import type { FileStat } from '../thread-state.ts'
 import type { DrainContext } from './drain-context.ts'
 
 /** Names of variables that the child needs and nobody has given (§7.8). */
@@ -19,11 +20,13 @@ export function variablesError(
     readonly relation: Relation
     readonly missing: readonly string[]
     readonly args: JsonObject
+    readonly attachments: readonly FileStat[]
     readonly toolName: string
+    readonly isImmediate?: boolean
   },
 ): { readonly error: Error; readonly event: RuntimeEvent } {
   const { environment, head } = context
-  const { relation, missing, args, toolName } = call
+  const { relation, missing, args, attachments, toolName, isImmediate } = call
   const requestId = environment.ids()
   const required = relation.requiredVariables.map(({ name }) => name)
   const expiresAt = new Date(
@@ -49,6 +52,8 @@ export function variablesError(
       relation: relation.key,
       toolName,
       arguments: args,
+      ...(attachments.length > 0 && { attachments }),
+      ...(isImmediate && { isImmediate }),
     },
   }
 }

@@ -107,7 +107,17 @@ function dueEffect({ effects }: KernelState, { now }: NextOptions): Action | und
 }
 
 function activation(state: KernelState, { agent }: NextOptions): Action | undefined {
-  return state.immediateFor === agent.name ? undefined : { type: 'activate' }
+  if (state.immediateFor === agent.name || !startsSomething(agent)) return undefined
+  return { type: 'activate' }
+}
+
+/** Whether there is anything to do when a prompt of this agent becomes active. */
+export function startsSomething({ a, b }: ResolvedAgent): boolean {
+  return [a, b].some(
+    (side) =>
+      side?.hooks.some(({ hook }) => hook === 'after_thread_created') ||
+      side?.prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isImmediate),
+  )
 }
 
 /** A blocking child that started by itself is waited for before the first step. */

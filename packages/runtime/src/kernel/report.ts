@@ -1,7 +1,8 @@
 import type { UppMessage } from '@skein/threads/upp'
 import type { RuntimeEvent, SessionOutcome } from '../event.ts'
+import { normalisePath } from '../services/paths.ts'
 import type { ThreadChange } from '../store/store.ts'
-import { copyFiles, type CopiedFiles } from './copy-files.ts'
+import { copyFiles, findFiles, type CopiedFiles } from './copy-files.ts'
 import type { DrainContext } from './drain-context.ts'
 
 /** How a session ended, as the parent is told. */
@@ -26,7 +27,11 @@ export async function reportToParent(
   const parentHead = await environment.store.head(parent.threadId)
   if (!parentHead || parentHead.lifecycle === 'terminated' || parentHead.lifecycle === 'erased')
     return []
-  const files = copyFiles(context, report.attachments, `${head.id}/${session.id}`)
+  const files = copyFiles(
+    context,
+    findFiles(context, presentOf(context, report)),
+    `${head.id}/${session.id}`,
+  )
   const isAwaited = session.waiters.length > 0
   const isTold =
     isAwaited || (parent.communication === 'implicit' && report.outcome !== 'terminated')
@@ -37,6 +42,11 @@ export async function reportToParent(
   ]
   if (!isAwaited && isTold) events.push(queuedReport(context, report, files))
   return [{ id: parent.threadId, append: events, wake: { by: environment.clock.now() } }]
+}
+
+/** A call after the one that ended the session may have removed what that one names. */
+function presentOf({ state }: DrainContext, { attachments }: Report): readonly string[] {
+  return attachments.filter((path) => state.files.has(normalisePath(path)))
 }
 
 /** A disposable child is over with its session; a resumable one waits for the next message. */
@@ -111,18 +121,18 @@ function silentMessage(context: DrainContext, text: string, files: CopiedFiles):
   }
 }
 
-/** `state.notifyParent`: raw text, silent, queued. */
+/** `state.notifyParent`: raw text, silent, queued. `pending` is what the same call has changed. */
 export async function noticeToParent(
   context: DrainContext,
-  text: string,
-  attachments: readonly string[],
+  { text, attachments }: { readonly text: string; readonly attachments: readonly string[] },
+  pending: readonly RuntimeEvent[],
 ): Promise<readonly ThreadChange[]> {
   const { state, environment } = context
   if (!state.parent) return []
   const parentHead = await environment.store.head(state.parent.threadId)
   if (!parentHead || parentHead.lifecycle === 'terminated' || parentHead.lifecycle === 'erased')
     return []
-  const files = copyFiles(context, attachments, environment.ids())
+  const files = copyFiles(context, findFiles(context, attachments, pending), environment.ids())
   const body = files.paths.length === 0 ? text : [text, '', ...files.paths].join('\n')
   const append = [...files.events, silentMessage(context, body, files)]
   return [{ id: state.parent.threadId, append, wake: { by: environment.clock.now() } }]

@@ -5,6 +5,7 @@ import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
 import type { EnvReader } from '../services/env-reader.ts'
 import { envContext } from '../services/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
+import type { FileStat } from '../thread-state.ts'
 import { copyFiles, type CopiedFiles } from './copy-files.ts'
 import type { DrainContext } from './drain-context.ts'
 
@@ -25,8 +26,9 @@ export interface NewChild {
   readonly env: EnvReader
   /** Label of the instance. */
   readonly name: string | undefined
+  /** Undefined: the arguments as JSON. */
   readonly message: string | undefined
-  readonly attachments: readonly string[]
+  readonly attachments: readonly FileStat[]
   readonly arguments: JsonObject
   readonly toolCallId?: string
   /** Whether a call waits for it. */
@@ -41,13 +43,14 @@ export interface NewChild {
 }
 
 /** Plans a child thread: its log begins in the same commit as the parent's record of it. */
-export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
+export function planSpawn(context: DrainContext, given: NewChild): SpawnPlan {
   const { environment, head } = context
-  const { relation } = child
+  const { relation } = given
   const reference = environment.ids()
   const interruptId = child.isAwaited ? environment.ids() : undefined
   const agent = environment.registry.agent(relation.agent)
-  const files = copyFiles(context, child.attachments, reference)
+  const files = copyFiles(context, given.attachments, reference)
+  const child = { ...given, arguments: localArguments(given, files) }
   const now = environment.clock.now()
   const others: ThreadChange = {
     id: reference,
@@ -66,7 +69,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
       ...createdEvents(context, { child, agent, reference }),
       ...envEvents(context, child, reference),
       ...files.events,
-      ...firstMessage(context, child, { files, interruptId }),
+      firstMessage(context, child, { files, interruptId }),
     ],
     wake: { by: now },
   }
@@ -76,6 +79,16 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     others: [others],
     ...(interruptId !== undefined && { interruptId }),
   }
+}
+
+/** The paths of handed-over files are the child's own, wherever they are named (§7.12). */
+function localArguments(
+  { relation, arguments: args }: NewChild,
+  { paths }: CopiedFiles,
+): JsonObject {
+  const from = relation.config.initAttachmentsProperty
+  if (from === undefined || paths.length === 0 || args[from] === undefined) return args
+  return { ...args, [from]: Array.isArray(args[from]) ? [...paths] : paths[0]! }
 }
 
 interface Birth {
@@ -152,11 +165,11 @@ function isDeclaredSecret({ requiredVariables }: Relation, name: string): boolea
 
 function firstMessage(
   context: DrainContext,
-  { message, relation }: NewChild,
+  { message, relation, arguments: args }: NewChild,
   { files, interruptId }: { readonly files: CopiedFiles; readonly interruptId: string | undefined },
-): RuntimeEvent[] {
-  if (message === undefined) return []
-  return [queued(context, { text: message, files, relation, interruptId })]
+): RuntimeEvent {
+  const text = message ?? (Object.keys(args).length > 0 ? JSON.stringify(args) : 'Begin.')
+  return queued(context, { text, files, relation, interruptId })
 }
 
 /** A message from the parent to the side that listens to it. */

@@ -126,7 +126,8 @@ export interface Turn {
 export interface Step {
   readonly id: string
   attempt: number
-  epoch: number
+  /** The drain that opened it and has not asked yet, or is asking; undefined after a failure. */
+  epoch: number | undefined
   /** Place of its message in `entries`; undefined while the model speaks. */
   entry: number | undefined
   retryAt: string | undefined

@@ -1,7 +1,7 @@
-import { defer, withToolContext, type Tool, type ToolContext } from '@skein/ai'
-import { toJsonSchema, type JsonObject, type JsonSchema } from '@skein/base'
+import { defer, ToolArgumentError, withToolContext, type Tool, type ToolContext } from '@skein/ai'
+import { isPlainObject, toJsonSchema, type JsonObject, type JsonSchema } from '@skein/base'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import { copyFiles } from './copy-files.ts'
+import { copyFiles, findFiles } from './copy-files.ts'
 import type { DrainContext } from './drain-context.ts'
 import { missingVariables, variablesError } from './missing-variables.ts'
 import { planSpawn, queued, type SpawnPlan } from './spawn.ts'
@@ -42,6 +42,7 @@ function directTool(
 
 /** What a call hands to the child. */
 export interface Payload {
+  /** Undefined: the arguments as JSON. */
   readonly message: string | undefined
   readonly name: string | undefined
   readonly attachments: readonly string[]
@@ -49,15 +50,37 @@ export interface Payload {
 }
 
 /** Reads the payload out of the arguments; the same for a call and for one that waited for variables. */
-export function payloadOf(relation: Relation, args: JsonObject): Payload {
-  if (relation.isResumable) return createdPayload(relation, args)
+export async function payloadOf(
+  context: DrainContext,
+  relation: Relation,
+  args: JsonObject,
+): Promise<Payload> {
+  if (relation.isResumable) return createdPayload(context, relation, args)
   const { initUserMessageProperty: from, initAgentNameProperty: named } = relation.config
+  const valid = await checked(context, relation, args)
+  const message = from === undefined ? plainMessage(valid) : asText(valid[from])
+  // A child without a first message would never begin, and its parent might wait for it.
+  if (from !== undefined && (message === undefined || message.trim() === ''))
+    throw new Error(`"${relation.key}" needs "${from}", which says what it is to do.`)
   return {
-    message: from === undefined ? defaultMessage(args) : asText(args[from]),
-    name: named === undefined ? undefined : asText(args[named]),
-    attachments: attachmentsOf(relation, args),
-    arguments: args,
+    message,
+    name: named === undefined ? undefined : asText(valid[named]),
+    attachments: attachmentsOf(relation, valid),
+    arguments: valid,
   }
+}
+
+/** The arguments as the child's first prompt declares them. */
+async function checked(
+  { environment }: DrainContext,
+  { agent, key }: Relation,
+  args: JsonObject,
+): Promise<JsonObject> {
+  const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
+  if (!requiredSchema) return args
+  const answer = await requiredSchema['~standard'].validate(args)
+  if (answer.issues) throw new ToolArgumentError(key, answer.issues)
+  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args // made of JSON
 }
 
 /** What the child's first prompt asks for; without a schema, a message. */
@@ -80,10 +103,10 @@ function argumentsOf({ environment }: DrainContext, { agent, config }: Relation)
   return { type: 'object', properties, required: [property] }
 }
 
-function defaultMessage(args: JsonObject): string {
+/** Arguments that are nothing but a message are that message. */
+function plainMessage(args: JsonObject): string | undefined {
   const keys = Object.keys(args)
-  if (keys.length === 1 && typeof args['message'] === 'string') return args['message']
-  return JSON.stringify(args)
+  return keys.length === 1 && typeof args['message'] === 'string' ? args['message'] : undefined
 }
 
 function asText(value: unknown): string | undefined {
@@ -145,14 +168,23 @@ function createTool(
 }
 
 /** The tool's own fields first; what they leave out is taken from the mapped arguments. */
-function createdPayload(relation: Relation, args: JsonObject): Payload {
-  const inner = (args['arguments'] ?? {}) as JsonObject
+async function createdPayload(
+  context: DrainContext,
+  relation: Relation,
+  args: JsonObject,
+): Promise<Payload> {
+  const given = args['arguments'] ?? {}
+  if (!isPlainObject(given)) throw new Error('"arguments" of subagent_create must be an object.')
+  const inner = await checked(context, relation, given as JsonObject)
   const from = relation.config.initUserMessageProperty
   const mapped = from === undefined ? undefined : asText(inner[from])
-  const message = asText(args['message']) ?? mapped ?? JSON.stringify(inner)
   const own = pathsOf(args['attachments'])
-  const attachments = own.length > 0 ? own : attachmentsOf(relation, inner)
-  return { message, attachments, name: asText(args['name'])?.trim(), arguments: inner }
+  return {
+    message: asText(args['message']) ?? mapped,
+    attachments: own.length > 0 ? own : attachmentsOf(relation, inner),
+    name: asText(args['name'])?.trim(),
+    arguments: inner,
+  }
 }
 
 interface Creation {
@@ -169,6 +201,8 @@ async function create(
 ): Promise<unknown> {
   const { relation, args, toolCallId, plans } = creation
   refuseBeyondLimits(context, relation)
+  const payload = await payloadOf(context, relation, args)
+  const attachments = findFiles(context, payload.attachments)
   const env = context.env(side)
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
@@ -176,6 +210,7 @@ async function create(
       relation,
       missing,
       args,
+      attachments,
       toolName: relation.isResumable ? 'subagent_create' : relation.key,
     })
     plans.set(toolCallId, { reference: '', events: [event], others: [] })
@@ -187,7 +222,8 @@ async function create(
     env,
     toolCallId,
     isAwaited,
-    ...payloadOf(relation, args),
+    ...payload,
+    attachments,
   })
   plans.set(toolCallId, plan)
   if (isAwaited)
@@ -257,7 +293,7 @@ function message(
   const interruptId = relation.isBlocking ? environment.ids() : undefined
   const files = copyFiles(
     context,
-    pathsOf(args['attachments']),
+    findFiles(context, pathsOf(args['attachments'])),
     `${reference}/${environment.ids()}`,
   )
   const append = [...files.events, queued(context, { text, files, relation, interruptId })]
