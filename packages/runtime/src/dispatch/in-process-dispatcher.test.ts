@@ -159,49 +159,53 @@ const eventArbitrary = fc.record({
   isTold: fc.boolean(),
 })
 
-test('law: whatever happens, each wish is met, and never by two drains at once', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }),
-      fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 10 }),
-      fc.integer({ min: 1, max: 3 }),
-      async (events, outcomes, maxConcurrent) => {
-        const store = memoryStore()
-        await createThreads(store, ...ids)
-        const timers = manualTimers(manualClock(1000))
-        const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent })
-        const running = new Set<string>()
-        const wrong: string[] = []
-        let drains = 0
-        await dispatcher.start(async (id) => {
-          // Not `expect`: what a drain throws is only tried again.
-          if (running.has(id)) wrong.push(`two drains of ${id}`)
-          if (running.add(id).size > maxConcurrent) wrong.push('too many drains')
-          const outcome = outcomes[drains++ % outcomes.length] ?? 0
-          const seq = (await store.head(id))?.seq ?? 0
-          await new Promise<void>((resolve) => timers.set(outcome * 20, resolve))
-          running.delete(id)
-          if (outcome === 4 && drains < 40) throw new Error('it died')
-          const threads = [{ id, expectSeq: seq, wake: { exactly: null } }]
-          await store.commit({ point: 'park', threads })
-        })
-        for (const { after, id, ahead, isTold } of events) {
-          await timers.advance(after)
-          const by = timers.now() + ahead
-          await store.commit({ point: 'wish', threads: [{ id, wake: { by } }] })
-          if (isTold) dispatcher.wake(id, by)
-        }
-        let isIdle = false
-        void dispatcher.idle().then(() => (isIdle = true))
-        await timers.advance(0)
-        for (let i = 0; i < 500 && (await timers.advanceToNext()); i++);
-        expect(wrong).toEqual([])
-        expect(isIdle).toBe(true)
-        expect(running.size).toBe(0)
-        expect(await store.nextWake()).toBeUndefined()
-        await dispatcher.stop()
-      },
-    ),
-    { numRuns: process.env['SKEIN_DEEP'] ? 3000 : 100, seed: 31 },
-  )
-})
+test(
+  'law: whatever happens, each wish is met, and never by two drains at once',
+  { timeout: 120_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }),
+        fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 10 }),
+        fc.integer({ min: 1, max: 3 }),
+        async (events, outcomes, maxConcurrent) => {
+          const store = memoryStore()
+          await createThreads(store, ...ids)
+          const timers = manualTimers(manualClock(1000))
+          const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent })
+          const running = new Set<string>()
+          const wrong: string[] = []
+          let drains = 0
+          await dispatcher.start(async (id) => {
+            // Not `expect`: what a drain throws is only tried again.
+            if (running.has(id)) wrong.push(`two drains of ${id}`)
+            if (running.add(id).size > maxConcurrent) wrong.push('too many drains')
+            const outcome = outcomes[drains++ % outcomes.length] ?? 0
+            const seq = (await store.head(id))?.seq ?? 0
+            await new Promise<void>((resolve) => timers.set(outcome * 20, resolve))
+            running.delete(id)
+            if (outcome === 4 && drains < 40) throw new Error('it died')
+            const threads = [{ id, expectSeq: seq, wake: { exactly: null } }]
+            await store.commit({ point: 'park', threads })
+          })
+          for (const { after, id, ahead, isTold } of events) {
+            await timers.advance(after)
+            const by = timers.now() + ahead
+            await store.commit({ point: 'wish', threads: [{ id, wake: { by } }] })
+            if (isTold) dispatcher.wake(id, by)
+          }
+          let isIdle = false
+          void dispatcher.idle().then(() => (isIdle = true))
+          await timers.advance(0)
+          for (let i = 0; i < 500 && (await timers.advanceToNext()); i++);
+          expect(wrong).toEqual([])
+          expect(isIdle).toBe(true)
+          expect(running.size).toBe(0)
+          expect(await store.nextWake()).toBeUndefined()
+          await dispatcher.stop()
+        },
+      ),
+      { numRuns: process.env['SKEIN_DEEP'] ? 3000 : 100, seed: 31 },
+    )
+  },
+)

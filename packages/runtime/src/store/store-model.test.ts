@@ -232,34 +232,38 @@ const opens: readonly (readonly [string, () => Store])[] = [
   ['SQLite', () => sqliteStore({ path: ':memory:' })],
 ]
 
-test.each(opens)('the %s store does what the model does, refusals too', async (_name, open) => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(stepArbitrary, { minLength: 1, maxLength: 20 }),
-      fc.boolean(),
-      async (steps, areTogether) => {
-        const store = open()
-        const model: Model = { threads: new Map(), blobs: new Map(), audit: [], spent: new Set() }
-        const all = [{ commit: FIRST }, ...steps]
-        const expected: string[] = []
-        if (areTogether) {
-          // Asked for at once, they still happen one after the other.
-          expected.push(...all.map((step) => modelStep(model, step)))
-          expect(await Promise.all(all.map((step) => storeStep(store, step)))).toEqual(expected)
-        } else
-          for (const step of all) {
-            expected.push(modelStep(model, step))
-            expect(await storeStep(store, step)).toBe(expected.at(-1))
-            expect(await contentsOf(store)).toEqual(contentsOfModel(model))
-          }
-        expect(await contentsOf(store)).toEqual(contentsOfModel(model))
-        for (const answer of expected) answers.set(answer, (answers.get(answer) ?? 0) + 1)
-        await store.close()
-      },
-    ),
-    { numRuns: process.env['SKEIN_DEEP'] ? 5000 : 200, seed: 29 },
-  )
-})
+test.each(opens)(
+  'the %s store does what the model does, refusals too',
+  { timeout: 120_000 },
+  async (_name, open) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(stepArbitrary, { minLength: 1, maxLength: 20 }),
+        fc.boolean(),
+        async (steps, areTogether) => {
+          const store = open()
+          const model: Model = { threads: new Map(), blobs: new Map(), audit: [], spent: new Set() }
+          const all = [{ commit: FIRST }, ...steps]
+          const expected: string[] = []
+          if (areTogether) {
+            // Asked for at once, they still happen one after the other.
+            expected.push(...all.map((step) => modelStep(model, step)))
+            expect(await Promise.all(all.map((step) => storeStep(store, step)))).toEqual(expected)
+          } else
+            for (const step of all) {
+              expected.push(modelStep(model, step))
+              expect(await storeStep(store, step)).toBe(expected.at(-1))
+              expect(await contentsOf(store)).toEqual(contentsOfModel(model))
+            }
+          expect(await contentsOf(store)).toEqual(contentsOfModel(model))
+          for (const answer of expected) answers.set(answer, (answers.get(answer) ?? 0) + 1)
+          await store.close()
+        },
+      ),
+      { numRuns: process.env['SKEIN_DEEP'] ? 2000 : 200, seed: 29 },
+    )
+  },
+)
 
 afterAll(() => {
   // A model test that never meets a refusal proves little.
