@@ -90,8 +90,6 @@ class JournalGovernor implements Governor {
   readonly #core: GovernorCore
   /** Requests this process works on: a second worker on the same one is a conflict. */
   readonly #live = new Map<string, GovernedRequest>()
-  /** Requests that are being made again from their journals. */
-  readonly #loading = new Map<string, Promise<GovernedRequest>>()
   /** Resolve when `run` or `resume` are through with a request. */
   readonly #work = new Map<string, Promise<void>>()
 
@@ -193,8 +191,7 @@ class JournalGovernor implements Governor {
     const request = await this.#find(requestId)
     const known = request.state.calls.get(call)
     if (known?.effect !== 'in_doubt' || known.status === 'undone') return undefined
-    if (request.running.has(call)) throw conflict(request, `call ${call} is running`)
-    return settleDoubt(request, known)
+    return request.running.has(call) ? undefined : settleDoubt(request, known)
   }
 
   async settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void> {
@@ -213,20 +210,11 @@ class JournalGovernor implements Governor {
   async #find(requestId: string): Promise<GovernedRequest> {
     const known = this.#live.get(requestId)
     if (known) return known
-    // Steps that come at the same time share one: two would write the same entries.
-    const loading = this.#loading.get(requestId) ?? this.#load(requestId)
-    this.#loading.set(requestId, loading)
-    return loading
-  }
-
-  async #load(requestId: string): Promise<GovernedRequest> {
-    try {
-      const request = await this.#take(requestId)
-      this.#live.set(requestId, request)
-      return request
-    } finally {
-      this.#loading.delete(requestId)
-    }
+    const request = await this.#take(requestId)
+    // Steps that come at the same time share the first: two would write the same entries.
+    const first = this.#live.get(requestId) ?? request
+    this.#live.set(requestId, first)
+    return first
   }
 
   async #take(requestId: string, task?: TaskClass): Promise<GovernedRequest> {
