@@ -46,6 +46,12 @@ test.each([
     3,
   ],
   ['ids that begin again', [user('1'), asks('0'), gives('0'), asks('0'), gives('0')], 2, 3],
+  [
+    'a call whose id was given again waits for nothing',
+    [user('1'), asks('0'), user('2'), asks('0'), gives('0')],
+    2,
+    3,
+  ],
   ['always keeps something', [user('1'), says('2'), user('3')], 0, 2],
   ['never one message for one', [user('1'), asks('a'), gives('a')], 2, undefined],
 ])('%s', (_title, messages, keepMessages, cut) => {

@@ -71,9 +71,9 @@ function mediaOf({ images, audio, video, documents }: Message): number {
 function openBefore(messages: readonly Message[]): Int32Array {
   const changes = new Int32Array(messages.length + 2)
   const latest = new Map<string, { readonly from: number; to: number | undefined }>()
-  const close = (call: { readonly from: number; readonly to: number | undefined }, end: number) => {
-    changes[call.from + 1]!++
-    changes[(call.to ?? end) + 1]!--
+  const span = (from: number, to: number) => {
+    changes[from + 1]!++
+    changes[to + 1]!--
   }
   messages.forEach((message, place) => {
     for (const { toolCallId } of message.type === 'tool_result' ? message.results : []) {
@@ -82,11 +82,12 @@ function openBefore(messages: readonly Message[]): Int32Array {
     }
     for (const { toolCallId } of message.type === 'assistant' ? (message.toolCalls ?? []) : []) {
       const earlier = latest.get(toolCallId)
-      if (earlier) close(earlier, place)
+      // One that has no result by now will never get one.
+      if (earlier?.to !== undefined) span(earlier.from, earlier.to)
       latest.set(toolCallId, { from: place, to: undefined })
     }
   })
-  for (const call of latest.values()) close(call, messages.length)
+  for (const { from, to = messages.length } of latest.values()) span(from, to)
   for (let place = 1; place < changes.length; place++) changes[place]! += changes[place - 1]!
   return changes
 }

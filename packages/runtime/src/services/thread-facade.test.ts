@@ -473,20 +473,19 @@ describe('hierarchy and session', () => {
       isBlocking: false,
       parentCommunication: 'implicit',
     })
-    const updated = (reference: string, statusText: string): RuntimeEvent => ({
-      type: 'subagent_updated',
-      at,
-      reference,
-      status: 'running',
-      statusText,
-    })
+    const updated = (
+      reference: string,
+      statusText: string,
+      status: 'running' | 'idle' = 'running',
+    ): RuntimeEvent => ({ type: 'subagent_updated', at, reference, status, statusText })
     const ended = (reference: string, outcome: 'completed' | 'failed' | 'terminated') =>
       ({ type: 'subagent_ended', at, reference, outcome }) as const
     log.push(
-      ...['r1', 'r2', 'r3', 'r4'].map((id) => created(id, true)),
+      ...['r1', 'r2', 'r3', 'r4', 'r5'].map((id) => created(id, true)),
       ...['d1', 'd2'].map((id) => created(id, false)),
       updated('r1', 'terminated'),
       updated('r2', 'text'),
+      updated('r5', 'text', 'idle'),
       ended('r2', 'completed'),
       ended('r3', 'failed'),
       ended('r4', 'terminated'),
@@ -498,9 +497,10 @@ describe('hierarchy and session', () => {
       ['r2', 'idle'],
       ['r3', 'failed'],
       ['r4', 'terminated'],
+      ['r5', 'idle'],
       ['d1', 'running'],
     ])
-    expect(children[4]).toEqual({
+    expect(children[5]).toEqual({
       reference: 'd1',
       name: 'worker',
       description: 'works',
