@@ -11,7 +11,7 @@ import type {
 } from '@skein/threads'
 import type { UppMessage } from '@skein/threads/upp'
 import type { Budget } from './definitions/types.ts'
-import type { Side } from './thread-state.ts'
+import type { FileStat, Side } from './thread-state.ts'
 
 /** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
 export const EVENT_VERSION = 1
@@ -223,6 +223,10 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly relation: string
   readonly toolName: string
   readonly arguments: JsonObject
+  /** The files of the call as they were then. */
+  readonly attachments?: readonly FileStat[]
+  /** Nobody called: the child was to start by itself. */
+  readonly isImmediate?: boolean
 }
 
 export interface VariablesProvided extends EventBase<'variables_provided'> {

@@ -1,16 +1,16 @@
-import type { JsonObject } from '@skein/base'
 import { llm } from '@skein/ai'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeEvent } from '../event.ts'
+import type { RuntimeEvent, VariablesRequested } from '../event.ts'
 import { isEnabled } from '../services/env-reader.ts'
 import { envContext } from '../services/vault.ts'
-import type { ThreadChange } from '../store/store.ts'
+import { isStoreError, type ThreadChange } from '../store/store.ts'
 import type { DrainContext } from './drain-context.ts'
 import { messageOf } from './message-of.ts'
 import { missingVariables, variablesError } from './missing-variables.ts'
 import { runHooks } from './run-hooks.ts'
-import { planSpawn, type SpawnPlan } from './spawn.ts'
+import { planSpawn, type NewChild, type SpawnPlan } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './subagent-tools.ts'
+import { toUsage } from './usage.ts'
 
 /** A prompt became active: by creation of the thread, or by a handoff (§7.6). */
 export async function activate(context: DrainContext): Promise<void> {
@@ -35,7 +35,7 @@ export async function activate(context: DrainContext): Promise<void> {
   for (const plan of created) await tellHooks(context, plan)
 }
 
-function immediateRelations({ agent }: DrainContext): { side: ResolvedSide; relation: Relation }[] {
+function immediateRelations({ agent }: DrainContext): Found[] {
   return [agent.a, agent.b].flatMap((side) =>
     (side?.prompt.tools ?? []).flatMap((tool) => {
       if (!side || tool.kind !== 'subagent' || !tool.relation.isImmediate) return []
@@ -57,35 +57,53 @@ async function planImmediate(
   } catch (error) {
     return { ...nothing, events: [raised(context, 'SUBAGENT_REFUSED', messageOf(error))] }
   }
-  const args: JsonObject = {}
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
     const { event, error } = variablesError(context, {
       relation,
       missing,
-      args,
+      args: {},
+      attachments: [],
       toolName: relation.key,
+      isImmediate: true,
     })
     return {
       ...nothing,
       events: [event, raised(context, 'SUBAGENT_ENV_REQUIRED', messageOf(error))],
     }
   }
+  return spawnImmediate(context, side, { relation })
+}
+
+/** A child that nobody called. It answers no call; a blocking one is waited for by the first step. */
+async function spawnImmediate(
+  context: DrainContext,
+  side: ResolvedSide,
+  { relation, provided }: Pick<NewChild, 'relation' | 'provided'>,
+): Promise<SpawnPlan> {
+  const env = context.env(side)
   const hints = hintsOf(relation, env)
   const derived = hints.hasHints
     ? await bootstrap(context, side, { relation, ...hints })
     : undefined
-  const isAwaited = false // it answers no call; a blocking one is waited for by the first step
-  return planSpawn(context, {
+  const plan = planSpawn(context, {
     relation,
     env,
-    name: derived?.name ?? hints.name ?? (relation.isResumable ? `${relation.key} 1` : undefined),
+    name: hints.name ?? (relation.isResumable ? numbered(context, relation) : undefined),
     message: derived?.message ?? hints.description ?? 'Begin.',
     attachments: [],
-    arguments: args,
-    isAwaited,
+    arguments: {},
+    isAwaited: false,
     isImmediate: true,
+    ...(provided && { provided }),
   })
+  return { ...plan, events: [...plan.events, ...(derived?.events ?? [])] }
+}
+
+/** A name for an instance that nobody named. */
+function numbered({ state }: DrainContext, { key }: Relation): string {
+  const before = [...state.children.values()].filter(({ created }) => created.relation === key)
+  return `${key} ${before.length + 1}`
 }
 
 function raised(context: DrainContext, code: string, message: string): RuntimeEvent {
@@ -113,7 +131,7 @@ async function bootstrap(
   context: DrainContext,
   side: ResolvedSide,
   { relation, name, description }: Hints & { readonly relation: Relation },
-): Promise<{ readonly name?: string; readonly message: string } | undefined> {
+): Promise<{ readonly message?: string; readonly events: readonly RuntimeEvent[] } | undefined> {
   const { clock, ids } = context.environment
   const { model, definition } = side.prompt.models[0]!
   const asked = llm({
@@ -131,8 +149,9 @@ async function bootstrap(
     ...(description === undefined ? [] : [`Task: ${description}`]),
   ]
   try {
-    const { text } = (await asked.generate(lines.join('\n'))).response
-    return text.trim() === '' ? undefined : { ...(name !== undefined && { name }), message: text }
+    const { response, usage } = await asked.generate(lines.join('\n'))
+    const spent = { type: 'usage_recorded', at: context.at(), usage: toUsage(usage) } as const
+    return { events: [spent], ...(response.text.trim() !== '' && { message: response.text }) }
   } catch {
     return undefined // the hints themselves are instruction enough
   }
@@ -167,13 +186,15 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
     return context.commit('boot_child', { events: [settled({ error })], isProgress: true })
   }
   try {
+    refuseDisabled(context, found)
     refuseBeyondLimits(context, found.relation)
-    const plan = planDeferred(context, found, { requested, values: openValues(context, provided) })
+    const values = openValues(context, provided)
+    const plan = await planDeferred(context, found, { requested, values })
     const events = [...plan.events, settled({ reference: plan.reference })]
     await context.commit('boot_child', { events, others: plan.others, isProgress: true })
     await tellHooks(context, plan)
   } catch (error) {
-    if (!(error instanceof Error) || 'code' in error) throw error
+    if (!(error instanceof Error) || isStoreError(error)) throw error
     await context.commit('boot_child', {
       events: [settled({ error: error.message })],
       isProgress: true,
@@ -181,10 +202,18 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
   }
 }
 
-function findRelation(
-  { agent }: DrainContext,
-  key: string,
-): { side: ResolvedSide; relation: Relation } | undefined {
+function refuseDisabled(context: DrainContext, { side, relation }: Found): void {
+  const { optional, key } = relation
+  if (optional !== undefined && !isEnabled(context.env(side).get(optional)))
+    throw new Error(`"${key}" is switched off by ${optional}.`)
+}
+
+interface Found {
+  readonly side: ResolvedSide
+  readonly relation: Relation
+}
+
+function findRelation({ agent }: DrainContext, key: string): Found | undefined {
   for (const side of [agent.a, agent.b])
     for (const tool of side?.prompt.tools ?? [])
       if (side && tool.kind === 'subagent' && tool.relation.key === key)
@@ -208,21 +237,18 @@ function openValues(
   return new Map(opened)
 }
 
-function planDeferred(
+async function planDeferred(
   context: DrainContext,
-  { side, relation }: { readonly side: ResolvedSide; readonly relation: Relation },
-  {
-    requested,
-    values,
-  }: { readonly requested: { readonly arguments: JsonObject }; readonly values: Values },
-): SpawnPlan {
-  const args = requested.arguments
-  const payload = payloadOf(relation, args)
+  { side, relation }: Found,
+  { requested, values }: { readonly requested: VariablesRequested; readonly values: Values },
+): Promise<SpawnPlan> {
+  if (requested.isImmediate) return spawnImmediate(context, side, { relation, provided: values })
   return planSpawn(context, {
     relation,
     env: context.env(side),
     isAwaited: false,
     provided: values,
-    ...payload,
+    ...(await payloadOf(context, relation, requested.arguments)),
+    attachments: requested.attachments ?? [],
   })
 }

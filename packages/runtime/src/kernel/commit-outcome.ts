@@ -188,7 +188,9 @@ async function noticesOf(
   changes: FacadeChanges | undefined,
 ): Promise<readonly ThreadChange[]> {
   const changed = await Promise.all(
-    (changes?.toParent ?? []).map((notice) => noticeToParent(context, notice, changes?.events ?? [])),
+    (changes?.toParent ?? []).map((notice) =>
+      noticeToParent(context, notice, changes?.events ?? []),
+    ),
   )
   return changed.flat()
 }

@@ -47,7 +47,7 @@ export function planSpawn(context: DrainContext, given: NewChild): SpawnPlan {
   const { environment, head } = context
   const { relation } = given
   const reference = environment.ids()
-  const interruptId = child.isAwaited ? environment.ids() : undefined
+  const interruptId = given.isAwaited ? environment.ids() : undefined
   const agent = environment.registry.agent(relation.agent)
   const files = copyFiles(context, given.attachments, reference)
   const child = { ...given, arguments: localArguments(given, files) }
