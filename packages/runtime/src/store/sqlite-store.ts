@@ -95,10 +95,9 @@ class FileStore implements SqliteStore {
 
   events(
     threadId: string,
-    { after = 0, limit = -1 }: { readonly after?: number; readonly limit?: number } = {},
+    { after = 0, limit = Infinity }: { readonly after?: number; readonly limit?: number } = {},
   ): Promise<readonly StoredEvent[]> {
-    // To SQLite a negative limit is none.
-    return this.#read((tables) => tables.events(threadId, after, limit === Infinity ? -1 : limit))
+    return this.#read((tables) => tables.events(threadId, after, limit))
   }
 
   due(now: number, limit: number): Promise<readonly string[]> {

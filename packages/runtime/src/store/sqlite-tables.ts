@@ -56,7 +56,7 @@ export class SqliteTables implements StoreView {
       'SELECT seq, json FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?',
       threadId,
       after,
-      limit,
+      rowCount(limit),
     ).map((row) => ({
       seq: row['seq'] as number,
       event: JSON.parse(row['json'] as string) as RuntimeEvent,
@@ -67,7 +67,7 @@ export class SqliteTables implements StoreView {
     return this.#all(
       'SELECT id FROM threads WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?',
       now,
-      limit,
+      rowCount(limit),
     ).map((row) => row['id'] as string)
   }
 
@@ -216,4 +216,9 @@ export class SqliteTables implements StoreView {
   #has(sql: string, ...values: SQLInputValue[]): boolean {
     return this.#get(sql, ...values) !== undefined
   }
+}
+
+/** SQLite knows no infinity as a limit. */
+function rowCount(limit: number): number {
+  return Math.min(limit, Number.MAX_SAFE_INTEGER)
 }

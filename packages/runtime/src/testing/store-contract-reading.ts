@@ -48,6 +48,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same(await store.due(9, 9), [], 'before')
     same(await store.due(20, 9), ['b', 'c'], 'at 20')
     same(await store.due(99, 2), ['b', 'c'], 'the first two')
+    same((await store.due(99, Infinity)).length, 3, 'the number of all')
     same(await store.nextWake(), 10, 'the earliest')
     same([await store.nextWake(10), await store.nextWake(15)], [20, 20], 'the earliest after')
     same(await store.nextWake(30), undefined, 'after all')

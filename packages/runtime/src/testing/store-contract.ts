@@ -90,13 +90,26 @@ const writingCases: Readonly<Record<string, Case>> = {
     same(await store.events('t', { after: 2 }), numbered.slice(2), 'the log after 2')
     same(await store.events('t', { after: 1, limit: 2 }), numbered.slice(1, 3), 'a part')
     same(await store.events('t', { after: 9 }), [], 'the log after its end')
+    same((await store.events('t', { limit: Infinity })).length, 4, 'the length of all')
     same((await store.head('t'))?.updatedAt, 2000, 'the time of the last event')
   },
   'what is not JSON is refused and nothing is written': async (store) => {
     await createThreads(store, 't')
     const cyclic: unknown[] = []
     cyclic.push(cyclic)
-    const wrong = [1n, Number.NaN, new Map(), new Date(0), () => 1, Uint8Array.of(1), cyclic]
+    let deep: unknown = 1
+    for (let i = 0; i < 20_000; i++) deep = [deep]
+    const wrong = [
+      deep,
+      undefined,
+      1n,
+      Number.NaN,
+      new Map(),
+      new Date(0),
+      () => 1,
+      Uint8Array.of(1),
+      cyclic,
+    ]
     for (const value of wrong) {
       const append = [valueSet('fine'), valueSet({ inside: [value] })]
       await refused(store.commit(change({ append, head: { title: 'no' } })), 'NOT_JSON')
