@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { isPlainObject } from '@skein/base'
 import { findDefinitionFiles, FOLDERS, type DefinitionFile } from './definition-files-node.ts'
 import { DefinitionError } from './definition-error.ts'
-import { freshImport } from './fresh-import-node.ts'
+import { freshImport, nextRound } from './fresh-import-node.ts'
 import { loadRegistry } from './registry.ts'
 import type { Found } from './load/gather.ts'
 import type { Problem, Registry } from './resolved.ts'
@@ -34,13 +34,12 @@ export async function discover(
   options: DiscoverOptions = {},
 ): Promise<DiscoveredRegistry> {
   const root = resolve(folder)
-  let round = 0
-  let current = await load(root, round, options)
+  let current = await load(root, 0, options)
   let last: Promise<unknown> = Promise.resolve()
 
   async function reloadNow(): Promise<readonly Problem[]> {
     try {
-      current = await load(root, ++round, options)
+      current = await load(root, nextRound(), options)
       return []
     } catch (error) {
       if (error instanceof DefinitionError) return error.problems

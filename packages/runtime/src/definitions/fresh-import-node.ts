@@ -4,6 +4,12 @@ import { pathToFileURL } from 'node:url'
 /** The parameter that makes a module's address new. */
 const PARAMETER = 'skein-reload'
 const folders = new Set<string>()
+let rounds = 0
+
+/** A round that nobody has had: two readers of one folder must not share what one has read. */
+export function nextRound(): number {
+  return ++rounds
+}
 
 /**
  * Imports a file. From round 1 on the file and all that it imports from the same folder are read anew:

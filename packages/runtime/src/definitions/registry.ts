@@ -4,9 +4,14 @@ import { DefinitionError } from './definition-error.ts'
 import { checkGraph } from './load/check-graph.ts'
 import { gather, type Catalog, type Found, type Reads } from './load/gather.ts'
 import { at, report, type Place } from './load/place.ts'
-import { kindOf } from './load/readers.ts'
+import { flag, kindOf } from './load/readers.ts'
 import { relationsOf, requiredVariables, sidesOf } from './load/required-variables.ts'
-import { findHooks, resolveAgent, type LoadedAgent } from './load/resolve-agent.ts'
+import {
+  DEFAULT_SESSION_TURNS,
+  findHooks,
+  resolveAgent,
+  type LoadedAgent,
+} from './load/resolve-agent.ts'
 import { checkFallbacks, resolvePrompts } from './load/resolve-prompt.ts'
 import { checkUses } from './load/resolve-tools.ts'
 import { suggest } from './load/suggest.ts'
@@ -81,6 +86,7 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
     return []
   }
   if (options['agents'] === undefined) report(at(place, 'agents'), 'is required')
+  if (options['strict'] !== undefined) flag(options['strict'], at(place, 'strict'))
   return Object.entries(options).flatMap(([key, value]) => {
     if (value === undefined || key === 'strict') return []
     const kind = kinds[key as keyof typeof kinds]
@@ -115,19 +121,16 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
   for (const { read, place } of prompts.keys()) findHooks(read.hooks, at(place, 'hooks'), catalog)
   const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
   checkGraph(agents, [...prompts.values()])
-  for (const { entry, type } of agents) {
-    const { read, place, definition } = entry
-    if (
-      type !== 'dual_ai' ||
-      (definition as { maxSessionTurns?: unknown }).maxSessionTurns !== undefined
-    )
-      continue
-    report(
-      at({ ...place, problems: warnings }, 'maxSessionTurns'),
-      `should be set for dual_ai; a session${read.name ? '' : ' of it'} ends after 250 turns`,
-    )
-  }
+  for (const agent of agents) warnOfTurns(agent, warnings)
   return agents
+}
+
+/** Two models can talk for a long time. */
+function warnOfTurns({ entry, type }: LoadedAgent, warnings: Problem[]): void {
+  const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
+  if (type !== 'dual_ai' || maxSessionTurns !== undefined) return
+  const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
+  report(place, `should be set for dual_ai; a session fails after ${DEFAULT_SESSION_TURNS} turns`)
 }
 
 function toRegistry(

@@ -14,13 +14,15 @@ export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly Loa
 /** A thread of two models cannot be handed to an agent that talks with a person. */
 function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   if (type !== 'dual_ai') return
-  for (const { resolved, tools } of new Set(prompts)) {
-    for (const tool of tools) {
-      if (tool.resolved.kind !== 'handoff') continue
-      const field = entry.read.sideA && prompts[0]?.resolved === resolved ? 'sideA' : 'sideB'
+  const seen = new Set<LoadedPrompt>()
+  for (const { field, prompt } of prompts) {
+    if (seen.has(prompt)) continue
+    seen.add(prompt)
+    for (const { resolved } of prompt.tools) {
+      if (resolved.kind !== 'handoff') continue
       report(
         at(at(entry.place, field), 'prompt'),
-        `a dual_ai agent cannot hand off, but its prompt "${resolved.name}" lists the ai_human agent "${tool.resolved.name}"`,
+        `a dual_ai agent cannot hand off, but its prompt "${prompt.resolved.name}" lists the ai_human agent "${resolved.name}"`,
       )
     }
   }
@@ -63,7 +65,7 @@ function reportCycle(cycle: readonly { agent: LoadedAgent; tool: LoadedTool }[])
 }
 
 function immediateEdges({ prompts }: LoadedAgent): { tool: LoadedTool; target: string }[] {
-  return [...new Set(prompts)].flatMap(({ tools }) =>
+  return [...new Set(prompts.map(({ prompt }) => prompt))].flatMap(({ tools }) =>
     tools.flatMap((tool) =>
       tool.resolved.kind === 'subagent' && tool.resolved.relation.isImmediate
         ? [{ tool, target: tool.resolved.relation.agent }]
@@ -75,7 +77,10 @@ function immediateEdges({ prompts }: LoadedAgent): { tool: LoadedTool; target: s
 /** A secret in a prompt's text would go to the vendor and into every record. */
 function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
   const reported = new Set<string>()
-  const together = [...agents.map((agent) => agent.prompts), ...prompts.map((prompt) => [prompt])]
+  const together = [
+    ...agents.map((agent) => agent.prompts.map(({ prompt }) => prompt)),
+    ...prompts.map((prompt) => [prompt]),
+  ]
   for (const group of together) {
     const variables = mergeVariables(group.flatMap(({ resolved }) => resolved.variables))
     const secrets = new Set(

@@ -13,18 +13,19 @@ import { suggest } from './suggest.ts'
 export interface LoadedAgent {
   readonly entry: Entry<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  readonly prompts: readonly LoadedPrompt[]
+  /** Of the sides that have one. */
+  readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
 
 /** Turns of a session of two models without a cap of their own. */
-const DEFAULT_SESSION_TURNS = 250
+export const DEFAULT_SESSION_TURNS = 250
 
 /** Finds what an agent refers to and puts the defaults in place. */
 export function resolveAgent(
   entry: Entry<ReadAgent>,
   catalog: Catalog,
-  prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
+  all: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
 ): LoadedAgent {
   const { read, place, name } = entry
   const type = typeOf(entry)
@@ -34,15 +35,20 @@ export function resolveAgent(
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
     const [config, written] = [read[field], definition[field]]
     if (!config || !written) return undefined
-    return resolveSide({ side, config, written, hooks, place: at(place, field) }, catalog, prompts)
+    return resolveSide({ side, config, written, hooks, place: at(place, field) }, catalog, all)
   }
   const [a, b] = [load('a', 'sideA'), load('b', 'sideB')]
+  const prompts = [
+    ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
+    ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
+  ]
+  checkNeeds(entry, prompts)
   const maxSessionTurns =
     read.maxSessionTurns ?? (type === 'dual_ai' ? DEFAULT_SESSION_TURNS : Infinity)
   return {
     entry,
     type,
-    prompts: [a, b].flatMap((side) => side?.prompt ?? []),
+    prompts,
     resolved:
       a?.resolved && name !== undefined && type !== undefined
         ? { definition, name, type, a: a.resolved, b: b?.resolved, maxSessionTurns }
@@ -66,6 +72,19 @@ function checkAgent(
     (definition as { toolDescription?: unknown }).toolDescription === undefined
   ) {
     report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
+  }
+}
+
+/** Evidence must come from a tool that a side can call. */
+function checkNeeds({ read, place }: Entry<ReadAgent>, prompts: LoadedAgent['prompts']): void {
+  const names = prompts.flatMap(({ prompt }) => prompt.resolved.tools.map((tool) => tool.name))
+  for (const [index, need] of (read.taskClass?.needs ?? []).entries()) {
+    if (need?.source === undefined || names.includes(need.source)) continue
+    const field = at(at(at(place, 'taskClass'), 'needs'), index)
+    report(
+      at(field, 'source'),
+      `"${need.source}" is not among the tools of this agent${suggest(need.source, names)}`,
+    )
   }
 }
 
