@@ -1,7 +1,9 @@
 import { RuntimeError } from '../error.ts'
 import { EVENT_VERSION, type MessageQueued, type RuntimeEvent } from '../event.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
+import { startsSomething } from '../kernel/next.ts'
 import type { CreateThread } from '../runtime-api.ts'
+import { createEnvReader } from '../services/env-reader.ts'
 import { envSet } from '../services/facade-env.ts'
 import { checkedValue, checkValueKey } from '../services/facade-values.ts'
 import { isStoreError, type NewThread, type ThreadHead } from '../store/store.ts'
@@ -18,7 +20,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
   const message = thread.message === undefined ? undefined : firstMessage(context, thread.message)
   const append = firstEvents(context, { id, thread, agent, message })
   const create = newThread(context, id, thread)
-  const wakes = message !== undefined || startsByItself(agent)
+  const wakes = message !== undefined || startsSomething(agent)
   const wake = { by: context.clock.now() }
   try {
     const change = { id, create, append, ...(wakes && { wake }) }
@@ -66,6 +68,10 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
   const set = (name: string, value: string, valueType: 'text' | 'secret') =>
     envSet({ name, value, valueType, threadId: id, vault, at })
   const { title, metadata, budget, env = {}, secrets = {}, values = {} } = thread
+  const kernel = { env: new Map() }
+  const reader = createEnvReader({ kernel, agent, side: 'a', instanceEnv: {}, vault, threadId: id })
+  // What the agent calls a secret is one, however it was given.
+  const typeOf = (name: string) => (reader.isSecret(name) ? 'secret' : 'text')
   return [
     {
       type: 'thread_created',
@@ -79,7 +85,7 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
       ...(budget && { budget }),
     },
     ...agentRegistrations(agent, at),
-    ...Object.entries(env).map(([name, value]) => set(name, value, 'text')),
+    ...Object.entries(env).map(([name, value]) => set(name, value, typeOf(name))),
     ...Object.entries(secrets).map(([name, value]) => set(name, value, 'secret')),
     ...Object.entries(values).map(([key, value]) => {
       checkValueKey(key)
@@ -101,14 +107,6 @@ function newThread(context: ApiContext, id: string, thread: CreateThread): NewTh
     clientId: thread.clientId ?? null,
     createdAt: context.clock.now(),
   }
-}
-
-/** Whether something is to be done before anybody speaks. */
-function startsByItself({ a }: ResolvedAgent): boolean {
-  return (
-    a.hooks.some(({ hook }) => hook === 'after_thread_created') ||
-    a.prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isImmediate)
-  )
 }
 
 /** Creating twice with one client id is one thread, if it is the same kind of thread. */

@@ -28,7 +28,11 @@ export async function waitingItems(
     for (const head of heads) items.push(...(await itemsOf(context, head, paths)))
     if (heads.length < PAGE) break
   }
-  return items.toSorted((a, b) => (a.openedAt < b.openedAt ? -1 : 1)).slice(0, limit)
+  return items.toSorted(byAge).slice(0, limit)
+}
+
+function byAge(a: WaitingItem, b: WaitingItem): number {
+  return a.openedAt < b.openedAt ? -1 : a.openedAt > b.openedAt ? 1 : 0
 }
 
 async function itemsOf(

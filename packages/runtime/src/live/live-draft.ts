@@ -20,6 +20,7 @@ interface Run {
   /** Only readers that were there see it. */
   readonly isTransient: boolean
   readonly order: number
+  size: number
 }
 
 /**
@@ -65,10 +66,13 @@ export class LiveDraft {
   add(event: ShownEvent): void {
     this.count++
     this.order++
-    this.#size += sizeOf(event)
+    const size = sizeOf(event)
+    this.#size += size
     const last = this.#runs.at(-1)
-    if (last && extend(last, event)) last.to = this.count
-    else this.#runs.push(this.#newRun(event))
+    if (last && last.size < this.#maxSize / 8 && extend(last, event)) {
+      last.to = this.count
+      last.size += size
+    } else this.#runs.push(this.#newRun(event, size))
     if (this.#size > this.#maxSize) this.#drop()
   }
 
@@ -102,7 +106,7 @@ export class LiveDraft {
     for (const shown of kept) this.add(shown)
   }
 
-  #newRun(event: ShownEvent): Run {
+  #newRun(event: ShownEvent, size: number): Run {
     return {
       from: this.count,
       to: this.count,
@@ -110,19 +114,28 @@ export class LiveDraft {
       words: isWords(event) ? [textOf(event)] : [],
       isTransient: event.type === 'custom_event',
       order: this.order,
+      size,
     }
   }
 
-  /** Late readers then see nothing of this step until it is stored; those who keep up go on. */
+  /**
+   * Forgets the older half. Who lacks something of it sees nothing of this step until it is stored; who
+   * keeps up goes on.
+   */
   #drop(): void {
-    this.restart()
-    this.#droppedTo = this.count
+    let place = 0
+    while (this.#size > this.#maxSize / 2 && place < this.#runs.length - 1)
+      this.#size -= this.#runs[place++]!.size
+    const last = this.#runs[place - 1]
+    if (last) this.#droppedTo = last.to
+    this.#runs.splice(0, place)
   }
 }
 
 type Words = Extract<ShownEvent, { type: 'text_delta' | 'reasoning_delta' | 'tool_call_delta' }>
 
-function isWords(event: ShownEvent): event is Words {
+/** True for pieces of what a model says. */
+export function isWords(event: ShownEvent): event is Words {
   const { type } = event
   return type === 'text_delta' || type === 'reasoning_delta' || type === 'tool_call_delta'
 }

@@ -7,6 +7,7 @@ import type { AbortGate } from './abort-gate.ts'
 import type { Bell } from './bell.ts'
 import type { Channel } from './channel.ts'
 import { Cursor } from './cursor.ts'
+import { endsDraft, isWords } from './live-draft.ts'
 
 interface Reading {
   readonly threadId: string
@@ -33,7 +34,9 @@ export async function* readThread(
     bell.mute()
     const events = await reader.log()
     for (const stored of events) {
-      reader.cursor.pass(stored)
+      const takenBack = await reader.takeBack(stored)
+      if (takenBack) yield takenBack
+      reader.pass(stored)
       yield { id: reader.cursor.id, event: stored.event }
       if (gate.isClosed || channel.isRemoved) return
     }
@@ -55,6 +58,9 @@ class Reader {
   /** Whether the store has something that was not published here, as far as is known. */
   #isBehind = true
   #checked = -1
+  /** Whether it has heard something of the running step; one that comes back may have. */
+  #hasWords: boolean
+  #stepId: string | undefined
 
   constructor(reading: Reading, options: SubscribeOptions) {
     const { after, includesDeltas = true, untilParked = false } = options
@@ -64,6 +70,7 @@ class Reader {
     this.#untilParked = untilParked
     this.#since = reading.channel.draft.order
     if (!includesDeltas) this.cursor.count = 0
+    this.#hasWords = this.cursor.count > 0
   }
 
   async mustExist(): Promise<void> {
@@ -88,6 +95,36 @@ class Reader {
     return page ?? []
   }
 
+  pass(stored: StoredEvent): void {
+    const { event } = stored
+    this.cursor.pass(stored)
+    if (endsDraft(event)) this.#hasWords = false
+    if (event.type === 'step_start') this.#stepId = event.stepId
+  }
+
+  /** A turn that ends within a speech that was never stored: what this reader heard of it goes. */
+  async takeBack({ event }: StoredEvent): Promise<NumberedEvent | undefined> {
+    if (event.type !== 'turn_end' || event.outcome === 'completed' || !this.#hasWords)
+      return undefined
+    const { at, turnId } = event
+    const stepId = this.#stepId ?? (await this.#lastStep()) ?? ''
+    this.cursor.count++
+    return { id: this.cursor.id, event: { type: 'step_reset', at, turnId, stepId } }
+  }
+
+  /** The step that was running at the reader's number; a reader that came back has not seen it begin. */
+  async #lastStep(): Promise<string | undefined> {
+    const { gate, store, threadId } = this.#reading
+    const { seq } = this.cursor
+    for (let width = 64; ; width *= 4) {
+      const after = Math.max(seq - width, 0)
+      const page = await gate.through(store.events(threadId, { after, limit: seq - after }))
+      const found = page?.findLast(({ event }) => event.type === 'step_start')?.event
+      if (found?.type === 'step_start') return found.stepId
+      if (!page || after === 0) return undefined
+    }
+  }
+
   /** The next piece of the draft, unless the reader knows of its end before the channel does. */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
@@ -97,6 +134,7 @@ class Reader {
     const piece = channel.draft.after(cursor.count, this.#since)
     if (!piece) return undefined
     cursor.count = piece.count
+    if (isWords(piece.event)) this.#hasWords = true
     return { id: cursor.id, event: piece.event }
   }
 

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { says, scripted } from '@skein/ai/testing'
+import {
+  defineAgent,
+  defineEffect,
+  defineHook,
+  definePrompt,
+  defineTool,
+  type RegistryOptions,
+} from '../../src/definitions/index.ts'
+
+const model = scripted([says('x')])
+const pay = defineTool({
+  name: 'pay',
+  description: 'Pays.',
+  risk: 'write_high_risk',
+  args: z.object({ amount: z.number() }),
+  execute: () => 'paid',
+})
+const workerPrompt = definePrompt({
+  name: 'work',
+  prompt: 'Work.',
+  model,
+  variables: [
+    { name: 'API_KEY', type: 'secret', required: true, scoped: true },
+    { name: 'REGION', type: 'text', required: true, scoped: true },
+  ],
+})
+const worker = defineAgent({
+  name: 'worker',
+  type: 'dual_ai',
+  maxSessionTurns: 4,
+  sideA: { prompt: workerPrompt },
+  sideB: { prompt: definePrompt({ name: 'review', prompt: 'Review.', model }) },
+  exposeAsTool: true,
+  toolDescription: 'Works.',
+})
+const prompt = definePrompt({
+  name: 'main',
+  prompt: 'Hi.',
+  model,
+  tools: [pay, { name: worker, blocking: false }],
+  variables: [{ name: 'TOKEN', type: 'secret' }],
+})
+const clean = defineEffect({ name: 'clean', run: async () => undefined })
+const greet = defineHook({ id: 'greet', hook: 'after_thread_created', execute: () => undefined })
+
+/** One agent with a tool that needs approval and a child, one that begins by itself. */
+export const definitions: RegistryOptions = {
+  agents: [
+    defineAgent({ name: 'support', sideA: { prompt } }),
+    defineAgent({ name: 'greeter', sideA: { prompt }, hooks: [greet] }),
+    worker,
+  ],
+  effects: [clean],
+}
