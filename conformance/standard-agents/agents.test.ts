@@ -1,7 +1,112 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import { linesOf, requestsOf, solo, tool } from './support/agents.ts'
+import { defineHook } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
+
+test('SA-06 two that never end are ended at the cap, which counts completed turns of both sides', async () => {
+  const look = tool('look')
+  const agent = pair(
+    'endless',
+    {
+      // Steps are not turns: side A takes two steps in each of its turns.
+      a: { script: (_, index) => (index % 2 === 0 ? calls('look') : says('More.')), tools: [look] },
+      b: { script: () => says('Again.') },
+    },
+    { maxSessionTurns: 5 },
+  )
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome, reason } = await it.ask('Begin.')
+  expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'max_session_turns' })
+  expect(requestsOf(agent, 'a')).toHaveLength(6)
+  expect(requestsOf(agent, 'b')).toHaveLength(2)
+  expect(await it.events(id, 'turn_start')).toHaveLength(5)
+  await it.idle()
+  expect((await it.threads.get(id)).lifecycle).toBe('failed')
+  // The count is the session's: the next one has all its turns again.
+  await it.run(id, 'Again.')
+  expect(await it.events(id, 'turn_start')).toHaveLength(10)
+})
+
+test('SA-06 an agent that faces a person has no cap over its sessions', async () => {
+  const agent = solo('patient', { script: () => says('Yes.') }, { maxSessionTurns: 1 })
+  const it = await simulate({ agents: [agent] })
+  const { id } = await it.ask('one')
+  expect((await it.run(id, 'two')).outcome).toBe('completed')
+})
+
+test('SA-10 the tool description is what a model reads about the callable', async () => {
+  const billing = solo(
+    'billing',
+    { script: () => says('x') },
+    { exposeAsTool: true, toolDescription: 'Knows all about invoices.' },
+  )
+  const drafts = pair(
+    'drafts',
+    { a: { script: () => says('x') }, b: { script: () => says('x') } },
+    { toolDescription: 'Writes and reviews drafts.' },
+  )
+  const agent = solo('front', { script: [says('Hello.')], tools: [billing, drafts] })
+  const it = await simulate({ agents: [agent] })
+  await it.ask('hi')
+  const tools = requestsOf(agent)[0]!.tools.map(({ name, description }) => ({ name, description }))
+  expect(tools).toEqual([
+    { name: 'billing', description: 'Knows all about invoices.' },
+    { name: 'drafts', description: 'Writes and reviews drafts.' },
+  ])
+})
+
+test('SA-11 variables: the tool, then the thread, the installation, the agent, the prompt', async () => {
+  const levels = ['tool', 'thread', 'instance', 'agent', 'prompt'] as const
+  // FROM_n has a value on level n and on all weaker ones.
+  const valuesOf = (level: (typeof levels)[number]) =>
+    Object.fromEntries(
+      levels
+        .filter((from) => levels.indexOf(from) <= levels.indexOf(level))
+        .map((from) => [`FROM_${from}`, level]),
+    )
+  const seen: Record<string, string> = {}
+  const look = tool('look', (state) => {
+    for (const level of levels) seen[level] = state.env(`FROM_${level}`)
+    expect(() => state.env('FROM_nowhere')).toThrow('FROM_nowhere')
+  })
+  const agent = solo(
+    'reads',
+    {
+      script: [calls('look'), says('Seen.')],
+      system: [
+        { type: 'text', content: 'Mode: ' },
+        { type: 'env', property: 'FROM_agent' },
+      ],
+      tools: [{ name: look, env: valuesOf('tool') }],
+      prompt: { env: valuesOf('prompt') },
+    },
+    { env: valuesOf('agent') },
+  )
+  const it = await simulate({ agents: [agent], env: valuesOf('instance') })
+  const id = await it.create({ env: valuesOf('thread') })
+  await it.run(id, 'look')
+  expect(seen).toEqual(Object.fromEntries(levels.map((level) => [level, level])))
+  expect(requestsOf(agent)[0]!.system).toBe('Mode: agent')
+})
+
+test('SA-12 hooks of the agent are used only where a prompt lists none; an empty list means none', async () => {
+  const mark = (id: string) =>
+    defineHook({ id, hook: 'after_system_message', execute: (_, text) => `${text} ${id}` })
+  const systemOf = async (prompt: object): Promise<string | undefined> => {
+    const agent = solo(
+      'marked',
+      { script: [says('x')], system: 'You.', prompt },
+      { hooks: [mark('of_agent')] },
+    )
+    const it = await simulate({ agents: [agent] })
+    await it.ask('hi')
+    return requestsOf(agent)[0]!.system
+  }
+  expect(await systemOf({})).toBe('You. of_agent')
+  expect(await systemOf({ hooks: [mark('of_prompt')] })).toBe('You. of_prompt')
+  expect(await systemOf({ hooks: [] })).toBe('You.')
+})
 
 test('SA-14 side A is the model, side B the person: the thread parks for the next message', async () => {
   const agent = solo('one', {
@@ -9,10 +114,15 @@ test('SA-14 side A is the model, side B the person: the thread parks for the nex
     tools: [tool('look')],
   })
   const it = await simulate({ agents: [agent] })
-  const { id, outcome, text } = await it.ask('hi')
-  expect({ outcome, text }).toEqual({ outcome: 'completed', text: 'Hello.' })
+  const { id, outcome, reason, text } = await it.ask('hi')
+  expect({ outcome, reason, text }).toEqual({
+    outcome: 'completed',
+    reason: 'response',
+    text: 'Hello.',
+  })
   await it.idle()
-  expect((await it.threads.get(id)).lifecycle).toBe('idle')
+  expect(await it.threads.get(id)).toMatchObject({ lifecycle: 'idle', wakeAt: null })
+  expect(requestsOf(agent)).toHaveLength(2)
   await it.run(id, 'bye')
   expect(linesOf(requestsOf(agent)[2])).toEqual([
     'user: hi',

@@ -87,13 +87,8 @@ async function yieldTurn(
   { reason, text }: Extract<StepDecision, { type: 'yield' }>,
 ): Promise<void> {
   const { agent, state } = context
-  const end = {
-    type: 'end_session',
-    outcome: 'completed',
-    reason,
-    message: text,
-    attachments: [],
-  } as const
+  const spoken = reason === 'stop_tool' ? liftedText(context, text) : []
+  const end = { outcome: 'completed', reason, message: text, spoken, isTurnOver: true } as const
   if (agent.type !== 'dual_ai') return endGoverned(context, side, end)
   const turns = (state.session?.turns ?? 0) + 1
   if (turns >= agent.maxSessionTurns) {
@@ -105,7 +100,6 @@ async function yieldTurn(
       message,
     })
   }
-  const spoken = reason === 'stop_tool' ? liftedText(context, text) : []
   const events = [
     ...spoken,
     ...stepEnd(context),
@@ -185,6 +179,10 @@ type SessionEnding = Pick<Extract<StepDecision, { type: 'end_session' }>, 'reaso
   readonly outcome: SessionOutcome
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
+  /** What the side still says, in the same commit. */
+  readonly spoken?: readonly RuntimeEvent[]
+  /** The turn came to its end, whatever becomes of the session. */
+  readonly isTurnOver?: boolean
 }
 
 /** A result is delivered only if the gate lets it. */
@@ -252,16 +250,13 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
     const governor = await context.governor()
     await governor.fail(ending.reason, ending.message)
   }
-  const { outcome, reason, message, attachments = [], data } = ending
+  const { outcome, reason, message, attachments = [], data, spoken = [] } = ending
   const isCut = outcome === 'stopped' || outcome === 'terminated'
   const events: RuntimeEvent[] = [
     ...cutCalls(context, outcome),
+    ...spoken,
     ...stepEnd(context),
-    ...turnEnd(
-      context,
-      isCut ? 'interrupted' : outcome === 'failed' ? 'failed' : 'completed',
-      reason,
-    ),
+    ...turnEnd(context, turnOutcome(ending), reason),
     {
       type: 'session_end',
       at: context.at(),
@@ -277,8 +272,24 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
     ...(await reportToParent(context, { ...ending, attachments })),
     ...(isCut ? stopAwaited(context) : []),
   ]
-  await context.commit('session_end', { events, others, isProgress: true, head: { waiting: 0 } })
+  const head = { waiting: 0, lifecycle: lifecycleAfter[outcome] }
+  await context.commit('session_end', { events, others, isProgress: true, head })
   context.dropGovernor()
+}
+
+const lifecycleAfter = {
+  completed: 'idle',
+  failed: 'failed',
+  stopped: 'stopped',
+  terminated: 'terminated',
+} as const
+
+function turnOutcome({
+  outcome,
+  isTurnOver,
+}: SessionEnding): 'completed' | 'interrupted' | 'failed' {
+  if (outcome === 'completed' || isTurnOver) return 'completed'
+  return outcome === 'failed' ? 'failed' : 'interrupted'
 }
 
 /** Calls that had no result get one, or no vendor would take the history again. */

@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest'
+import { calls, says, type ScriptStep } from '@skein/ai/testing'
+import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import { simulate } from './support/simulate.ts'
+
+const done = tool('done')
+const look = tool('look')
+
+/** Side A speaks by script; side B ends the session as soon as it has its turn. */
+const heardBy = (a: object, script: readonly ScriptStep[]) =>
+  pair('heard', {
+    a: { tools: [look, done], ...a, script },
+    b: { script: () => calls('done'), tools: [done], sessionStop: 'done' },
+  })
+
+test('SA-15 both sides are models, and they take turns', async () => {
+  const agent = pair('both', {
+    a: { script: [says('one'), says('three')] },
+    b: { script: [says('two'), calls('done')], tools: [done], sessionStop: 'done' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('Count.')
+  expect(outcome).toBe('completed')
+  expect(requestsOf(agent, 'a').map(({ system }) => system)).toEqual([
+    'You are both_a.',
+    'You are both_a.',
+  ])
+  expect(requestsOf(agent, 'b').map(({ system }) => system)).toEqual([
+    'You are both_b.',
+    'You are both_b.',
+  ])
+  const turns = await it.events(id, 'turn_start')
+  expect(turns.map(({ agentId }) => agentId)).toEqual(['both/a', 'both/b', 'both/a', 'both/b'])
+})
+
+test('SA-16 each side sees itself as assistant and the other as user, without the other’s calls', async () => {
+  const agent = pair('mirror', {
+    a: { script: [calls('look', { at: 'a' }), says('draft 1'), says('draft 2')], tools: [look] },
+    b: {
+      script: [calls('look', { at: 'b' }), says('no'), calls('done')],
+      tools: [look, done],
+      sessionStop: 'done',
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  await it.ask('Write.')
+  expect(linesOf(requestsOf(agent, 'a').at(-1))).toEqual([
+    'user: Write.',
+    'assistant:  [look({"at":"a"})]',
+    'tool_result: look = "ok"',
+    'assistant: draft 1',
+    'user: no',
+  ])
+  expect(linesOf(requestsOf(agent, 'b').at(-1))).toEqual([
+    'user: Write.',
+    'user: draft 1',
+    'assistant:  [look({"at":"b"})]',
+    'tool_result: look = "ok"',
+    'assistant: no',
+    'user: draft 2',
+  ])
+})
+
+test('SA-20 labels stand in the log and in the document of the thread', async () => {
+  const agent = pair('labelled', {
+    a: { label: 'Worker', script: [says('x')] },
+    b: {
+      label: 'Reviewer',
+      script: [calls('done')],
+      tools: [done],
+      sessionStop: 'done',
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id } = await it.ask('hi')
+  const registered = (await it.events(id, 'agent_registered')).map(({ agent: one }) => one)
+  expect(registered).toMatchObject([
+    { agent_id: 'labelled/a', agent_name: 'Worker' },
+    { agent_id: 'labelled/b', agent_name: 'Reviewer' },
+  ])
+  const { agents } = await it.threads.document(id)
+  expect(Object.values(agents ?? {}).map((one) => [one.agent_id, one.agent_name])).toEqual([
+    ['labelled/a', 'Worker'],
+    ['labelled/b', 'Reviewer'],
+  ])
+})
+
+describe('the end of a turn', () => {
+  test('SA-21 by default text without calls ends it, and text with calls does not', async () => {
+    const agent = heardBy({}, [[says('I look.'), calls('look')], says('Found.')])
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(requestsOf(agent, 'a')).toHaveLength(2)
+    expect(linesOf(requestsOf(agent, 'b')[0])).toEqual([
+      'user: go',
+      'user: I look.',
+      'user: Found.',
+    ])
+  })
+
+  test('SA-21 with stopOnResponse false and a stop tool, text does not end it', async () => {
+    const agent = heardBy({ stopOnResponse: false, stopTool: 'look' }, [
+      says('Thinking.'),
+      says('Still.'),
+      calls('look'),
+    ])
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(requestsOf(agent, 'a')).toHaveLength(3)
+    // Asked again after its own words, it is told what for.
+    expect(linesOf(requestsOf(agent, 'a')[1])).toEqual([
+      'user: go',
+      'assistant: Thinking.',
+      'user: Go on. Call look when you are done.',
+    ])
+    // What it is told is not the other side's to hear.
+    expect(linesOf(requestsOf(agent, 'b')[0])).toEqual([
+      'user: go',
+      'user: Thinking.',
+      'user: Still.',
+    ])
+  })
+
+  test('SA-21 a side without any stop rule hands over whatever it says; calls alone keep the seat', async () => {
+    const agent = heardBy({ stopOnResponse: false }, [
+      calls('look'),
+      [says('This is wrong.'), calls('look')],
+    ])
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(requestsOf(agent, 'a')).toHaveLength(2)
+    expect(linesOf(requestsOf(agent, 'b')[0])).toEqual(['user: go', 'user: This is wrong.'])
+  })
+
+  test('SA-22 a call of the stop tool ends it, with a person too', async () => {
+    const agent = solo('asks', {
+      script: [[says('Which one?'), calls('look')], says('not reached')],
+      tools: [look],
+      stopTool: 'look',
+    })
+    const it = await simulate({ agents: [agent] })
+    const { outcome, reason, text } = await it.ask('go')
+    expect({ outcome, reason, text }).toEqual({
+      outcome: 'completed',
+      reason: 'stop_tool',
+      text: 'Which one?',
+    })
+    expect(requestsOf(agent)).toHaveLength(1)
+  })
+
+  test('SA-22 a stop tool that fails ends the turn as well', async () => {
+    const broken = tool('broken', () => {
+      throw new Error('out of paper')
+    })
+    const agent = heardBy({ tools: [broken], stopTool: 'broken' }, [
+      [says('I print.'), calls('broken')],
+    ])
+    const it = await simulate({ agents: [agent] })
+    const { id, outcome } = await it.ask('go')
+    expect(outcome).toBe('completed')
+    expect(requestsOf(agent, 'a')).toHaveLength(1)
+    expect(requestsOf(agent, 'b')).toHaveLength(1)
+    const ends = await it.events(id, 'tool_execution_end')
+    expect(ends[0]).toMatchObject({ toolName: 'broken', outcome: 'failed' })
+  })
+
+  test.each([
+    [
+      'the arguments',
+      { args: { text: 'from arguments' }, result: { text: 'from result' } },
+      'from arguments',
+    ],
+    ['a JSON result', { args: {}, result: '{"text":"from result"}' }, 'from result'],
+    ['a result that is an object', { args: {}, result: { text: 'from object' } }, 'from object'],
+    ['arguments that are no text', { args: { text: { a: 1 } }, result: '' }, '{"a":1}'],
+    ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
+  ])('SA-23 the text of a stopped turn comes from %s', async (_, { args, result }, expected) => {
+    const say = tool('say', () => result)
+    const side = { tools: [say], stopTool: 'say', stopToolResponseProperty: 'text' }
+    const script = [[says('Beside it.'), calls('say', args)]]
+    const both = heardBy(side, script)
+    const one = solo('one', { ...side, script })
+    const it = await simulate({ agents: [both, one] })
+    await it.ask('go')
+    expect(linesOf(requestsOf(both, 'b')[0]).at(-1)).toBe(`user: ${expected}`)
+    const id = await it.create({ agent: 'one' })
+    expect((await it.run(id, 'go')).text).toBe(expected)
+    const last = (await it.threads.messages(id)).findLast(
+      ({ message }) => message.type === 'assistant',
+    )
+    expect(last?.message.type === 'assistant' && last.message.text).toBe(expected)
+  })
+
+  test('SA-24 steps are counted per side and per session', async () => {
+    const agent = pair('capped', {
+      a: { script: () => calls('look'), tools: [look], maxSteps: 3, label: 'Worker' },
+      b: { script: () => says('x') },
+    })
+    const it = await simulate({ agents: [agent] })
+    const { id, outcome, reason } = await it.ask('go')
+    expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'max_side_steps' })
+    expect(requestsOf(agent, 'a')).toHaveLength(3)
+    expect((await it.events(id, 'session_end'))[0]?.message).toContain('Worker')
+    await it.run(id, 'again')
+    expect(requestsOf(agent, 'a')).toHaveLength(6)
+  })
+
+  test('SA-24 the cap of one side is not the other’s', async () => {
+    const agent = pair('uneven', {
+      a: { script: () => says('draft'), maxSteps: 2 },
+      b: {
+        script: [calls('look'), calls('look'), calls('look'), says('no'), calls('done')],
+        tools: [look, done],
+        sessionStop: 'done',
+      },
+    })
+    const it = await simulate({ agents: [agent] })
+    const { outcome, reason } = await it.ask('go')
+    expect({ outcome, reason }).toEqual({ outcome: 'completed', reason: 'session_stop' })
+    expect(requestsOf(agent, 'b')).toHaveLength(5)
+  })
+})
