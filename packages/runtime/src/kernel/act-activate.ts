@@ -15,7 +15,7 @@ import { toUsage } from './usage.ts'
 /** A prompt became active: by creation of the thread, or by a handoff (§7.6). */
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
-  if (state.immediateFor === undefined)
+  if (state.immediateFor === undefined && state.entries.length === 0)
     await runHooks(
       context,
       { side: agent.a, name: 'after_thread_created', args: () => [] },

@@ -1,6 +1,7 @@
 import type { RuntimeEvent } from '../event.ts'
 import { nextCronTime } from '../services/cron.ts'
 import type { DrainContext } from './drain-context.ts'
+import { writeOf } from './facade-changes.ts'
 import { messageOf } from './message-of.ts'
 import type { Effect } from './state.ts'
 
@@ -23,10 +24,10 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
     if (context.signal.aborted) return
     return failed(context, effect, { attempt, message: messageOf(error) })
   }
-  const { events, blobs } = facade.takeChanges()
+  const write = await writeOf(context, facade.takeChanges())
   await context.commit('effect_end', {
-    events: [...events, ended(context, effect, { outcome: 'done' })],
-    blobs,
+    ...write,
+    events: [...write.events, ended(context, effect, { outcome: 'done' })],
     isProgress: true,
   })
 }

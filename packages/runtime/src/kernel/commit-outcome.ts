@@ -8,8 +8,8 @@ import { isStoreError, type ThreadChange } from '../store/store.ts'
 import { boundMessage } from './decide.ts'
 import type { DrainContext } from './drain-context.ts'
 import { findCall } from './fold-calls.ts'
+import { writeOf } from './facade-changes.ts'
 import { toParent } from './open-facade.ts'
-import { noticeToParent } from './report.ts'
 import { runHooks } from './run-hooks.ts'
 import type { SpawnPlan } from './spawn.ts'
 import type { AdmittedTool } from './toolset.ts'
@@ -45,23 +45,22 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
   }
   const status = side ? statusEvents(context, side, { call, outcome }) : []
   const isDone = outcome.type === 'done'
-  const own = isDone ? changedEvents(context, changes) : []
-  const events = [...own, ...(plan?.events ?? []), ended, ...status]
+  const own = isDone && changes ? await writeOf(context, changes) : undefined
+  const events = [...(own?.events ?? []), ...(plan?.events ?? []), ended, ...status]
   if (isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
   const others: ThreadChange[] = [
     ...(plan?.others ?? []),
     ...status.flatMap((event) => toParent(context, event)),
-    ...(isDone ? await noticesOf(context, changes) : []),
-    ...(isDone && changes?.terminates ? terminated(context) : []),
+    ...(own?.others ?? []),
   ]
-  const blobs = [...(isDone ? (changes?.blobs ?? []) : []), ...(plan?.blobs ?? [])]
+  const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? [])]
   try {
     await context.commit('call_end', {
       events,
       others,
       blobs,
       isProgress: true,
-      ...(isDone && changes?.terminates && { head: { lifecycle: 'terminated' as const } }),
+      ...(own?.head && { head: own.head }),
     })
   } catch (error) {
     if (!plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
@@ -160,52 +159,6 @@ function statusEvents(
   if (binding?.name !== call.toolName || outcome.type !== 'done') return []
   const text = boundMessage({ call, outcome } as never, binding)
   return [{ type: 'status_changed', at: context.at(), status: 'running', text }]
-}
-
-function changedEvents(context: DrainContext, changes: FacadeChanges | undefined): RuntimeEvent[] {
-  if (!changes) return []
-  const { events, stopSession, terminates } = changes
-  const at = context.at()
-  return [
-    ...events,
-    ...(stopSession
-      ? [
-          {
-            type: 'session_stop_requested',
-            at,
-            isFailure: stopSession.failed,
-            message: stopSession.result,
-            attachments: stopSession.attachments,
-          } as const,
-        ]
-      : []),
-    ...(terminates ? [{ type: 'thread_terminated', at } as const] : []),
-  ]
-}
-
-async function noticesOf(
-  context: DrainContext,
-  changes: FacadeChanges | undefined,
-): Promise<readonly ThreadChange[]> {
-  const changed = await Promise.all(
-    (changes?.toParent ?? []).map((notice) =>
-      noticeToParent(context, notice, changes?.events ?? []),
-    ),
-  )
-  return changed.flat()
-}
-
-/** The parent hears that a child ended itself. */
-function terminated(context: DrainContext): ThreadChange[] {
-  const { parent } = context.state
-  if (!parent) return []
-  const ended = {
-    type: 'subagent_ended',
-    at: context.at(),
-    reference: context.head.id,
-    outcome: 'terminated',
-  } as const
-  return [{ id: parent.threadId, append: [ended] }]
 }
 
 /** Commits that a call waits: the interrupt, and the child it waits for, if that is what it does. */

@@ -21,5 +21,6 @@ export async function systemText(
     },
     text as string | null,
   )
-  return seen === null || seen === '' ? undefined : seen
+  if (seen === null || seen === '') return undefined
+  return context.redactor()?.text(seen) ?? seen
 }

@@ -3,6 +3,7 @@ import type { HookName, HookSignatures } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 import { messageOf } from './message-of.ts'
 import type { DrainContext } from './drain-context.ts'
+import { writeOf } from './facade-changes.ts'
 
 /** What a hook may answer beside nothing. */
 export type HookAnswer<Name extends HookName> = Exclude<
@@ -49,8 +50,9 @@ async function runHook<Name extends HookName, T>(
     const execute = hook.execute as (...all: unknown[]) => unknown // the name was compared above
     const timeoutMs = hook.timeoutMs ?? context.environment.limits.hookTimeoutMs
     const answer = await within(timeoutMs, async () => execute(facade.state, ...args(value)))
-    const { events, blobs } = facade.takeChanges()
-    if (events.length > 0) await context.commit(`hook_${hook.hook}`, { events, blobs })
+    const write = await writeOf(context, facade.takeChanges())
+    if (write.events.length + write.others.length > 0)
+      await context.commit(`hook_${hook.hook}`, write)
     if (answer === undefined || !fold) return value
     return fold(value, answer as never) // the answer is the hook's own
   } catch (error) {

@@ -144,9 +144,19 @@ function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<strin
     ...prompt.variables,
     ...prompt.tools.flatMap((tool) => (tool.kind === 'tool' ? (tool.tool.variables ?? []) : [])),
   ])
-  return new Set(
-    [...all, ...variables].filter(({ type }) => type === 'secret').map(({ name }) => name),
+  const secrets = [...all, ...variables].filter(({ type }) => type === 'secret')
+  return new Set([...secrets.map(({ name }) => name), ...scopedNames(agent)])
+}
+
+/** What is handed to children alone is for no model to see, but for what is declared as a hint (§7.6). */
+function scopedNames(agent: ResolvedAgent): string[] {
+  const relations = sidesOf(agent).flatMap(({ prompt }) =>
+    prompt.tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : [])),
   )
+  const hints = new Set(
+    relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv]),
+  )
+  return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !hints.has(name))
 }
 
 /** Every place of the agent's definition that gives values. */

@@ -1,0 +1,89 @@
+import type { EnvSet, RuntimeEvent } from '../event.ts'
+import { inheritedEnv } from '../services/inherited-env.ts'
+import type { FacadeChanges } from '../services/thread-facade.ts'
+import { envContext } from '../services/vault.ts'
+import type { ThreadChange } from '../store/store.ts'
+import type { DrainContext, Write } from './drain-context.ts'
+import { foldKernel } from './fold.ts'
+import { noticeToParent } from './report.ts'
+
+/** What a tool, a hook or an effect has changed, as part of a commit: here, at the parent, at descendants. */
+export async function writeOf(
+  context: DrainContext,
+  changes: FacadeChanges,
+): Promise<Required<Pick<Write, 'events' | 'others' | 'blobs'>> & Pick<Write, 'head'>> {
+  const { blobs, terminates } = changes
+  return {
+    events: eventsOf(context, changes),
+    others: [
+      ...(await noticesOf(context, changes)),
+      ...(await handedDown(context, changes)),
+      ...(terminates ? terminated(context) : []),
+    ],
+    blobs,
+    ...(terminates && { head: { lifecycle: 'terminated' as const } }),
+  }
+}
+
+function eventsOf(context: DrainContext, changes: FacadeChanges): RuntimeEvent[] {
+  const { events, stopSession, terminates } = changes
+  const at = context.at()
+  const stop = stopSession && {
+    type: 'session_stop_requested' as const,
+    at,
+    isFailure: stopSession.failed,
+    message: stopSession.result,
+    attachments: stopSession.attachments,
+  }
+  return [
+    ...events,
+    ...(stop ? [stop] : []),
+    ...(terminates ? [{ type: 'thread_terminated', at } as const] : []),
+  ]
+}
+
+async function noticesOf(
+  context: DrainContext,
+  { toParent, events }: FacadeChanges,
+): Promise<readonly ThreadChange[]> {
+  const changed = await Promise.all(
+    toParent.map((notice) => noticeToParent(context, notice, events)),
+  )
+  return changed.flat()
+}
+
+/** Variables reach live descendants in the same commit. */
+async function handedDown(
+  context: DrainContext,
+  { events }: FacadeChanges,
+): Promise<readonly ThreadChange[]> {
+  const set = events.filter((event): event is EnvSet => event.type === 'env_set' && !event.isScoped)
+  if (set.length === 0 || context.state.children.size === 0) return []
+  const { environment, head } = context
+  const { store } = environment
+  const parts = {
+    ...environment,
+    at: () => context.at(),
+    load: async (id: string) => foldKernel(await store.events(id)),
+  }
+  const changes: ThreadChange[] = []
+  for (const { name, value, valueType } of set) {
+    const isSealed = value !== null && valueType === 'secret'
+    const open = isSealed ? environment.vault.open(value, envContext(head.id, name)) : value
+    changes.push(...(await inheritedEnv(parts, head, { name, valueType, value: open })))
+  }
+  return changes
+}
+
+/** The parent hears that a child ended itself. */
+function terminated(context: DrainContext): ThreadChange[] {
+  const { parent } = context.state
+  if (!parent) return []
+  const ended = {
+    type: 'subagent_ended',
+    at: context.at(),
+    reference: context.head.id,
+    outcome: 'terminated',
+  } as const
+  return [{ id: parent.threadId, append: [ended] }]
+}
