@@ -7,15 +7,12 @@ import {
   type StandardSchemaV1,
 } from '@skein/base'
 import { withToolContext } from './tool-context.ts'
-import type { Deferred, Tool, ToolContext } from './tool.ts'
+import type { ApprovalResult, Tool, ToolContext } from './tool.ts'
 
 /** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>
 
-type Approval<Args> = (
-  args: Args,
-  context: ToolContext,
-) => boolean | Deferred | Promise<boolean | Deferred>
+type Approval<Args> = (args: Args, context: ToolContext) => ApprovalResult | Promise<ApprovalResult>
 
 /** What `tool` makes a tool of. */
 export interface ToolDefinition<Args, Result> extends Omit<

@@ -5,6 +5,8 @@ import type { SettledCall, ToolBatch } from './tool-executor.ts'
 import { snapshot } from './tool-result.ts'
 import {
   isDeferred,
+  isDenied,
+  type ApprovalResult,
   type BeforeCallResult,
   type Deferred,
   type Tool,
@@ -99,7 +101,7 @@ async function judge(
   environment: CallEnvironment,
 ): Promise<ToolOutcome | undefined> {
   if (!tool.approval) return undefined
-  let answer: boolean | Deferred
+  let answer: ApprovalResult
   try {
     const context = contextOf(call, environment, environment.signal)
     answer = await tool.approval(call.arguments as never, context as never) // Tool hides its types
@@ -108,6 +110,7 @@ async function judge(
   }
   if (isDeferred(answer)) return deferredOutcome(answer)
   if (answer === true) return undefined
+  if (isDenied(answer)) return { type: 'denied', reason: answer.reason }
   return { type: 'denied', reason: `The call to "${call.toolName}" was denied.` }
 }
 

@@ -2,7 +2,7 @@ import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { executeTools, type BatchResult, type ToolBatch, type ToolEffect } from './tool-executor.ts'
-import { defer, type Tool, type ToolCall, type ToolOutcome } from './tool.ts'
+import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from './tool.ts'
 
 const later = <T>(value: T, ms = 5): Promise<T> =>
   new Promise((resolve) => setTimeout(() => resolve(value), ms))
@@ -423,4 +423,15 @@ test('arguments of calls that came from elsewhere are copied before they are fro
   expect(seen).toEqual([own])
   expect(Object.isFrozen(own) || Object.isFrozen(own.list)).toBe(false)
   expect(Object.isFrozen(seen[0])).toBe(true)
+})
+
+test('approval can say why it denies, and the model is told', async () => {
+  const ran: string[] = []
+  const refund = tool('refund', {
+    approval: () => deny('Refunds are closed on Sundays.'),
+    run: () => ran.push('refund'),
+  })
+  const { settled } = await run({ calls: [call('refund')], tools: [refund] })
+  expect(settled[0]!.outcome).toEqual({ type: 'denied', reason: 'Refunds are closed on Sundays.' })
+  expect(ran).toEqual([])
 })

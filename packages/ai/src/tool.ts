@@ -55,11 +55,8 @@ export interface Tool {
   readonly description: string
   readonly parameters: JsonSchema
   readonly run: (params: never, context: never) => unknown
-  /** `false` denies; `defer(...)` suspends the call as data. */
-  readonly approval?: (
-    params: never,
-    context: never,
-  ) => boolean | Deferred | Promise<boolean | Deferred>
+  /** `false` or `deny(reason)` denies; `defer(...)` suspends the call as data. */
+  readonly approval?: (params: never, context: never) => ApprovalResult | Promise<ApprovalResult>
   readonly metadata?: ProviderMetadata
   /** UAP §8.5: runs before the rest of its batch, one at a time. */
   readonly sequential?: boolean
@@ -91,6 +88,27 @@ export function defer(request: DeferRequest): Deferred {
 export function isDeferred(value: unknown): value is Deferred {
   return typeof value === 'object' && value !== null && deferred in value
 }
+
+const denied: unique symbol = Symbol.for('skein.denied')
+
+/** A refusal with its reason, which the model is told. */
+export interface Denied {
+  readonly reason: string
+  readonly [denied]: true
+}
+
+/** Returned by `approval` to say why a call may not run. */
+export function deny(reason: string): Denied {
+  return Object.freeze({ reason, [denied]: true as const })
+}
+
+/** True for what `deny` made, also in another copy of this package. */
+export function isDenied(value: unknown): value is Denied {
+  return typeof value === 'object' && value !== null && denied in value
+}
+
+/** What `approval` may answer. */
+export type ApprovalResult = boolean | Deferred | Denied
 
 /** What became of one call. The executor answers one per call, in call order. */
 export type ToolOutcome =
