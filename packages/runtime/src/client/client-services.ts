@@ -50,8 +50,7 @@ export function filesOf(requester: Requester): Omit<ThreadFiles, 'move'> {
 }
 
 export function valuesOf(requester: Requester): ThreadValues {
-  const at = (threadId: string, key: string): string =>
-    `${path`/threads/${threadId}`}/values/${restPath(key)}`
+  const at = (threadId: string, key: string): string => path`/threads/${threadId}/values/${key}`
   return {
     async list(threadId, prefix) {
       const { values } = await requester.json<{ values: Record<string, JsonValue> }>(

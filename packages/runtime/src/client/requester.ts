@@ -69,7 +69,7 @@ export function path(texts: TemplateStringsArray, ...parts: readonly string[]): 
   return texts.reduce((left, right, index) => left + encodeURIComponent(parts[index - 1]!) + right)
 }
 
-/** A path of a file, with its slashes. */
+/** The path of a file, which begins with a slash, as the rest of an address. */
 export function restPath(name: string): string {
-  return name.split('/').map(encodeURIComponent).join('/')
+  return name.replace(/^\//, '').split('/').map(encodeURIComponent).join('/')
 }

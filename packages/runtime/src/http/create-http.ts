@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { systemClock, uuidV7, type Clock, type IdSource } from '@skein/base'
+import { systemTimers, type Timers } from '../dispatch/timers.ts'
 import type { Runtime } from '../runtime-api.ts'
 import { admit } from './admit.ts'
 import { toVerify, type Auth } from './auth/authenticate.ts'
@@ -14,7 +15,6 @@ import type { Route, ThreadCall } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import type { Services } from './services.ts'
 import { OpenStreams } from './stream/open-streams.ts'
-import { systemTimers, type Timers } from './timers.ts'
 import { TokenBuckets } from './token-buckets.ts'
 
 export interface HttpOptions {
@@ -80,7 +80,7 @@ class HttpSurface implements Http {
   #isClosing = false
 
   constructor(runtime: Runtime, options: HttpOptions) {
-    const { prefix = '', clock = systemClock, timers = systemTimers, local } = options
+    const { prefix = '', clock = systemClock, timers = systemTimers(clock), local } = options
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const streams = new OpenStreams(limits)
     this.#options = options

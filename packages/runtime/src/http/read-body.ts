@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import { HttpError } from './http-error.ts'
-import type { Timers } from './timers.ts'
+import type { TimerHandle, Timers } from '../dispatch/timers.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -16,9 +16,9 @@ export async function readBytes(request: Request, limits: BodyLimits): Promise<U
   if (!(declared <= maxBytes)) throw tooLarge(maxBytes)
   if (!request.body) return new Uint8Array()
   const reader = request.body.getReader()
-  let stopTimer = (): void => {}
+  let timer: TimerHandle
   const isLate = new Promise<'late'>((resolve) => {
-    stopTimer = timers.after(timeoutMs, () => resolve('late'))
+    timer = timers.set(timeoutMs, () => resolve('late'))
   })
   const chunks: Uint8Array[] = []
   let length = 0
@@ -35,7 +35,7 @@ export async function readBytes(request: Request, limits: BodyLimits): Promise<U
     reader.cancel().catch(() => undefined) // the rest is of no interest, nor is why it did not come
     throw error instanceof HttpError ? error : brokenOff(error)
   } finally {
-    stopTimer()
+    timers.clear(timer)
   }
 }
 

@@ -5,7 +5,8 @@ export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
 
 /** How a signature is checked, and which keys can have made it. */
 export interface JwtAlgorithm {
-  readonly name: string
+  /** As heads of tokens and keys name it. */
+  readonly names: readonly string[]
   readonly kty: string
   readonly crv?: string
   readonly import: RsaHashedImportParams | EcKeyImportParams | AlgorithmIdentifier
@@ -14,24 +15,24 @@ export interface JwtAlgorithm {
 
 const ALGORITHMS: readonly JwtAlgorithm[] = [
   {
-    name: 'RS256',
+    names: ['RS256'],
     kty: 'RSA',
     import: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
     verify: 'RSASSA-PKCS1-v1_5',
   },
   {
-    name: 'ES256',
+    names: ['ES256'],
     kty: 'EC',
     crv: 'P-256',
     import: { name: 'ECDSA', namedCurve: 'P-256' },
     verify: { name: 'ECDSA', hash: 'SHA-256' },
   },
-  { name: 'EdDSA', kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
+  { names: ['EdDSA', 'Ed25519'], kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
 ]
 
 /** The algorithm of a token's head. `none` and everything symmetric are unknown here. */
 export function algorithmOf(name: unknown): JwtAlgorithm | undefined {
-  return ALGORITHMS.find((algorithm) => algorithm.name === name)
+  return ALGORITHMS.find(({ names }) => typeof name === 'string' && names.includes(name))
 }
 
 /** Keys are read again after this time, or when a token names one that is not there. */
@@ -74,9 +75,10 @@ export function keySource(
   }
 }
 
-function fits(key: Jwk, { name, kty, crv }: JwtAlgorithm, kid: unknown): boolean {
+function fits(key: Jwk, { names, kty, crv }: JwtAlgorithm, kid: unknown): boolean {
   if (key.kty !== kty || (crv !== undefined && key.crv !== crv)) return false
-  if ((key.alg !== undefined && key.alg !== name) || (key.use ?? 'sig') !== 'sig') return false
+  if ((key.alg !== undefined && !names.includes(key.alg)) || (key.use ?? 'sig') !== 'sig')
+    return false
   return kid === undefined || key.kid === kid
 }
 

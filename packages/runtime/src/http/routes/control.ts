@@ -117,7 +117,7 @@ export const controlRoutes: readonly Route[] = [
     async handle({ runtime, thread, query, request, services }) {
       const { waitMs = 30_000 } = query as { waitMs?: number } // checked by the schema
       const late = new AbortController()
-      const stopTimer = services.timers.after(waitMs, () => late.abort())
+      const timer = services.timers.set(waitMs, () => late.abort())
       const signal = AbortSignal.any([late.signal, request.signal])
       try {
         return jsonResponse(await runtime.threads.settled(thread.id, { signal }))
@@ -125,7 +125,7 @@ export const controlRoutes: readonly Route[] = [
         if (signal.aborted) return noContent()
         throw error
       } finally {
-        stopTimer()
+        services.timers.clear(timer)
       }
     },
   },

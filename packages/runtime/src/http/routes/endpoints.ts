@@ -14,7 +14,7 @@ export const endpointRoutes: readonly Route[] = METHODS.map((method): Route => (
   summary: `An endpoint of your own, by ${method}.`,
   scope: method === 'GET' ? 'threads:read' : 'threads:write',
   addresses: 'thread',
-  probe: {},
+  probe: { params: { path: 'example' } },
   ...(method !== 'GET' && { body: { bytes: 'any' } }),
   answers: [{ status: 200, description: 'Whatever the endpoint answers.', mediaType: '*/*' }],
   errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED'],

@@ -1,6 +1,7 @@
 import type { Clock } from '@skein/base'
+import type { Timers } from '../../dispatch/timers.ts'
+import { every } from '../every.ts'
 import type { HttpLimits } from '../limits.ts'
-import type { Timers } from '../timers.ts'
 import type { OpenStreams } from './open-streams.ts'
 
 export interface EventStreamOptions {
@@ -65,7 +66,7 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
     signal.addEventListener('abort', leave, { once: true })
     this.#cleanups.push(
       streams.add({ end: () => this.#end(`: going down\nretry: ${RETRY_MS}\n\n`) }, client),
-      timers.every(limits.heartbeatMs, () => this.#beat()),
+      every(timers, limits.heartbeatMs, () => this.#beat()),
       () => signal.removeEventListener('abort', leave),
     )
     this.#write(`retry: ${RETRY_MS}\n\n`)

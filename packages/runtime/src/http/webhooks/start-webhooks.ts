@@ -1,7 +1,7 @@
 import { isPlainObject, SkeinError, systemClock, type Clock } from '@skein/base'
+import { systemTimers, type Timers } from '../../dispatch/timers.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
-import { systemTimers, type Timers } from '../timers.ts'
 import type { Post } from './post.ts'
 import { toWebhookMessage, type Webhook } from './webhook.ts'
 import { WebhookQueue } from './webhook-queue.ts'
@@ -63,7 +63,11 @@ class Watcher implements Webhooks {
   #scanning: Promise<void> = Promise.resolve()
 
   constructor(runtime: Runtime, options: WebhooksOptions) {
-    const { clock = systemClock, timers = systemTimers, allowPrivateAddresses = false } = options
+    const {
+      clock = systemClock,
+      timers = systemTimers(clock),
+      allowPrivateAddresses = false,
+    } = options
     this.#runtime = runtime
     this.#options = options
     this.#clock = clock

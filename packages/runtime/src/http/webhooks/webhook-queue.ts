@@ -1,5 +1,5 @@
 import type { Clock } from '@skein/base'
-import type { Timers } from '../timers.ts'
+import type { TimerHandle, Timers } from '../../dispatch/timers.ts'
 import { post as systemPost, type Post } from './post.ts'
 import { keyOf, signedHeaders } from './sign.ts'
 import type { Webhook, WebhookMessage } from './webhook.ts'
@@ -34,7 +34,7 @@ export class WebhookQueue {
   readonly #options: WebhookQueueOptions
   readonly #pending = new Map<string, Delivery>()
   readonly #ready: Delivery[] = []
-  readonly #timers = new Set<() => void>()
+  readonly #waits = new Set<TimerHandle>()
   readonly #abort = new AbortController()
   #running = 0
 
@@ -67,7 +67,7 @@ export class WebhookQueue {
 
   stop(): void {
     this.#abort.abort()
-    for (const stopTimer of this.#timers) stopTimer()
+    for (const wait of this.#waits) this.#options.timers.clear(wait)
   }
 
   #run(): void {
@@ -104,12 +104,12 @@ export class WebhookQueue {
     const waitMs = BACKOFF_MS[delivery.tries++]
     this.#options.onError(error)
     if (waitMs === undefined) return this.#settle(delivery.message)
-    const stopTimer = this.#options.timers.after(waitMs, () => {
-      this.#timers.delete(stopTimer)
+    const wait = this.#options.timers.set(waitMs, () => {
+      this.#waits.delete(wait)
       this.#ready.push(delivery)
       this.#run()
     })
-    this.#timers.add(stopTimer)
+    this.#waits.add(wait)
   }
 
   #settle({ id }: WebhookMessage): void {

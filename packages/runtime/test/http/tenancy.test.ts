@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { pathParams, type Route } from '../../src/http/route.ts'
+import { ROUTES } from '../../src/http/routes/index.ts'
+import { startKit, type Kit, type Who } from './http-kit.ts'
+import { buildWorld, fillPath, type World } from './world.ts'
+
+let kit: Kit
+let world: World
+beforeAll(async () => {
+  kit = await startKit()
+  world = await buildWorld(kit)
+})
+afterAll(() => kit.stop())
+
+const aboutThreads = ROUTES.filter(({ addresses }) => addresses === 'thread')
+/** The stream has two forms. */
+const matrix = aboutThreads.flatMap((route): [string, Route, Record<string, string>][] => {
+  const query = route.probe?.query ?? {}
+  const plain: [string, Route, Record<string, string>] = [route.id, route, query]
+  return route.id === 'streamThread'
+    ? [plain, ['streamThread as tree', route, { tree: 'true' }]]
+    : [plain]
+})
+
+/** Bodies that a probe of the table cannot know. */
+const bodies: Record<string, unknown> = { provideVariables: { VAULT_CODE: '1234' } }
+
+async function probe(
+  who: Who | undefined,
+  route: Route,
+  query: Record<string, string>,
+  params: Readonly<Record<string, string>>,
+): Promise<{ status: number; body: string; headers: Record<string, string> }> {
+  const path = fillPath(route.path, { ...params, ...route.probe?.params })
+  const isBytes = route.body && 'bytes' in route.body
+  const body = bodies[route.id] ?? route.probe?.body ?? (isBytes ? 'x' : undefined)
+  const search = new URLSearchParams(query)
+  const response = await kit.ask(who, route.method, `${path}?${search}`, body)
+  const headers = Object.fromEntries(response.headers)
+  if (headers['content-type']?.startsWith('text/event-stream')) {
+    await response.body?.cancel()
+    return { status: response.status, body: '', headers }
+  }
+  return { status: response.status, body: await response.text(), headers }
+}
+
+test('every route with a thread in its path is looked up before it is answered, and can be probed', () => {
+  for (const route of ROUTES) {
+    const params = pathParams(route.path)
+    expect(params.includes('threadId'), route.id).toBe(route.addresses === 'thread')
+    const others = params.filter((name) => name !== 'threadId')
+    if (route.addresses === 'nothing')
+      expect(
+        others.filter((name) => name !== 'agent'),
+        route.id,
+      ).toEqual([])
+    else expect(route.probe, route.id).toBeDefined()
+    for (const name of params) expect(world.params, `${route.id} {${name}}`).toHaveProperty(name)
+  }
+})
+
+test.each(matrix)(
+  '%s: a thread of another tenant, or its child, is as one that never was',
+  async (_, route, query) => {
+    const nobody = { ...world.params, threadId: '01890000-0000-7000-8000-000000000000' }
+    const none = await probe('rival', route, query, nobody)
+    expect(none).toMatchObject({ status: 404, body: expect.stringContaining('THREAD_NOT_FOUND') })
+    expect(await probe('rival', route, query, world.params)).toEqual(none)
+    expect(
+      await probe('rival', route, query, { ...world.params, threadId: world.childId }),
+    ).toEqual(none)
+  },
+)
+
+test.each(matrix)(
+  '%s: a thread of another user of the tenant is as one that never was',
+  async (_, route, query) => {
+    const nobody = { ...world.params, threadId: 'nobody' }
+    const none = await probe('bob', route, query, nobody)
+    expect(none.status).toBe(404)
+    expect(await probe('bob', route, query, world.params)).toEqual(none)
+    expect(await probe('bob', route, query, { ...world.params, threadId: world.childId })).toEqual(
+      none,
+    )
+  },
+)
+
+test.each(matrix)('%s: without a key nothing can be told apart', async (_, route, query) => {
+  const none = await probe(undefined, route, query, { ...world.params, threadId: 'nobody' })
+  expect(none.status).toBe(401)
+  expect(await probe(undefined, route, query, world.params)).toEqual(none)
+})
+
+test.each(matrix)('%s: its owner gets an answer', async (_, route, query) => {
+  // Some of them end the thread: each has its own.
+  const own = await buildWorld(kit)
+  const { status, body } = await probe('ada', route, query, own.params)
+  expect(status, body).toBeLessThan(300)
+})
+
+test('lists show nothing of another tenant, whatever is asked for', async () => {
+  const { threadId, childId } = world
+  for (const query of [
+    '',
+    `?rootId=${threadId}`,
+    `?parentId=${threadId}`,
+    '?owner=ada',
+    '?search=ada',
+    '?waiting=true',
+  ])
+    expect(await kit.json('rival', 'GET', `/threads${query}`), query).toEqual({ threads: [] })
+  for (const query of ['', `?rootId=${threadId}`])
+    expect(await kit.json('rival', 'GET', `/approvals${query}`), query).toEqual({ waiting: [] })
+  expect(await kit.json('bob', 'GET', '/approvals')).toEqual({ waiting: [] })
+  expect(await kit.json('bob', 'GET', '/threads?owner=ada')).toEqual({ threads: [] })
+  const ofAda = await kit.json<{ threads: { id: string }[] }>('ada', 'GET', '/threads?limit=1000')
+  expect(ofAda.threads.map(({ id }) => id)).toEqual(expect.arrayContaining([threadId, childId]))
+})
+
+test('a client id of another tenant or user finds nothing and takes nothing away', async () => {
+  const { id } = await kit.json<{ id: string }>('ada', 'POST', '/threads', {
+    agent: 'desk',
+    clientId: 'mine',
+  })
+  expect(await kit.json('ada', 'GET', '/threads?clientId=mine')).toMatchObject({
+    threads: [{ id }],
+  })
+  expect(await kit.json('bob', 'GET', '/threads?clientId=mine')).toEqual({ threads: [] })
+  expect(await kit.json('rival', 'GET', '/threads?clientId=mine')).toEqual({ threads: [] })
+  const body = { agent: 'desk', clientId: 'mine' }
+  expect((await kit.ask('bob', 'POST', '/threads', body)).status).toBe(409)
+  const other = await kit.json<{ id: string; tenant: string }>('rival', 'POST', '/threads', body)
+  expect(other).toMatchObject({ tenant: 'rival' })
+  expect(other.id).not.toBe(id)
+})
+
+test('tenant, owner and author are those of the key, not of the body', async () => {
+  const refused = await kit.ask('ada', 'POST', '/threads', { agent: 'desk', tenant: 'rival' })
+  expect(refused.status).toBe(400)
+  const thread = await kit.json<{ id: string; owner: string }>('ada', 'POST', '/threads', {
+    agent: 'desk',
+    owner: 'bob',
+  })
+  expect(thread.owner).toBe('ada')
+  const forged = await kit.ask('ada', 'POST', `/threads/${thread.id}/messages`, {
+    text: 'x',
+    userId: 'bob',
+  })
+  expect(forged.status).toBe(400)
+})
+
+test('a scope that is missing is refused before anything is looked up', async () => {
+  for (const route of aboutThreads.filter(({ scope }) => scope !== 'threads:read')) {
+    const { status, body } = await probe(
+      'reader',
+      route,
+      {},
+      { ...world.params, threadId: 'nobody' },
+    )
+    expect([status, body], route.id).toEqual([403, expect.stringContaining(route.scope)])
+  }
+})
