@@ -51,6 +51,12 @@ test('a secret within the beginning of another is found', () => {
   expect(redactor.text('aawxyzbb')).toBe('[redacted]')
 })
 
+test('the tail of a marked secret that was held back does not come later', () => {
+  const stream = createRedactor(['vwxyz', 'yzabc']).stream()
+  expect(stream.push('vwxyz')).toBe('[redacted]')
+  expect(stream.push('! vwxyz?')).toBe('! [redacted]?')
+})
+
 test('no form of a secret survives, in any chunking', () => {
   fc.assert(
     fc.property(
@@ -66,6 +72,28 @@ test('no form of a secret survives, in any chunking', () => {
         const clean = redactor.text(text)
         for (const form of forms) expect(clean).not.toContain(form)
         expect(inChunks(redactor.stream(), text, sizes)).toBe(clean)
+      },
+    ),
+    runs,
+  )
+})
+
+test('secrets that overlap in every way are found as the plain search finds them', () => {
+  const word = (minLength: number, maxLength: number) =>
+    fc.string({ unit: fc.constantFrom('x', 'y'), minLength, maxLength })
+  // The plain search marks neighbours one by one.
+  const asOne = (text: string) => text.replace(/(\[redacted\])+/g, '[redacted]')
+  fc.assert(
+    fc.property(
+      fc.array(word(4, 7), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.oneof(word(1, 20), fc.constant('-')), { maxLength: 8 }),
+      fc.array(fc.integer({ min: 1, max: 9 })),
+      (secrets, pieces, sizes) => {
+        const text = pieces.join('')
+        const redactor = createRedactor(secrets)
+        const expected = asOne(redactSecrets(text, secrets))
+        expect(redactor.text(text)).toBe(expected)
+        expect(inChunks(redactor.stream(), text, sizes)).toBe(expected)
       },
     ),
     runs,

@@ -58,7 +58,8 @@ function redactStream(tree: SearchTree): { push(text: string): string; end(): st
   /** Gives everything before `until`. */
   function give(until: number): string {
     let result = ''
-    let done = from
+    // A mark that was given may reach into what is held.
+    let done = Math.max(from, covered)
     let given = 0
     for (; given < found.length && found[given]!.start < until; given++) {
       const { start, end } = found[given]!
@@ -67,9 +68,7 @@ function redactStream(tree: SearchTree): { push(text: string): string; end(): st
       done = end
     }
     found = found.slice(given)
-    done = Math.max(done, Math.min(covered, until))
     if (done < until) result += held.slice(done - from, until - from)
-    // A mark may reach past `until`; then the rest of its text is held, and dropped when it is passed.
     held = held.slice(until - from)
     from = until
     return result
