@@ -1,6 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
 import { migrate } from './migrations.ts'
-import { sqliteFailure } from './sqlite-failure.ts'
 
 /** Opens a database, new or old, as durably as SQLite can, and brings it to the newest version. */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
@@ -19,6 +18,6 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
     return database
   } catch (error) {
     database.close()
-    throw sqliteFailure(error, path)
+    throw error
   }
 }

@@ -98,7 +98,7 @@ describe('the file', () => {
     for (let i = 0; i < 40; i++) await append(store, 'a', 'x'.repeat(3000))
     await store.close()
     const bytes = readFileSync(path)
-    writeFileSync(path, bytes.fill(0xa5, 4096 * 3))
+    writeFileSync(path, bytes.fill(0xa5, 4096 * 30))
     const damaged = sqliteStore({ path })
     const reads = [() => damaged.events('a'), () => damaged.list({}), () => damaged.head('a')]
     const codes = await Promise.all(
@@ -107,6 +107,8 @@ describe('the file', () => {
     expect(codes).toContain('STORE_CORRUPT')
     expect(await damaged.check()).not.toEqual([])
     await damaged.close()
+    writeFileSync(path, bytes.fill(0xa5, 4096 * 2))
+    expect(thrownBy(() => sqliteStore({ path }))).toMatchObject({ code: 'STORE_CORRUPT' })
   })
 
   test('a database of another program is left alone', async () => {
@@ -192,6 +194,23 @@ describe('erasure', () => {
     expect((await store.events('t4')).length).toBe(40)
     await store.close()
     expect(filesWith(path, secret)).toEqual([])
+  })
+
+  test('an erasure that a crash cut short is finished when the store is opened', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    await createThreads(store, 'a')
+    for (let i = 0; i < 50; i++) await append(store, 'a', 'only-for-your-eyes')
+    await store.close()
+    // As far as a process gets that dies between the two halves.
+    const database = new DatabaseSync(path)
+    database.exec(`DELETE FROM events; INSERT INTO settings VALUES (' scrub', '{}')`)
+    database.close()
+    expect(filesWith(path, 'for-your-eyes')).not.toEqual([])
+    const again = sqliteStore({ path })
+    expect(filesWith(path, 'for-your-eyes')).toEqual([])
+    expect(await again.setting(' scrub')).toBeUndefined()
+    await again.close()
   })
 })
 

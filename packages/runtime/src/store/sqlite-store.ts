@@ -41,12 +41,26 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   const lock = lockOwner(path, clock.now())
   try {
     createPrivately(path)
-    return new FileStore(path, openDatabase(path, busyTimeoutMs), lock)
+    return openFile(path, openDatabase(path, busyTimeoutMs), lock)
   } catch (error) {
     lock.release()
+    throw sqliteFailure(error, path)
+  }
+}
+
+function openFile(path: string, database: DatabaseSync, lock: OwnerLock): SqliteStore {
+  try {
+    const store = new FileStore(path, database, lock)
+    store.scrub()
+    return store
+  } catch (error) {
+    database.close()
     throw error
   }
 }
+
+/** The setting that says that erased bytes may still be in the file. */
+const SCRUB = ' scrub'
 
 class FileStore implements SqliteStore {
   readonly path: string
@@ -130,6 +144,7 @@ class FileStore implements SqliteStore {
       const events = eventRows({ id: threadId, append: skeleton }, 0)
       const names = blobNames({ point: 'erase', threads: [] }, events)
       this.#tables.replaceLog(erasedHead(head, skeleton), events, names)
+      this.#tables.setSetting(SCRUB, '{}')
     })
     await this.#scrub()
   }
@@ -194,12 +209,19 @@ class FileStore implements SqliteStore {
     }
   }
 
+  /** Finishes the erasures that were committed, also those of a process that died before it could. */
+  scrub(): void {
+    if (this.#tables.setting(SCRUB) === undefined) return
+    if (this.path !== ':memory:') scrub(this.#database, this.path)
+    this.#tables.removeSetting(SCRUB)
+  }
+
   /** Erasures that are asked for together are scrubbed together. */
   #scrub(): Promise<void> {
     this.#nextScrub ??= this.#inTurn(() => {
       this.#nextScrub = undefined
       this.#mustBeOpen()
-      if (this.path !== ':memory:') scrub(this.#database, this.path)
+      this.scrub()
     })
     return this.#nextScrub
   }

@@ -108,6 +108,10 @@ export class SqliteTables implements StoreView {
     this.#run('REPLACE INTO settings (name, json) VALUES (?, ?)', name, json)
   }
 
+  removeSetting(name: string): void {
+    this.#run('DELETE FROM settings WHERE name = ?', name)
+  }
+
   write(plan: CommitPlan): void {
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
     this.#append(plan.events)

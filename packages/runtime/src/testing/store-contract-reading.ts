@@ -73,6 +73,8 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...all, ...numbers } }] })
     same(await store.head('a'), { ...before, ...all, ...numbers } as ThreadHead, 'all of it')
     same((await store.list({ search: 'z' })).length, 1, 'found by its new title')
+    await store.commit({ point: 'test', threads: [{ id: 'a', head: { tags: ['only', 'tags'] } }] })
+    same((await store.head('a'))?.tags, ['only', 'tags'], 'the tags')
   },
   'a blob is kept once and as it is': async (store) => {
     const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => index % 251)
@@ -118,8 +120,8 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await store.commit({
       point: 'test',
       threads: [
-        { id: 'a', append: [valueSet(own), valueSet({ uri: `sha256:${shared}` })] },
-        { id: 'b', append: [valueSet(shared)] },
+        { id: 'a', append: [valueSet(own), valueSet([shared])] },
+        { id: 'b', append: [valueSet({ uri: `sha256:${shared}` })] },
       ],
       blobs: [own, shared, evidence].map((hash) => ({ hash, bytes })),
     })
@@ -160,6 +162,8 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same((await store.audit('d')).length, 1, 'the audit log of d')
     await createThreads(store, 'a')
     same(await store.events('a'), [], 'the log of a thread with the same id')
+    const again = await store.commit({ point: 'test', threads: [], audit: lines.slice(0, 1) })
+    same(again.auditFrom, 0, 'the first index of its new audit log')
   },
   'settings are kept by name': async (store) => {
     same(await store.setting('key'), undefined, 'an unknown setting')
