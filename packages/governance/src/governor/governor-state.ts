@@ -105,6 +105,11 @@ export function isClosed({ delivered, failed }: GovernorState): boolean {
   return delivered !== undefined || failed !== undefined
 }
 
+/** True for a write that may or may not have happened. */
+export function isInDoubt({ effect, status }: CallState): boolean {
+  return effect === 'in_doubt' && status !== 'undone'
+}
+
 /** Calls that were named by the body keep their meaning in every attempt; others are positions. */
 export function isNamedCall(call: string): boolean {
   return !/^\d+\.\d+$/.test(call)

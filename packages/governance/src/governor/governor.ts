@@ -8,7 +8,7 @@ import type { Actor } from '../envelope.ts'
 import { brokenResult, failSafe } from './fail.ts'
 import type { Answers } from './governed-run.ts'
 import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor-options.ts'
-import { isClosed, type GovernorState } from './governor-state.ts'
+import { isClosed, isInDoubt, type GovernorState } from './governor-state.ts'
 import { openRequest, type OpenRequest } from './open.ts'
 import { GovernanceError, reason, type Reason } from '../reason.ts'
 import { record, recoverAll, recoverRequest, settleDoubt, type Recovered } from './recover.ts'
@@ -144,9 +144,8 @@ class JournalGovernor implements Governor {
     } else this.#live.delete(requestId)
     const request = await this.#take(requestId)
     return this.#begin(request, async () => {
-      if (isClosed(request.state)) return closedResult(request)
-      await recoverRequest(request)
-      // What was failing when its process died has just been ended, for its own reasons.
+      if (!isClosed(request.state)) await recoverRequest(request)
+      // Also what was failing when its process died: it has just been ended, for its own reasons.
       if (isClosed(request.state)) return closedResult(request)
       return failSafe(request, { reasons: [why], missing: [] }, ownersOf(request))
     })
@@ -190,8 +189,8 @@ class JournalGovernor implements Governor {
   ): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
     const request = await this.#find(requestId)
     const known = request.state.calls.get(call)
-    if (known?.effect !== 'in_doubt' || known.status === 'undone') return undefined
-    return request.running.has(call) ? undefined : settleDoubt(request, known)
+    const isOpen = known && isInDoubt(known) && !request.running.has(call)
+    return isOpen ? settleDoubt(request, known) : undefined
   }
 
   async settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void> {

@@ -1,6 +1,6 @@
 import { judge, toAction } from './decide.ts'
 import type { Evidence, MissingNeed, Need } from '../evidence.ts'
-import { standingCalls } from './governor-state.ts'
+import { isInDoubt, standingCalls } from './governor-state.ts'
 import { messageOf, reason, type Reason } from '../reason.ts'
 import type { GovernedRequest } from './request.ts'
 import { approvalEvidence, evidenceOf } from './settle.ts'
@@ -82,8 +82,8 @@ export async function findOpenReasons(request: GovernedRequest): Promise<Reason[
   if (!stopped && deadline !== undefined && core.clock.now() >= deadline) {
     reasons.push(reason('DEADLINE_EXCEEDED'))
   }
-  for (const { effect, tool, status } of task.acceptInDoubt ? [] : state.calls.values()) {
-    if (effect === 'in_doubt' && status !== 'undone') reasons.push(reason('TOOL_IN_DOUBT', tool))
+  for (const call of task.acceptInDoubt ? [] : state.calls.values()) {
+    if (isInDoubt(call)) reasons.push(reason('TOOL_IN_DOUBT', call.tool))
   }
   for (const { task: child, attempt, settled } of state.children.values()) {
     if (attempt !== state.attempt || settled?.outcome === 'success') continue

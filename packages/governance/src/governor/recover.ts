@@ -1,7 +1,7 @@
 import { coreOf } from './execute.ts'
 import { failSafe } from './fail.ts'
 import type { GovernorCore } from './governor-options.ts'
-import { isClosed, openReviews, type CallState } from './governor-state.ts'
+import { isClosed, isInDoubt, openReviews, type CallState } from './governor-state.ts'
 import { identityOf, readItem } from './journal-line.ts'
 import { reason, type Reason } from '../reason.ts'
 import { openState, reduceJournal } from './reduce-journal.ts'
@@ -71,8 +71,7 @@ async function findEnd(
 async function settleDoubts(request: GovernedRequest): Promise<void> {
   if (request.state.state !== 'execute') return
   for (const call of request.state.calls.values()) {
-    if (call.effect !== 'in_doubt' || call.status === 'undone') continue
-    await settleDoubt(request, call)
+    if (isInDoubt(call)) await settleDoubt(request, call)
   }
 }
 
@@ -82,17 +81,13 @@ export async function settleDoubt(
   call: CallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
   const found = await probeCall(request, call)
-  if (found !== 'in_doubt') {
-    await record(request, call, found, 'probe')
-    return found
-  }
+  const isKnown = found !== 'in_doubt'
   // To run it again with the same key has one effect; as good as not there.
-  if (coreOf(request, call.tool).governance.idempotent) {
-    await record(request, call, 'absent', 'idempotent')
-    return 'absent'
-  }
-  if (call.status === 'started') await record(request, call, 'in_doubt')
-  return 'in_doubt'
+  const mayRepeat = !isKnown && coreOf(request, call.tool).governance.idempotent
+  const effect = mayRepeat ? 'absent' : found
+  const by = mayRepeat ? 'idempotent' : isKnown ? 'probe' : undefined
+  if (by || call.status === 'started') await record(request, call, effect, by)
+  return effect
 }
 
 /** Writes how an effect in doubt was settled. */
