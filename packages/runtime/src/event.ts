@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type {
+  InterruptAnswered,
   InterruptOpened,
   MessageAdded,
   StepStart,
@@ -105,6 +106,8 @@ export interface SessionEnd extends EventBase<'session_end'> {
   readonly attachments?: readonly string[]
   /** Of a side with a declared output. */
   readonly data?: JsonValue
+  /** The parent had ended: the result stays here. */
+  readonly isUndelivered?: boolean
 }
 
 /** The agent of a side's turn, and which side it is. */
@@ -136,6 +139,19 @@ export interface RuntimeToolExecutionStart extends ToolExecutionStart {
 export interface RuntimeInterruptOpened extends InterruptOpened {
   /** ISO 8601; then it is answered with an error. */
   readonly expiresAt?: string
+}
+
+export interface RuntimeInterruptAnswered extends InterruptAnswered {
+  /** The answer is the result of a child: when nobody waits for it any more, it is queued as a message. */
+  readonly report?: ChildReport
+}
+
+export interface ChildReport {
+  readonly queueId: string
+  readonly reference: string
+  /** What the message says before the answer. */
+  readonly opening: string
+  readonly attachments?: readonly string[]
 }
 
 export interface RuntimeSubagentCreated extends SubagentCreated {
@@ -318,6 +334,7 @@ type Widened =
   | RuntimeStepStart
   | RuntimeToolExecutionStart
   | RuntimeInterruptOpened
+  | RuntimeInterruptAnswered
   | RuntimeSubagentCreated
 
 /** Everything that can stand in the log of a thread: `@skein/threads`' events, some with more fields, and ours. */

@@ -10,6 +10,7 @@ import { missingVariables, variablesError } from './missing-variables.ts'
 import { runHooks } from './run-hooks.ts'
 import { planSpawn, type NewChild, type SpawnPlan } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './subagent-tools.ts'
+import { tellCreated } from './tell-created.ts'
 import { toUsage } from './usage.ts'
 
 /** A prompt became active: by creation of the thread, or by a handoff (§7.6). */
@@ -32,7 +33,7 @@ export async function activate(context: DrainContext): Promise<void> {
   }
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, isProgress: true })
-  for (const plan of created) await tellHooks(context, plan)
+  for (const plan of created) await tellCreated(context, plan)
 }
 
 function immediateRelations({ agent }: DrainContext): Found[] {
@@ -157,16 +158,6 @@ async function bootstrap(
   }
 }
 
-async function tellHooks(context: DrainContext, { reference }: SpawnPlan): Promise<void> {
-  const name = context.state.children.get(reference)?.created.name ?? ''
-  const child = { reference, name }
-  await runHooks(
-    context,
-    { side: context.agent.a, name: 'after_subagent_created', args: () => [child] },
-    undefined,
-  )
-}
-
 /** Creates a child whose variables came later, with the payload of the original call (§7.8). */
 export async function bootChild(context: DrainContext, requestId: string): Promise<void> {
   const { state, agent } = context
@@ -192,7 +183,7 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
     const plan = await planDeferred(context, found, { requested, values })
     const events = [...plan.events, settled({ reference: plan.reference })]
     await context.commit('boot_child', { events, others: plan.others, isProgress: true })
-    await tellHooks(context, plan)
+    await tellCreated(context, plan)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error
     await context.commit('boot_child', {

@@ -252,6 +252,8 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   }
   const { outcome, reason, message, attachments = [], data, spoken = [] } = ending
   const isCut = outcome === 'stopped' || outcome === 'terminated'
+  const reports = await reportToParent(context, { ...ending, attachments })
+  const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
   const events: RuntimeEvent[] = [
     ...cutCalls(context, outcome),
     ...spoken,
@@ -263,15 +265,13 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       sessionId: session.id,
       outcome,
       reason,
-      ...(message !== '' && { message }),
+      ...((message !== '' || !isCut) && { message }),
       ...(attachments.length > 0 && { attachments }),
       ...(data !== undefined && { data }),
+      ...(isUndelivered && { isUndelivered }),
     },
   ]
-  const others = [
-    ...(await reportToParent(context, { ...ending, attachments })),
-    ...(isCut ? stopAwaited(context) : []),
-  ]
+  const others = [...reports, ...(isCut ? stopAwaited(context) : [])]
   const head = { waiting: 0, lifecycle: lifecycleAfter[outcome] }
   await context.commit('session_end', { events, others, isProgress: true, head })
   context.dropGovernor()
@@ -427,10 +427,13 @@ export async function failStuck(context: DrainContext): Promise<void> {
     message,
     hint: 'Resume it when the cause is mended.',
   } as const
-  if (context.state.session)
-    await endSession(context, { outcome: 'failed', reason: 'drain_failed', message })
+  const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
+  const hadSession = context.state.session !== undefined
+  if (hadSession) await endSession(context, ending)
   await context.commit('fail_stuck', {
     events: [error],
+    // A parent may wait for a child that could not even begin.
+    others: hadSession ? [] : await reportToParent(context, { ...ending, attachments: [] }),
     head: { lifecycle: 'failed' },
     wake: { exactly: null },
     isProgress: true,

@@ -12,6 +12,7 @@ import { writeOf } from './facade-changes.ts'
 import { toParent } from './open-facade.ts'
 import { runHooks } from './run-hooks.ts'
 import type { SpawnPlan } from './spawn.ts'
+import { tellCreated } from './tell-created.ts'
 import type { AdmittedTool } from './toolset.ts'
 import { toLogged, toToolResult, type SettledOutcome } from './tool-outcome.ts'
 
@@ -63,12 +64,21 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
       ...(own?.head && { head: own.head }),
     })
   } catch (error) {
-    if (!plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
-    // The child ended while the call spoke to it: nothing was sent.
-    const message = 'The subagent was terminated and takes no more messages.'
-    return commitOutcome(context, { call, outcome: { type: 'error', message } })
+    return childIsOver(context, { call, plan }, error)
   }
+  await tellCreated(context, plan, side)
   if (side) await afterCall(context, side, call, outcome)
+}
+
+/** The child ended while the call spoke to it: nothing was sent. */
+async function childIsOver(
+  context: DrainContext,
+  { call, plan }: Pick<OutcomeWrite, 'call' | 'plan'>,
+  error: unknown,
+): Promise<void> {
+  if (!plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
+  const message = 'The subagent was terminated and takes no more messages.'
+  return commitOutcome(context, { call, outcome: { type: 'error', message } })
 }
 
 /** Tells the gates what came of the call: evidence, or what is known of its effect. */
@@ -164,7 +174,12 @@ function statusEvents(
 /** Commits that a call waits: the interrupt, and the child it waits for, if that is what it does. */
 export async function commitDeferred(
   context: DrainContext,
-  { call, plan, request }: Pick<OutcomeWrite, 'call' | 'plan'> & { readonly request: DeferRequest },
+  {
+    call,
+    side,
+    plan,
+    request,
+  }: Pick<OutcomeWrite, 'call' | 'side' | 'plan'> & { readonly request: DeferRequest },
 ): Promise<void> {
   const { environment, state } = context
   const turnId = state.session?.turn?.id ?? ''
@@ -188,10 +203,16 @@ export async function commitDeferred(
     ...(expiresAt !== undefined && { expiresAt }),
   }
   const events = [...(plan?.events ?? []), opened]
-  await context.commit('call_waits', {
-    events,
-    others: plan?.others ?? [],
-    blobs: plan?.blobs ?? [],
-    isProgress: true,
-  })
+  const others = plan?.others ?? []
+  try {
+    await context.commit('call_waits', {
+      events,
+      others,
+      blobs: plan?.blobs ?? [],
+      isProgress: true,
+    })
+  } catch (error) {
+    return childIsOver(context, { call, plan }, error)
+  }
+  await tellCreated(context, plan, side)
 }

@@ -36,7 +36,7 @@ export function emptyKernelState(): KernelState {
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,
-    registryText: undefined,
+    registryText: { a: undefined, b: undefined },
     envSeq: 0,
   }
 }

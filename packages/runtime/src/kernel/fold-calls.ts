@@ -1,4 +1,4 @@
-import type { RuntimeEvent } from '../event.ts'
+import type { ChildReport, RuntimeEvent } from '../event.ts'
 import { completeResults } from './fold-messages.ts'
 import type { CallState, Entry, KernelState } from './state.ts'
 import { fromLogged } from './tool-outcome.ts'
@@ -56,12 +56,35 @@ export function foldCall(state: KernelState, event: CallEvent): void {
     }
     case 'interrupt_answered': {
       const open = state.interrupts.get(event.interruptId)
+      if (!open && event.report) return queueReport(state, event, event.report)
       if (!open || open.answer) return // the first answer counts
       open.answer = event.answer
       open.answeredBy = event.answeredBy
       return
     }
   }
+}
+
+/** The call was cut off while the child worked: what came of it is not lost. */
+function queueReport(
+  state: KernelState,
+  { at, answer }: Extract<CallEvent, { type: 'interrupt_answered' }>,
+  { queueId, reference, opening, attachments }: ChildReport,
+): void {
+  if (state.queuedIds.has(queueId)) return
+  const given = answer as { readonly value?: unknown; readonly message?: string }
+  const text = `${opening}${given.message ?? String(given.value ?? '')}`
+  state.queuedIds.set(queueId, state.seq)
+  state.queue.push({
+    type: 'message_queued',
+    at,
+    queueId,
+    role: 'user',
+    message: { id: queueId, type: 'user', timestamp: at, content: [{ type: 'text', text }] },
+    isSilent: true,
+    subagentId: reference,
+    ...(attachments && { attachments }),
+  })
 }
 
 function endCall(

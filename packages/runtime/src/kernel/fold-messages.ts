@@ -26,7 +26,7 @@ export function addMessage(state: KernelState, event: RuntimeMessageAdded): void
   state.entries.push(entry)
   addUsage(state, event)
   if (event.metadata?.['kind'] === 'registry' && message.type === 'user')
-    state.registryText = message.text
+    state.registryText[event.metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
   const step = session?.turn?.step
   if (!session || !step || step.id !== event.stepId) return

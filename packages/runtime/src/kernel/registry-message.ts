@@ -11,9 +11,10 @@ export function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   const { state } = context
   const entries = childRegistry(state)
   // A child that came and went within one call was never spoken of.
-  if (entries.length === 0 && state.registryText === undefined) return []
+  const told = state.registryText[state.session?.turn?.side ?? 'a']
+  if (entries.length === 0 && told === undefined) return []
   const text = registryText(entries)
-  return text === state.registryText ? [] : [noteMessage(context, text, 'registry')]
+  return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
 
 function registryText(entries: readonly SubagentRegistryEntry[]): string {

@@ -1,5 +1,5 @@
 import type { UppMessage } from '@skein/threads/upp'
-import type { RuntimeEvent, SessionOutcome } from '../event.ts'
+import type { ChildReport, RuntimeEvent, SessionOutcome } from '../event.ts'
 import { normalisePath } from '../services/paths.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { copyFiles, findFiles, type CopiedFiles } from './copy-files.ts'
@@ -23,25 +23,32 @@ export async function reportToParent(
 ): Promise<readonly ThreadChange[]> {
   const { state, environment, head } = context
   const { parent, session } = state
-  if (!parent || !session) return []
+  if (!parent) return []
   const parentHead = await environment.store.head(parent.threadId)
   if (!parentHead || parentHead.lifecycle === 'terminated' || parentHead.lifecycle === 'erased')
     return []
   const files = copyFiles(
     context,
     findFiles(context, presentOf(context, report)),
-    `${head.id}/${session.id}`,
+    `${head.id}/${session?.id ?? environment.ids()}`,
   )
-  const isAwaited = session.waiters.length > 0
+  const waiters = waitersOf(context)
+  const isAwaited = waiters.length > 0
   const isTold =
     isAwaited || (parent.communication === 'implicit' && report.outcome !== 'terminated')
   const events: RuntimeEvent[] = [
     ...(isTold ? files.events : []),
     registryEvent(context, report),
-    ...session.waiters.map((interruptId) => answer(context, { report, files, interruptId })),
+    ...waiters.map((interruptId) => answer(context, { report, files, interruptId })),
   ]
   if (!isAwaited && isTold) events.push(queuedReport(context, report, files))
   return [{ id: parent.threadId, append: events, wake: { by: environment.clock.now() } }]
+}
+
+/** Calls of the parent that wait; before the session has begun, those of the messages that wait for it. */
+function waitersOf({ state: { session, queue } }: DrainContext): readonly string[] {
+  if (session) return session.waiters
+  return queue.flatMap(({ parentInterruptId: id }) => (id === undefined ? [] : [id]))
 }
 
 /** A call after the one that ended the session may have removed what that one names. */
@@ -67,15 +74,19 @@ function isFailure({ outcome }: Report): boolean {
 
 /** The exact words of §7.10, then one path per line. */
 function reportText(reference: string, report: Report, files: CopiedFiles): string {
-  const opening = isFailure(report)
-    ? `Subagent (reference: ${reference}) has reported a failure:`
-    : `Subagent (reference: ${reference}) has returned the following result:`
-  return `${opening}\n\n${bodyText(report, files)}`
+  return openingOf(reference, report) + bodyText(report, files)
 }
 
+function openingOf(reference: string, report: Report): string {
+  return isFailure(report)
+    ? `Subagent (reference: ${reference}) has reported a failure:\n\n`
+    : `Subagent (reference: ${reference}) has returned the following result:\n\n`
+}
+
+/** What a tool said goes as it stands; an end that nobody spoke of has its reason beside it. */
 function bodyText({ outcome, reason, message }: Report, { paths }: CopiedFiles): string {
-  const text =
-    message === '' && outcome !== 'completed' ? `The session ended (${reason}).` : message
+  const isSaid = outcome === 'completed' || reason === 'session_fail' || reason === 'stop_session'
+  const text = isSaid ? message : `${message || 'The session ended.'} (reason: ${reason})`
   return paths.length === 0 ? text : [text, '', ...paths].join('\n')
 }
 
@@ -89,14 +100,21 @@ function answer(
   }: { readonly report: Report; readonly files: CopiedFiles; readonly interruptId: string },
 ): RuntimeEvent {
   const { state, head } = context
-  const text = state.parent?.isResumable
-    ? reportText(head.id, report, files)
-    : bodyText(report, files)
+  const isResumable = state.parent?.isResumable
+  const text = isResumable ? reportText(head.id, report, files) : bodyText(report, files)
+  const isOwn = report.outcome === 'completed' || report.outcome === 'failed'
+  const late: ChildReport = {
+    queueId: context.environment.ids(),
+    reference: head.id,
+    opening: isResumable ? '' : openingOf(head.id, report),
+    ...(files.paths.length > 0 && { attachments: files.paths }),
+  }
   return {
     type: 'interrupt_answered',
     at: context.at(),
     interruptId,
     answer: isFailure(report) ? { type: 'error', message: text } : { type: 'result', value: text },
+    ...(isOwn && state.parent?.communication === 'implicit' && { report: late }),
   }
 }
 

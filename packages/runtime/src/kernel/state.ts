@@ -59,7 +59,7 @@ export interface KernelState {
   status: ThreadStatus
   statusText: string | undefined
   /** What models were told last about the children. */
-  registryText: string | undefined
+  readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the last change to the variables. */
   envSeq: number
 }
