@@ -217,6 +217,10 @@ describe('agents', () => {
     [{ env: { A: 1 } }, 'agent "one" | env.A | must be a string, not number'],
     [{ budget: { maxTokens: -1 } }, 'agent "one" | budget.maxTokens'],
     [{ name: 'subagent_create' }, 'agent "subagent_create" | name | "subagent_create" is reserved'],
+    [
+      { taskClass: { name: 't', verifiers: [], needs: [{ type: 'tool_result', source: 'reed' }] } },
+      'taskClass.needs[0].source | "reed" is not among the tools of this agent; did you',
+    ],
     [{ taskClass: { name: 't', needs: [] } }, 'agent "one" | taskClass.verifiers | is required'],
   ])('the agent %j is refused', (change, expected) => {
     expectProblem(problemsOf({ agents: [{ ...agent, ...change }] }), expected)
@@ -301,6 +305,7 @@ describe('what a prompt lists', () => {
     [[{ name: read, blocking: true }], 'tools[0].blocking | is not a known field'],
     [[{ name: read, env: { A: 1 } }], 'tools[0].env.A | must be a string'],
     [[{ env: {} }], 'tools[0].name | is required'],
+    [[defineAgent({ name: 'x', ...exposed } as never)], 'agent "x" | sideA | is required'],
     [
       [prompt],
       'tools[0] | must be a tool, an agent, a name or { name, … }, not another definition',

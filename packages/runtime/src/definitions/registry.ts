@@ -5,7 +5,7 @@ import { checkGraph } from './load/check-graph.ts'
 import { gather, type Catalog, type Found, type Reads } from './load/gather.ts'
 import { at, report, type Place } from './load/place.ts'
 import { flag, kindOf } from './load/readers.ts'
-import { relationsOf, requiredVariables, sidesOf } from './load/required-variables.ts'
+import { fillRequiredVariables } from './load/required-variables.ts'
 import {
   DEFAULT_SESSION_TURNS,
   findHooks,
@@ -15,7 +15,7 @@ import {
 import { checkFallbacks, resolvePrompts } from './load/resolve-prompt.ts'
 import { checkUses } from './load/resolve-tools.ts'
 import { suggest } from './load/suggest.ts'
-import type { Problem, Registry, Relation, ResolvedAgent } from './resolved.ts'
+import type { Problem, Registry } from './resolved.ts'
 import type {
   AgentDefinition,
   EffectDefinition,
@@ -151,18 +151,6 @@ function toRegistry(
     warnings: Object.freeze([...warnings]),
     agent: (name: string) => agents.get(name) ?? agentNotFound(name, agents.keys()),
   })
-}
-
-/** Relations were made before all agents were known; nobody has seen them yet. */
-function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
-  for (const agent of agents.values()) {
-    for (const side of sidesOf(agent)) {
-      for (const relation of relationsOf(side.prompt.tools)) {
-        const open: { -readonly [Key in keyof Relation]: Relation[Key] } = relation
-        open.requiredVariables = requiredVariables(relation.agent, agents)
-      }
-    }
-  }
 }
 
 function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {

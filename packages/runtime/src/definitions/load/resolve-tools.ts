@@ -152,7 +152,7 @@ function toRelation(
     descriptionEnv: hints.descriptionEnv,
     scopedEnv: hints.scopedEnv ?? [],
     optional,
-    requiredVariables: [], // known when all agents are; see `withRequiredVariables`
+    requiredVariables: [], // known when all agents are; see `fillRequiredVariables`
   }
 }
 
