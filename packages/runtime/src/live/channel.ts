@@ -1,14 +1,19 @@
-import type { StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import { endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
 /** How many events of the log a watched thread keeps at hand. Who is further behind reads the store. */
 const RECENT = 256
 
+/** True for the beginning of something that may show what is not of the log. */
+export function beginsToShow({ type }: RuntimeEvent): boolean {
+  return type === 'step_start' || type === 'tool_execution_start'
+}
+
 /** What goes on in one thread, for all its readers: they look when the bell rings, and take what they lack. */
 export class Channel {
   /** Number of the last event that was published here. */
   seq = 0
-  /** Number of the first. */
+  /** Number of the event that was published first. */
   firstSeq: number = Infinity
   /** Rises with every commit, also with one that appended nothing. */
   version = 0
@@ -18,6 +23,8 @@ export class Channel {
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
   #recent: StoredEvent[] = []
+  /** What may still show something: the step that speaks, and the calls that run. */
+  readonly #sources = new Set<string>()
 
   constructor(maxDraftSize: number) {
     this.draft = new LiveDraft(maxDraftSize)
@@ -29,7 +36,7 @@ export class Channel {
 
   /** True when forgetting it loses nothing. */
   get isIdle(): boolean {
-    return this.readers === 0 && this.draft.isEmpty
+    return this.readers === 0 && this.draft.isEmpty && this.#sources.size === 0
   }
 
   join(bell: () => void): void {
@@ -70,7 +77,8 @@ export class Channel {
   /** Commits of two writers may be told in the wrong order: then readers look into the store. */
   #add(stored: StoredEvent): void {
     const { seq, event } = stored
-    this.firstSeq = Math.min(this.firstSeq, seq)
+    if (this.firstSeq === Infinity) this.firstSeq = seq
+    this.#noteSource(event)
     if (endsDraft(event)) {
       this.endedAt = Math.max(this.endedAt, seq)
       this.draft.end(event)
@@ -81,5 +89,12 @@ export class Channel {
     if (this.readers === 0) return
     this.#recent.push(stored)
     if (this.#recent.length > 2 * RECENT) this.#recent = this.#recent.slice(-RECENT)
+  }
+
+  #noteSource(event: RuntimeEvent): void {
+    if (event.type === 'tool_execution_start') this.#sources.add(event.toolCallId)
+    else if (event.type === 'tool_execution_end') this.#sources.delete(event.toolCallId)
+    else if (endsDraft(event)) this.#sources.clear()
+    if (event.type === 'step_start') this.#sources.add('')
   }
 }

@@ -4,7 +4,7 @@ import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 import { AbortGate } from './abort-gate.ts'
 import { Bell } from './bell.ts'
-import { Channel } from './channel.ts'
+import { beginsToShow, Channel } from './channel.ts'
 import type { ShownEvent } from './live-draft.ts'
 import { readHeads, type HeadReader } from './read-heads.ts'
 import { readThread } from './read-thread.ts'
@@ -71,7 +71,9 @@ class Bus implements LiveBus {
 
   publish(threadId: string, events: readonly StoredEvent[]): void {
     for (const reader of this.#headReaders) reader.note(threadId)
-    const channel = this.#channels.get(threadId)
+    // Made before the step shows anything, so that it knows which event the step began with.
+    const isSource = events.some(({ event }) => beginsToShow(event))
+    const channel = isSource ? this.#channel(threadId) : this.#channels.get(threadId)
     channel?.publish(events)
     this.#forget(threadId, channel)
   }

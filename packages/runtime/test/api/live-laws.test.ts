@@ -16,7 +16,14 @@ const numRuns = process.env['SKEIN_DEEP'] ? 5000 : 200
 
 /** What a drain, its model, its tools and other people do, in an order that can happen. */
 type Op =
-  | { readonly type: 'durable'; readonly event: RuntimeEvent; readonly isLate?: boolean }
+  | {
+      readonly type: 'durable'
+      readonly event: RuntimeEvent
+      /** Told after somebody else's later commit. */
+      readonly isLate?: boolean
+      /** Not of the drain. */
+      readonly isMail?: boolean
+    }
   | { readonly type: 'show'; readonly events: readonly ShownEvent[] }
 
 type ReaderOp = { readonly take: number } | 'leave'
@@ -63,6 +70,7 @@ const mail: fc.Arbitrary<Op> = fc.record({
     { type: 'error_raised', at, code: 'X', message: 'from outside' },
   ),
   isLate: fc.boolean(),
+  isMail: fc.constant(true),
 })
 
 const durable = (event: RuntimeEvent): Op => ({ type: 'durable', event })
@@ -177,8 +185,19 @@ const hasEnd = (ops: readonly Op[]): boolean =>
   ops.some((op) => op.type === 'durable' && op.event.type === 'turn_end')
 
 const script = fc
-  .tuple(turnOf('u1'), turnOf('u2'), fc.nat())
-  .map((turns) => [...turns[0], ...turns[1]].slice(0, -1 - (turns[2] % 12)))
+  .tuple(
+    turnOf('u1'),
+    turnOf('u2'),
+    fc.nat(),
+    fc.array(fc.boolean(), { minLength: 7, maxLength: 7 }),
+  )
+  .map(([first, second, cut, late]) =>
+    [...first, ...second]
+      .slice(0, -1 - (cut % 12))
+      .map((op, index) =>
+        op.type === 'durable' && !op.isMail ? { ...op, isLate: late[index % 7]! } : op,
+      ),
+  )
 const readerOps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ take: fc.integer({ min: 0, max: 6 }) }) },
@@ -192,7 +211,9 @@ class World {
   readonly live: LiveBus
   readonly log: RuntimeEvent[] = []
   draft: ShownEvent[] = []
-  #late: (() => void) | undefined
+  /** Commits that were not told yet: one of the drain, one of others. */
+  #lateDrain: (() => void) | undefined
+  #lateMail: (() => void) | undefined
 
   constructor(pageSize: number) {
     this.live = createLiveBus({ store: this.store, clock: manualClock(), pageSize })
@@ -224,35 +245,44 @@ class World {
 
   async do(op: Op): Promise<void> {
     if (op.type === 'show') {
-      this.#flush()
+      this.#tellDrain()
       this.live.show(threadId, op.events)
       this.draft.push(...op.events)
       return
     }
-    const { event } = op
+    const { event, isLate = false, isMail = false } = op
+    // A drain goes on only after its own commit was told.
+    if (!isMail) this.#tellDrain()
     this.log.push(event)
     if (endsDraft(event)) this.draft = stillShown(this.draft, event)
-    const { seqs } = await this.store.commit({
-      point: 'test',
-      threads: [{ id: threadId, append: [event] }],
-    })
+    const append = { id: threadId, append: [event] }
+    const { seqs } = await this.store.commit({ point: 'test', threads: [append] })
     const seq = seqs.get(threadId)!
     const tell = () => this.live.publish(threadId, [{ seq, event }])
-    // A commit of somebody else may be told after the one that follows it.
-    if (op.isLate && !this.#late) this.#late = tell
+    if (isLate && isMail) {
+      this.#tellMail()
+      this.#lateMail = tell
+    } else if (isLate) this.#lateDrain = tell
     else {
       tell()
-      this.#flush()
+      if (isMail) this.#tellDrain()
+      else this.#tellMail()
     }
   }
 
   end(): void {
-    this.#flush()
+    this.#tellMail()
+    this.#tellDrain()
   }
 
-  #flush(): void {
-    this.#late?.()
-    this.#late = undefined
+  #tellDrain(): void {
+    this.#lateDrain?.()
+    this.#lateDrain = undefined
+  }
+
+  #tellMail(): void {
+    this.#lateMail?.()
+    this.#lateMail = undefined
   }
 
   expected(): ThreadState {
