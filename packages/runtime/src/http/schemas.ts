@@ -233,7 +233,7 @@ export const SCHEMAS: NamedSchemas = {
     tree: string,
     lines: listOf(string),
     checkpoint: string,
-    publicKey: string,
+    publicKey: object,
   }),
   Agent: answer({
     name: string,

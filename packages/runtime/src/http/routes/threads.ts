@@ -53,7 +53,7 @@ export const threadRoutes: readonly Route[] = [
     addresses: 'nothing',
     body: { json: ref('CreateThread') },
     answers: [{ status: 201, description: 'The new thread.', schema: ref('Thread') }],
-    errors: ['AGENT_NOT_FOUND', 'CLIENT_ID_TAKEN', 'ENV_INVALID', 'VALUE_INVALID', 'ENV_MISSING'],
+    errors: ['AGENT_NOT_FOUND', 'CLIENT_ID_TAKEN', 'ENV_INVALID', 'VALUE_INVALID'],
     async handle(call) {
       const { runtime, principal, body } = call
       const thread = await runtime.threads.create(toCreateThread(body as unknown, principal))

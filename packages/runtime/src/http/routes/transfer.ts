@@ -1,4 +1,3 @@
-import { SkeinError } from '@skein/base'
 import { HttpError } from '../http-error.ts'
 import { jsonResponse } from '../json-response.ts'
 import type { Route } from '../route.ts'
@@ -49,17 +48,11 @@ export const transferRoutes: readonly Route[] = [
     addresses: 'nothing',
     body: { bytes: 'lines' },
     answers: [{ status: 201, description: 'The new thread.', schema: ref('Thread') }],
-    errors: ['THREAD_EXISTS', 'AGENT_NOT_FOUND'],
     async handle({ runtime, bytes, principal }) {
       const { tenant, user } = principal
       const owner = user === undefined ? {} : { owner: user }
-      const lines = decode(bytes)
-      try {
-        const thread = await runtime.threads.import(lines, { tenant, ...owner })
-        return jsonResponse(thread, { status: 201 })
-      } catch (error) {
-        throw toInputError(error)
-      }
+      const thread = await runtime.threads.import(decode(bytes), { tenant, ...owner })
+      return jsonResponse(thread, { status: 201 })
     },
   },
 ]
@@ -70,13 +63,4 @@ function decode(bytes: Uint8Array): string {
   } catch (cause) {
     throw new HttpError('The body is not UTF-8.', { code: 'BODY_INVALID', cause })
   }
-}
-
-/** Whatever the reader of logs says against lines from outside is about the lines. */
-function toInputError(error: unknown): unknown {
-  if (!SkeinError.is(error)) return error
-  const { message, code } = error
-  return /^(LOG|LINE|EVENT|CHECKSUM|IMPORT)_/.test(code)
-    ? new HttpError(message, { code: 'INPUT_INVALID', cause: error })
-    : error
 }

@@ -18,7 +18,7 @@ export const variableRoutes: readonly Route[] = [
     isAlsoAtRoot: true,
     probe: {},
     answers: [{ status: 200, description: 'The names.', schema: ref('VariablesRequest') }],
-    errors: ['REQUEST_NOT_FOUND', 'REQUEST_EXPIRED'],
+    errors: ['REQUEST_NOT_FOUND'],
     async handle({ runtime, thread, params }) {
       const found = await runtime.threads.variables.get(thread.id, params['requestId']!)
       const { requestId, required, missing, expiresAt, status } = found
