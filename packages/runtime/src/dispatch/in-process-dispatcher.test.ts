@@ -43,6 +43,25 @@ test('no more than so many drains run at once, and all get their turn in order',
   await dispatcher.stop()
 })
 
+test('one long drain does not keep a long backlog waiting', async () => {
+  const { store, ids, park, timers } = await setUp(350)
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 2 })
+  const ended = new Set<string>()
+  let release = () => {}
+  await dispatcher.start(async (id) => {
+    if (id === ids[0]) await new Promise<void>((resolve) => (release = resolve))
+    await park(id)
+    ended.add(id)
+  })
+  // Enough turns for all drains, each of which takes a few promises only.
+  for (let i = 0; i < 20; i++) await timers.advance(0)
+  expect(ended.size).toBe(349)
+  release()
+  await dispatcher.idle()
+  expect(ended.size).toBe(350)
+  await dispatcher.stop()
+})
+
 test('a thread that is woken again and again does not keep others waiting', async () => {
   const { store, park, timers } = await setUp(3)
   const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 1 })
@@ -83,6 +102,37 @@ test('a store that does not answer is asked again', async () => {
   expect([begun.length, errors.length]).toEqual([0, 1])
   await timers.advance(3000)
   expect([begun, errors.length]).toEqual([['t0000'], 2])
+  await dispatcher.stop()
+})
+
+test('an answer of the store that is older than a drain does not make another', async () => {
+  const { store, park, timers } = await setUp(1)
+  let answer = () => {}
+  const slow = {
+    head: (id: string) => store.head(id),
+    nextWake: (after?: number) => store.nextWake(after),
+    async due(now: number, limit: number) {
+      const ids = await store.due(now, limit)
+      await new Promise<void>((resolve) => (answer = resolve))
+      return ids
+    },
+  }
+  const dispatcher = inProcessDispatcher({ store: slow, timers })
+  const begun: string[] = []
+  const started = dispatcher.start(async (id) => {
+    begun.push(id)
+    await park(id)
+  })
+  await timers.advance(0)
+  dispatcher.wake('t0000')
+  await timers.advance(0)
+  expect(begun).toEqual(['t0000'])
+  answer()
+  await timers.advance(0)
+  answer()
+  await started
+  await timers.advance(0)
+  expect(begun).toEqual(['t0000'])
   await dispatcher.stop()
 })
 

@@ -99,7 +99,10 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   settled(threadId: string): Promise<void> {
-    return this.#wait(() => !this.#running.has(threadId) && !this.#queue.has(threadId))
+    // Before the start nothing runs that could be waited for.
+    return this.#wait(
+      () => !this.#running.has(threadId) && (!this.#drain || !this.#queue.has(threadId)),
+    )
   }
 
   idle(): Promise<void> {
