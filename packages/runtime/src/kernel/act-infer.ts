@@ -10,7 +10,7 @@ import { logRequest } from './log-request.ts'
 import { modelMessages } from './model-messages.ts'
 import { paramsOf } from './model-options.ts'
 import { systemText } from './prompt-text.ts'
-import { takeQueue } from './queue.ts'
+import { takeQueue, tellCreated } from './queue.ts'
 import { registryNote } from './registry-message.ts'
 import { HookBlockedError } from './run-hooks.ts'
 import type { Step, Turn } from './state.ts'
@@ -42,9 +42,11 @@ async function beginStep(
   const { state, epoch } = context
   const turn = state.session!.turn! // `next` asks for a step within a turn only
   const before = turn.step
-  const events: RuntimeEvent[] = [...(await takeQueue(context)), ...registryNote(context)]
+  const taken = await takeQueue(context, side)
+  const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
   if (before?.epoch === epoch) {
     if (events.length > 0) await context.commit('take_queue', { events })
+    await tellCreated(context, side, taken)
     return { turn, step: before }
   }
   if (before) {
@@ -53,6 +55,7 @@ async function beginStep(
   }
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   await context.commit('step_start', { events })
+  await tellCreated(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 

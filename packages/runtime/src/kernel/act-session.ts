@@ -1,14 +1,15 @@
 import type { JsonValue } from '@skein/base'
 import type { ResolvedSide } from '../definitions/resolved.ts'
+import { agentRegistrations } from '../api/agent-registrations.ts'
 import type { RuntimeEvent, SessionOutcome } from '../event.ts'
 import { isStoreError, type ThreadChange } from '../store/store.ts'
 import type { Side } from '../thread-state.ts'
 import type { StepDecision } from './decide.ts'
 import { textOf } from './decide.ts'
 import type { DrainContext } from './drain-context.ts'
-import { isWaiting, openCalls } from './next.ts'
+import { isWaiting, openCalls, sideOf } from './next.ts'
 import { stepStart } from './step-start.ts'
-import { noteMessage, takeQueue } from './queue.ts'
+import { noteMessage, takeQueue, tellCreated } from './queue.ts'
 import { reportToParent } from './report.ts'
 import type { KernelState, Turn } from './state.ts'
 
@@ -20,12 +21,15 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   if (!state.session)
     events.push({ type: 'session_start', at, sessionId: environment.ids(), agent: agent.name })
   if (state.status !== 'running') events.push({ type: 'status_changed', at, status: 'running' })
-  events.push(...(await takeQueue(context)))
+  const answering = sideOf(agent, { side })
+  const taken = await takeQueue(context, answering)
+  events.push(...taken)
   events.push(...turnStart(context, side))
   await context.commit('session_start', {
     events,
     head: { lifecycle: 'running', agent: agent.name },
   })
+  await tellCreated(context, answering, taken)
 }
 
 /** A turn and its first step. */
@@ -162,6 +166,7 @@ async function handOff(
       fromAgentId: `${agent.name}/${side.side}`,
       toAgentId,
     },
+    ...agentRegistrations(environment.registry.agent(to), at),
     {
       type: 'session_start',
       at,
@@ -271,7 +276,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       ...(isUndelivered && { isUndelivered }),
     },
   ]
-  const others = [...reports, ...(isCut ? stopAwaited(context) : [])]
+  const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
   const head = { waiting: 0, lifecycle: lifecycleAfter[outcome] }
   await context.commit('session_end', { events, others, isProgress: true, head })
   context.dropGovernor()

@@ -9,8 +9,7 @@ import { LiveStep } from './live-step.ts'
 import { logAnswer, type LoggedRequest } from './log-request.ts'
 import { modelFailed } from './model-failure.ts'
 import { costOf } from './model-options.ts'
-import { toStored, withHooks } from './queue.ts'
-import { runHooks } from './run-hooks.ts'
+import { tellCreated, withHooks } from './queue.ts'
 import type { Step, Turn as SideTurn } from './state.ts'
 import type { Toolset } from './toolset.ts'
 import { toUsage } from './usage.ts'
@@ -83,12 +82,7 @@ async function commitAnswer(
       costUsd: costUsd + (answer.costUsd ?? 0),
     },
   })
-  const stored = toStored(answer)
-  await runHooks(
-    context,
-    { side: asking.side, name: 'after_create_message', args: () => [stored] },
-    undefined,
-  )
+  await tellCreated(context, asking.side, [answer])
 }
 
 /** The answer as an event of the log. */
@@ -112,5 +106,5 @@ export async function answerOf(
     usage: toUsage(turn.usage),
     ...(cost !== undefined && { costUsd: cost }),
   }
-  return withHooks(context, added)
+  return withHooks(context, side, added)
 }

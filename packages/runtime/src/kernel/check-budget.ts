@@ -1,11 +1,9 @@
 import { budgetReason as reasonOf } from '../services/budget.ts'
-import type { Budget } from '../definitions/types.ts'
 import type { DrainContext } from './drain-context.ts'
 
 /** Why no further model call may be made, if so. */
 export async function budgetReason(context: DrainContext): Promise<string | undefined> {
-  const budget =
-    (context.state.metadata['budget'] as Budget | undefined) ?? context.agent.definition.budget
+  const budget = context.state.budget ?? context.agent.definition.budget
   if (!budget) return undefined
   const { environment, head, state } = context
   const { tokens, costUsd, startedAt } = state.usage

@@ -26,7 +26,7 @@ type SessionEvent = Extract<
 export function foldSession(state: KernelState, event: SessionEvent): void {
   switch (event.type) {
     case 'session_start':
-      state.session = newSession(event, state.entries.length)
+      state.session = newSession(event, firstEntryOf(state))
       state.stop = 'none'
       state.resume = undefined
       return
@@ -38,11 +38,14 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
     case 'turn_start':
       if (state.session)
         state.session.turn = { id: event.turnId, side: event.side, step: undefined }
+      state.nextSide = event.side
       return
     case 'turn_end':
       if (!state.session) return
       state.session.turn = undefined
-      if (event.outcome === 'completed') state.session.turns++
+      if (event.outcome !== 'completed') return
+      state.session.turns++
+      state.nextSide = state.nextSide === 'a' ? 'b' : 'a'
       return
     case 'step_start':
     case 'step_end':
@@ -70,6 +73,11 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
+/** After a handoff the new agent answers what its predecessor was asked. */
+function firstEntryOf({ lastSession, entries }: KernelState): number {
+  return lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length
+}
+
 function newSession(
   event: Extract<SessionEvent, { type: 'session_start' }>,
   firstEntry: number,
@@ -95,7 +103,17 @@ function endSession(
   event: Extract<SessionEvent, { type: 'session_end' }>,
 ): void {
   const { sessionId: id, outcome, reason, message, attachments = [], data } = event
-  state.lastSession = { id, outcome, reason, message, attachments, data, seq: state.seq }
+  const firstEntry = state.session?.firstEntry ?? state.entries.length
+  state.lastSession = {
+    id,
+    outcome,
+    reason,
+    message,
+    attachments,
+    data,
+    firstEntry,
+    seq: state.seq,
+  }
   state.session = undefined
   state.stop = outcome === 'stopped' ? 'stopped' : 'none'
 }

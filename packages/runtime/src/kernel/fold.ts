@@ -34,6 +34,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       state.depth = event.depth
       state.parent = event.parent
       state.arguments = event.arguments ?? {}
+      state.budget = event.budget
       state.metadata = event.metadata ?? {}
       return
     case 'thread_updated':

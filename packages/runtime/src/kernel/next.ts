@@ -136,11 +136,18 @@ function outOfSession(state: KernelState, options: NextOptions): Action {
   const { queue, stop, resume } = state
   const wakeAt = nextTime(state)
   if (waitsForImmediate(state)) return park(wakeAt)
-  if (resume) return { type: 'begin_session', side: resume.side ?? sideOfLast(state, options) }
+  if (resume) return { type: 'begin_session', side: resumedSide(state, options) }
   if (queue.length === 0) return park(wakeAt)
   // After the stop button only a person goes on; reports of children wait for that.
   if (stop === 'stopped' && !queue.some(({ resumes }) => resumes)) return park(wakeAt)
   return { type: 'begin_session', side: sideOfLast(state, options) }
+}
+
+/** Who was asked for, else who a message is for, else whose turn it is. */
+function resumedSide(state: KernelState, options: NextOptions): Side {
+  const side = state.resume?.side ?? (state.queue.length > 0 ? undefined : state.nextSide)
+  if (side === undefined) return sideOfLast(state, options)
+  return options.agent.b ? side : 'a'
 }
 
 /** Messages are taken in order; the last one says who answers. */
@@ -163,7 +170,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
   return { type: 'end_step', side, decision }
 }
 
-export function sideOf(agent: ResolvedAgent, { side }: Turn): ResolvedSide {
+export function sideOf(agent: ResolvedAgent, { side }: Pick<Turn, 'side'>): ResolvedSide {
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 

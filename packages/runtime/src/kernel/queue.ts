@@ -1,18 +1,38 @@
 import { messageFromJSON, messageToJSON } from '@skein/ai'
+import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { UppMessage } from '@skein/threads/upp'
 import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
 import type { StoredMessage } from '../thread-state.ts'
 import type { DrainContext } from './drain-context.ts'
 import { runHooks } from './run-hooks.ts'
 
-/** Takes everything that waits, in order, into the history. */
-export async function takeQueue(context: DrainContext): Promise<RuntimeEvent[]> {
-  const events: RuntimeEvent[] = []
-  for (const queued of [...context.state.queue]) events.push(await toAdded(context, queued))
+/** Takes everything that waits, in order, into the history; `side` is the one that will answer. */
+export async function takeQueue(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<RuntimeMessageAdded[]> {
+  const events: RuntimeMessageAdded[] = []
+  const waiting = [...context.state.queue] // hooks may queue more; that is taken the next time
+  for (const queued of waiting) events.push(await toAdded(context, side, queued))
   return events
 }
 
-async function toAdded(context: DrainContext, queued: MessageQueued): Promise<RuntimeMessageAdded> {
+/** Tells the hooks of messages that were stored. */
+export async function tellCreated(
+  context: DrainContext,
+  side: ResolvedSide,
+  added: readonly RuntimeMessageAdded[],
+): Promise<void> {
+  if (!side.hooks.some(({ hook }) => hook === 'after_create_message')) return
+  for (const stored of added.map(toStored))
+    await runHooks(context, { side, name: 'after_create_message', args: () => [stored] }, undefined)
+}
+
+async function toAdded(
+  context: DrainContext,
+  side: ResolvedSide,
+  queued: MessageQueued,
+): Promise<RuntimeMessageAdded> {
   const { queueId, role, isSilent, attachments, subagentId, metadata, userId } = queued
   const added: RuntimeMessageAdded = {
     type: 'message_added',
@@ -27,15 +47,15 @@ async function toAdded(context: DrainContext, queued: MessageQueued): Promise<Ru
     ...(metadata && { metadata }),
     ...(userId !== undefined && { userId }),
   }
-  return withHooks(context, added)
+  return withHooks(context, side, added)
 }
 
-/** Every message that is stored passes the hooks, wherever it comes from. */
+/** Every message that is stored passes the hooks, wherever it comes from. It keeps its id. */
 export async function withHooks(
   context: DrainContext,
+  side: ResolvedSide,
   added: RuntimeMessageAdded,
 ): Promise<RuntimeMessageAdded> {
-  const side = context.agent.a
   if (!side.hooks.some(({ hook }) => hook === 'before_create_message')) return added
   const before = toStored(added)
   const message = await runHooks(
@@ -49,7 +69,8 @@ export async function withHooks(
     before,
   )
   if (message === before) return added
-  return { ...added, message: messageToJSON(message.message) as unknown as UppMessage } // same shape, two names
+  const json = messageToJSON(message.message) as unknown as UppMessage // same shape, two names
+  return { ...added, message: { ...json, id: before.id } }
 }
 
 export function toStored(added: RuntimeMessageAdded): StoredMessage {

@@ -56,13 +56,17 @@ async function runHook<Name extends HookName, T>(
     if (answer === undefined || !fold) return value
     return fold(value, answer as never) // the answer is the hook's own
   } catch (error) {
-    if ((error as { block?: unknown } | null)?.block === true)
+    if (hook.hook === 'prefilter_llm_history' && isBlock(error))
       throw new HookBlockedError(messageOf(error))
     const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
     const raised = { type: 'error_raised', at: context.at(), code: 'HOOK_FAILED', message } as const
     await context.commit('hook_failed', { events: [raised] })
     return value
   }
+}
+
+function isBlock(error: unknown): boolean {
+  return (error as { readonly block?: unknown } | null)?.block === true
 }
 
 async function within<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { UppMessage } from '@skein/threads/upp'
+import { agentRegistrations } from '../api/agent-registrations.ts'
 import type { Relation, ResolvedAgent } from '../definitions/resolved.ts'
 import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
 import type { EnvReader } from '../services/env-reader.ts'
@@ -100,7 +101,6 @@ interface Birth {
 function createdEvents(context: DrainContext, { child, agent, reference }: Birth): RuntimeEvent[] {
   const { relation, name } = child
   const at = context.at()
-  const sides = [agent.a, ...(agent.b ? [agent.b] : [])]
   return [
     {
       type: 'thread_created',
@@ -121,11 +121,7 @@ function createdEvents(context: DrainContext, { child, agent, reference }: Birth
         receives: relation.receives,
       },
     },
-    ...sides.map(({ side, label }): RuntimeEvent => ({
-      type: 'agent_registered',
-      at,
-      agent: { agent_id: `${agent.name}/${side}`, name: label, timestamp: at } as never,
-    })),
+    ...agentRegistrations(agent, at),
   ]
 }
 

@@ -12,6 +12,7 @@ import type {
   VariablesRequested,
   VariablesProvided,
 } from '../event.ts'
+import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from '../thread-state.ts'
 
 /**
@@ -27,6 +28,8 @@ export interface KernelState {
   depth: number
   parent: ParentLink | undefined
   arguments: JsonObject
+  /** Limits of the thread itself, which stand for those of its agent. */
+  budget: Budget | undefined
   metadata: Readonly<Record<string, unknown>>
   readonly entries: Entry[]
   /** Place of each message in `entries`. */
@@ -42,6 +45,8 @@ export interface KernelState {
   stop: 'none' | 'requested' | 'after_step' | 'stopped'
   /** Set by a request to go on; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
+  /** Whose turn it is: the other side's after a turn that came to its end, else the same side's. */
+  nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
   /** The agent whose immediate children were created last. */
@@ -141,6 +146,7 @@ export interface EndedSession {
   readonly message: string | undefined
   readonly attachments: readonly string[]
   readonly data: JsonValue | undefined
+  readonly firstEntry: number
   readonly seq: number
 }
 

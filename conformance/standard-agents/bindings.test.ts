@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest'
+import { calls, says, type ScriptStep } from '@skein/ai/testing'
+import type { SessionToolBinding } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import type { SideSetup } from './support/agents.ts'
+import { simulate } from './support/simulate.ts'
+
+const end = tool('end', () => 'told by the tool')
+const write = tool('write', async (state, { path }) => {
+  await state.writeFile(String(path), 'content')
+})
+
+/** A pair whose side B ends the session as the binding says. */
+const ended = (b: Omit<SideSetup, 'script'>, script: readonly ScriptStep[]) =>
+  pair('ended', { a: { script: () => says('draft') }, b: { tools: [end, write], ...b, script } })
+
+test('SA-25 sessionStop ends the session as completed, on either side', async () => {
+  const byB = ended({ sessionStop: 'end' }, [says('not yet'), calls('end')])
+  const byA = pair('by_a', {
+    a: { script: [calls('end'), says('later')], tools: [end], sessionStop: 'end' },
+    b: { script: () => says('never') },
+  })
+  const it = await simulate({ agents: [byB, byA] })
+  const { id, outcome, reason } = await it.ask('go')
+  expect({ outcome, reason }).toEqual({ outcome: 'completed', reason: 'session_stop' })
+  expect(requestsOf(byB, 'b')).toHaveLength(2)
+  expect(await it.events(id, 'session_end')).toHaveLength(1)
+  const other = await it.create({ agent: 'by_a' })
+  expect((await it.run(other, 'go')).reason).toBe('session_stop')
+  expect(requestsOf(byA, 'a')).toHaveLength(1)
+  expect(requestsOf(byA, 'b')).toHaveLength(0)
+})
+
+test('SA-26 sessionFail ends it as failed, and the thread can go on afterwards', async () => {
+  const agent = ended({ sessionFail: 'end' }, [calls('end'), calls('end')])
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome, reason, text } = await it.ask('go')
+  expect({ outcome, reason, text }).toEqual({
+    outcome: 'failed',
+    reason: 'session_fail',
+    text: 'told by the tool',
+  })
+  await it.idle()
+  expect((await it.threads.get(id)).lifecycle).toBe('failed')
+  expect((await it.run(id, 'try again')).reason).toBe('session_fail')
+  expect(requestsOf(agent, 'b')).toHaveLength(2)
+})
+
+test('SA-25 SA-26 a terminal call that fails ends nothing', async () => {
+  let tries = 0
+  const flaky = tool('flaky', () => {
+    if (++tries === 1) throw new Error('not now')
+    return 'done'
+  })
+  const agent = ended({ tools: [flaky], sessionStop: 'flaky' }, [calls('flaky'), calls('flaky')])
+  const it = await simulate({ agents: [agent] })
+  expect((await it.ask('go')).outcome).toBe('completed')
+  expect(linesOf(requestsOf(agent, 'b')[1]).at(-1)).toBe('tool_result: flaky ! not now')
+})
+
+test('SA-27 sessionStatus publishes its text and the run goes on', async () => {
+  const binding = { name: 'end', messageProperty: 'status' }
+  const agent = solo('tells', {
+    script: [calls('end', { status: 'half way' }), says('Done.')],
+    tools: [end],
+    sessionStatus: binding,
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome, text } = await it.ask('go')
+  expect({ outcome, text }).toEqual({ outcome: 'completed', text: 'Done.' })
+  const statuses = await it.events(id, 'status_changed')
+  expect(statuses.map(({ status, text: told }) => [status, told])).toContainEqual([
+    'running',
+    'half way',
+  ])
+  expect(requestsOf(agent)).toHaveLength(2)
+})
+
+test('SA-27 a status tool that fails publishes nothing', async () => {
+  const broken = tool('broken', () => {
+    throw new Error('no')
+  })
+  const agent = solo('tells', {
+    script: [calls('broken', { status: 'half way' }), says('Done.')],
+    tools: [broken],
+    sessionStatus: { name: broken, messageProperty: 'status' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id } = await it.ask('go')
+  const texts = (await it.events(id, 'status_changed')).flatMap(({ text }) => text ?? [])
+  expect(texts).toEqual([])
+})
+
+test('SA-28 a binding by name, by definition and as an object do the same', async () => {
+  const bindings: SessionToolBinding[] = ['end', end, { name: 'end' }, { name: end }]
+  for (const kind of ['sessionStop', 'sessionFail'] as const) {
+    const seen: unknown[] = []
+    for (const binding of bindings) {
+      const agent = ended({ [kind]: binding }, [calls('end', { any: 1 })])
+      const it = await simulate({ agents: [agent] })
+      const { outcome, reason, text, attachments } = await it.ask('go')
+      seen.push({ outcome, reason, text, attachments })
+    }
+    const outcome = kind === 'sessionStop' ? 'completed' : 'failed'
+    expect(seen).toEqual(
+      bindings.map(() => expect.objectContaining({ outcome, text: 'told by the tool' })),
+    )
+    expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1)
+  }
+})
+
+describe('messageProperty', () => {
+  test.each([
+    ['a text', { summary: 'All good.' }, 'All good.'],
+    ['an object, as JSON', { summary: { score: 9 } }, '{"score":9}'],
+    ['a number, as JSON', { summary: 7 }, '7'],
+    ['nothing, when it is missing', { other: 'x' }, ''],
+  ])('SA-29 picks %s', async (_, args, expected) => {
+    for (const kind of ['sessionStop', 'sessionFail']) {
+      const agent = ended({ [kind]: { name: 'end', messageProperty: 'summary' } }, [
+        [says('I judge.'), calls('end', args)],
+      ])
+      const it = await simulate({ agents: [agent] })
+      const { id, text } = await it.ask('go')
+      expect(text).toBe(expected)
+      expect((await it.events(id, 'session_end'))[0]?.message).toBe(expected)
+    }
+  })
+})
+
+describe('attachmentsProperty', () => {
+  const sessionStop = { name: 'end', messageProperty: 'summary', attachmentsProperty: 'files' }
+
+  test.each([
+    ['one path', '/a.txt', ['/a.txt']],
+    ['many paths', ['/a.txt', '/b.txt'], ['/a.txt', '/b.txt']],
+    ['an empty list', [], []],
+  ])('SA-30 holds %s', async (_, files, expected) => {
+    const agent = ended({ sessionStop }, [
+      [calls('write', { path: '/a.txt' }), calls('write', { path: '/b.txt' })],
+      calls('end', { summary: 'see files', files }),
+    ])
+    const it = await simulate({ agents: [agent] })
+    const { id, outcome, text, attachments } = await it.ask('go')
+    expect({ outcome, text, attachments }).toEqual({
+      outcome: 'completed',
+      text: 'see files',
+      attachments: expected,
+    })
+    expect((await it.events(id, 'session_end'))[0]?.attachments ?? []).toEqual(expected)
+  })
+
+  test.each(['sessionStop', 'sessionFail'])(
+    'SA-30 a file that is not there makes the call an error, and the session goes on (%s)',
+    async (kind) => {
+      const agent = ended({ [kind]: sessionStop }, [
+        calls('end', { summary: 'see file', files: ['/missing.txt'] }),
+        calls('write', { path: '/missing.txt' }),
+        calls('end', { summary: 'now', files: ['/missing.txt'] }),
+      ])
+      const it = await simulate({ agents: [agent] })
+      const { text } = await it.ask('go')
+      expect(text).toBe('now')
+      expect(linesOf(requestsOf(agent, 'b')[1]).at(-1)).toBe(
+        'tool_result: end ! There is no file /missing.txt in this thread.',
+      )
+    },
+  )
+
+  test('SA-30 a path that cannot be one is an error of the call too', async () => {
+    const agent = ended({ sessionStop }, [
+      calls('end', { summary: 'x', files: '../secret' }),
+      calls('end', { summary: 'without' }),
+    ])
+    const it = await simulate({ agents: [agent] })
+    expect((await it.ask('go')).text).toBe('without')
+    expect(linesOf(requestsOf(agent, 'b')[1]).at(-1)).toMatch(/^tool_result: end ! /)
+  })
+})
+
+test('SA-25 SA-26 bindings are legal where side B is a person: they end the session', async () => {
+  const agent = solo('alone', {
+    script: [[says('I close.'), calls('end')], calls('fail', { why: 'no paper' })],
+    tools: [end, tool('fail')],
+    sessionStop: 'end',
+    sessionFail: { name: 'fail', messageProperty: 'why' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome, reason } = await it.ask('go')
+  expect({ outcome, reason }).toEqual({ outcome: 'completed', reason: 'session_stop' })
+  const second = await it.run(id, 'once more')
+  expect(second).toMatchObject({ outcome: 'failed', reason: 'session_fail', text: 'no paper' })
+})
+
+test('SA-25 SA-26 a tool can end the session by itself, after its step', async () => {
+  const agent = solo('alone', {
+    script: [
+      [calls('stop', { result: 'enough' }), calls('end')],
+      calls('stop', { result: 'too hard', failed: true }),
+    ],
+    tools: [end, tool('stop', (state, args) => void state.stopSession(args))],
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome, text } = await it.ask('go')
+  expect({ outcome, text }).toEqual({ outcome: 'completed', text: 'enough' })
+  expect(await it.events(id, 'tool_execution_end')).toHaveLength(2)
+  expect(await it.run(id, 'again')).toMatchObject({ outcome: 'failed', text: 'too hard' })
+})

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import { linesOf, requestsOf, solo, tool } from './support/agents.ts'
+import { simulate } from './support/simulate.ts'
+
+const target = (script: Parameters<typeof solo>[1]['script'], prompt = {}) =>
+  solo(
+    'billing',
+    { script, prompt, tools: [tool('refund')], label: 'Billing desk' },
+    { exposeAsTool: true, toolDescription: 'Invoices.', env: { DESK: 'billing' } },
+  )
+
+test('SA-35 a handoff keeps the thread and its history, and the new agent speaks at once', async () => {
+  const billing = target([says('I see your invoice.'), says('Bye.')])
+  const front = solo('front', {
+    script: [says('Hello.'), [says('One moment.'), calls('billing')]],
+    tools: [billing],
+  })
+  const it = await simulate({ agents: [front] })
+  const { id } = await it.ask('hi')
+  const result = await it.run(id, 'my invoice is wrong')
+  expect(result).toMatchObject({ outcome: 'completed', text: 'I see your invoice.' })
+  expect(result.thread).toMatchObject({ id, agent: 'billing' })
+
+  const [first] = requestsOf(billing)
+  expect(first!.system).toBe('You are billing_a.')
+  expect(first!.tools.map(({ name }) => name)).toEqual(['refund'])
+  expect(linesOf(first)).toEqual([
+    'user: hi',
+    'assistant: Hello.',
+    'user: my invoice is wrong',
+    'assistant: One moment. [billing({})]',
+    'tool_result: billing = "The conversation goes to billing."',
+  ])
+  expect(await it.threads.list({})).toHaveLength(1)
+
+  // The next message is the new agent's.
+  await it.run(id, 'thanks')
+  expect(requestsOf(front)).toHaveLength(2)
+  expect(linesOf(requestsOf(billing)[1]).slice(-2)).toEqual([
+    'assistant: I see your invoice.',
+    'user: thanks',
+  ])
+})
+
+test('SA-35 a handoff stands in the log, and the document knows both agents', async () => {
+  const billing = target([says('Yes.')])
+  const front = solo('front', { script: [calls('billing')], tools: [billing], label: 'Front desk' })
+  const it = await simulate({ agents: [front] })
+  const { id } = await it.ask('hi')
+  expect(await it.events(id, 'agent_handoff')).toMatchObject([
+    { fromAgentId: 'front/a', toAgentId: 'billing/a' },
+  ])
+  const { agents, turns } = await it.threads.document(id)
+  expect(Object.values(agents ?? {}).map((one) => [one.agent_id, one.agent_name])).toEqual([
+    ['front/a', 'Front desk'],
+    ['billing/a', 'Billing desk'],
+  ])
+  expect(turns.length).toBeGreaterThan(1)
+  const sessions = await it.events(id, 'session_end')
+  expect(sessions.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+    ['completed', 'handoff'],
+    ['completed', 'response'],
+  ])
+})
+
+test('SA-35 variables are those of the new agent, and files and values stay', async () => {
+  const billing = target([calls('peek'), says('Ok.')], {
+    tools: [
+      tool('peek', async (state) => [
+        state.env('DESK'),
+        await state.readTextFile('/note.txt'),
+        state.getValue('kept'),
+      ]),
+    ],
+  })
+  const front = solo(
+    'front',
+    {
+      script: [[calls('keep'), calls('billing')]],
+      tools: [
+        billing,
+        tool('keep', async (state) => {
+          await state.writeFile('/note.txt', 'hello')
+          state.setValue('kept', state.env('DESK'))
+        }),
+      ],
+    },
+    { env: { DESK: 'front' } },
+  )
+  const it = await simulate({ agents: [front] })
+  await it.ask('hi')
+  expect(linesOf(requestsOf(billing)[1]).at(-1)).toBe(
+    'tool_result: peek = ["billing","hello","front"]',
+  )
+})
+
+test('SA-35 an agent that does not read the history still hears what the person asked', async () => {
+  const billing = target([says('Yes?')], { includeChat: false })
+  const front = solo('front', {
+    script: [says('Hello.'), calls('billing')],
+    tools: [billing],
+  })
+  const it = await simulate({ agents: [front] })
+  const { id } = await it.ask('hi')
+  await it.run(id, 'my invoice')
+  expect(linesOf(requestsOf(billing)[0])[0]).toBe('user: my invoice')
+})
+
+test('SA-35 a message that came meanwhile is the new agent’s to answer, and steps are counted anew', async () => {
+  const billing = target([calls('refund'), says('Done.')])
+  const front = solo('front', {
+    script: [calls('look'), calls('billing')],
+    tools: [billing, tool('look')],
+    maxSteps: 2,
+  })
+  const it = await simulate({ agents: [front] })
+  expect(await it.ask('hi')).toMatchObject({ outcome: 'completed', text: 'Done.' })
+})

@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest'
+import { calls, says, type ScriptStep } from '@skein/ai/testing'
+import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import type { SideSetup } from './support/agents.ts'
+import { simulate } from './support/simulate.ts'
+
+const [finish, giveUp, hand, look] = ['finish', 'give_up', 'hand', 'look'].map((name) => tool(name))
+const tools = [finish!, giveUp!, hand!, look!]
+
+/** Everything at once, so that the order decides. */
+const all = {
+  tools,
+  sessionStop: { name: 'finish', messageProperty: 'say' },
+  sessionFail: { name: 'give_up', messageProperty: 'say' },
+  stopTool: 'hand',
+  stopToolResponseProperty: 'say',
+} as const
+
+const judged = (script: readonly ScriptStep[], a: Partial<SideSetup> = {}) =>
+  pair('judged', {
+    a: { ...all, ...a, script },
+    b: { ...all, script: [calls('finish', { say: 'by B' })] },
+  })
+
+describe('the order of stop rules', () => {
+  test('SA-32 the session’s end comes before the stop tool, wherever it stands in the step', async () => {
+    for (const step of [
+      [calls('hand', { say: 'h' }), calls('finish', { say: 'f' })],
+      [calls('finish', { say: 'f' }), calls('hand', { say: 'h' })],
+      [says('text'), calls('finish', { say: 'f' }), calls('hand', { say: 'h' })],
+    ]) {
+      const agent = judged([step])
+      const it = await simulate({ agents: [agent] })
+      const { id, outcome, reason, text } = await it.ask('go')
+      expect({ outcome, reason, text }).toEqual({
+        outcome: 'completed',
+        reason: 'session_stop',
+        text: 'f',
+      })
+      expect(requestsOf(agent, 'b')).toHaveLength(0)
+      // All calls of the step ran before it was judged.
+      expect(await it.events(id, 'tool_execution_end')).toHaveLength(2)
+    }
+  })
+
+  test('SA-32 failure wins over success in one step', async () => {
+    for (const names of [
+      ['finish', 'give_up'],
+      ['give_up', 'finish'],
+    ]) {
+      const it = await simulate({
+        agents: [judged([names.map((name) => calls(name, { say: name }))])],
+      })
+      const { outcome, reason, text } = await it.ask('go')
+      expect({ outcome, reason, text }).toEqual({
+        outcome: 'failed',
+        reason: 'session_fail',
+        text: 'give_up',
+      })
+    }
+  })
+
+  test('SA-33 then the stop tool: with text beside it, its own property is what is said', async () => {
+    const agent = judged([[says('beside'), calls('hand', { say: 'handed' })]])
+    const it = await simulate({ agents: [agent] })
+    const { id } = await it.ask('go')
+    expect(linesOf(requestsOf(agent, 'b')[0]).at(-1)).toBe('user: handed')
+    const ends = await it.events(id, 'turn_end')
+    expect(ends.map(({ reason }) => reason)).toEqual(['stop_tool', 'session_stop'])
+  })
+
+  test.each<[string, ScriptStep[], Partial<SideSetup>, string[]]>([
+    ['text alone', [says('t')], {}, ['response', 'session_stop']],
+    ['a call, then text', [calls('look'), says('t')], {}, ['response', 'session_stop']],
+    [
+      'text and a call, then the stop tool',
+      [[says('t'), calls('look')], calls('hand')],
+      {},
+      ['stop_tool', 'session_stop'],
+    ],
+    [
+      'text that does not stop, then the stop tool',
+      [says('t'), calls('hand')],
+      { stopOnResponse: false },
+      ['stop_tool', 'session_stop'],
+    ],
+    [
+      'the stop tool among other calls',
+      [[calls('look'), calls('hand'), calls('look')]],
+      {},
+      ['stop_tool', 'session_stop'],
+    ],
+  ])('SA-33 %s', async (_, script, side, expected) => {
+    const agent = judged(script, side)
+    const it = await simulate({ agents: [agent] })
+    const { id, outcome } = await it.ask('go')
+    expect(outcome).toBe('completed')
+    expect(requestsOf(agent, 'a')).toHaveLength(script.length)
+    const ends = await it.events(id, 'turn_end')
+    expect(ends.map(({ reason }) => reason)).toEqual(expected)
+  })
+
+  test('SA-34 limits come last: what ends the session on the very last step counts', async () => {
+    const last = judged([calls('look'), calls('finish', { say: 'just in time' })], { maxSteps: 2 })
+    const it = await simulate({ agents: [last] })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'completed', text: 'just in time' })
+
+    const text = solo('text', { script: [calls('look'), says('Phew.')], tools, maxSteps: 2 })
+    const two = await simulate({ agents: [text] })
+    expect(await two.ask('go')).toMatchObject({ outcome: 'completed', text: 'Phew.' })
+
+    const late = judged([calls('look'), calls('look'), calls('finish')], { maxSteps: 2 })
+    const three = await simulate({ agents: [late] })
+    expect(await three.ask('go')).toMatchObject({ outcome: 'failed', reason: 'max_side_steps' })
+    expect(requestsOf(late, 'a')).toHaveLength(2)
+  })
+
+  test('SA-34 a terminal call in the last turn allowed counts as well', async () => {
+    const sides = {
+      a: { ...all, script: () => says('draft') },
+      b: { ...all, script: [says('no'), calls('finish', { say: 'fine' })] },
+    }
+    const it = await simulate({ agents: [pair('last', sides, { maxSessionTurns: 4 })] })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'completed', text: 'fine' })
+    const shorter = await simulate({
+      agents: [
+        pair(
+          'last',
+          { ...sides, b: { ...sides.b, script: [says('no'), calls('finish')] } },
+          { maxSessionTurns: 3 },
+        ),
+      ],
+    })
+    expect(await shorter.ask('go')).toMatchObject({
+      outcome: 'failed',
+      reason: 'max_session_turns',
+    })
+  })
+})
+
+describe('other limits', () => {
+  test('a side without maxSteps has the runtime’s limit', async () => {
+    const agent = solo('long', { script: () => calls('look'), tools })
+    const it = await simulate({ agents: [agent], limits: { maxSteps: 7 } })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'failed', reason: 'max_side_steps' })
+    expect(requestsOf(agent)).toHaveLength(7)
+  })
+
+  test('the same tool error again and again ends the session; other outcomes begin the count anew', async () => {
+    const broken = tool('broken', (_, { n }) => {
+      if (n !== 'fine') throw new Error(`it broke ${String(n)}`)
+    })
+    const agent = solo('stubborn', {
+      script: (_, index) => calls('broken', { n: [1, 1, 2, 2, 'fine', 1, 1, 1][index] ?? 0 }),
+      tools: [broken],
+    })
+    const it = await simulate({ agents: [agent], limits: { sameErrors: 3 } })
+    const { outcome, reason, text } = await it.ask('go')
+    expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'repeated_tool_error' })
+    expect(text).toContain('it broke 1')
+    expect(requestsOf(agent)).toHaveLength(8)
+  })
+
+  test('an empty answer is refused once and fails the session the second time in a row', async () => {
+    const once = solo('once', { script: [says(' '), says('Sorry. Here.')] })
+    const it = await simulate({ agents: [once] })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'completed', text: 'Sorry. Here.' })
+    expect(linesOf(requestsOf(once)[1]).at(-1)).toBe(
+      'user: The last reply was empty. Answer, or call a tool.',
+    )
+    const never = solo('never', { script: () => says('') })
+    const two = await simulate({ agents: [never] })
+    expect(await two.ask('go')).toMatchObject({ outcome: 'failed', reason: 'empty_response' })
+    expect(requestsOf(never)).toHaveLength(2)
+  })
+
+  test('a call of a tool that does not exist is told to the model', async () => {
+    const agent = solo('dreams', { script: [calls('no_such'), says('Ok.')], tools })
+    const it = await simulate({ agents: [agent] })
+    expect((await it.ask('go')).outcome).toBe('completed')
+    expect(linesOf(requestsOf(agent)[1]).at(-1)).toMatch(/^tool_result: no_such ! .*no_such/)
+  })
+})

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import { defineEffect } from '@skein/runtime'
+import { requestsOf, solo, tool } from './support/agents.ts'
+import { latch } from './support/latch.ts'
+import { simulate } from './support/simulate.ts'
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true }),
+  )
+
+test('SA-84 terminate aborts a tool that runs, and nothing comes after it', async () => {
+  const started = latch<AbortSignal>()
+  const slow = tool('slow', (state, _, signal) => {
+    state.setValue('half', true)
+    started.open(signal)
+    return aborted(signal)
+  })
+  const agent = solo('busy', { script: [calls('slow'), says('never')], tools: [slow] })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  const run = it.run(id, 'go')
+  const signal = await started.reached
+  await it.threads.terminate(id, { by: 'ann' })
+  expect(signal.aborted).toBe(true)
+  expect(await run).toMatchObject({ outcome: 'terminated' })
+  await it.idle()
+  expect(requestsOf(agent)).toHaveLength(1)
+  expect((await it.threads.get(id)).lifecycle).toBe('terminated')
+  expect(await it.threads.values.list(id)).toEqual({})
+  expect(await it.events(id, 'session_end')).toMatchObject([{ outcome: 'terminated' }])
+})
+
+test('SA-84 terminate aborts a model that speaks', async () => {
+  const asked = latch<AbortSignal>()
+  const agent = solo('slow', {
+    script: async ({ signal }) => {
+      asked.open(signal)
+      return aborted(signal)
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  const run = it.run(id, 'go')
+  const signal = await asked.reached
+  await it.threads.terminate(id)
+  expect(signal.aborted).toBe(true)
+  expect(await run).toMatchObject({ outcome: 'terminated' })
+})
+
+test('SA-84 a tool that does not heed the signal does not hold the thread', async () => {
+  const started = latch()
+  const deaf = tool('deaf', () => {
+    started.open()
+    return new Promise(() => {})
+  })
+  const agent = solo('busy', { script: [calls('deaf')], tools: [deaf] })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  const run = it.run(id, 'go')
+  await started.reached
+  await it.threads.terminate(id)
+  expect(await run).toMatchObject({ outcome: 'terminated' })
+  await it.idle()
+})
+
+test('SA-84 a tool can terminate its own thread', async () => {
+  const quit = tool('quit', (state) => state.terminate())
+  const agent = solo('tired', { script: [calls('quit'), says('never')], tools: [quit] })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('go')
+  expect(outcome).toBe('terminated')
+  await it.idle()
+  expect(requestsOf(agent)).toHaveLength(1)
+  await expect(it.threads.send(id, 'more')).rejects.toMatchObject({ code: 'THREAD_TERMINATED' })
+})
+
+test('SA-85 a terminated thread refuses everything that would change it, and can be read', async () => {
+  const ticks: number[] = []
+  const tick = defineEffect({ name: 'tick', run: () => void ticks.push(1) })
+  const agent = solo('gone', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent], effects: [tick] })
+  const { id } = await it.ask('hi')
+  const bytes = new TextEncoder().encode('x')
+  await it.threads.files.write(id, '/a.txt', bytes)
+  const effectId = await it.threads.effects.schedule(id, 'tick', null, 1000)
+  const [message] = await it.threads.messages(id)
+  await it.threads.terminate(id)
+  const { threads } = it
+  const refused: Record<string, () => Promise<unknown>> = {
+    send: () => threads.send(id, 'x'),
+    run: () => threads.run(id, 'x'),
+    unsend: () => threads.unsend(id, 'x'),
+    resume: () => threads.resume(id),
+    update: () => threads.update(id, { title: 'x' }),
+    updateMessage: () => threads.updateMessage(id, message!.id, 'x'),
+    deleteMessage: () => threads.deleteMessage(id, message!.id),
+    'files.write': () => threads.files.write(id, '/b.txt', bytes),
+    'files.remove': () => threads.files.remove(id, '/a.txt'),
+    'files.move': () => threads.files.move(id, '/a.txt', '/b.txt'),
+    'values.set': () => threads.values.set(id, 'k', 1),
+    'env.set': () => threads.env.set(id, 'K', 'v'),
+    'effects.schedule': () => threads.effects.schedule(id, 'tick', null, 1),
+    'effects.runNow': () => threads.effects.runNow(id, effectId),
+    withState: () => it.runtime.withState(id, (state) => state.setValue('k', 1)),
+  }
+  const before = await it.eventTypes(id)
+  for (const [name, act] of Object.entries(refused))
+    await expect(act(), name).rejects.toMatchObject({ code: 'THREAD_TERMINATED' })
+  expect(await it.eventTypes(id)).toEqual(before)
+
+  await it.advance(5_000)
+  expect(ticks).toEqual([])
+  expect(requestsOf(agent)).toHaveLength(1)
+  expect(await threads.messages(id)).toHaveLength(2)
+  expect((await threads.files.read(id, '/a.txt')).bytes).toEqual(bytes)
+  expect(await threads.document(id)).toMatchObject({ thread_id: id })
+})
+
+test('SA-85 terminating twice is once, and what waits in the queue is never run', async () => {
+  const agent = solo('gone', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create({ message: 'hi' })
+  await it.threads.terminate(id)
+  await it.threads.terminate(id)
+  await it.runtime.start()
+  await it.idle()
+  expect(requestsOf(agent)).toHaveLength(0)
+  expect(await it.events(id, 'thread_terminated')).toHaveLength(1)
+  const again = await it.restart()
+  await again.idle()
+  expect(requestsOf(agent)).toHaveLength(0)
+})
