@@ -67,7 +67,7 @@ describe('defineTool', () => {
       args,
       idempotent: true,
       timeoutMs: 50,
-      raise: ({ cents }) => (cents > 100 ? 'write_high_risk' : 'write_low_risk'),
+      raise: ({ cents }) => (cents === 200 ? 'write_high_risk' : 'write_low_risk'),
       rollback: ({ cents }) => ({ type: 'manual', target: 'charge', payload: { cents } }),
       probe: ({ cents }) => cents === 5,
       execute: () => 'done',

@@ -47,10 +47,8 @@ export function isKind(value: unknown, kind: Kind): value is Record<string, unkn
 }
 
 /** A `Params` or `ProviderConfig` of `@skein/ai`: the vendor judges what is inside. */
-const settings: Reader<Params & ProviderConfig> = (value, place) =>
+export const settings: Reader<Params & ProviderConfig> = (value, place) =>
   plainObject(value, place) as (Params & ProviderConfig) | undefined
-
-export { settings }
 
 /** What a vendor's factory makes, e.g. `anthropic('…')`. */
 export const modelReference: Reader<ModelReference> = (value, place) =>
