@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
-import * as definitions from '../../packages/runtime/src/definitions/index.ts'
+import * as definitions from '@skein/runtime'
 import {
   catalogue,
   createRegistry,
@@ -13,7 +13,7 @@ import {
   type AgentDefinition,
   type Problem,
   type RegistryOptions,
-} from '../../packages/runtime/src/definitions/index.ts'
+} from '@skein/runtime'
 
 const model = scripted([says('x')])
 const note = defineTool({
