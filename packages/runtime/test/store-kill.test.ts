@@ -24,13 +24,14 @@ async function writeAndKill(path: string, first: number, answers: number): Promi
   )
   let out = ''
   let problem = ''
+  let isKilling = false
   child.stderr.on('data', (chunk: Buffer) => (problem += chunk.toString()))
   child.stdout.on('data', (chunk: Buffer) => {
-    const before = out.length
     out += chunk.toString()
-    const count = out.split('\n').length - 1
-    // Turns of this loop are not in step with the writer: the kill lands anywhere in a commit.
-    if (before < out.length && count >= answers) setImmediate(() => child.kill('SIGKILL'))
+    if (isKilling || out.split('\n').length <= answers) return
+    isKilling = true
+    // At any moment of the next commits, not always right after an answer.
+    setTimeout(() => child.kill('SIGKILL'), random() * 15)
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   expect({ code, signal, problem }).toEqual({ code: null, signal: 'SIGKILL', problem: '' })
