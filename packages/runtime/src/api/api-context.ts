@@ -2,10 +2,8 @@ import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../error.ts'
 import type { KernelEnvironment } from '../kernel/environment.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { Message } from '@skein/ai'
 import type { AuditExport } from '../runtime-api.ts'
 import { isStoreError, type Commit, type CommitResult, type ThreadChange } from '../store/store.ts'
-import type { StoredMessage } from '../thread-state.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
 
 /** What the API is built from. */
@@ -14,16 +12,8 @@ export interface ApiEnvironment extends KernelEnvironment {
   readonly dispatcher: Dispatcher
   /** Default: a cache of its own. */
   readonly folds?: FoldCache
-  readonly hooks?: MessageHooks
   /** The audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
-}
-
-/** Hooks around a change of a stored message. */
-export interface MessageHooks {
-  /** What is stored instead. */
-  beforeUpdate(threadId: string, messageId: string, message: Message): Promise<Message>
-  afterUpdate(threadId: string, message: StoredMessage): Promise<void>
 }
 
 /** What the functions of the API share. */
@@ -128,7 +118,7 @@ export function toRuntimeError(error: unknown): unknown {
   }
 }
 
-function threadIsOver({ head }: LoadedThread): RuntimeError {
+export function threadIsOver({ head }: LoadedThread): RuntimeError {
   return new RuntimeError(`Thread ${head.id} is ${head.lifecycle}.`, {
     code: 'THREAD_TERMINATED',
     hint: 'It takes nothing any more. Create another thread, or fork this one.',

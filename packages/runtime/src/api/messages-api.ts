@@ -1,10 +1,12 @@
 import type { Threads } from '../runtime-api.ts'
+import type { FacadeBuffer } from '../services/facade-buffer.ts'
 import { facadeFiles } from '../services/facade-files.ts'
-import { facadeMessages } from '../services/facade-messages.ts'
-import { selectMessages, storedMessage, storedMessages } from '../services/stored-messages.ts'
+import { facadeMessages, type FacadeMessages } from '../services/facade-messages.ts'
+import { selectMessages, storedMessages } from '../services/stored-messages.ts'
 import { load, type ApiContext } from './api-context.ts'
-import { editWith } from './facade-edit.ts'
+import { bufferOf, editWith } from './facade-edit.ts'
 import { unsendMessage } from './send-message.ts'
+import { afterUpdate, beforeUpdate } from './update-hooks.ts'
 
 /** The messages of threads, by the rules that tools have. */
 export function messagesApi(
@@ -16,26 +18,27 @@ export function messagesApi(
       return selectMessages(storedMessages(state), query)
     },
     async updateMessage(threadId, messageId, content) {
+      const { state } = await load(context, threadId)
+      const scratch = facadeOf(bufferOf(context, state))
+      scratch.updateMessage(messageId, content)
+      const { message } = scratch.getMessage(messageId)! // it was found just now
+      // Once, whatever others write meanwhile: hooks may write themselves.
+      const kept = await beforeUpdate(context, threadId, message)
       const target = { threadId, point: 'update_message' }
-      await editWith(context, target, async (buffer) => {
-        const messages = facadeMessages(buffer, facadeFiles(buffer))
-        messages.updateMessage(messageId, content)
-        const { message } = messages.getMessage(messageId)! // it was found just now
-        const kept = await context.hooks?.beforeUpdate(threadId, messageId, message)
-        if (!kept || kept === message) return
-        messages.updateMessage(messageId, kept)
-        buffer.events.shift() // the hook's version alone is stored
-      })
-      const stored = storedMessage((await load(context, threadId)).state, messageId)
-      if (stored) await context.hooks?.afterUpdate(threadId, stored)
+      await editWith(context, target, (buffer) => facadeOf(buffer).updateMessage(messageId, kept))
+      await afterUpdate(context, threadId, messageId)
     },
     async deleteMessage(threadId, messageId) {
       // One that still waits is taken back.
       if (await unsendMessage(context, threadId, messageId)) return
       const target = { threadId, point: 'delete_message' }
       await editWith(context, target, (buffer) => {
-        facadeMessages(buffer, facadeFiles(buffer)).deleteMessage(messageId)
+        facadeOf(buffer).deleteMessage(messageId)
       })
     },
   }
+}
+
+function facadeOf(buffer: FacadeBuffer): FacadeMessages {
+  return facadeMessages(buffer, facadeFiles(buffer))
 }

@@ -1,15 +1,18 @@
 import { createEnvReader } from '../services/env-reader.ts'
 import { createThreadFacade } from '../services/thread-facade.ts'
 import type { ThreadState } from '../thread-state.ts'
-import { load, toRuntimeError, type ApiContext } from './api-context.ts'
+import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
 
 /** Gives code the state of a thread. What it changed is one commit when it returns. */
 export async function withState<T>(
   context: ApiContext,
   threadId: string,
   work: (state: ThreadState) => T | Promise<T>,
+  { allowsOver = false }: { readonly allowsOver?: boolean } = {},
 ): Promise<T> {
-  const { head, state: kernel } = await load(context, threadId)
+  const thread = await load(context, threadId)
+  const { head, state: kernel } = thread
+  if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
   const agent = context.registry.agent(kernel.agent)
   const { instanceEnv, vault } = context
   const facade = createThreadFacade({
@@ -30,7 +33,8 @@ export async function withState<T>(
   const result = await work(facade.state)
   const { events: append, blobs } = facade.takeChanges()
   if (append.length === 0) return result
-  const change = { id: threadId, mustBeLive: true, append, wake: { by: context.clock.now() } }
+  const live = allowsOver ? {} : { mustBeLive: true }
+  const change = { id: threadId, ...live, append, wake: { by: context.clock.now() } }
   try {
     await context.commit({ point: 'with_state', threads: [change], blobs })
   } catch (error) {

@@ -69,7 +69,8 @@ function isBlock(error: unknown): boolean {
   return (error as { readonly block?: unknown } | null)?.block === true
 }
 
-async function within<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+/** Rejects when the work takes longer. */
+export async function within<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it took longer than ${timeoutMs} ms`)), timeoutMs)

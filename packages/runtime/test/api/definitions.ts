@@ -42,7 +42,7 @@ const prompt = definePrompt({
   tools: [pay, { name: worker, blocking: false }],
   variables: [{ name: 'TOKEN', type: 'secret' }],
 })
-const clean = defineEffect({ name: 'clean', run: async () => undefined })
+const clean = defineEffect({ name: 'clean', execute: async () => undefined })
 const greet = defineHook({ id: 'greet', hook: 'after_thread_created', execute: () => undefined })
 
 /** One agent with a tool that needs approval and a child, one that begins by itself. */

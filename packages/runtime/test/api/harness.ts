@@ -36,7 +36,7 @@ export interface Harness {
   append(threadId: string, ...events: readonly RuntimeEvent[]): Promise<void>
 }
 
-export interface HarnessOptions extends Partial<Pick<ApiEnvironment, 'hooks' | 'limits'>> {
+export interface HarnessOptions extends Partial<Pick<ApiEnvironment, 'limits'>> {
   readonly definitions: RegistryOptions
   /** What a drain does before it parks. Default: nothing. */
   readonly drain?: (threadId: string, harness: Harness, signal: AbortSignal) => Promise<void>
@@ -46,7 +46,7 @@ export interface HarnessOptions extends Partial<Pick<ApiEnvironment, 'hooks' | '
 
 /** The API over a memory store, with a drain that only parks. */
 export async function createHarness(options: HarnessOptions): Promise<Harness> {
-  const { definitions, drain, before, limits, hooks } = options
+  const { definitions, drain, before, limits } = options
   const store = memoryStore()
   const clock = manualClock(START)
   const dispatcher = inProcessDispatcher({ store, timers: manualTimers(clock) })
@@ -75,7 +75,6 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     live,
     dispatcher,
     folds,
-    ...(hooks && { hooks }),
   }
   const sign = async ({ id }: { readonly id: string }, by: string): Promise<string> => {
     signed.push({ id, by })

@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { UserMessage } from '@skein/ai'
+import { defineAgent, defineHook } from '../../src/definitions/index.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
 import { definitions } from './definitions.ts'
 import { childCreated, exchange, waitingSession } from './events.ts'
@@ -482,21 +484,40 @@ describe('files, values, variables and effects', () => {
 
   test('messages are changed by way of the hooks, and removed', async () => {
     const after: string[] = []
-    harness = await createHarness({
-      definitions,
-      hooks: {
-        beforeUpdate: async (_, __, message) => {
-          const { UserMessage } = await import('@skein/ai')
-          return new UserMessage(`${message.text}!`, { id: message.id })
+    const hooks = [
+      defineHook({
+        id: 'louder',
+        hook: 'before_update_message',
+        execute: (state, id, message) => {
+          state.setValue('before', message.text)
+          return new UserMessage(`${message.text}!`, { id })
         },
-        afterUpdate: async (_, { message }) => void after.push(message.text),
-      },
-    })
+      }),
+      defineHook({
+        id: 'broken',
+        hook: 'before_update_message',
+        execute: () => {
+          throw new Error('no')
+        },
+      }),
+      defineHook({
+        id: 'seen',
+        hook: 'after_update_message',
+        execute: (_, { message }) => void after.push(message.text),
+      }),
+    ]
+    const [support] = definitions.agents
+    const agents = [defineAgent({ ...support!, hooks })]
+    harness = await createHarness({ definitions: { ...definitions, agents } })
     const id = await newThread()
     await harness.append(id, ...exchange('one'))
     await harness.threads.updateMessage(id, 'one-u', 'other')
     expect((await harness.threads.messages(id))[0]?.message.text).toBe('other!')
     expect(after).toEqual(['other!'])
+    expect(await harness.threads.values.get(id, 'before')).toBe('other')
+    expect((await log(id)).find(({ type }) => type === 'error_raised')).toMatchObject({
+      code: 'HOOK_FAILED',
+    })
     expect((await types(id)).filter((type) => type === 'message_updated')).toHaveLength(1)
     await harness.threads.deleteMessage(id, 'one-u')
     expect((await harness.threads.messages(id)).map(({ id: one }) => one)).toEqual([
