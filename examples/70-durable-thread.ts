@@ -1,0 +1,41 @@
+/**
+ * A thread lives in a file. The process ends, another one opens the file, and the conversation goes on.
+ *
+ * Prints:
+ *
+ *     Hello Ada, I will remember that.
+ *     idle after 14 events
+ *     2 messages in the file; next answer: You are Ada.
+ */
+
+// #region program
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { says, scripted } from '@skein/ai/testing'
+
+const model = scripted((request) =>
+  says(request.messages.length === 1 ? 'Hello Ada, I will remember that.' : 'You are Ada.'),
+)
+const prompt = definePrompt({ name: 'greeter', prompt: 'You remember names.', model })
+const greeter = defineAgent({ name: 'greeter', sideA: { prompt } })
+
+const folder = await mkdtemp(join(tmpdir(), 'skein-'))
+const first = await createRuntime({ agents: [greeter], folder })
+await first.start()
+const thread = await first.threads.create({ agent: 'greeter' })
+const { text } = await first.threads.run(thread.id, 'I am Ada.')
+console.log(text)
+const { lifecycle, seq } = await first.threads.get(thread.id)
+console.log(`${lifecycle} after ${seq} events`)
+await first.stop()
+
+const second = await createRuntime({ agents: [greeter], folder })
+await second.start()
+const kept = await second.threads.messages(thread.id)
+const answer = await second.threads.run(thread.id, 'Who am I?')
+console.log(`${kept.length} messages in the file; next answer: ${answer.text}`)
+await second.stop()
+await rm(folder, { recursive: true })
+// #endregion program
