@@ -28,6 +28,7 @@ import type { Runtime } from './runtime-api.ts'
 import { aesVault } from './services/aes-vault.ts'
 import { openVaultKey } from './services/vault-key.ts'
 import { storedVaultKey } from './services/stored-vault-key.ts'
+import type { ThreadState } from './thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
 import type { Store } from './store/store.ts'
@@ -116,6 +117,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     ...(options.issuers && { issuers: options.issuers }),
   })
   const { policy, governorLimits } = options
+  const limits = { ...defaultLimits, ...options.limits }
   const environment: KernelEnvironment = {
     registry,
     store,
@@ -130,9 +132,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       keys,
       desk,
       ...(policy && { policy }),
-      ...(governorLimits && { limits: governorLimits }),
+      limits: { approvalTtlMs: limits.interruptTtlMs, ...governorLimits },
+      undo: ({ session, tool, args, callId, ...rest }) => {
+        const names = { toolCallId: callId, toolName: tool.name }
+        const run = (state: ThreadState): unknown => tool.run?.(args, { state, ...names, ...rest })
+        return withState(context, session.threadId, run, { allowsOver: true })
+      },
     }),
-    limits: { ...defaultLimits, ...options.limits },
+    limits,
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher }),
     show: (threadId, events) => live.show(threadId, events),

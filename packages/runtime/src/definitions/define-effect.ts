@@ -8,7 +8,7 @@ import type { EffectDefinition } from './types.ts'
 export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run'> {
   /** Any Standard Schema; checked before every run. Without it arguments are any JSON. */
   readonly args?: ToolSchema<Args>
-  readonly run: (state: ThreadState, args: NoInfer<Args>, signal: AbortSignal) => unknown
+  readonly execute: (state: ThreadState, args: NoInfer<Args>, signal: AbortSignal) => unknown
 }
 
 /**
@@ -17,19 +17,19 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
  *     const remind = defineEffect({
  *       name: 'remind',
  *       args: z.object({ text: z.string() }),
- *       run: (state, { text }) => state.queueMessage({ content: text }),
+ *       execute: (state, { text }) => state.queueMessage({ content: text }),
  *     })
  */
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
-  const { args, run, ...rest } = options
-  if (typeof run !== 'function') {
-    return Object.freeze({ ...rest, kind: 'effect' as const, run }) // loading names it
+  const { args, execute, ...rest } = options
+  if (typeof execute !== 'function') {
+    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading names it
   }
   const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
   return Object.freeze({
     ...rest,
     kind: 'effect' as const,
     run: async (state: ThreadState, given: JsonValue, signal: AbortSignal) =>
-      run(state, check ? await check(given) : (given as Args), signal), // Args is JSON without a schema
+      execute(state, check ? await check(given) : (given as Args), signal), // Args is JSON without a schema
   })
 }

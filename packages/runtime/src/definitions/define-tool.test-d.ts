@@ -153,6 +153,6 @@ test('hooks and effects know their arguments', () => {
   defineEffect({
     name: 'remind',
     args: z.object({ text: z.string() }),
-    run: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ text: string }>(),
+    execute: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ text: string }>(),
   })
 })

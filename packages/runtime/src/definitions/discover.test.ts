@@ -26,7 +26,7 @@ const good: Readonly<Record<string, string>> = {
   'tools/look.test.ts': `throw new Error('a test is no definition')`,
   'tools/look.d.ts': `throw new Error('types are no definition')`,
   'tools/notes.txt': `not code`,
-  'effects/remind.js': `export default defineEffect({ name: 'remind', run: () => 1 })`,
+  'effects/remind.js': `export default defineEffect({ name: 'remind', execute: () => 1 })`,
   'endpoints/orders/[id].get.ts': `export default () => new Response('ok')`,
   'endpoints/index.post.ts': `
     export default defineEndpoint({ path: '', method: 'POST', execute: () => new Response('ok') })`,
@@ -107,7 +107,7 @@ test('everything that is wrong with the files is told at once, with the file', a
     'agents/wrong.ts': `export default defineAgent({ name: 'wrong', sideA: { prompt: 'mian' } })`,
     'tools/peek.ts': `export default defineTool({ name: 'pick', description: '', risk: 'read_only' })`,
     'tools/bad.ts': `export default defineTool({ name: 'bad', description: '', risk: 'none', args: 7 })`,
-    'effects/later.ts': `export default defineEffect({ name: 'sooner', run: () => 1 })`,
+    'effects/later.ts': `export default defineEffect({ name: 'sooner', execute: () => 1 })`,
     'endpoints/plain.ts': `export default () => new Response()`,
     'endpoints/a.put.ts': `
       export default defineEndpoint({ path: 'b', method: 'POST', execute: () => new Response() })`,

@@ -390,7 +390,7 @@ describe('tools, models, hooks, effects and endpoints', () => {
   ])('the model %j is refused', (change, expected) => expectProblem(withModel(change), expected))
 
   const hook = defineHook({ id: 'h', hook: 'filter_messages', execute: () => undefined })
-  const effect = defineEffect({ name: 'e', run: () => undefined })
+  const effect = defineEffect({ name: 'e', execute: () => undefined })
   const endpoint = defineEndpoint({ path: 'a', method: 'GET', execute: () => new Response() })
   test.each([
     [{ hooks: [{ ...hook, hook: 'before_all' }] }, 'hook "h" | hook | must be one of'],

@@ -170,11 +170,23 @@ async function start(context: DrainContext, side: ResolvedSide, call: ToolCall):
     await context.commit('call_start', { events: [started] })
   } catch (error) {
     if (!isStoreError(error, 'TOKEN_SPENT')) throw error
-    context.dropGovernor()
+    await refuseReplayed(context, call, turnId)
     const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
     await commitOutcome(context, { call, outcome: { type: 'denied', reason } })
     throw new BatchCutError()
   }
   const seen = { toolCallId, toolName, arguments: args }
   await runHooks(context, { side, name: 'tool_call_started', args: () => [seen] }, undefined)
+}
+
+/** The gates, opened again, hear that the token was of no use; else the review would stay open. */
+async function refuseReplayed(
+  context: DrainContext,
+  { toolCallId, toolName, arguments: args }: ToolCall,
+  turnId: string,
+): Promise<void> {
+  context.dropGovernor()
+  const governor = await context.governor()
+  const call = { id: callIdOf(context, toolCallId), toolCallId, tool: toolName, args, turnId }
+  await governor.admit(call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
 }

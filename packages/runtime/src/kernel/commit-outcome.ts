@@ -92,7 +92,9 @@ async function settleGoverned(
 ): Promise<void> {
   const governor = await context.governor()
   if (outcome.type === 'done') {
-    await governor.settle(call.call, { type: 'result', value: outcome.result ?? null }, turnId)
+    const value = outcome.result ?? null
+    const safe = context.redactor()?.json(value) ?? value
+    await governor.settle(call.call, { type: 'result', value: safe }, turnId)
     return
   }
   const error = outcome.type === 'error' ? outcome.cause : undefined

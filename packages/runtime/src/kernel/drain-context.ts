@@ -27,6 +27,8 @@ export interface DrainContext {
   /** Folds what others have appended meanwhile. */
   catchUp(): Promise<void>
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
+  /** Keeps further values out of everything that this drain writes and shows. */
+  hide(secrets: readonly string[]): void
   /** Undefined while the thread has no secrets. */
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
@@ -45,6 +47,8 @@ export interface FacadeUse {
 
 export interface Facade {
   readonly state: ThreadState
+  /** With those that were set through it and are not committed yet. */
+  secrets(): readonly string[]
   takeChanges(): FacadeChanges
 }
 

@@ -62,6 +62,7 @@ class ThreadDrain implements DrainContext {
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
   #last: Promise<void> = Promise.resolve()
+  readonly #hidden = new Set<string>()
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
@@ -220,10 +221,14 @@ class ThreadDrain implements DrainContext {
     })
   }
 
+  hide(secrets: readonly string[]): void {
+    for (const secret of secrets) this.#hidden.add(secret)
+  }
+
   redactor(): Redactor | undefined {
-    const key = `${this.state.envSeq} ${this.state.agent}`
+    const key = `${this.state.envSeq} ${this.#hidden.size} ${this.state.agent}`
     if (this.#redactor?.key === key) return this.#redactor.redactor
-    const secrets = new Set(this.env(this.agent.a).secrets())
+    const secrets = new Set([...this.#hidden, ...this.env(this.agent.a).secrets()])
     const redactor = secrets.size > 0 ? this.environment.vault.redactor(secrets) : undefined
     this.#redactor = { key, redactor }
     return redactor

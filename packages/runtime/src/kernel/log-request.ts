@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import { UPPError, type Message, type Params, type Tool, type Turn } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../event.ts'
-import { deltaOf, frameOf } from '../services/model-log.ts'
+import { deltaOf, frameOf, storedIn } from '../services/model-log.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from './drain-context.ts'
 import type { LiveStep } from './live-step.ts'
@@ -34,8 +34,6 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     parameters,
   }))
   const frame = frameOf({ system: system ?? null, tools, params: params as JsonObject })
-  const stored = (id: string): Message | undefined =>
-    state.entries[state.places.get(id) ?? -1]?.message
   return {
     frame,
     startedAt: environment.clock.now(),
@@ -51,7 +49,7 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
       provider: model.model.provider.name,
       model: model.model.modelId,
       frame: frame.hash,
-      ...deltaOf(state.lastLog[side.side], messages, stored),
+      ...deltaOf(state.lastLog[side.side], messages, storedIn(state)),
     },
   }
 }

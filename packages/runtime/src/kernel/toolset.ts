@@ -124,7 +124,7 @@ async function admit(
   const turnId = state.session?.turn?.id ?? ''
   const governor = await context.governor()
   const admission = await governor.admit(
-    { id: callIdOf(context, toolCallId), tool: tool.name, args, turnId },
+    { id: callIdOf(context, toolCallId), toolCallId, tool: tool.name, args, turnId },
     answerOf(context, toolCallId),
   )
   switch (admission.type) {
@@ -177,18 +177,23 @@ async function runOwn(context: DrainContext, run: OwnRun): Promise<unknown> {
   const { tool, side, set, facade, name, args, toolCallId, signal, options } = run
   const admitted = set.admitted.get(toolCallId)?.call
   const idempotencyKey = admitted?.idempotency_key ?? callIdOf(context, toolCallId)
-  // What was judged is what runs.
-  const result = await tool.run!(admitted?.args ?? args, {
-    state: facade.state,
-    signal,
-    toolCallId,
-    toolName: name,
-    idempotencyKey,
-    ...(options && { options }),
-  })
-  checkAttachments(side, facade, { name, args })
-  set.changes.set(toolCallId, facade.takeChanges())
-  return result
+  try {
+    // What was judged is what runs.
+    const result = await tool.run!(admitted?.args ?? args, {
+      state: facade.state,
+      signal,
+      toolCallId,
+      toolName: name,
+      idempotencyKey,
+      ...(options && { options }),
+    })
+    checkAttachments(side, facade, { name, args })
+    return result
+  } finally {
+    // Also those that the tool has just set: it may tell them in its result or its error.
+    context.hide(facade.secrets())
+    set.changes.set(toolCallId, facade.takeChanges())
+  }
 }
 
 /** A lifecycle tool that names a file which is not there has failed: the session does not end. */

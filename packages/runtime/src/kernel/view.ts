@@ -1,5 +1,6 @@
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '@skein/ai'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
+import { summaryMessage } from '../services/compaction.ts'
 import type { Side } from '../thread-state.ts'
 import type { Entry, KernelState } from './state.ts'
 
@@ -35,12 +36,11 @@ const summaries = new WeakMap<object, Message>()
 function summaryOf({ compacted, createdAt }: KernelState, side: Side): Message[] {
   const compaction = compacted[side]
   if (!compaction) return []
-  const text = `Summary of the conversation so far:\n\n${compaction.summary}`
+  const { summary, upTo } = compaction
   return [
-    remembered(summaries, compaction, () => {
-      const id = `${compaction.upTo}.summary`
-      return new UserMessage(text, { id, timestamp: new Date(createdAt) })
-    }),
+    remembered(summaries, compaction, () =>
+      summaryMessage(summary, { id: `${upTo}.summary`, timestamp: new Date(createdAt) }),
+    ),
   ]
 }
 

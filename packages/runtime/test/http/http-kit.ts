@@ -134,7 +134,7 @@ export const desk: AgentDefinition = defineAgent({
 })
 
 export const effects: readonly EffectDefinition[] = [
-  defineEffect({ name: 'remind', run: (state) => state.setValue('reminded', true) }),
+  defineEffect({ name: 'remind', execute: (state) => state.setValue('reminded', true) }),
 ]
 
 export const endpoints: readonly EndpointDefinition[] = [
