@@ -3,7 +3,13 @@ import { RuntimeError } from '../error.ts'
 import type { KernelEnvironment } from '../kernel/environment.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../runtime-api.ts'
-import { isStoreError, type Commit, type CommitResult, type ThreadChange } from '../store/store.ts'
+import {
+  isStoreError,
+  type Commit,
+  type CommitResult,
+  type ThreadChange,
+  type ThreadHead,
+} from '../store/store.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
 
 /** What the API is built from. */
@@ -26,6 +32,13 @@ export interface ApiContext extends ApiEnvironment {
 export function createApiContext(environment: ApiEnvironment): ApiContext {
   const { clock, store, folds = createFoldCache(store) } = environment
   return { ...environment, folds, at: () => new Date(clock.now()).toISOString() }
+}
+
+/** The head alone, where the log is not needed. Rejects with `THREAD_NOT_FOUND`. */
+export async function headOf({ store }: ApiContext, threadId: string): Promise<ThreadHead> {
+  const head = await store.head(threadId)
+  if (!head) throw threadNotFound(threadId)
+  return head
 }
 
 /** Rejects with `THREAD_NOT_FOUND`. */

@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import type { ThreadChange } from '../store/store.ts'
-import { editThread, isOver, load, type ApiContext, type Edit } from './api-context.ts'
+import { editThread, headOf, isOver, type ApiContext, type Edit } from './api-context.ts'
 import { descendantsOf } from './descendants.ts'
 import type { LoadedThread } from './fold-cache.ts'
 
@@ -107,7 +107,7 @@ async function toldParent(
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   await context.dispatcher.settled(threadId)
   if (detach) return
-  const { head } = await load(context, threadId)
+  const head = await headOf(context, threadId)
   const seen = new Set<string>()
   for (;;) {
     const found = (await descendantsOf(context, head)).filter(({ id }) => !seen.has(id))

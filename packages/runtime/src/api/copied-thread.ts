@@ -3,7 +3,7 @@ import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../event.t
 import { KernelFold } from '../kernel/fold.ts'
 import type { KernelState } from '../kernel/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { threadNotFound, toRuntimeError, type ApiContext } from './api-context.ts'
+import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
 import { settleCopied } from './settle-copied.ts'
 
 export interface Copy {
@@ -41,9 +41,7 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
   } catch (error) {
     throw toRuntimeError(error)
   }
-  const head = await context.store.head(id)
-  if (!head) throw threadNotFound(id)
-  return head
+  return headOf(context, id)
 }
 
 /** The first event of a copy: a thread without parent. */

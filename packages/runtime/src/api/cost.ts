@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import type { CostReport } from '../runtime-api.ts'
 import { modelLogs } from '../services/model-log.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { headOf, type ApiContext } from './api-context.ts'
 import { descendantsOf } from './descendants.ts'
 
 interface Sum {
@@ -11,7 +11,7 @@ interface Sum {
 
 /** What a thread and its descendants have spent on models. */
 export async function costOf(context: ApiContext, threadId: string): Promise<CostReport> {
-  const { head } = await load(context, threadId)
+  const head = await headOf(context, threadId)
   const total: Sum = { tokens: 0, costUsd: 0 }
   const byModel: Record<string, Sum & { calls: number }> = {}
   const byThread: Record<string, Sum & { agent: string }> = {}

@@ -8,7 +8,7 @@ import { envSet } from '../services/facade-env.ts'
 import { checkedValue, checkValueKey } from '../services/facade-values.ts'
 import { isStoreError, type NewThread, type ThreadHead } from '../store/store.ts'
 import { agentRegistrations } from './agent-registrations.ts'
-import { threadNotFound, toRuntimeError, type ApiContext } from './api-context.ts'
+import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
 import { checkedMetadata, checkLabel, checkTags } from './check-input.ts'
 import { queuedMessage } from './queued-message.ts'
 
@@ -29,9 +29,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     if (isStoreError(error, 'CLIENT_ID_TAKEN')) return sameThread(context, create, error)
     throw toRuntimeError(error)
   }
-  const head = await context.store.head(id)
-  if (!head) throw threadNotFound(id)
-  return head
+  return headOf(context, id)
 }
 
 function checkThread({ tenant, owner, title, tags = [], clientId }: CreateThread): void {

@@ -7,7 +7,7 @@ import {
 } from '@skein/threads'
 import { threadFromEvents } from '@skein/threads/events'
 import type { RuntimeEvent } from '../event.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { headOf, type ApiContext } from './api-context.ts'
 
 /** The thread as a ThreadProtocol document. The runtime's own events are its machinery, not its history. */
 export async function documentOf(context: ApiContext, threadId: string): Promise<Thread> {
@@ -23,6 +23,6 @@ export async function foldedThread(context: ApiContext, threadId: string): Promi
 }
 
 async function eventsOf(context: ApiContext, threadId: string): Promise<readonly RuntimeEvent[]> {
-  await load(context, threadId)
+  await headOf(context, threadId)
   return (await context.store.events(threadId)).map(({ event }) => event)
 }

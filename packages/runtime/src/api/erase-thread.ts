@@ -1,7 +1,7 @@
 import type { UppMessage } from '@skein/threads/upp'
 import type { RuntimeEvent } from '../event.ts'
 import type { ThreadHead } from '../store/store.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { headOf, type ApiContext } from './api-context.ts'
 import { terminateThread } from './control.ts'
 import { descendantsOf } from './descendants.ts'
 
@@ -32,7 +32,7 @@ export async function removeThread(context: ApiContext, threadId: string): Promi
 /** The thread and its descendants, all at rest, leaves first. */
 async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
-  const { head } = await load(context, threadId)
+  const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
   // A child that a detached parent left behind is still at work.
   for (const { id } of below) await terminateThread(context, id)

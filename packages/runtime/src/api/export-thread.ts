@@ -1,11 +1,11 @@
 import { encodeBase64 } from '@skein/base'
 import { EVENT_VERSION } from '../event.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { headOf, type ApiContext } from './api-context.ts'
 import { blobsOf, withoutSecrets, type BlobLine, type ThreadLinesHeader } from './thread-lines.ts'
 
 /** The log of a thread as JSON lines: a header, the events, then the contents they name. */
 export async function exportThread(context: ApiContext, threadId: string): Promise<string> {
-  const { head } = await load(context, threadId)
+  const head = await headOf(context, threadId)
   const events = await context.store.events(threadId)
   const blobs: BlobLine[] = []
   for (const blob of blobsOf(events.map(({ event }) => event))) {

@@ -1,12 +1,12 @@
 import type { Threads } from '../runtime-api.ts'
 import { modelLogs, rebuildRequest } from '../services/model-log.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { headOf, type ApiContext } from './api-context.ts'
 
 /** Requests to models, as the log of a thread has them. */
 export function logsApi(context: ApiContext): Pick<Threads, 'logs' | 'log'> {
   const { store } = context
   const eventsOf = async (threadId: string) => {
-    await load(context, threadId)
+    await headOf(context, threadId)
     return store.events(threadId)
   }
   return {

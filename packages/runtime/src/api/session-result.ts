@@ -67,16 +67,19 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const { head, state } = await load(context, wait.threadId)
   const now = context.clock.now()
   if (isStuck(head, state, now)) return { result: stuckResult(head), below: [] }
+  if (isUnsent(state, wait)) return { result: unsentResult(head), below: [] }
   if (hasEnded(head, state, now, wait)) return { result: endedResult(head, state), below: [] }
   // Only a thread at rest waits for somebody; what runs may still end by itself.
   if (!state.session || !isParked(head, now)) return { below: [] }
-  const waitingText = lastText(state)
-  const below = (await descendantsOf(context, head)).map(({ id }) => id)
-  const ids = new Set([head.id, ...below])
+  const text = lastText(state)
+  const tree = [head, ...(await descendantsOf(context, head))]
+  const below = tree.slice(1).map(({ id }) => id)
+  const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
+  if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
   const waiting = items.filter(({ threadId }) => ids.has(threadId))
   if (waiting.length === 0) return { below }
-  const rest = { reason: 'waiting', text: waitingText, attachments: [], waiting, thread: head }
+  const rest = { reason: 'waiting', text, attachments: [], waiting, thread: head }
   return { result: { outcome: 'waiting', ...rest }, below }
 }
 
@@ -84,6 +87,12 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
 function isStuck(head: ThreadHead, { queue, session, stop }: KernelState, now: number): boolean {
   const hasWork = session !== undefined || (queue.length > 0 && stop === 'none')
   return head.lifecycle === 'failed' && hasWork && isParked(head, now)
+}
+
+/** It was taken back before any session took it. */
+function isUnsent({ queue, places }: KernelState, { queueId }: Wait): boolean {
+  if (queueId === undefined || places.has(queueId)) return false
+  return !queue.some((queued) => queued.queueId === queueId)
 }
 
 function hasEnded(
@@ -101,14 +110,13 @@ function hasEnded(
 
 function stuckResult(head: ThreadHead): SessionResult {
   const text = 'The thread could not go on; its log says why.'
-  return {
-    outcome: 'failed',
-    reason: 'drain_failed',
-    text,
-    attachments: [],
-    waiting: [],
-    thread: head,
-  }
+  const none = { attachments: [], waiting: [] }
+  return { outcome: 'failed', reason: 'drain_failed', text, ...none, thread: head }
+}
+
+function unsentResult(head: ThreadHead): SessionResult {
+  const none = { text: '', attachments: [], waiting: [] }
+  return { outcome: 'stopped', reason: 'unsent', ...none, thread: head }
 }
 
 function endedResult(head: ThreadHead, state: KernelState): SessionResult {

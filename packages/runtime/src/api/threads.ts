@@ -5,6 +5,7 @@ import { childRegistry } from '../services/child-registry.ts'
 import {
   createApiContext,
   editThread,
+  headOf,
   load,
   type ApiContext,
   type ApiEnvironment,
@@ -34,7 +35,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
   const { store } = context
   return {
     create: (thread) => createThread(context, thread),
-    get: async (threadId) => (await load(context, threadId)).head,
+    get: (threadId) => headOf(context, threadId),
     byClientId: (tenant, clientId) => store.headByClientId(tenant, clientId),
     list: (query = {}) => store.list(query),
     update: (threadId, change) => updateThread(context, threadId, change),
@@ -50,7 +51,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
     ...messagesApi(context),
     children: async (threadId) => childRegistry((await load(context, threadId)).state),
     async events(threadId, options) {
-      await load(context, threadId)
+      await headOf(context, threadId)
       return store.events(threadId, options)
     },
     folded: (threadId) => foldedThread(context, threadId),
@@ -84,12 +85,12 @@ async function updateThread(
     const head = { ...(title !== undefined && { title }), ...(tags && { tags: [...tags] }) }
     return { result: undefined, change: { ...(event && { append: [event] }), head } }
   })
-  return (await load(context, threadId)).head
+  return headOf(context, threadId)
 }
 
 async function auditOf(context: ApiContext, threadId: string): ReturnType<Threads['audit']> {
-  const { head } = await load(context, threadId)
-  if (context.audit) return context.audit(head.rootId)
+  const { rootId } = await headOf(context, threadId)
+  if (context.audit) return context.audit(rootId)
   throw new RuntimeError(`There is no audit log of thread ${threadId}.`, {
     code: 'LOG_NOT_FOUND',
     hint: 'This runtime was made without governance.',

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
@@ -220,4 +223,99 @@ test('terminate ends the tree, and resolves when it is done', async () => {
   await threads.terminate(id)
   await threads.remove(id)
   expect(await threads.list({ rootId: id })).toEqual([])
+})
+
+test('many threads and readers at once over SQLite: every reader has its thread, in order', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'skein-api-'))
+  const prompt = definePrompt({
+    name: 'echo',
+    prompt: 'Echo.',
+    model: scripted(() => says('One two three four five.'), { modelId: 'echo' }),
+  })
+  runtime = await createRuntime({
+    agents: [defineAgent({ name: 'echo', sideA: { prompt } })],
+    folder,
+  })
+  const { threads, subscribe } = runtime
+  await runtime.start()
+  const worked = Array.from({ length: 20 }, async () => {
+    const { id } = await threads.create({ agent: 'echo' })
+    const abort = new AbortController()
+    const got: NumberedEvent[] = []
+    const reading = (async () => {
+      for await (const event of subscribe(id, { signal: abort.signal })) got.push(event)
+    })()
+    const results = await Promise.all([
+      threads.run(id, 'a'),
+      threads.run(id, 'b'),
+      threads.run(id, 'c'),
+    ])
+    expect(results.every(({ outcome }) => outcome === 'completed')).toBe(true)
+    await threads.settled(id)
+    const { seq } = await threads.get(id)
+    // Its own commits were told before the answers; the reader has them as soon as it is asked.
+    while (Number.parseInt(got.at(-1)?.id ?? '0', 10) < seq)
+      await new Promise((resolve) => setImmediate(resolve))
+    abort.abort()
+    await reading
+    const {
+      eventCount: _a,
+      updatedAt: _b,
+      ...folded
+    } = foldThread(got.map(({ event }) => event as unknown as UnknownThreadEvent))
+    const { eventCount: _c, updatedAt: _d, ...stored } = await threads.folded(id)
+    expect(folded).toEqual(stored)
+    const numbers = got.map((event) => event.id).filter((number) => !number.includes('.'))
+    expect(new Set(numbers).size).toBe(numbers.length)
+  })
+  await Promise.all(worked)
+  await runtime.stop()
+  runtime = undefined
+  await rm(folder, { recursive: true })
+})
+
+test('variables of a deferred child, given twice at once, boot one child', async () => {
+  const worker = defineAgent({
+    name: 'worker',
+    type: 'dual_ai',
+    maxSessionTurns: 4,
+    exposeAsTool: true,
+    toolDescription: 'Works.',
+    sideA: {
+      prompt: promptOf('worker', [calls('done', { result: 'Worked.' })], {
+        tools: [done],
+        variables: [{ name: 'API_KEY', type: 'secret', required: true, scoped: true }],
+      }),
+      sessionStop: { name: 'done', messageProperty: 'result' },
+    },
+    sideB: { prompt: promptOf('worker_b', [says('Fine.')]) },
+  })
+  const agent = defineAgent({
+    name: 'lead',
+    sideA: {
+      prompt: promptOf(
+        'lead',
+        [calls('worker', { job: 1 }), says('It needs a key.'), says('Thanks.')],
+        { tools: [worker] },
+      ),
+    },
+  })
+  const { threads } = await start(agent, worker)
+  const { id } = await threads.create({ agent: 'lead' })
+  expect(await threads.run(id, 'Go.')).toMatchObject({ text: 'It needs a key.' })
+  const asked = (await threads.events(id)).find(
+    ({ event }) => event.type === 'variables_requested',
+  )?.event
+  const requestId = asked?.type === 'variables_requested' ? asked.requestId : ''
+  const given = await Promise.allSettled(
+    [1, 2].map(() => threads.variables.provide(id, requestId, { API_KEY: 'hunter2' })),
+  )
+  expect(given.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  await runtime!.idle()
+  expect(await threads.list({ parentId: id })).toHaveLength(1)
+  const everything = JSON.stringify(
+    await Promise.all((await threads.list({ rootId: id })).map((head) => threads.events(head.id))),
+  )
+  expect(everything).not.toContain('hunter2')
+  expect(await threads.settled(id)).toMatchObject({ text: 'Thanks.' })
 })

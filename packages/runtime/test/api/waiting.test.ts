@@ -316,6 +316,13 @@ describe('waiting for a session', () => {
     expect(harness.live.readers).toBe(0)
   })
 
+  test('a message that was taken back is not waited for', async () => {
+    const running = harness.threads.run(id, { text: 'a', messageId: 'm' })
+    await harness.threads.send(id, { text: 'a', messageId: 'm' })
+    expect(await harness.threads.unsend(id, 'm')).toBe(true)
+    expect(await running).toMatchObject({ outcome: 'stopped', reason: 'unsent' })
+  })
+
   test('a thread that is terminated meanwhile, and one that is not there', async () => {
     const running = harness.threads.run(id, 'a')
     await harness.threads.terminate(id)
