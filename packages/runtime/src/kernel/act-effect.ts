@@ -2,6 +2,7 @@ import type { RuntimeEvent } from '../event.ts'
 import { nextCronTime } from '../services/cron.ts'
 import type { DrainContext } from './drain-context.ts'
 import { writeOf } from './facade-changes.ts'
+import { tellMessageHooks } from './message-hooks.ts'
 import { messageOf } from './message-of.ts'
 import type { Effect } from './state.ts'
 
@@ -10,11 +11,12 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
   const { environment, epoch, state, agent } = context
   const effect = state.effects.get(effectId)
   if (!effect) return
-  const attempt = effect.attempts + 1
-  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
-  await context.commit('effect_start', { events: [started] })
   const { name, args } = effect.scheduled
   const definition = environment.registry.effects.get(name)
+  // Tries that are used up belong to an earlier time of the calendar.
+  const attempt = effect.attempts < (definition?.retry?.attempts ?? 1) ? effect.attempts + 1 : 1
+  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
+  await context.commit('effect_start', { events: [started] })
   const facade = context.facade(agent.a)
   try {
     if (!definition) throw new Error(`There is no effect "${name}" any more.`)
@@ -24,12 +26,13 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
     if (context.signal.aborted) return
     return failed(context, effect, { attempt, message: messageOf(error) })
   }
-  const write = await writeOf(context, facade.takeChanges())
+  const write = await writeOf(context, facade.takeChanges(), agent.a)
   await context.commit('effect_end', {
     ...write,
     events: [...write.events, ended(context, effect, { outcome: 'done' })],
     isProgress: true,
   })
+  await tellMessageHooks(context, agent.a, write.events)
 }
 
 /** Tried again as its definition says; a calendar goes on with its next time. */

@@ -9,6 +9,7 @@ import { boundMessage } from './decide.ts'
 import type { DrainContext } from './drain-context.ts'
 import { findCall } from './fold-calls.ts'
 import { writeOf } from './facade-changes.ts'
+import { tellMessageHooks } from './message-hooks.ts'
 import { toParent } from './open-facade.ts'
 import { runHooks } from './run-hooks.ts'
 import type { SpawnPlan } from './spawn.ts'
@@ -45,8 +46,9 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
     ...toLogged(outcome),
   }
   const status = side ? statusEvents(context, side, { call, outcome }) : []
-  const isDone = outcome.type === 'done'
-  const own = isDone && changes ? await writeOf(context, changes) : undefined
+  // A call that threw has changed nothing, whatever a hook makes of its result.
+  const isDone = write.outcome.type === 'done'
+  const own = isDone && changes ? await writeOf(context, changes, side) : undefined
   const events = [...(own?.events ?? []), ...(plan?.events ?? []), ended, ...status]
   if (isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
   const others: ThreadChange[] = [
@@ -67,7 +69,9 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
     return childIsOver(context, { call, plan }, error)
   }
   await tellCreated(context, plan, side)
-  if (side) await afterCall(context, side, call, outcome)
+  if (!side) return
+  await tellMessageHooks(context, side, own?.events ?? [])
+  await afterCall(context, side, call, outcome)
 }
 
 /** The child ended while the call spoke to it: nothing was sent. */

@@ -1,3 +1,4 @@
+import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { EnvSet, RuntimeEvent } from '../event.ts'
 import { inheritedEnv } from '../services/inherited-env.ts'
 import type { FacadeChanges } from '../services/thread-facade.ts'
@@ -5,16 +6,22 @@ import { envContext } from '../services/vault.ts'
 import type { ThreadChange } from '../store/store.ts'
 import type { DrainContext, Write } from './drain-context.ts'
 import { foldKernel } from './fold.ts'
+import { messagesThroughHooks } from './message-hooks.ts'
 import { noticeToParent } from './report.ts'
 
-/** What a tool, a hook or an effect has changed, as part of a commit: here, at the parent, at descendants. */
+/**
+ * What a tool, a hook or an effect has changed, as part of a commit: here, at the parent, at descendants.
+ * With `side`, its hooks see the messages; a hook's own are not shown to hooks, or there would be no end.
+ */
 export async function writeOf(
   context: DrainContext,
   changes: FacadeChanges,
+  side?: ResolvedSide,
 ): Promise<Required<Pick<Write, 'events' | 'others' | 'blobs'>> & Pick<Write, 'head'>> {
   const { blobs, terminates } = changes
+  const events = eventsOf(context, changes)
   return {
-    events: eventsOf(context, changes),
+    events: side ? await messagesThroughHooks(context, side, events) : events,
     others: [
       ...(await noticesOf(context, changes)),
       ...(await handedDown(context, changes)),
