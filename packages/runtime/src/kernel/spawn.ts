@@ -4,6 +4,7 @@ import { agentRegistrations } from '../api/agent-registrations.ts'
 import type { Relation, ResolvedAgent } from '../definitions/resolved.ts'
 import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
 import type { EnvReader } from '../services/env-reader.ts'
+import { scopedNames } from '../services/scoped-names.ts'
 import { envContext } from '../services/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../thread-state.ts'
@@ -129,7 +130,9 @@ function createdEvents(context: DrainContext, { child, agent, reference }: Birth
 function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
   const { relation, env, provided = new Map() } = child
   const names = new Map<string, boolean>()
-  for (const [name, { isScoped }] of context.state.env) if (!isScoped) names.set(name, false)
+  const scoped = scopedNames(context.agent)
+  for (const [name, { isScoped }] of context.state.env)
+    if (!isScoped && !scoped.has(name)) names.set(name, false)
   for (const name of relation.scopedEnv) names.set(name, true)
   for (const { name } of relation.requiredVariables) names.set(name, true)
   return [...names].flatMap(([name, isScoped]) => {

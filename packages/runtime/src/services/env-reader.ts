@@ -3,6 +3,7 @@ import type { VariableDefinition } from '../definitions/types.ts'
 import { RuntimeError } from '../error.ts'
 import type { EnvEntry, KernelState } from '../kernel/state.ts'
 import type { Side } from '../thread-state.ts'
+import { hiddenNames } from './scoped-names.ts'
 import { envContext, type Vault } from './vault.ts'
 
 /** Variables as one side of a thread, or one of its tools, sees them. */
@@ -145,18 +146,7 @@ function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<strin
     ...prompt.tools.flatMap((tool) => (tool.kind === 'tool' ? (tool.tool.variables ?? []) : [])),
   ])
   const secrets = [...all, ...variables].filter(({ type }) => type === 'secret')
-  return new Set([...secrets.map(({ name }) => name), ...scopedNames(agent)])
-}
-
-/** What is handed to children alone is for no model to see, but for what is declared as a hint (§7.6). */
-function scopedNames(agent: ResolvedAgent): string[] {
-  const relations = sidesOf(agent).flatMap(({ prompt }) =>
-    prompt.tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : [])),
-  )
-  const hints = new Set(
-    relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv]),
-  )
-  return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !hints.has(name))
+  return new Set([...secrets.map(({ name }) => name), ...hiddenNames(agent)])
 }
 
 /** Every place of the agent's definition that gives values. */

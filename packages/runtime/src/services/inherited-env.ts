@@ -4,6 +4,7 @@ import type { Store, ThreadChange, ThreadHead } from '../store/store.ts'
 import { descendantsOf } from '../api/descendants.ts'
 import { createEnvReader } from './env-reader.ts'
 import { envSet } from './facade-env.ts'
+import { scopedNames } from './scoped-names.ts'
 import type { Vault } from './vault.ts'
 
 /** A variable that was set, in the open. */
@@ -26,16 +27,17 @@ export interface InheritingEnv {
 /** The same setting for every live descendant, down to those that were given a value of their own. */
 export async function inheritedEnv(
   parts: InheritingEnv,
-  head: Pick<ThreadHead, 'id' | 'rootId'>,
+  head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,
   setting: EnvSetting,
 ): Promise<readonly ThreadChange[]> {
   const changes: ThreadChange[] = []
-  const reached = new Set([head.id])
-  for (const { id, parentId, lifecycle } of await descendantsOf(parts, head)) {
-    if (parentId === null || !reached.has(parentId)) continue
+  const reached = new Map([[head.id, head.agent]])
+  for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
+    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
+    if (!parent || scopedNames(parent).has(setting.name)) continue
     const state = await parts.load(id)
     if (!state || state.env.get(setting.name)?.isScoped) continue
-    reached.add(id)
+    reached.set(id, agent)
     if (lifecycle === 'terminated' || lifecycle === 'erased') continue
     const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
     const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }

@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import type { AgentDefinition, PromptDefinition, SubagentToolConfig } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { latch } from './support/latch.ts'
+import { simulate } from './support/simulate.ts'
+
+const finish = tool('finish')
+
+/** Answers each message with how many messages of others it has seen. */
+function helper(before: () => Promise<void> = async () => {}): AgentDefinition {
+  return pair('helper', {
+    a: {
+      script: async ({ messages }) => {
+        await before()
+        const heard = messages.filter(({ type }) => type === 'user').length
+        return calls('finish', { summary: `result ${heard}` })
+      },
+      tools: [finish],
+      sessionStop: { name: finish, messageProperty: 'summary' },
+    },
+    b: { script: [] },
+  })
+}
+
+function boss(
+  script: SideSetup['script'],
+  tools: NonNullable<PromptDefinition['tools']>,
+): AgentDefinition {
+  return solo('boss', { script, tools })
+}
+
+const withHelper = (
+  script: SideSetup['script'],
+  agent: AgentDefinition,
+  config: Partial<SubagentToolConfig>,
+): AgentDefinition => boss(script, [{ name: agent, ...config }])
+
+test('SA-41 SA-42 disposable and blocking: the parent waits, the child ends with its result', async () => {
+  const started = latch()
+  const go = latch()
+  const agent = helper(async () => {
+    started.open()
+    await go.reached
+  })
+  const top = withHelper([calls('helper', { message: 'go' }), says('Thanks.')], agent, {})
+  const it = await simulate({ agents: [top] })
+  const id = await it.create({ message: 'please' })
+  await started.reached
+  // While the child works the parent is not asked, and nothing runs for it.
+  await it.runtime.store.head(id)
+  expect(requestsOf(top)).toHaveLength(1)
+  expect(await it.threads.children(id)).toMatchObject([{ blocking: true, resumable: false }])
+  go.open()
+  await it.idle()
+  expect(linesOf(requestsOf(top)[1])).toEqual([
+    'user: please',
+    'assistant:  [helper({"message":"go"})]',
+    'tool_result: helper = "result 1"',
+  ])
+  expect(await it.threads.children(id)).toEqual([])
+  const [ended] = await it.events(id, 'subagent_ended')
+  expect(ended).toMatchObject({ outcome: 'completed' })
+  // Told once: the tool result, and no message besides.
+  expect(await it.events(id, 'message_queued')).toHaveLength(1)
+})
+
+test('SA-43 disposable and non-blocking: the parent goes on, the result comes later', async () => {
+  const go = latch()
+  const agent = helper(() => go.reached)
+  const top = withHelper(
+    [calls('helper', { message: 'go' }), says('Started.'), says('It came.')],
+    agent,
+    { blocking: false },
+  )
+  const it = await simulate({ agents: [top] })
+  const { id, text } = await it.ask('please')
+  expect(text).toBe('Started.')
+  const [made] = await it.events(id, 'subagent_created')
+  const reference = made!.reference
+  expect(linesOf(requestsOf(top)[1])).toContain(
+    `tool_result: helper = "Subagent (reference: ${reference}) was started. Its result will come as a message."`,
+  )
+  go.open()
+  await it.idle()
+  expect(linesOf(requestsOf(top)[2]).at(-2)).toBe(
+    `user: Subagent (reference: ${reference}) has returned the following result:\n\nresult 1`,
+  )
+  expect((await it.threads.settled(id)).text).toBe('It came.')
+  expect(await it.threads.children(id)).toEqual([])
+})
+
+test('SA-44 resumable and blocking: each call waits, and the child remembers the one before', async () => {
+  const agent = helper()
+  const top = withHelper(
+    [
+      calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' }),
+      ({ messages }) => {
+        const told = JSON.stringify(messages)
+        const reference = /reference: ([0-9a-f-]{36})/.exec(told)![1]!
+        return calls('subagent_message', { reference, message: 'two' })
+      },
+      says('Thanks.'),
+    ],
+    agent,
+    { resumable: {} },
+  )
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('please')
+  const made = await it.events(id, 'subagent_created')
+  expect(made).toHaveLength(1)
+  const text = (result: string) =>
+    JSON.stringify(
+      `Subagent (reference: ${made[0]!.reference}) has returned the following result:\n\n${result}`,
+    )
+  const told = linesOf(requestsOf(top)[2])
+  expect(told).toContain(`tool_result: subagent_create = ${text('result 1')}`)
+  expect(told).toContain(`tool_result: subagent_message = ${text('result 2')}`)
+  expect(linesOf(requestsOf(agent)[1])).toEqual([
+    'user: one',
+    'assistant:  [finish({"summary":"result 1"})]',
+    'tool_result: finish = "ok"',
+    'user: two',
+  ])
+  expect(await it.threads.children(id)).toMatchObject([{ resumable: true, status: 'idle' }])
+  // No message besides the person's: the results were answers of calls.
+  expect(await it.events(id, 'message_queued')).toHaveLength(1)
+})
+
+test('SA-45 resumable and non-blocking: the parent may speak any time, also while the child works', async () => {
+  const started = latch()
+  const go = latch()
+  let reference = ''
+  const agent = pair('helper', {
+    a: {
+      script: [
+        async () => {
+          started.open()
+          await go.reached
+          return calls('look')
+        },
+        ({ messages }) => calls('finish', { summary: messages.map((m) => m.type).join(' ') }),
+      ],
+      tools: [finish, tool('look')],
+      sessionStop: { name: finish, messageProperty: 'summary' },
+    },
+    b: { script: [] },
+  })
+  const top = withHelper(
+    [
+      calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' }),
+      async ({ messages }) => {
+        await started.reached
+        reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+        return calls('subagent_message', { reference, message: 'two' })
+      },
+      says('Both sent.'),
+      says('I see.'),
+    ],
+    agent,
+    { blocking: false, resumable: {} },
+  )
+  const it = await simulate({ agents: [top] })
+  const { id, text } = await it.ask('please')
+  expect(text).toBe('Both sent.')
+  expect(linesOf(requestsOf(top)[2]).at(-1)).toBe(
+    `tool_result: subagent_message = "The message was sent to subagent (reference: ${reference})."`,
+  )
+  go.open()
+  await it.idle()
+  // Taken before the next step of the running session, so there is one session and one report.
+  expect(linesOf(requestsOf(agent)[1])).toEqual([
+    'user: one',
+    'assistant:  [look({})]',
+    'tool_result: look = "ok"',
+    'user: two',
+  ])
+  expect(linesOf(requestsOf(top)[3])).toContain(
+    `user: Subagent (reference: ${reference}) has returned the following result:\n\nuser assistant tool_result user`,
+  )
+  expect(await it.threads.children(id)).toMatchObject([{ reference, status: 'idle' }])
+})
+
+test('SA-43 a report that comes in the middle of a step is taken before the next one', async () => {
+  const childDone = latch()
+  const agent = helper()
+  const top = boss(
+    [
+      calls('helper', { message: 'go' }),
+      async () => {
+        await childDone.reached
+        return calls('look')
+      },
+      says('I have it.'),
+    ],
+    [tool('look'), { name: agent, blocking: false }],
+  )
+  const it = await simulate({ agents: [top] })
+  const id = await it.create()
+  const commit = it.store.commit.bind(it.store)
+  it.store.commit = async (change) => {
+    const result = await commit(change)
+    if (change.point === 'session_end' && change.threads[0]?.id !== id) childDone.open()
+    return result
+  }
+  expect((await it.run(id, 'please')).text).toBe('I have it.')
+  const [made] = await it.events(id, 'subagent_created')
+  expect(linesOf(requestsOf(top)[2]).slice(-4)).toEqual([
+    'assistant:  [look({})]',
+    'tool_result: look = "ok"',
+    `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nresult 1`,
+    'user: Subagents of this thread: none.',
+  ])
+  expect(requestsOf(top)).toHaveLength(3)
+})
