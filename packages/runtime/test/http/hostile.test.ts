@@ -137,7 +137,8 @@ function requestOf(operation: Operation): fc.Arbitrary<{ path: string; init: Req
     { weight: 9, arbitrary: fc.constant(operation.method) },
     {
       weight: 1,
-      arbitrary: fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'),
+      // Not DELETE: without its thread the rest would be refused for that alone.
+      arbitrary: fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'HEAD', 'OPTIONS'),
     },
   )
   const who = fc.constantFrom(
