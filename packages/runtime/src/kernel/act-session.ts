@@ -10,6 +10,7 @@ import type { DrainContext } from './drain-context.ts'
 import { isWaiting, openCalls, sideOf } from './next.ts'
 import { stepStart } from './step-start.ts'
 import { noteMessage, takeQueue, tellCreated } from './queue.ts'
+import { readOutput } from './read-output.ts'
 import { reportToParent } from './report.ts'
 import type { KernelState, Turn } from './state.ts'
 
@@ -56,7 +57,7 @@ export async function endStep(
     case 'yield':
       return yieldTurn(context, side, decision)
     case 'end_session':
-      return endGoverned(context, side, decision)
+      return endGoverned(context, decision)
   }
 }
 
@@ -91,13 +92,22 @@ async function yieldTurn(
   { reason, text }: Extract<StepDecision, { type: 'yield' }>,
 ): Promise<void> {
   const { agent, state } = context
+  const output = reason === 'response' ? await readOutput(side, text) : undefined
+  if (output && 'problem' in output) return refuseOutput(context, side, output.problem)
   const spoken = reason === 'stop_tool' ? liftedText(context, text) : []
-  const end = { outcome: 'completed', reason, message: text, spoken, isTurnOver: true } as const
-  if (agent.type !== 'dual_ai') return endGoverned(context, side, end)
+  const end = {
+    outcome: 'completed',
+    reason,
+    message: text,
+    spoken,
+    isTurnOver: true,
+    ...(output && { data: output.data }),
+  } as const
+  if (agent.type !== 'dual_ai') return endGoverned(context, end)
   const turns = (state.session?.turns ?? 0) + 1
   if (turns >= agent.maxSessionTurns) {
     const message = `The session took ${turns} turns, as many as it may.`
-    return endGoverned(context, side, {
+    return endGoverned(context, {
       ...end,
       outcome: 'failed',
       reason: 'max_session_turns',
@@ -111,6 +121,25 @@ async function yieldTurn(
     ...turnStart(context, side.side === 'a' ? 'b' : 'a'),
   ]
   await context.commit('turn_end', { events, isProgress: true })
+}
+
+/** An answer of the wrong shape is told to the model, twice in a session; then it has failed. */
+async function refuseOutput(
+  context: DrainContext,
+  side: ResolvedSide,
+  problem: string,
+): Promise<void> {
+  const { state } = context
+  const told = state.entries
+    .slice(state.session?.firstEntry)
+    .filter(({ metadata }) => metadata?.['kind'] === 'output' && metadata['for'] === side.side)
+  if (told.length >= 2) {
+    const message = `${side.label} did not answer in the shape that was asked for: ${problem}.`
+    return endSession(context, { outcome: 'failed', reason: 'invalid_output', message })
+  }
+  const note = `Your answer does not have the shape that was asked for: ${problem}. Answer again, with the JSON alone.`
+  const events = [...stepEnd(context), noteMessage(context, note, 'output')]
+  await context.commit('output_refused', { events, isProgress: true })
 }
 
 /** What a stop tool was told to say is said, unless the model wrote the same beside it. */
@@ -191,27 +220,11 @@ type SessionEnding = Pick<Extract<StepDecision, { type: 'end_session' }>, 'reaso
 }
 
 /** A result is delivered only if the gate lets it. */
-async function endGoverned(
-  context: DrainContext,
-  side: ResolvedSide,
-  ending: SessionEnding,
-): Promise<void> {
-  const data = ending.reason === 'response' ? outputOf(side, ending.message) : undefined
-  const whole = { ...ending, ...(data !== undefined && { data }) }
-  if (ending.outcome !== 'completed') return endSession(context, whole)
+async function endGoverned(context: DrainContext, ending: SessionEnding): Promise<void> {
+  if (ending.outcome !== 'completed') return endSession(context, ending)
   const delivery = await deliverOf(context, ending.message)
   if (delivery.type !== 'delivered') return notDelivered(context, delivery)
-  return endSession(context, whole)
-}
-
-/** The answer of a side with a declared output, as data. */
-function outputOf(side: ResolvedSide, text: string): JsonValue | undefined {
-  if (!side.prompt.definition.output) return undefined
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined // the text is still the message
-  }
+  return endSession(context, ending)
 }
 
 type Judgement =

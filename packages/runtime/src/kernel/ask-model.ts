@@ -70,7 +70,7 @@ async function commitAnswer(
 ): Promise<void> {
   const { state } = context
   const answer = await answerOf(context, asking, turn)
-  const log = logAnswer(context, asking.log, { turn, messageId: answer.message.id, live })
+  const log = logAnswer(context, asking.log, { turn, answer, live })
   const { tokens, costUsd } = state.usage
   const usage = answer.usage
   await context.commit('answer', {

@@ -1,7 +1,7 @@
-import type { JsonObject } from '@skein/base'
+import { toJsonSchema, type JsonObject } from '@skein/base'
 import { UPPError, type Message, type Params, type Tool, type Turn } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../event.ts'
+import type { ModelAnswered, ModelRequested, RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
 import { deltaOf, frameOf, storedIn } from '../services/model-log.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from './drain-context.ts'
@@ -33,7 +33,13 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     description,
     parameters,
   }))
-  const frame = frameOf({ system: system ?? null, tools, params: params as JsonObject })
+  const { output } = side.prompt.definition
+  const frame = frameOf({
+    system: system ?? null,
+    tools,
+    params: params as JsonObject,
+    ...(output && { structure: toJsonSchema(output) as JsonObject }),
+  })
   return {
     frame,
     startedAt: environment.clock.now(),
@@ -64,13 +70,15 @@ export function logAnswer(
   log: LoggedRequest,
   {
     turn,
-    messageId,
+    answer,
     live,
-  }: { readonly turn: Turn; readonly messageId: string; readonly live: LiveStep },
+  }: { readonly turn: Turn; readonly answer: RuntimeMessageAdded; readonly live: LiveStep },
 ): LogWrites {
   const { firstTokenMs } = live
+  const { costUsd, message } = answer
   return writes(context, log, {
-    messageId,
+    messageId: message.id,
+    ...(costUsd !== undefined && { costUsd }),
     finishReason: turn.stopReason,
     usage: { ...toUsage(turn.usage) } as JsonObject,
     ...(firstTokenMs !== undefined && { firstTokenMs }),

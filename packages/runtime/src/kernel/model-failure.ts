@@ -44,7 +44,13 @@ export async function modelFailed(
   if (!mayRetry) await endSession(context, { outcome: 'failed', reason: 'model_error', message })
 }
 
-const transient = new Set<string>(['RATE_LIMITED', 'NETWORK_ERROR', 'TIMEOUT', 'PROVIDER_ERROR'])
+const transient = new Set<string>([
+  'RATE_LIMITED',
+  'NETWORK_ERROR',
+  'TIMEOUT',
+  'PROVIDER_ERROR',
+  'INVALID_RESPONSE', // e.g. an answer that is not the JSON that was asked for
+])
 
 function isTransient({ code, shouldRetry }: UPPError): boolean {
   return shouldRetry ?? transient.has(code)

@@ -2,7 +2,7 @@ import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from './drain-context.ts'
 import { runHooks } from './run-hooks.ts'
 
-/** The system text of a side: its parts with variables filled in, then the hooks. Undefined for none. */
+/** The system text of a side: its parts with variables, then the hooks, without secrets. Undefined for none. */
 export async function systemText(
   context: DrainContext,
   side: ResolvedSide,
