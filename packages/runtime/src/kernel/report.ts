@@ -85,7 +85,11 @@ function openingOf(reference: string, report: Report): string {
 
 /** What a tool said goes as it stands; an end that nobody spoke of has its reason beside it. */
 function bodyText({ outcome, reason, message }: Report, { paths }: CopiedFiles): string {
-  const isSaid = outcome === 'completed' || reason === 'session_fail' || reason === 'stop_session'
+  const isSaid =
+    outcome === 'completed' ||
+    reason === 'session_fail' ||
+    reason === 'stop_session' ||
+    (reason === outcome && message !== '')
   const text = isSaid ? message : `${message || 'The session ended.'} (reason: ${reason})`
   return paths.length === 0 ? text : [text, '', ...paths].join('\n')
 }
