@@ -1,0 +1,450 @@
+import { describe, expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import type { AgentDefinition, SubagentToolConfig, ThreadState } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { simulate, type Simulation } from './support/simulate.ts'
+
+const finish = tool('finish')
+
+function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
+  const { tools = [], ...rest } = side
+  return pair(name, {
+    a: {
+      script: () => calls('finish', { summary: `${name} is done` }),
+      sessionStop: { name: finish, messageProperty: 'summary' },
+      ...rest,
+      tools: [finish, ...tools],
+    },
+    b: { script: [] },
+  })
+}
+
+describe('SA-56', () => {
+  const canary = 'canary/7731+blue=?sky'
+  const forms = [
+    canary,
+    encodeURIComponent(canary),
+    Buffer.from(canary).toString('base64').replace(/=+$/, ''),
+    Buffer.from(canary).toString('base64url'),
+    Buffer.from(canary).toString('hex'),
+    JSON.stringify(canary).slice(1, -1),
+  ]
+  const hasCanary = (text: string) => forms.some((form) => text.includes(form))
+
+  /** Everything that models, people and files can come to see of a tree. */
+  async function everything(it: Simulation, agents: readonly AgentDefinition[]): Promise<string[]> {
+    const seen: string[] = []
+    for (const agent of agents)
+      for (const side of ['a', 'b'] as const) {
+        if (side === 'b' && !agent.sideB) continue
+        for (const { messages, system, tools, params } of requestsOf(agent, side))
+          seen.push(`request ${agent.name} ${JSON.stringify({ messages, system, tools, params })}`)
+      }
+    for (const { id } of await it.threads.list({ limit: 100 })) {
+      seen.push(`events ${JSON.stringify(await it.threads.events(id))}`)
+      seen.push(`export ${await it.threads.export(id)}`)
+      seen.push(`document ${JSON.stringify(await it.threads.document(id))}`)
+      seen.push(`env ${JSON.stringify(await it.threads.env.list(id))}`)
+      for (const { logId } of await it.threads.logs(id))
+        seen.push(`log ${JSON.stringify(await it.threads.log(id, logId))}`)
+      const events = it.runtime.subscribe(id, { untilParked: true })
+      for await (const event of events) seen.push(`live ${JSON.stringify(event)}`)
+      seen.push(`audit ${JSON.stringify(await it.threads.audit(id).catch(() => null))}`)
+    }
+    return seen
+  }
+
+  /** Tools of the child that let the value out in every way they can. */
+  const leaks = () => {
+    const spell = (state: ThreadState) => {
+      const value = state.env('CHILD_KEY')
+      return `${value} ${encodeURIComponent(value)} ${Buffer.from(value).toString('base64')} ${Buffer.from(value).toString('hex')}`
+    }
+    return [
+      tool('returns', (state) => spell(state)),
+      tool('throws', (state) => {
+        throw new Error(`failed with ${spell(state)}`)
+      }),
+      tool('tells', async (state) => {
+        state.notifyParent(spell(state))
+        await state.setStatus(spell(state))
+        await state.emit('leak', { value: spell(state) })
+        state.setValue('leak', spell(state))
+        state.queueMessage({ content: spell(state), isSilent: true })
+      }),
+    ]
+  }
+
+  function tree(immediate: Exclude<SubagentToolConfig['immediate'], undefined | boolean>) {
+    const tools = leaks()
+    const helper = child('helper', {
+      script: [
+        calls('returns'),
+        calls('throws'),
+        calls('tells'),
+        ({ messages }) => calls('finish', { summary: JSON.stringify(messages) }),
+      ],
+      tools,
+      // The text of a prompt is shown to a model too.
+      system: [
+        { type: 'text', content: 'Your key is ' },
+        { type: 'env', property: 'CHILD_KEY' },
+      ],
+    })
+    const top = solo('boss', {
+      script: () => says('I see.'),
+      system: [
+        { type: 'text', content: 'The key is ' },
+        { type: 'env', property: 'CHILD_KEY' },
+      ],
+      tools: [{ name: helper, immediate }],
+    })
+    return { helper, top }
+  }
+
+  test('SA-56 a scoped value is in no request, record, event, error, export or log, in no spelling', async () => {
+    const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'] })
+    const it = await simulate({ agents: [top] })
+    // As a plain variable: that it is scoped makes it hidden.
+    const id = await it.create({ env: { CHILD_KEY: canary }, message: 'hi' })
+    await it.idle()
+    expect(requestsOf(helper)).toHaveLength(4)
+    const seen = await everything(it, [top, helper])
+    expect(seen.filter(hasCanary)).toEqual([])
+    expect(seen.join('\n')).toContain('[redacted]')
+    // Set again later, by a person.
+    await it.threads.env.set(id, 'CHILD_KEY', canary)
+    expect((await everything(it, [top, helper])).filter(hasCanary)).toEqual([])
+  })
+
+  test('SA-56 the same value may be seen when it is declared as a hint', async () => {
+    const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'], descriptionEnv: 'CHILD_KEY' })
+    const it = await simulate({ agents: [top] })
+    await it.create({ env: { CHILD_KEY: canary } })
+    await it.idle()
+    const bootstrap = requestsOf(top)[0]!
+    expect(hasCanary(JSON.stringify(bootstrap.messages))).toBe(true)
+    expect(requestsOf(helper)[0]!.system).toBe(`Your key is ${canary}`)
+  })
+
+  test('SA-56 values that a person gave later are hidden as well', async () => {
+    const tools = leaks()
+    const helper = child('helper', {
+      script: [
+        calls('returns'),
+        calls('throws'),
+        calls('tells'),
+        ({ messages }) => calls('finish', { summary: JSON.stringify(messages) }),
+      ],
+      tools,
+      prompt: {
+        variables: [{ name: 'CHILD_KEY', type: 'secret', required: true, scoped: true }],
+      },
+    })
+    const top = solo('boss', {
+      script: [
+        calls('helper', { message: 'go' }),
+        says('Then later.'),
+        says('I see.'),
+        says('I see.'),
+      ],
+      tools: [helper],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const [{ requestId } = { requestId: '' }] = await it.events(id, 'variables_requested')
+    await it.threads.variables.provide(id, requestId, { CHILD_KEY: canary })
+    await it.idle()
+    expect(requestsOf(helper)).toHaveLength(4)
+    expect((await everything(it, [top, helper])).filter(hasCanary)).toEqual([])
+  })
+})
+
+describe('missing variables', () => {
+  const variables = [
+    { name: 'SHIP_KEY', type: 'secret', required: true, scoped: true },
+    { name: 'SHIP_PORT', type: 'text', required: true, scoped: true },
+    { name: 'SHIP_NOTE', required: false, scoped: true },
+  ] as const
+
+  interface Setup {
+    readonly seen: unknown[]
+    readonly helper: AgentDefinition
+    readonly top: AgentDefinition
+  }
+
+  function setup(config: Partial<SubagentToolConfig> = {}): Setup {
+    const seen: unknown[] = []
+    const look = tool('look', async (state) => {
+      const files = await Promise.all(state.listFiles().map(({ path }) => state.readTextFile(path)))
+      seen.push({
+        env: [state.env('SHIP_KEY'), state.env('SHIP_PORT')],
+        arguments: state.arguments,
+        files,
+      })
+    })
+    const below = child('below', { prompt: { variables: [variables[1]] } })
+    const helper = child('helper', {
+      script: [calls('look'), calls('finish', { summary: 'counted' })],
+      tools: [look, below],
+      prompt: { variables: [variables[0], variables[2]] },
+    })
+    const write = tool('write', async (state) => void (await state.writeFile('/list.txt', 'three')))
+    const top = solo('boss', {
+      script: [
+        calls('write'),
+        calls('subagent_create', {
+          agent: 'helper',
+          name: 'Ada',
+          message: 'count the ships',
+          attachments: ['/list.txt'],
+          arguments: { port: 'Ayr' },
+        }),
+        says('It needs a key.'),
+        says('Good.'),
+        says('Good.'),
+      ],
+      tools: [write, { name: helper, resumable: {}, ...config }],
+    })
+    return { seen, helper, top }
+  }
+
+  const given = { SHIP_KEY: 'anchor-key', SHIP_PORT: 'Ayr' }
+
+  async function requested(it: Simulation): Promise<{ id: string; requestId: string }> {
+    const { id } = await it.ask('hi')
+    const [request] = await it.events(id, 'variables_requested')
+    return { id, requestId: request!.requestId }
+  }
+
+  test('SA-61 the call fails with a structured error: request, endpoint, required and missing names', async () => {
+    const { helper, top } = setup()
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { SHIP_PORT: 'Ayr' } })
+    await it.run(id, 'hi')
+    const [request] = await it.events(id, 'variables_requested')
+    const told = requestsOf(top)[2]!.messages.findLast(({ type }) => type === 'tool_result')
+    const [result] = (told as { results: readonly { result: unknown; isError?: boolean }[] })
+      .results
+    expect(result!.isError).toBe(true)
+    expect(JSON.parse(String(result!.result))).toEqual({
+      error: 'subagent_env_required',
+      request_id: request!.requestId,
+      endpoint: `/threads/${id}/variables/${request!.requestId}`,
+      required: ['SHIP_KEY', 'SHIP_PORT'],
+      missing: ['SHIP_KEY'],
+      message: expect.stringContaining('SHIP_KEY') as string,
+    })
+    expect(requestsOf(helper)).toEqual([])
+    expect(await it.threads.list({ parentId: id })).toEqual([])
+  })
+
+  test('SA-64 get tells names and no values; provide boots the child with the original payload', async () => {
+    const { seen, helper, top } = setup()
+    const it = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(it)
+    const request = {
+      requestId,
+      required: ['SHIP_KEY', 'SHIP_PORT'],
+      missing: ['SHIP_KEY', 'SHIP_PORT'],
+      expiresAt: '2026-01-02T00:00:00.000Z',
+    }
+    expect(await it.threads.variables.get(id, requestId)).toEqual({ ...request, status: 'open' })
+    // What happens to the file meanwhile is not what was handed over.
+    await it.threads.files.write(id, '/list.txt', new TextEncoder().encode('four'))
+    const { reference } = await it.threads.variables.provide(id, requestId, given, { by: 'ann' })
+    await it.idle()
+    expect(await it.threads.variables.get(id, requestId)).toEqual({
+      ...request,
+      status: 'provided',
+    })
+    expect(seen).toEqual([
+      { env: ['anchor-key', 'Ayr'], arguments: { port: 'Ayr' }, files: ['three'] },
+    ])
+    expect(linesOf(requestsOf(helper)[0])).toEqual([
+      expect.stringMatching(/^user: count the ships(\n)*Attached files:\n\/attachments\//),
+    ])
+    expect(await it.threads.get(reference)).toMatchObject({ parentId: id, title: 'Ada' })
+    // The call was answered long ago: what comes of it comes by the queue, though it is blocking.
+    expect(linesOf(requestsOf(top)[3]).join('\n')).toContain(
+      `user: Subagent (reference: ${reference}) has returned the following result:\n\ncounted`,
+    )
+    expect(await it.threads.children(id)).toMatchObject([{ reference, threadName: 'Ada' }])
+  })
+
+  test('SA-64 two at once boot one child; a request is good for one answer', async () => {
+    const { top, seen } = setup()
+    const it = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(it)
+    const both = await Promise.allSettled([
+      it.threads.variables.provide(id, requestId, given),
+      it.threads.variables.provide(id, requestId, given),
+    ])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await expect(it.threads.variables.provide(id, requestId, given)).rejects.toMatchObject({
+      code: 'ALREADY_ANSWERED',
+    })
+    await it.idle()
+    expect(await it.threads.list({ parentId: id })).toHaveLength(1)
+    expect(seen).toHaveLength(1)
+  })
+
+  test('SA-64 a request expires after 24 hours; an incomplete answer stores nothing', async () => {
+    const { top } = setup()
+    const it = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(it)
+    await expect(
+      it.threads.variables.provide(id, requestId, { SHIP_KEY: 'anchor-key' }),
+    ).rejects.toMatchObject({ code: 'VARIABLES_MISSING' })
+    await expect(
+      it.threads.variables.provide(id, requestId, { ...given, OTHER: 'x' }),
+    ).rejects.toMatchObject({ code: 'ENV_INVALID' })
+    expect(await it.events(id, 'variables_provided')).toEqual([])
+    await it.advance(24 * 3_600_000 - 1)
+    expect(await it.threads.variables.get(id, requestId)).toMatchObject({ status: 'open' })
+    await it.advance(1)
+    expect(await it.threads.variables.get(id, requestId)).toMatchObject({ status: 'expired' })
+    await expect(it.threads.variables.provide(id, requestId, given)).rejects.toMatchObject({
+      code: 'REQUEST_EXPIRED',
+    })
+    expect(await it.threads.list({ parentId: id })).toEqual([])
+  })
+
+  test('SA-64 the answer survives a restart between the answer and the child', async () => {
+    const { top, seen } = setup()
+    const before = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(before)
+    await before.idle()
+    const stopped = await before.restart({ starts: false })
+    void stopped.threads.variables.provide(id, requestId, given)
+    await expect.poll(() => stopped.events(id, 'variables_provided')).toHaveLength(1)
+    const it = await stopped.restart({ starts: true })
+    await it.idle()
+    expect(seen).toHaveLength(1)
+    expect(await it.threads.list({ parentId: id })).toHaveLength(1)
+  })
+
+  test('SA-64 an immediate child that waits for variables begins as it would have begun', async () => {
+    const { top: _top, helper, seen } = setup()
+    const top = solo('boss', {
+      script: () => says('Good.'),
+      tools: [{ name: helper, immediate: true, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create()
+    await it.idle()
+    const [request] = await it.events(id, 'variables_requested')
+    expect(await it.events(id, 'error_raised')).toMatchObject([{ code: 'SUBAGENT_ENV_REQUIRED' }])
+    await it.threads.variables.provide(id, request!.requestId, given)
+    await it.idle()
+    expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Begin.'])
+    expect(seen).toHaveLength(1)
+    expect(await it.threads.children(id)).toMatchObject([{ threadName: 'helper 1' }])
+  })
+
+  test('SA-64 a child whose branch was switched off meanwhile is not created', async () => {
+    const { top, helper } = setup({ optional: 'WITH_HELPER' })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { WITH_HELPER: 'yes' } })
+    await it.run(id, 'hi')
+    const [request] = await it.events(id, 'variables_requested')
+    await it.threads.env.set(id, 'WITH_HELPER', 'no')
+    await expect(it.threads.variables.provide(id, request!.requestId, given)).rejects.toThrow(
+      'WITH_HELPER',
+    )
+    expect(requestsOf(helper)).toEqual([])
+  })
+})
+
+describe('variables of a tree', () => {
+  function family() {
+    const seen: string[] = []
+    const read = tool('read', (state) => {
+      const value = (name: string) => (state.hasEnv(name) ? state.env(name) : '-')
+      seen.push(`${state.agentId} ${value('COLOUR')} ${value('OWN')}`)
+    })
+    const script: SideSetup['script'] = ({ messages }) =>
+      messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' })
+    const leaf = child('leaf', { script, tools: [read] })
+    const middle = child('middle', {
+      script: ({ messages }) => {
+        const last = messages.at(-1)!
+        const text = last.type === 'user' ? last.text : ''
+        if (text.includes('make'))
+          return calls('subagent_create', { agent: 'leaf', name: 'L', message: 'go' })
+        return last.type === 'user' && !text.startsWith('Subagents')
+          ? calls('read')
+          : calls('finish', { summary: 'done' })
+      },
+      tools: [read, { name: leaf, resumable: {} }],
+    })
+    const set = tool('set', (state, { value }) => state.setEnv('COLOUR', String(value)))
+    return { seen, leaf, middle, set }
+  }
+
+  test('a value set by a person or a tool reaches live descendants, but none that has its own', async () => {
+    const { seen, middle, leaf, set } = family()
+    const top = solo('boss', {
+      script: [
+        calls('subagent_create', { agent: 'middle', name: 'M', message: 'make' }),
+        says('Made.'),
+        calls('set', { value: 'green' }),
+        says('Set.'),
+      ],
+      tools: [set, { name: middle, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { COLOUR: 'red' } })
+    await it.run(id, 'go')
+    expect(seen).toEqual(['leaf red -'])
+    const tree = await it.threads.list({ rootId: id })
+    const idOf = (agent: string) => tree.find((head) => head.agent === agent)!.id
+    await it.threads.env.set(id, 'COLOUR', 'blue')
+    await it.run(idOf('leaf'), 'look')
+    expect(seen.at(-1)).toBe('leaf blue -')
+    // By a tool of the root.
+    await it.run(id, 'set it')
+    await it.run(idOf('leaf'), 'look')
+    expect(seen.at(-1)).toBe('leaf green -')
+    void leaf
+    // Below, not above.
+    await it.threads.env.set(idOf('middle'), 'OWN', 'mine')
+    await it.run(idOf('leaf'), 'look')
+    expect(seen.at(-1)).toBe('leaf green mine')
+    expect((await it.threads.env.list(id)).map(({ name }) => name)).toEqual(['COLOUR'])
+  })
+
+  test('a scoped value that is set again reaches no sibling', async () => {
+    const { seen, leaf } = family()
+    const read = tool('read2', (state) => {
+      seen.push(`sibling ${state.hasEnv('OWN') ? state.env('OWN') : '-'}`)
+    })
+    const sibling = child('sibling', {
+      script: ({ messages }) =>
+        messages.at(-1)!.type === 'user' ? calls('read2') : calls('finish', { summary: 'done' }),
+      tools: [read],
+    })
+    const top = solo('boss', {
+      script: [
+        says('Ready.'),
+        calls('subagent_create', { agent: 'sibling', name: 'S', message: 'go' }),
+        says('Made.'),
+      ],
+      tools: [
+        { name: leaf, immediate: { scopedEnv: ['OWN'] }, resumable: {} },
+        { name: sibling, resumable: {} },
+      ],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { OWN: 'first-value', COLOUR: 'red' } })
+    await it.idle()
+    await it.run(id, 'go')
+    expect(seen).toEqual(['leaf red first-value', 'sibling -'])
+    await it.threads.env.set(id, 'OWN', 'second-value')
+    const tree = await it.threads.list({ parentId: id })
+    for (const head of tree.toSorted((a, b) => (a.agent < b.agent ? -1 : 1)))
+      await it.run(head.id, 'look')
+    // Handed over is a copy: the child keeps what it was given.
+    expect(seen.slice(2)).toEqual(['leaf red first-value', 'sibling -'])
+  })
+})
