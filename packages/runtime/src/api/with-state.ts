@@ -1,7 +1,10 @@
+import type { DrainContext } from '../kernel/drain-context.ts'
+import { writeOf } from '../kernel/facade-changes.ts'
 import { createEnvReader } from '../services/env-reader.ts'
 import { createThreadFacade } from '../services/thread-facade.ts'
 import type { ThreadState } from '../thread-state.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
+import type { LoadedThread } from './fold-cache.ts'
 
 /** Gives code the state of a thread. What it changed is one commit when it returns. */
 export async function withState<T>(
@@ -31,14 +34,33 @@ export async function withState<T>(
     },
   })
   const result = await work(facade.state)
-  const { events: append, blobs } = facade.takeChanges()
-  if (append.length === 0) return result
-  const live = allowsOver ? {} : { mustBeLive: true }
-  const change = { id: threadId, ...live, append, wake: { by: context.clock.now() } }
+  const changes = facade.takeChanges()
+  const { events, others, blobs, head: patch } = await writeOf(asDrain(context, thread), changes)
+  if (events.length + others.length === 0) return result
+  const change = {
+    id: threadId,
+    append: events,
+    ...(!allowsOver && { mustBeLive: true }),
+    ...(patch && { head: patch }),
+    // Whoever works on it at this moment must not go on.
+    ...(changes.terminates && { raisesEpoch: true }),
+    wake: { by: context.clock.now() },
+  }
   try {
-    await context.commit({ point: 'with_state', threads: [change], blobs })
+    await context.commit({ point: 'with_state', threads: [change, ...others], blobs })
   } catch (error) {
     throw toRuntimeError(error)
   }
   return result
+}
+
+/** There is no drain here; what becomes of changes needs only to know which thread they are of. */
+function asDrain(context: ApiContext, { head, state }: LoadedThread): DrainContext {
+  const known: Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'> = {
+    environment: context,
+    state,
+    head,
+    at: context.at,
+  }
+  return known as DrainContext
 }

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { UserMessage } from '@skein/ai'
+import { createApiContext } from '../../src/api/api-context.ts'
+import { withState } from '../../src/api/with-state.ts'
 import { defineAgent, defineHook } from '../../src/definitions/index.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
 import { definitions } from './definitions.ts'
@@ -532,6 +534,43 @@ describe('files, values, variables and effects', () => {
     await harness.threads.deleteMessage(id, messageId)
     expect((await log(id)).at(-1)).toMatchObject({ type: 'message_unqueued' })
   })
+})
+
+test('code with the state of a thread reaches parent, children and the end of the thread, or nothing', async () => {
+  const parent = await newThread()
+  const id = await newChild(parent, 'child')
+  const below = await newChild(id, 'below')
+  const context = createApiContext(harness.environment)
+  await harness.threads.files.write(id, '/a.txt', Buffer.from('a'))
+  const failed = withState(context, id, (state) => {
+    state.setValue('k', 1)
+    throw new Error('no')
+  })
+  await expect(failed).rejects.toThrow('no')
+  expect(await harness.threads.values.get(id, 'k')).toBeUndefined()
+  const points = harness.points.length
+  const answer = await withState(context, id, (state) => {
+    state.setValue('k', 2)
+    state.setEnv('REGION', 'eu')
+    state.notifyParent('See this.', ['/a.txt'])
+    state.terminate()
+    return 'done'
+  })
+  expect(answer).toBe('done')
+  expect(harness.points.slice(points)).toEqual(['with_state'])
+  expect(await harness.threads.values.get(id, 'k')).toBe(2)
+  expect(await harness.threads.env.list(below)).toEqual([
+    { name: 'REGION', type: 'text', value: 'eu' },
+  ])
+  expect(await log(parent)).toContainEqual(
+    expect.objectContaining({ type: 'message_queued', isSilent: true, subagentId: id }),
+  )
+  expect((await harness.threads.files.list(parent)).map(({ path }) => path)).toEqual([
+    expect.stringMatching(/^\/attachments\/a-[0-9a-f]{8}\.txt$/),
+  ])
+  expect(await harness.threads.children(parent)).toMatchObject([{ status: 'terminated' }])
+  expect(await harness.threads.get(id)).toMatchObject({ lifecycle: 'terminated' })
+  await expect(withState(context, id, () => 1)).rejects.toEqual(coded('THREAD_TERMINATED'))
 })
 
 test('the title and tags of a thread can be changed', async () => {
