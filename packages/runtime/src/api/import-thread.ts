@@ -8,6 +8,7 @@ import {
   type StoredEvent,
 } from '../event.ts'
 import { KernelFold } from '../kernel/fold.ts'
+import { upcastEvent } from '../upcast.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import type { ApiContext } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
@@ -60,7 +61,7 @@ function readLines(context: ApiContext, text: string): Lines {
       return
     }
     if (blobs.length > 0) throw invalid(number, 'an event stands after the contents')
-    const stored = eventOf(value, number, events.length + 1)
+    const stored = eventOf(upcastLine(value, header), number, events.length + 1)
     pushChecked(fold, stored, number)
     events.push(stored.event)
   })
@@ -127,6 +128,16 @@ function eventOf(
   if (typeof at !== 'string' || Number.isNaN(Date.parse(at)))
     throw invalid(number, 'its event has no time')
   return { seq: expected, event: event as unknown as RuntimeEvent } // its type is known; the fold reads the rest
+}
+
+/** A line of an older version as this one would have written it. */
+function upcastLine(
+  line: Readonly<Record<string, unknown>>,
+  { version }: Lines['header'],
+): Readonly<Record<string, unknown>> {
+  if (!isPlainObject(line['event'])) return line
+  // What it is was not checked yet; an upcaster looks at the type first, as everybody.
+  return { ...line, event: upcastEvent(line['event'] as unknown as RuntimeEvent, Number(version)) }
 }
 
 function blobOf(

@@ -12,6 +12,7 @@ import {
   type ApiContext,
   type ApiEnvironment,
 } from './api-context.ts'
+import { approvalGiven, partialApprovals } from './partial-approvals.ts'
 import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
 
 /** Signs an approval for an authenticated person; answers the token. */
@@ -22,19 +23,37 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   const context = createApiContext(environment)
   return {
     list: (query) => waitingItems(context, query),
-    async approve(decision) {
-      const tokens = decision.tokens ?? (await signed(context, decision, sign))
-      const { reason } = decision
-      await answer(context, decision, 'approval', {
-        type: 'approve',
-        ...(tokens.length > 0 && { token: tokens }),
-        ...(reason !== undefined && { reason }),
-      })
-    },
+    approve: (decision) => approve(context, decision, sign),
     deny: (decision) =>
       answer(context, decision, 'approval', { type: 'deny', reason: decision.reason }),
     answer: (item, given) => answer(context, item, 'input', given),
   }
+}
+
+/** Answers once as many people have approved as have to; until then it goes on waiting. */
+async function approve(context: ApiContext, decision: Decision, sign: SignApproval): Promise<void> {
+  const { threadId, interruptId, by, reason } = decision
+  const own = decision.tokens ?? (await signed(context, decision, sign))
+  await editThread(context, { threadId, point: 'approve' }, async ({ state }) => {
+    const open = findOpen(context, state, interruptId, 'approval')
+    const waiting = openForPeople(state).length - 1
+    const quorum = approvalOf(open.interrupt.request)?.quorum ?? 1
+    const earlier = quorum > 1 ? await partialApprovals(context, threadId, interruptId) : []
+    if (earlier.some((approval) => approval.by === by)) throw answered(state.threadId, interruptId)
+    const tokens = [...earlier.flatMap((approval) => approval.tokens), ...own]
+    if (tokens.length < quorum && own.length > 0) {
+      const append = [approvalGiven(context, decision, { by, tokens: own })]
+      return { result: undefined, change: { append } }
+    }
+    const answer: InterruptAnswer = {
+      type: 'approve',
+      ...(tokens.length > 0 && { token: tokens }),
+      ...(reason !== undefined && { reason }),
+    }
+    const append = [answerEvent(context, decision, answer)]
+    const wake = { by: context.clock.now() }
+    return { result: undefined, change: { append, head: { waiting }, wake } }
+  })
 }
 
 /** Asked before it is signed, so that nobody holds a token for what was answered already. */
@@ -74,17 +93,20 @@ async function answer(
   }) as InterruptAnswer // a copy of one
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
-    const event: RuntimeEvent = {
-      type: 'interrupt_answered',
-      at: context.at(),
-      interruptId,
-      answer: kept,
-      ...(by !== undefined && { answeredBy: by }),
-    }
+    const append = [answerEvent(context, { interruptId, ...(by !== undefined && { by }) }, kept)]
     const head = { waiting: openForPeople(state).length - 1 }
     const wake = { by: context.clock.now() }
-    return { result: undefined, change: { append: [event], head, wake } }
+    return { result: undefined, change: { append, head, wake } }
   })
+}
+
+function answerEvent(
+  context: ApiContext,
+  { interruptId, by }: { readonly interruptId: string; readonly by?: string },
+  answer: InterruptAnswer,
+): RuntimeEvent {
+  const answeredBy = by !== undefined && { answeredBy: by }
+  return { type: 'interrupt_answered', at: context.at(), interruptId, answer, ...answeredBy }
 }
 
 function findOpen(
@@ -95,11 +117,7 @@ function findOpen(
 ): OpenInterrupt {
   const open = state.interrupts.get(interruptId)
   if (!open) throw notFound(state.threadId, interruptId)
-  if (open.answer)
-    throw new RuntimeError(`${interruptId} of thread ${state.threadId} was answered before.`, {
-      code: 'ALREADY_ANSWERED',
-      hint: 'The first answer counts.',
-    })
+  if (open.answer) throw answered(state.threadId, interruptId)
   if (open.interrupt.kind !== kind)
     throw new RuntimeError(`${interruptId} waits for an ${open.interrupt.kind}, not this.`, {
       code: 'ANSWER_INVALID',
@@ -110,6 +128,13 @@ function findOpen(
       code: 'REQUEST_EXPIRED',
     })
   return open
+}
+
+function answered(threadId: string, interruptId: string): RuntimeError {
+  return new RuntimeError(`${interruptId} of thread ${threadId} was answered before.`, {
+    code: 'ALREADY_ANSWERED',
+    hint: 'The first answer counts, and one of each person.',
+  })
 }
 
 function notFound(threadId: string, interruptId: string): RuntimeError {

@@ -29,6 +29,8 @@ export function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
       const texts = Object.entries(event.values).filter(([, { valueType }]) => valueType === 'text')
       return { ...event, values: Object.fromEntries(texts) }
     }
+    case 'custom_event': // approvals of a quorum hold sealed tokens
+      return event.isTransient ? { ...event, data: null } : event
     case 'interrupt_answered': {
       if (event.answer.type !== 'approve') return event
       const { token: _, ...answer } = event.answer
@@ -39,8 +41,10 @@ export function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
   }
 }
 
-/** False for what ends a thread: a copy begins a life of its own. */
-export function isCopied({ type }: RuntimeEvent): boolean {
+/** False for what ends a thread, and for bookkeeping of things that are over: a copy begins a life of its own. */
+export function isCopied(event: RuntimeEvent): boolean {
+  const { type } = event
+  if (type === 'custom_event') return event.isTransient !== true
   return type !== 'thread_terminated' && type !== 'thread_erased'
 }
 

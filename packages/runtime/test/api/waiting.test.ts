@@ -118,6 +118,38 @@ describe('inbox', () => {
     expect((await log(other)).at(-1)).toMatchObject({ answer: { token: ['elsewhere'] } })
   })
 
+  test('what two people have to approve waits for the second, and no one counts twice', async () => {
+    const append = waitingSession().map((event) =>
+      event.type === 'interrupt_opened'
+        ? {
+            ...event,
+            interrupt: {
+              ...event.interrupt,
+              request: { ...(event.interrupt.request as object), quorum: 2 },
+            },
+          }
+        : event,
+    )
+    await harness.environment.commit({
+      point: 'test',
+      threads: [{ id, append, head: { waiting: 1, lifecycle: 'waiting' } }],
+    })
+    const decision = { threadId: id, interruptId: 'i1' }
+    const twice = await Promise.allSettled([
+      harness.inbox.approve({ ...decision, by: 'bob' }),
+      harness.inbox.approve({ ...decision, by: 'bob' }),
+    ])
+    expect(twice.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(await harness.inbox.list()).toHaveLength(1)
+    expect(JSON.stringify(await log(id))).not.toContain('token of bob')
+    await harness.inbox.approve({ ...decision, by: 'eve' })
+    expect((await log(id)).at(-1)).toMatchObject({
+      type: 'interrupt_answered',
+      answer: { type: 'approve', token: ['token of bob', 'token of eve'] },
+    })
+    expect(await harness.inbox.list()).toEqual([])
+  })
+
   test('what does not wait, or not for this, is refused', async () => {
     await wait(id)
     const { inbox } = harness
