@@ -56,7 +56,8 @@ export interface SubscribeOptions {
 /**
  * An event with its number. Events of the log have whole numbers (`12`); what only matters while it
  * happens is numbered after the event before it (`12.3`). A reader that comes back with `12.3` gets what
- * followed, or, if that step is over, the log after 12.
+ * followed, or, if that step is over, the log after 12. So an event of the log that comes in the middle of
+ * a speech carries a fraction too (`13.3`): the log up to 13, and three pieces of the speech.
  */
 export interface NumberedEvent {
   readonly id: string

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import type { Policy } from '@skein/governance'
 import { foldThread, type UnknownThreadEvent } from '@skein/threads'
 import {
   createRuntime,
@@ -318,4 +319,32 @@ test('variables of a deferred child, given twice at once, boot one child', async
   )
   expect(everything).not.toContain('hunter2')
   expect(await threads.settled(id)).toMatchObject({ text: 'Thanks.' })
+})
+
+test('a policy that asks for two people gets both, and the call runs once', async () => {
+  const paid: number[] = []
+  const tools = [pay((amount) => paid.push(amount))]
+  const prompt = promptOf('careful', [calls('pay', { amount: 3 }), says('Paid.')], { tools })
+  const policy: Policy = {
+    id: 'two-people',
+    hash: `sha256:${'0'.repeat(64)}`,
+    decide: ({ risk }) =>
+      risk === 'write_high_risk' ? { effect: 'review', quorum: 2 } : undefined,
+  }
+  runtime = await createRuntime({
+    agents: [defineAgent({ name: 'careful', sideA: { prompt } })],
+    policy,
+  })
+  await runtime.start()
+  const { threads, inbox } = runtime
+  const { id } = await threads.create({ agent: 'careful' })
+  const { waiting } = await threads.run(id, 'Pay.')
+  const decision = { threadId: id, interruptId: waiting[0]!.interruptId }
+  await inbox.approve({ ...decision, by: 'ann' })
+  await runtime.idle()
+  expect(paid).toEqual([])
+  expect(await threads.settled(id)).toMatchObject({ outcome: 'waiting' })
+  await inbox.approve({ ...decision, by: 'bob' })
+  expect(await threads.settled(id)).toMatchObject({ outcome: 'completed', text: 'Paid.' })
+  expect(paid).toEqual([3])
 })
