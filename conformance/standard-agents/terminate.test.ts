@@ -78,7 +78,7 @@ test('SA-84 a tool can terminate its own thread', async () => {
 
 test('SA-85 a terminated thread refuses everything that would change it, and can be read', async () => {
   const ticks: number[] = []
-  const tick = defineEffect({ name: 'tick', run: () => void ticks.push(1) })
+  const tick = defineEffect({ name: 'tick', execute: () => void ticks.push(1) })
   const agent = solo('gone', { script: () => says('Yes.') })
   const it = await simulate({ agents: [agent], effects: [tick] })
   const { id } = await it.ask('hi')
