@@ -104,7 +104,6 @@ class HttpSurface implements Http {
 
   async fetch(request: Request, connection: Connection = {}): Promise<Response> {
     const response = await this.#guarded(request, connection)
-    if (request.method === 'HEAD') await response.body?.cancel()
     return this.#guard.finish(request, response)
   }
 
@@ -165,6 +164,8 @@ class HttpSurface implements Http {
     } catch (error) {
       response = this.#refuse(error)
     }
+    // The router drops the body of an answer to HEAD; a stream would stay open.
+    if (request.method === 'HEAD') await response.body?.cancel()
     metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
     return response
   }

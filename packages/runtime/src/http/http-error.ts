@@ -67,6 +67,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   TOOL_NOT_ALLOWED: 403,
   INPUT_INVALID: 400,
   LOG_NOT_FOUND: 404,
+  LOG_VERSION: 409,
   KEY_INVALID: 500,
   NOT_JSON: 400,
   BUDGET_EXCEEDED: 409,

@@ -49,7 +49,13 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   )
   const server = createServer(
     { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
-    (incoming, outgoing) => void listener(incoming, outgoing),
+    (incoming, outgoing) => {
+      // A connection that was kept for a further request would keep a closing server waiting.
+      outgoing.once('close', () =>
+        setImmediate(() => server.listening || server.closeIdleConnections()),
+      )
+      void listener(incoming, outgoing)
+    },
   )
   await listen(server, port, host)
   const { port: bound } = server.address() as AddressInfo // it listens on a port, not a pipe

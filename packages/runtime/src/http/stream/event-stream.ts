@@ -62,7 +62,7 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     const { streams, client, timers, limits, signal } = this.#options
     this.#controller = controller
-    const leave = (): void => this.cancel()
+    const leave = (): void => this.#end('')
     signal.addEventListener('abort', leave, { once: true })
     this.#cleanups.push(
       streams.add({ end: () => this.#end(`: going down\nretry: ${RETRY_MS}\n\n`) }, client),

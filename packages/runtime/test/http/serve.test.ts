@@ -1,0 +1,156 @@
+import { connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
+import { serve, type Serving, type ServeOptions } from '../../src/http/index.ts'
+import { manualTimers } from '../../src/testing/manual-timers.ts'
+import { KEYS, startKit, type Kit } from './http-kit.ts'
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+async function start(options: Partial<ServeOptions> = {}): Promise<{ kit: Kit; serving: Serving }> {
+  const kit = await startKit()
+  const serving = await serve(kit.runtime, {
+    port: 0,
+    auth: { keys: Object.values(KEYS) },
+    ...options,
+  })
+  cleanups.push(
+    () => kit.stop(),
+    () => serving.close({ graceMs: 0 }),
+  )
+  return { kit, serving }
+}
+
+test('without keys it serves this machine alone, unless that is meant', async () => {
+  const kit = await startKit()
+  cleanups.push(() => kit.stop())
+  await expect(
+    serve(kit.runtime, { port: 0, host: '0.0.0.0', auth: 'none' }),
+  ).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  const meant = await serve(kit.runtime, {
+    port: 0,
+    host: '0.0.0.0',
+    auth: 'none',
+    allowUnauthenticated: true,
+  })
+  const local = await serve(kit.runtime, { port: 0, auth: 'none', prefix: '/api' })
+  cleanups.push(
+    () => meant.close(),
+    () => local.close(),
+  )
+  const client = createClient({ url: local.url })
+  const thread = await client.threads.create({ agent: 'desk' })
+  expect(thread).toMatchObject({ tenant: 'default', owner: null })
+  expect((await fetch(`${local.url}/threads/${thread.id}`)).status).toBe(200)
+  await expect(serve(kit.runtime, { port: local.port, auth: 'none' })).rejects.toMatchObject({
+    code: 'PORT_TAKEN',
+  })
+})
+
+test('a message travels to the model and back over the network', async () => {
+  const { serving } = await start()
+  const client = createClient({ url: serving.url, apiKey: KEYS.ada.key })
+  const { id } = await client.threads.create({ agent: 'desk' })
+  const types: string[] = []
+  const reading = (async () => {
+    for await (const { event } of client.stream(id)) {
+      types.push(event.type)
+      if (event.type === 'session_end') return
+    }
+  })()
+  const result = await client.threads.run(id, 'Hello')
+  expect(result).toMatchObject({
+    outcome: 'completed',
+    text: expect.stringContaining('You said: Hello.'),
+  })
+  await reading
+  expect(types).toEqual(
+    expect.arrayContaining(['message_queued', 'text_delta', 'message_added', 'session_end']),
+  )
+})
+
+test('closing ends streams with a word, lets requests finish and takes no more', async () => {
+  const { kit, serving } = await start()
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  const headers = { authorization: `Bearer ${KEYS.acme.key}` }
+  const stream = await fetch(`${serving.url}/threads/${id}/stream`, { headers })
+  const text = stream.text()
+  // A request whose body is still on its way.
+  const socket: Socket = connect(serving.port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (data) => (answer += data.toString()))
+  const isOver = new Promise((resolve) => socket.on('close', resolve))
+  socket.write(
+    `POST /threads/${id}/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: ${headers.authorization}\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n`,
+  )
+  while (
+    (await (await fetch(`${serving.url}/metrics`, { headers })).text()).includes(
+      'skein_stream_clients 0',
+    )
+  );
+  const closed = serving.close({ graceMs: 60_000 })
+  expect(await text).toMatch(/: going down\nretry: 1000\n\n$/)
+  socket.write('{"text":"Hello"}')
+  await isOver
+  expect(answer).toMatch(/^HTTP\/1\.1 202/)
+  await closed
+  await expect(fetch(`${serving.url}/healthz`)).rejects.toThrow()
+})
+
+test('what does not finish is cut when the time is up', async () => {
+  const { kit, serving } = await start()
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  const socket: Socket = connect(serving.port, '127.0.0.1')
+  const isOver = new Promise((resolve) => socket.on('close', resolve))
+  socket.on('error', () => undefined)
+  await new Promise<void>((resolve) =>
+    socket.write(
+      `POST /threads/${id}/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16\r\n`,
+      () => resolve(),
+    ),
+  )
+  await serving.close({ graceMs: 20 })
+  await isOver
+})
+
+test('a client that stops reading is cut off and holds no memory; it comes back and misses nothing', async () => {
+  const timers = manualTimers()
+  const { kit, serving } = await start({
+    timers,
+    limits: { streamBufferBytes: 64 * 1024, maxBodyBytes: 8 * 1024 * 1024 },
+  })
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  // More than all buffers on the way hold.
+  for (let i = 0; i < 40; i++)
+    await kit.runtime.threads.values.set(id, `v${i}`, 'x'.repeat(250_000))
+  const socket: Socket = connect(serving.port, '127.0.0.1')
+  const isOver = new Promise((resolve) => socket.on('close', resolve))
+  socket.on('error', () => undefined)
+  socket.write(
+    `GET /threads/${id}/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${KEYS.acme.key}\r\n\r\n`,
+  )
+  const text: string[] = []
+  socket.once('data', (data) => {
+    text.push(data.toString())
+    socket.pause()
+  })
+  const clients = async (): Promise<number> => {
+    const metrics = await fetch(`${serving.url}/metrics`, {
+      headers: { authorization: `Bearer ${KEYS.acme.key}` },
+    })
+    return Number(/skein_stream_clients (\d+)/.exec(await metrics.text())?.[1])
+  }
+  while ((await clients()) === 0);
+  // It is asked each time whether it has read anything; the time it takes to fill the buffers is not ours.
+  while ((await clients()) === 1) await timers.advance(15_000)
+  socket.resume()
+  await isOver
+  const client = createClient({ url: serving.url, apiKey: KEYS.acme.key })
+  const { seq } = await kit.runtime.threads.get(id)
+  let last = 0
+  for await (const event of client.stream(id, { untilParked: true })) last = Number(event.id)
+  expect(last).toBe(seq)
+})
