@@ -1,0 +1,345 @@
+import { describe, expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import type { AgentDefinition, SubagentToolConfig } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { simulate, type Simulation } from './support/simulate.ts'
+
+const finish = tool('finish')
+const giveUp = tool('give_up')
+
+function child(side: Partial<SideSetup> = {}): AgentDefinition {
+  const { tools = [], ...rest } = side
+  const bound = { messageProperty: 'text', attachmentsProperty: 'files' }
+  return pair('helper', {
+    a: {
+      script: () => calls('finish', { text: 'done' }),
+      sessionStop: { name: finish, ...bound },
+      sessionFail: { name: giveUp, ...bound },
+      ...rest,
+      tools: [finish, giveUp, ...tools],
+    },
+    b: { script: [] },
+  })
+}
+
+/** Files of the parent, written by its own tool. Two have the same name, one is empty. */
+const sources: Readonly<Record<string, string>> = {
+  '/plans/may/list.txt': 'three ships',
+  '/plans/june/list.txt': 'four ships',
+  '/empty.bin': '',
+}
+
+const write = tool('write', async (state) => {
+  for (const [path, text] of Object.entries(sources)) await state.writeFile(path, text)
+})
+
+function boss(
+  script: SideSetup['script'],
+  helper: AgentDefinition,
+  config: Partial<SubagentToolConfig>,
+): AgentDefinition {
+  return solo('boss', { script, tools: [write, { name: helper, ...config }] })
+}
+
+async function contents(it: Simulation, id: string): Promise<Record<string, string>> {
+  const files = await it.threads.files.list(id)
+  const read = files.map(async ({ path }) => {
+    const { bytes } = await it.threads.files.read(id, path)
+    return [path, new TextDecoder().decode(bytes)] as const
+  })
+  return Object.fromEntries(await Promise.all(read))
+}
+
+async function childOf(it: Simulation, id: string): Promise<string> {
+  return (await it.events(id, 'subagent_created'))[0]!.reference
+}
+
+const local = (stem: string) => new RegExp(`^/attachments/${stem}-[0-9a-f]{8}`)
+
+/** No path of the source is anywhere in the log of the destination. */
+async function expectNoSourcePath(it: Simulation, id: string, paths: readonly string[]) {
+  const log = JSON.stringify(await it.threads.events(id))
+  for (const path of paths) expect(log).not.toContain(path)
+}
+
+const paths = Object.keys(sources)
+
+describe('parent to child', () => {
+  test('SA-68 SA-78 SA-80 files of the first message: copied before it is queued, under paths of the child', async () => {
+    const helper = child()
+    const top = boss(
+      [calls('write'), calls('helper', { task: 'go', files: paths }), says('Ok.')],
+      helper,
+      {
+        initUserMessageProperty: 'task',
+        initAttachmentsProperty: 'files',
+      },
+    )
+    const it = await simulate({ agents: [top] })
+    const id = await it.create()
+    const commits: string[][] = []
+    const commit = it.store.commit.bind(it.store)
+    it.store.commit = async (change) => {
+      const made = change.threads.find(({ create }) => create)
+      if (made) commits.push(made.append!.map(({ type }) => type))
+      return commit(change)
+    }
+    await it.run(id, 'hi')
+    // One commit makes the child with its files and its message, the files first.
+    const [types, ...more] = commits
+    expect(more).toEqual([])
+    expect(types!.filter((type) => type === 'file_written')).toHaveLength(3)
+    expect(types!.lastIndexOf('file_written')).toBeLessThan(types!.indexOf('message_queued'))
+
+    const reference = await childOf(it, id)
+    const copies = await contents(it, reference)
+    expect(Object.values(copies).toSorted()).toEqual(['', 'four ships', 'three ships'])
+    expect(Object.keys(copies).filter((path) => local('list').test(path))).toHaveLength(2)
+    expect(Object.keys(copies).filter((path) => local('empty').test(path))).toHaveLength(1)
+    const [queued] = await it.events(reference, 'message_queued')
+    expect(queued!.attachments!.map((path) => copies[path])).toEqual([
+      'three ships',
+      'four ships',
+      '',
+    ])
+    expect(linesOf(requestsOf(helper)[0])[0]).toContain(queued!.attachments!.join('\n'))
+    await expectNoSourcePath(it, reference, paths)
+    // The originals are as they were.
+    expect(await contents(it, id)).toEqual(sources)
+  })
+
+  test('SA-78 SA-80 one path instead of a list, and arguments that are the message themselves', async () => {
+    const seen: unknown[] = []
+    const look = tool('look', (state) => void seen.push(state.arguments))
+    const helper = child({
+      script: [calls('look'), calls('finish', { text: 'done' })],
+      tools: [look],
+    })
+    const top = boss(
+      [calls('write'), calls('helper', { ships: 3, file: '/plans/may/list.txt' }), says('Ok.')],
+      helper,
+      { initAttachmentsProperty: 'file' },
+    )
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const reference = await childOf(it, id)
+    const [path] = Object.keys(await contents(it, reference))
+    expect(path).toMatch(local('list'))
+    expect(seen).toEqual([{ ships: 3, file: path }])
+    expect(linesOf(requestsOf(helper)[0])[0]).toContain(`{"ships":3,"file":"${path}"}`)
+    await expectNoSourcePath(it, reference, paths)
+  })
+
+  test('SA-68 SA-78 SA-80 files of a later message come with it', async () => {
+    const helper = child()
+    let reference = ''
+    const top = boss(
+      [
+        calls('write'),
+        calls('subagent_create', {
+          agent: 'helper',
+          name: 'Ada',
+          message: 'go',
+          attachments: ['/empty.bin'],
+        }),
+        ({ messages }) => {
+          reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+          return calls('subagent_message', {
+            reference,
+            message: 'more',
+            attachments: paths.slice(0, 2),
+          })
+        },
+        says('Ok.'),
+      ],
+      helper,
+      { resumable: {} },
+    )
+    const it = await simulate({ agents: [top] })
+    await it.ask('hi')
+    const [first, second] = await it.events(reference, 'message_queued')
+    const copies = await contents(it, reference)
+    expect(first!.attachments!.map((path) => copies[path])).toEqual([''])
+    expect(second!.attachments!.map((path) => copies[path])).toEqual(['three ships', 'four ships'])
+    const types = await it.eventTypes(reference)
+    expect(types.lastIndexOf('file_written')).toBeLessThan(types.lastIndexOf('message_queued'))
+    await expectNoSourcePath(it, reference, paths)
+  })
+
+  test.each([
+    ['the first message', 'subagent_create', '/nowhere.txt'],
+    ['a later message', 'subagent_message', '/nowhere.txt'],
+    ['the first message, with a path that leads out', 'subagent_create', '/../etc/passwd'],
+  ])(
+    'SA-78 a file that is not there fails the call, and nothing is sent: %s',
+    async (_, name, path) => {
+      const helper = child()
+      let reference = ''
+      const attachments = ['/empty.bin', path]
+      const top = boss(
+        [
+          calls('write'),
+          calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' }),
+          ({ messages }) => {
+            reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+            return name === 'subagent_create'
+              ? calls(name, { agent: 'helper', name: 'Bob', message: 'go', attachments })
+              : calls(name, { reference, message: 'more', attachments })
+          },
+          says('Oh.'),
+        ],
+        helper,
+        { resumable: {} },
+      )
+      const it = await simulate({ agents: [top] })
+      const { id, text } = await it.ask('hi')
+      expect(text).toBe('Oh.')
+      expect(
+        linesOf(requestsOf(top)[3]).findLast((line) => line.startsWith('tool_result')),
+      ).toMatch(new RegExp(`^tool_result: ${name} ! .*${path.replaceAll('.', '\\.')}`))
+      expect(await it.threads.list({ parentId: id })).toHaveLength(1)
+      expect(await it.threads.files.list(reference)).toEqual([])
+      expect(await it.events(reference, 'message_queued')).toHaveLength(1)
+    },
+  )
+
+  test('SA-78 the copy is a copy: what either side changes later is its own', async () => {
+    const change = tool('change', async (state) => {
+      for (const { path } of state.listFiles()) await state.writeFile(path, 'changed by the child')
+    })
+    const helper = child({
+      script: [calls('change'), calls('finish', { text: 'done' })],
+      tools: [change],
+    })
+    const top = boss(
+      [calls('write'), calls('helper', { task: 'go', files: paths }), says('Ok.')],
+      helper,
+      {
+        initUserMessageProperty: 'task',
+        initAttachmentsProperty: 'files',
+      },
+    )
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(await contents(it, id)).toEqual(sources)
+  })
+})
+
+describe('child to parent', () => {
+  const made: Readonly<Record<string, string>> = {
+    '/out/a/report.md': 'first',
+    '/out/b/report.md': 'second',
+    '/out/nothing.txt': '',
+  }
+  const outputs = Object.keys(made)
+  const make = tool('make', async (state) => {
+    for (const [path, text] of Object.entries(made)) await state.writeFile(path, text)
+  })
+
+  describe.each([
+    ['completion', 'finish', 'has returned the following result'],
+    ['failure', 'give_up', 'has reported a failure'],
+  ] as const)('%s', (_, name, words) => {
+    // Rows 70 and 79 are about completion, 72 and 79 about failure.
+    const rows = name === 'finish' ? 'SA-70 SA-79 SA-80' : 'SA-72 SA-79 SA-80'
+
+    test(`${rows} files come with the report, under paths of the parent`, async () => {
+      const helper = child({
+        script: [calls('make'), calls(name, { text: 'see files', files: outputs })],
+        tools: [make],
+      })
+      const top = boss([calls('helper', { message: 'go' }), says('Ok.'), says('I see.')], helper, {
+        blocking: false,
+      })
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      await it.idle()
+      const reference = await childOf(it, id)
+      const copies = await contents(it, id)
+      expect(Object.values(copies).toSorted()).toEqual(['', 'first', 'second'])
+      expect(Object.keys(copies).filter((path) => local('report').test(path))).toHaveLength(2)
+      const report = (await it.events(id, 'message_queued')).find((one) => one.subagentId)
+      const files = report!.attachments!
+      expect(files.map((path) => copies[path])).toEqual(['first', 'second', ''])
+      const text = `Subagent (reference: ${reference}) ${words}:\n\nsee files\n\n${files.join('\n')}`
+      expect(linesOf(requestsOf(top)[2])).toContain(`user: ${text}`)
+      await expectNoSourcePath(it, id, outputs)
+      // In the log of the parent the files stand before the message that names them.
+      const types = await it.eventTypes(id)
+      expect(types.lastIndexOf('file_written')).toBeLessThan(types.lastIndexOf('message_queued'))
+      expect(await contents(it, reference)).toEqual(made)
+    })
+
+    test(`${rows} files of a blocking child come with the answer of the call`, async () => {
+      const helper = child({
+        script: [calls('make'), calls(name, { text: 'see file', files: '/out/a/report.md' })],
+        tools: [make],
+      })
+      const top = boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      const [[path, text] = []] = Object.entries(await contents(it, id))
+      expect(text).toBe('first')
+      expect(path).toMatch(local('report'))
+      const last = linesOf(requestsOf(top)[1]).at(-1)
+      expect(last).toBe(
+        name === 'finish'
+          ? `tool_result: helper = ${JSON.stringify(`see file\n\n${path}`)}`
+          : `tool_result: helper ! see file\n\n${path}`,
+      )
+      await expectNoSourcePath(it, id, outputs)
+    })
+
+    test(`${rows} a file that is not there fails the call, and the session goes on`, async () => {
+      const helper = child({
+        script: [
+          calls(name, { text: 'x', files: ['/nowhere.md'] }),
+          calls('finish', { text: 'without' }),
+        ],
+      })
+      const top = boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      expect(linesOf(requestsOf(helper)[1]).at(-1)).toMatch(/^tool_result: .* ! .*\/nowhere\.md/)
+      expect(linesOf(requestsOf(top)[1]).at(-1)).toBe('tool_result: helper = "without"')
+      expect(await it.threads.files.list(id)).toEqual([])
+    })
+  })
+
+  test('SA-70 a file that is removed after it was named is left out, and the result still comes', async () => {
+    const drop = tool('drop', (state) => state.removeFile('/out/a/report.md'))
+    const helper = child({
+      script: [calls('make'), [calls('finish', { text: 'see', files: outputs }), calls('drop')]],
+      tools: [make, drop],
+    })
+    const top = boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(Object.values(await contents(it, id)).toSorted()).toEqual(['', 'second'])
+  })
+
+  test('SA-79 SA-80 notifyParent takes files along, also ones it has just written', async () => {
+    const tell = tool('tell', async (state) => {
+      await state.writeFile('/out/fresh.txt', 'fresh')
+      state.notifyParent('look', ['/out/fresh.txt'])
+    })
+    const helper = child({
+      script: [calls('tell'), calls('finish', { text: 'done' })],
+      tools: [tell],
+    })
+    const top = boss(
+      [calls('helper', { message: 'go' }), says('Ok.'), says('I see.'), says('I see.')],
+      helper,
+      {
+        blocking: false,
+      },
+    )
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    await it.idle()
+    const [[path, text] = []] = Object.entries(await contents(it, id))
+    expect([path, text]).toEqual([expect.stringMatching(local('fresh')), 'fresh'])
+    expect(requestsOf(top).flatMap(linesOf)).toContain(`user: look\n\n${path}`)
+    await expectNoSourcePath(it, id, ['/out/fresh.txt'])
+  })
+})

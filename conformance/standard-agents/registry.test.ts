@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import type { AgentDefinition } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { latch } from './support/latch.ts'
+import { simulate } from './support/simulate.ts'
+
+const finish = tool('finish')
+const status = tool('status')
+
+function child(
+  name: string,
+  side: Partial<SideSetup> = {},
+  agent: Partial<AgentDefinition> = {},
+): AgentDefinition {
+  return pair(
+    name,
+    {
+      a: {
+        script: () => calls('finish', { summary: 'done' }),
+        tools: [finish, status],
+        sessionStop: { name: finish, messageProperty: 'summary' },
+        sessionStatus: { name: status, messageProperty: 'text' },
+        ...side,
+      },
+      b: { script: [] },
+    },
+    agent,
+  )
+}
+
+test('SA-76 an entry of the registry has the fields of the spec', async () => {
+  const go = latch()
+  const rich = child(
+    'rich',
+    {
+      script: async () => {
+        await go.reached
+        return calls('finish', { summary: 'done' })
+      },
+    },
+    { title: 'The Rich One', description: 'Counts money.' },
+  )
+  const plain = child('plain')
+  const seen: unknown[] = []
+  const top = solo('boss', {
+    script: [
+      [
+        calls('subagent_create', { agent: 'rich', name: 'Ada', message: 'go' }),
+        calls('subagent_create', { agent: 'plain', name: 'Bob', message: 'go' }),
+      ],
+      calls('see'),
+      says('Good.'),
+      says('Good.'),
+    ],
+    tools: [
+      tool('see', (state) => void seen.push(...state.children)),
+      { name: rich, blocking: false, resumable: { parentCommunication: 'explicit' } },
+      { name: plain, resumable: {} },
+    ],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const [first, second] = await it.events(id, 'subagent_created')
+  const createdAt = Date.UTC(2026, 0, 1) * 1000
+  const entries = [
+    {
+      reference: first!.reference,
+      name: 'rich',
+      title: 'The Rich One',
+      description: 'Counts money.',
+      resumable: true,
+      blocking: false,
+      threadName: 'Ada',
+      createdAt,
+      status: 'running',
+      parentCommunication: 'explicit',
+    },
+    {
+      reference: second!.reference,
+      name: 'plain',
+      description: 'Two who do plain.',
+      resumable: true,
+      blocking: true,
+      threadName: 'Bob',
+      createdAt,
+      status: 'idle',
+      parentCommunication: 'implicit',
+    },
+  ]
+  expect(seen).toEqual(entries)
+  expect(await it.threads.children(id)).toEqual(entries)
+  expect(first!.reference).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  go.open()
+  await it.idle()
+})
+
+test('SA-77 models are told of the children, and again only when something has changed', async () => {
+  const counting = latch()
+  const go = latch()
+  const helper = child('helper', {
+    script: [
+      calls('status', { text: 'counting' }),
+      async () => {
+        counting.open()
+        await go.reached
+        return calls('finish', { summary: 'done' })
+      },
+    ],
+  })
+  const top = solo('boss', {
+    script: [
+      calls('look'),
+      calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' }),
+      async () => {
+        await counting.reached
+        return calls('look')
+      },
+      calls('look'),
+      calls('look'),
+      says('Waiting.'),
+      says('I see.'),
+    ],
+    tools: [tool('look'), { name: helper, blocking: false, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const reference = (await it.threads.children(id))[0]!.reference
+  const notes = (index: number) =>
+    linesOf(requestsOf(top)[index]).filter((line) => line.startsWith('user: Subagents'))
+  const line = (text: string) =>
+    `user: Subagents of this thread:\n- helper "Ada" (reference: ${reference}): ${text}`
+  // None while there are no children; one when there are; one more for the status, and no more after it.
+  expect([0, 1].map(notes)).toEqual([[], []])
+  expect(notes(2)).toEqual([line('running')])
+  expect(notes(3)).toEqual([line('running'), line('counting')])
+  expect(notes(4)).toEqual(notes(3))
+  expect(notes(5)).toEqual(notes(3))
+  expect(linesOf(requestsOf(top)[3]).at(-1)).toBe(line('counting'))
+  go.open()
+  await it.idle()
+  expect(notes(6)).toEqual([line('running'), line('counting'), line('idle')])
+  const shown = await it.threads.messages(id)
+  expect(shown.some(({ message }) => JSON.stringify(message).includes('Subagents of'))).toBe(false)
+})
+
+test('SA-77 each side of a dual_ai parent is told for itself', async () => {
+  const helper = child('helper')
+  const top = pair('parent', {
+    a: {
+      script: [
+        calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' }),
+        says('I have a helper.'),
+      ],
+      tools: [{ name: helper, resumable: {} }],
+    },
+    b: {
+      script: [calls('finish', { summary: 'done' })],
+      tools: [finish],
+      sessionStop: { name: finish, messageProperty: 'summary' },
+    },
+  })
+  const it = await simulate({ agents: [top] })
+  await it.ask('hi')
+  const told = (side: 'a' | 'b') =>
+    requestsOf(top, side)
+      .flatMap(linesOf)
+      .some((line) => line.includes('helper "Ada"'))
+  expect([told('a'), told('b')]).toEqual([true, true])
+})
