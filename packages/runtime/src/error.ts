@@ -25,6 +25,7 @@ export type RuntimeErrorCode =
   | 'TOOL_NOT_ALLOWED'
   | 'INPUT_INVALID'
   | 'LOG_NOT_FOUND'
+  | 'LOG_VERSION'
   | 'BUDGET_EXCEEDED'
   | 'DEPTH_EXCEEDED'
   | 'KEY_INVALID'

@@ -32,6 +32,7 @@ import type { ThreadState } from './thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
 import type { Store } from './store/store.ts'
+import { upcastingStore } from './upcast.ts'
 
 /** What a runtime is made of. Only the agents have no default. */
 export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
@@ -98,7 +99,7 @@ export interface EmbeddedRuntime extends Runtime {
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
   const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
   const registry = replaceableRegistry(options.registry ?? createRegistry(definitionsOf(options)))
-  const store = options.store ?? openStore(folder)
+  const store = upcastingStore(options.store ?? openStore(folder))
   const ids = options.ids ?? timeOrderedIds({ clock })
   const keys =
     options.keys ??

@@ -1,6 +1,7 @@
 import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig } from '../definitions/types.ts'
 import type { Drain } from '../dispatch/dispatcher.ts'
+import { RuntimeError } from '../error.ts'
 import type { StoredEvent } from '../event.ts'
 import type { SessionGovernor } from '../governance/session-governor.ts'
 import { createEnvReader, type EnvReader } from '../services/env-reader.ts'
@@ -48,9 +49,24 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
       await drain.run()
       memory?.put(threadId, fold)
     } catch (error) {
-      if (!isStoreError(error, 'FENCED')) throw error
+      if (isStoreError(error, 'FENCED')) return
+      if (isOfLaterVersion(error)) await takeBackClaim(environment, claim)
+      throw error
     }
   }
+}
+
+function isOfLaterVersion(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === 'LOG_VERSION'
+}
+
+/** The claim does not count: the program that can read the thread must not find it worn out. */
+async function takeBackClaim(
+  { commit }: KernelEnvironment,
+  { head: { id, attempts }, epoch }: Claim,
+): Promise<void> {
+  const head = { attempts: attempts - 1 }
+  await commit({ point: 'take_back_claim', threads: [{ id, fence: epoch, head }] })
 }
 
 class ThreadDrain implements DrainContext {

@@ -1,4 +1,5 @@
 import type { MessageQueued, RuntimeEvent, StoredEvent } from '../event.ts'
+import { checkVersion } from '../upcast.ts'
 import { foldCall } from './fold-calls.ts'
 import { addMessage, removeMessage, updateMessage } from './fold-messages.ts'
 import { foldService } from './fold-services.ts'
@@ -19,6 +20,7 @@ export class KernelFold {
 
   push({ seq, event }: StoredEvent): void {
     if (seq <= this.state.seq) return
+    if (event.type === 'thread_created') checkVersion(event)
     this.state.seq = seq
     apply(this.state, event)
   }

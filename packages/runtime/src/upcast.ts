@@ -1,0 +1,91 @@
+import { RuntimeError } from './error.ts'
+import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
+import type { Store } from './store/store.ts'
+
+/**
+ * Turns an event as version `from` wrote it into one of the next version. It is asked about every event of
+ * a thread that began with `from` or earlier, also about those written since: what has the new shape
+ * already is answered as it is.
+ */
+export interface Upcaster {
+  readonly from: number
+  upcast(event: RuntimeEvent): RuntimeEvent
+}
+
+/** What a program can read. */
+export interface EventVersions {
+  readonly current: number
+  /** In order; one for each version before the current one that differs from the next. */
+  readonly upcasters: readonly Upcaster[]
+}
+
+/**
+ * A new version raises `EVENT_VERSION`, adds its upcaster here, and adds a step to the store's migrations,
+ * so that an older program refuses the whole file and not one thread after the other.
+ */
+export const eventVersions: EventVersions = { current: EVENT_VERSION, upcasters: [] }
+
+/** Refuses a log of a later version than this program knows. */
+export function checkVersion(
+  { threadId, version }: { readonly threadId: string; readonly version?: number },
+  { current }: EventVersions = eventVersions,
+): void {
+  if (version === undefined || version <= current) return
+  throw new RuntimeError(
+    `Thread ${threadId} was written in version ${version}; this program knows ${current}.`,
+    {
+      code: 'LOG_VERSION',
+      hint: 'A newer version of the program has made it. Update; the thread is left as it is.',
+    },
+  )
+}
+
+/** An event of a thread that began with `version`, as the current version has it. */
+export function upcastEvent(
+  event: RuntimeEvent,
+  version: number,
+  { current, upcasters }: EventVersions = eventVersions,
+): RuntimeEvent {
+  if (version >= current) return event
+  let read = event
+  for (const { from, upcast } of upcasters) if (from >= version) read = upcast(read)
+  return read.type === 'thread_created' ? { ...read, version: current } : read
+}
+
+/** Threads whose version is remembered. */
+const REMEMBERED = 10_000
+
+/** A store whose logs read as the current version writes them. Without upcasters it is the store itself. */
+export function upcastingStore<S extends Store>(
+  store: S,
+  versions: EventVersions = eventVersions,
+): S {
+  if (versions.upcasters.length === 0) return store
+  const known = new Map<string, number>()
+
+  async function versionOf(threadId: string, page: readonly StoredEvent[]): Promise<number> {
+    const remembered = known.get(threadId)
+    if (remembered !== undefined && page[0]?.seq !== 1) return remembered
+    const [first] = page[0]?.seq === 1 ? page : await store.events(threadId, { limit: 1 })
+    const version = first?.event.type === 'thread_created' ? first.event.version : versions.current
+    if (known.size >= REMEMBERED) known.clear()
+    known.set(threadId, version)
+    return version
+  }
+
+  const events: Store['events'] = async (threadId, options) => {
+    const page = await store.events(threadId, options)
+    if (page.length === 0) return page
+    const version = await versionOf(threadId, page)
+    if (version >= versions.current) return page
+    return page.map(({ seq, event }) => ({ seq, event: upcastEvent(event, version, versions) }))
+  }
+
+  return new Proxy(store, {
+    get(target, name) {
+      const member: unknown = name === 'events' ? events : Reflect.get(target, name)
+      // Methods of the store look at its private fields.
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
