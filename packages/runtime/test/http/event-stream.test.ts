@@ -27,6 +27,7 @@ function setUp(events: (signal: AbortSignal) => AsyncIterable<string>, bufferByt
 }
 
 /** Waits for ever, until the signal. */
+// oxlint-disable-next-line require-yield -- a stream without events
 async function* quiet(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
 }
