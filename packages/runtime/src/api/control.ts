@@ -2,7 +2,7 @@ import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { editThread, headOf, isOver, type ApiContext, type Edit } from './api-context.ts'
-import { descendantsOf } from './descendants.ts'
+import { descendantsOf } from '../store/descendants.ts'
 import type { LoadedThread } from './fold-cache.ts'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<
@@ -17,9 +17,11 @@ export async function stopThread(
 ): Promise<void> {
   const target = { threadId, point: 'stop_thread', allowsOver: true }
   await editThread(context, target, (thread): Edit<void> => {
-    const { session, stop } = thread.state
+    const { session, stop, queue } = thread.state
     const isAsked = stop === 'requested' || (stop === 'after_step' && afterStep)
-    if (isOver(thread) || !session || isAsked) return { result: undefined }
+    // A message that no session has taken yet is work too.
+    const hasWork = session !== undefined || (queue.length > 0 && stop !== 'stopped')
+    if (isOver(thread) || !hasWork || isAsked) return { result: undefined }
     const event: RuntimeEvent = {
       type: 'stop_requested',
       at: context.at(),

@@ -21,6 +21,7 @@ export function emptyKernelState(): KernelState {
     session: undefined,
     lastSession: undefined,
     stop: 'none',
+    stopSeq: 0,
     resume: undefined,
     nextSide: 'a',
     terminated: undefined,

@@ -58,7 +58,9 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       state.immediateFor = event.agent
       return
     case 'stop_requested':
+      state.stopSeq = state.seq
       if (state.session) state.stop = event.afterStep ? 'after_step' : 'requested'
+      else if (state.queue.length > 0) state.stop = 'stopped'
       return
     case 'resume_requested':
       state.resume = { side: event.side }

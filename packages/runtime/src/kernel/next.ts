@@ -1,4 +1,5 @@
 import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { MessageQueued } from '../event.ts'
 import type { Side } from '../thread-state.ts'
 import { decideStep, type StepDecision } from './decide.ts'
 import type { RuntimeLimits } from './environment.ts'
@@ -138,8 +139,8 @@ function outOfSession(state: KernelState, options: NextOptions): Action {
   if (waitsForImmediate(state)) return park(wakeAt)
   if (resume) return { type: 'begin_session', side: resumedSide(state, options) }
   if (queue.length === 0) return park(wakeAt)
-  // After the stop button only a person goes on; reports of children wait for that.
-  if (stop === 'stopped' && !queue.some(({ resumes }) => resumes)) return park(wakeAt)
+  // After the stop button only a person goes on; what was there before, and reports of children, wait.
+  if (stop === 'stopped' && !queue.some((queued) => isAfterStop(state, queued))) return park(wakeAt)
   return { type: 'begin_session', side: sideOfLast(state, options) }
 }
 
@@ -148,6 +149,10 @@ function resumedSide(state: KernelState, options: NextOptions): Side {
   const side = state.resume?.side ?? (state.queue.length > 0 ? undefined : state.nextSide)
   if (side === undefined) return sideOfLast(state, options)
   return options.agent.b ? side : 'a'
+}
+
+function isAfterStop({ queuedIds, stopSeq }: KernelState, queued: MessageQueued): boolean {
+  return queued.resumes === true && (queuedIds.get(queued.queueId) ?? 0) > stopSeq
 }
 
 /** Messages are taken in order; the last one says who answers. */

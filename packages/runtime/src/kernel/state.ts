@@ -43,6 +43,8 @@ export interface KernelState {
   lastSession: EndedSession | undefined
   /** What became of the stop button. */
   stop: 'none' | 'requested' | 'after_step' | 'stopped'
+  /** Number of the event that asked for it: what was queued before it waits. */
+  stopSeq: number
   /** Set by a request to go on; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
   /** Whose turn it is: the other side's after a turn that came to its end, else the same side's. */

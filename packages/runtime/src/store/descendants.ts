@@ -1,11 +1,10 @@
-import type { ThreadHead } from '../store/store.ts'
-import type { ApiContext } from './api-context.ts'
+import type { Store, ThreadHead } from './store.ts'
 
 const PAGE = 1000
 
 /** A thread's children, grandchildren and so on; parents before their children. */
 export async function descendantsOf(
-  { store }: Pick<ApiContext, 'store'>,
+  { store }: { readonly store: Pick<Store, 'list'> },
   { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
 ): Promise<readonly ThreadHead[]> {
   const tree: ThreadHead[] = []
