@@ -1,0 +1,14 @@
+import { definePrompt, type PromptDefinition } from '@skein/runtime'
+import { exampleModel } from '../example-model.ts'
+import { reviewerScript } from '../scripts/asset-pair.ts'
+
+const assetReviewer: PromptDefinition = definePrompt({
+  name: 'asset_reviewer',
+  prompt:
+    'You review labels. A good one names the thing and has at most ten words. ' +
+    'Say in one sentence what to mend, or accept it with approve_asset.',
+  model: exampleModel(reviewerScript),
+  tools: ['approve_asset'],
+})
+
+export default assetReviewer

@@ -1,0 +1,130 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+import type { ThreadHead, WaitingItem } from '@skein/runtime'
+import type { Client } from '@skein/runtime/client'
+import { defineCommand, RUN_OPTIONS, type Command } from '../command.ts'
+import { withConnection } from '../connect/connect.ts'
+import { ExitCode } from '../exit-code.ts'
+import { findThread } from '../find-thread.ts'
+import { showRun, timeoutOf, type ShowOptions } from '../follow/show-run.ts'
+import type { Output } from '../output.ts'
+
+const chat: Command = defineCommand({
+  operands: [{ name: 'agent', description: 'Who to talk to.' }],
+  options: {
+    thread: { type: 'string', value: 'id', description: 'Goes on with this thread.' },
+    ...RUN_OPTIONS,
+  },
+  examples: ['skein chat support', 'echo "Refund O-7, please." | skein chat support'],
+  async run({ values, operands: [agent = ''], output }) {
+    const options = { ...values, timeoutMs: timeoutOf(values) }
+    return withConnection(
+      values,
+      output,
+      async ({ client }) => {
+        const found =
+          values.thread === undefined ? undefined : await findThread(client, values.thread)
+        const thread = found ?? (await client.threads.create({ agent }))
+        return new Chat(client, thread, output, options).talk()
+      },
+      { works: true },
+    )
+  },
+})
+
+export default chat
+
+/** A conversation line by line: with a person at a terminal, or with what is piped in. */
+class Chat {
+  readonly #client: Client
+  readonly #thread: ThreadHead
+  readonly #output: Output
+  readonly #options: ShowOptions
+  readonly #isPerson: boolean = process.stdin.isTTY === true
+  #after: string | undefined
+  #code: ExitCode = ExitCode.Done
+
+  constructor(client: Client, thread: ThreadHead, output: Output, options: ShowOptions) {
+    this.#client = client
+    this.#thread = thread
+    this.#output = output
+    this.#options = options
+  }
+
+  async talk(): Promise<ExitCode> {
+    const { id, agent } = this.#thread
+    if (this.#isPerson) this.#output.say(`${agent}, thread ${id}. An empty line leaves.`)
+    const lines = createInterface({
+      input: process.stdin,
+      ...(this.#isPerson && { output: process.stderr }),
+    })
+    try {
+      for await (const line of this.#read(lines)) {
+        const before = await this.#client.threads.get(id)
+        await this.#client.threads.send(id, line)
+        await this.#turn(before)
+        while (this.#isPerson && this.#code === ExitCode.Waiting)
+          if (!(await this.#decide(lines))) break
+        // Nobody is there who could answer or go on.
+        if (!this.#isPerson && this.#code !== ExitCode.Done) break
+      }
+    } finally {
+      lines.close()
+    }
+    if (this.#isPerson) this.#output.say(`Go on with: skein chat ${agent} --thread ${id}`)
+    return this.#code
+  }
+
+  async *#read(lines: Interface): AsyncGenerator<string, void, undefined> {
+    if (!this.#isPerson) {
+      for await (const line of lines) if (line.trim() !== '') yield line
+      return
+    }
+    for (;;) {
+      const line = await this.#ask(lines, '> ')
+      if (line === undefined || line.trim() === '') return
+      yield line
+    }
+  }
+
+  /** Undefined at the end of input, and when the person interrupts. */
+  async #ask(lines: Interface, prompt: string): Promise<string | undefined> {
+    const left = new AbortController()
+    const leave = (): void => left.abort()
+    lines.once('close', leave).once('SIGINT', leave)
+    try {
+      return await lines.question(this.#output.paint('bold', prompt), { signal: left.signal })
+    } catch {
+      return undefined
+    } finally {
+      lines.off('close', leave).off('SIGINT', leave)
+    }
+  }
+
+  async #turn(before: ThreadHead): Promise<void> {
+    const { code, followed } = await showRun(this.#client, this.#thread, this.#output, {
+      ...this.#options,
+      before,
+      after: this.#after,
+    })
+    this.#code = code
+    this.#after = followed?.after
+  }
+
+  /** Asks the person at the terminal; what waits stays waiting when there is no answer. */
+  async #decide(lines: Interface): Promise<boolean> {
+    const before = await this.#client.threads.get(this.#thread.id)
+    const waiting = await this.#client.inbox.list({ rootId: before.rootId })
+    const item = waiting.find(({ kind }) => kind === 'approval')
+    if (!item) return false
+    const answer = await this.#ask(lines, `Approve ${item.toolName}? [y, or a reason not to] `)
+    if (answer === undefined || answer.trim() === '') return false
+    await decide(this.#client, item, answer.trim())
+    await this.#turn(before)
+    return true
+  }
+}
+
+async function decide({ inbox }: Client, item: WaitingItem, answer: string): Promise<void> {
+  if (/^y(es)?$/i.test(answer)) await inbox.approve(item)
+  else await inbox.deny({ ...item, reason: answer })
+}

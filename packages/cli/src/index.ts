@@ -1,0 +1,2 @@
+export { main } from './main.ts'
+export { ExitCode } from './exit-code.ts'
