@@ -129,9 +129,10 @@ describe('the side that answers', () => {
     expect(requestsOf(agent, other)).toHaveLength(0)
     // What is said in side A's name is side A's own speech.
     const seen = (role: string) => (role === 'assistant' && side === 'a' ? 'assistant' : 'user')
-    expect(linesOf(requestsOf(agent, side)[0])).toEqual(
-      roles.map((role) => `${seen(role)}: as ${role}`),
-    )
+    const lines = roles.map((role) => `${seen(role)}: as ${role}`)
+    // Vendors want a user's line first.
+    const opening = lines[0]!.startsWith('assistant') ? ['user: Begin.'] : []
+    expect(linesOf(requestsOf(agent, side)[0])).toEqual([...opening, ...lines])
   })
 })
 

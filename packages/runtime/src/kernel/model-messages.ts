@@ -2,6 +2,7 @@ import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { Redactor } from '../services/vault.ts'
 import type { DrainContext } from './drain-context.ts'
+import { noteMessage } from './queue.ts'
 import { runHooks } from './run-hooks.ts'
 import { viewOf } from './view.ts'
 
@@ -10,8 +11,7 @@ export async function modelMessages(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<readonly Message[]> {
-  const { state } = context
-  const view = viewOf(state, side.side, side.prompt)
+  const view = await answerableView(context, side)
   const filtered = await filterStored(context, side, view)
   const redactor = context.redactor()
   const last = await runHooks(
@@ -25,6 +25,15 @@ export async function modelMessages(
     filtered,
   )
   return redactor ? last.map((message) => redacted(message, redactor)) : last
+}
+
+/** After a resume, or when messages were removed, there may be nothing left to answer: then it is told to go on. */
+async function answerableView(context: DrainContext, side: ResolvedSide): Promise<Message[]> {
+  const view = viewOf(context.state, side.side, side.prompt)
+  const last = view.at(-1)
+  if (last && last.type !== 'assistant') return view
+  await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
+  return viewOf(context.state, side.side, side.prompt)
 }
 
 const clean = new WeakMap<Redactor, WeakMap<Message, Message>>()

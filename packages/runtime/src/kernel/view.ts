@@ -23,7 +23,23 @@ export function viewOf(state: KernelState, side: Side, prompt: ResolvedPrompt): 
     else if (entry.side === side) messages.push(...ownLines(entry, showsTools))
     else messages.push(...otherLines(entry))
   }
-  return withOldImagesAsText(messages, prompt.definition.recentImageThreshold ?? 10)
+  const whole = withOpening(messages)
+  return withOldImagesAsText(whole, prompt.definition.recentImageThreshold ?? 10)
+}
+
+const openings = new WeakMap<Message, Message>()
+
+/** A side may have spoken first, or what it answered was removed; vendors want a user's line first. */
+function withOpening(messages: Message[]): Message[] {
+  const first = messages[0]
+  if (first?.type !== 'assistant') return messages
+  const { id, timestamp } = first
+  const opening = remembered(
+    openings,
+    first,
+    () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp }),
+  )
+  return [opening, ...messages]
 }
 
 function firstEntry({ compacted, places }: KernelState, side: Side): number {
@@ -95,7 +111,7 @@ function asAssistant({ message }: Entry): Message[] {
     remembered(
       asAssistants,
       message,
-      () => new AssistantMessage(message.text, undefined, sameAs(message)),
+      () => new AssistantMessage(message.text, undefined, retold(message)),
     ),
   ]
 }
@@ -104,7 +120,7 @@ const asUsers = new WeakMap<Message, Message>()
 
 function otherLines({ message }: Entry): Message[] {
   if (message.type !== 'assistant' || message.text === '') return []
-  return [remembered(asUsers, message, () => new UserMessage(message.text, sameAs(message)))]
+  return [remembered(asUsers, message, () => new UserMessage(message.text, retold(message)))]
 }
 
 const attached = new WeakMap<Message, Message>()
@@ -137,6 +153,11 @@ function imagesAsText(message: UserMessage): Message {
       : block,
   )
   return new UserMessage(content, sameAs(message))
+}
+
+/** In another role. What a vendor noted about the message was about the other one. */
+function retold({ id, timestamp }: Message): { id: string; timestamp: Date } {
+  return { id, timestamp }
 }
 
 function sameAs({ id, timestamp, metadata }: Message): {
