@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says, waits } from '@skein/ai/testing'
-import { defineTool, type AgentDefinition, type PromptDefinition } from '@skein/runtime'
+import { defineHook, defineTool, type AgentDefinition, type PromptDefinition } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
@@ -415,6 +415,114 @@ describe('limits, stops and ends of a tree', () => {
     expect(linesOf(requestsOf(root)[1]).at(-1)).toContain('it is ashes')
     expect((await it.threads.settled(id)).text).toBe('Done.')
     expect(await it.runtime.inbox.list()).toEqual([])
+  })
+
+  test('two messages to one blocking child in one step are both answered by what came of them', async () => {
+    const helper = child('helper', {
+      script: ({ messages }) =>
+        calls('finish', {
+          summary: `heard ${messages.filter(({ type }) => type === 'user').length}`,
+        }),
+    })
+    let reference = ''
+    const top = boss(
+      [
+        calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' }),
+        ({ messages }) => {
+          reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+          return ['two', 'three'].map((message) =>
+            calls('subagent_message', { reference, message }),
+          )
+        },
+        says('Good.'),
+      ],
+      [{ name: helper, resumable: {} }],
+    )
+    const it = await simulate({ agents: [top] })
+    const { text } = await it.ask('hi')
+    expect(text).toBe('Good.')
+    const results = linesOf(requestsOf(top)[2]).findLast((line) => line.startsWith('tool_result'))!
+    expect(results.match(/subagent_message = /g)).toHaveLength(2)
+    const [first, ...more] = await it.events(reference, 'session_end')
+    expect(first).toMatchObject({ message: 'heard 1' })
+    expect(more.at(-1)).toMatchObject({ message: 'heard 3' })
+  })
+
+  test('a child that cannot even begin fails its call instead of leaving the parent to wait', async () => {
+    const leaf = child('leaf')
+    const middle = child('middle', { tools: [{ name: leaf, immediate: true }] })
+    const top = boss([calls('middle', { message: 'go' }), says('Oh.')], [middle])
+    const it = await simulate({ agents: [top] })
+    const registry = { ...it.runtime.registry }
+    it.runtime.replaceRegistry({
+      ...registry,
+      agent(name) {
+        if (name === 'leaf') throw new Error('The leaf is gone.')
+        return registry.agents.get(name)!
+      },
+    })
+    const id = await it.create({ message: 'hi' })
+    // It is tried again, later and later, until the runtime gives up on it.
+    for (let tries = 0; tries < 100 && requestsOf(top).length < 2; tries++)
+      await it.timers.advance(60_000)
+    expect(linesOf(requestsOf(top)[1]).at(-1)).toMatch(/^tool_result: middle ! .*drain_failed/)
+    expect((await it.threads.settled(id)).text).toBe('Oh.')
+    expect(requestsOf(middle)).toEqual([])
+  })
+
+  test('a thread whose agent is gone is given up, not tried for ever', async () => {
+    const lone = solo('lone', { script: [says('never')] })
+    const it = await simulate({ agents: [solo('boss', { script: [] }), lone] })
+    const { registry } = it.runtime
+    const agents = new Map([...registry.agents].filter(([name]) => name !== 'lone'))
+    const id = await it.create({ agent: 'lone', secrets: { KEY: 'anchor-key' } })
+    it.runtime.replaceRegistry({
+      ...registry,
+      agents,
+      agent(name) {
+        const found = agents.get(name)
+        if (!found) throw new Error(`There is no agent ${name}.`)
+        return found
+      },
+    })
+    await it.send(id, 'hi')
+    for (let tries = 0; tries < 20; tries++) await it.timers.advance(60_000)
+    expect(await it.threads.get(id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
+    expect(await it.events(id, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
+  })
+
+  test('hooks hear of every child that is created, whatever created it', async () => {
+    const heard: string[] = []
+    const hook = defineHook({
+      id: 'heard',
+      hook: 'after_subagent_created',
+      execute: (state, { reference, name }) => {
+        expect(state.children.some((one) => one.reference === reference)).toBe(true)
+        heard.push(name)
+      },
+    })
+    const agents = ['waited', 'direct', 'kept', 'early'].map((name) => child(name))
+    const [waited, direct, kept, early] = agents as [AgentDefinition, ...AgentDefinition[]]
+    const top = solo('boss', {
+      script: [
+        calls('waited', { message: 'go' }),
+        calls('direct', { message: 'go' }),
+        calls('subagent_create', { agent: 'kept', name: 'Ada', message: 'go' }),
+        () => says('Done.'),
+        () => says('Done.'),
+      ],
+      tools: [
+        waited!,
+        { name: direct!, blocking: false },
+        { name: kept!, resumable: {} },
+        { name: early!, immediate: true },
+      ],
+      prompt: { hooks: [hook] },
+    })
+    const it = await simulate({ agents: [top] })
+    await it.ask('hi')
+    await it.idle()
+    expect(heard).toEqual(['early', 'waited', 'direct', 'kept'])
   })
 
   test('the tokens of a tree are those of all its threads', async () => {

@@ -5,7 +5,7 @@ import { RuntimeError } from '../error.ts'
 import type { StoredEvent } from '../event.ts'
 import type { SessionGovernor } from '../governance/session-governor.ts'
 import { createEnvReader, type EnvReader } from '../services/env-reader.ts'
-import type { Redactor } from '../services/vault.ts'
+import { envContext, type Redactor } from '../services/vault.ts'
 import {
   isStoreError,
   type Claim,
@@ -244,10 +244,20 @@ class ThreadDrain implements DrainContext {
   redactor(): Redactor | undefined {
     const key = `${this.state.envSeq} ${this.#hidden.size} ${this.state.agent}`
     if (this.#redactor?.key === key) return this.#redactor.redactor
-    const secrets = new Set([...this.#hidden, ...this.env(this.agent.a).secrets()])
+    const secrets = new Set([...this.#hidden, ...this.#secrets()])
     const redactor = secrets.size > 0 ? this.environment.vault.redactor(secrets) : undefined
     this.#redactor = { key, redactor }
     return redactor
+  }
+
+  /** A thread whose agent is gone still has what it was given. */
+  #secrets(): readonly string[] {
+    const { registry, vault } = this.environment
+    const agent = registry.agents.get(this.state.agent)
+    if (agent) return this.env(agent.a).secrets()
+    return [...this.state.env].flatMap(([name, { type, value }]) =>
+      type === 'secret' ? [vault.open(value, envContext(this.head.id, name))] : [],
+    )
   }
 
   facade(side: ResolvedSide, use?: FacadeUse): Facade {
