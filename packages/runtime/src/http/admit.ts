@@ -1,6 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import { findThread } from './access.ts'
+import { findChat } from './chat/find-chat.ts'
 import type { Verify } from './auth/authenticate.ts'
 import { checkSchema } from './check-schema.ts'
 import type { Connection } from './create-http.ts'
@@ -42,7 +43,7 @@ export function admit(
     const principal = await identify(route, request)
     const thread =
       route.addresses === 'thread'
-        ? await findThread(runtime, principal, params['threadId'] ?? '')
+        ? await (route.isChat ? findChat : findThread)(runtime, principal, params['threadId'] ?? '')
         : undefined
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
@@ -97,7 +98,7 @@ async function parseBody(
   )
   const hasBody = request.body !== null && request.headers.get('content-length') !== '0'
   if (!isJson && (hasBody || !wanted.isOptional)) throw notJson()
-  const bytes = await read(limits.maxBodyBytes)
+  const bytes = await read(wanted.isLarge ? limits.maxFileBytes : limits.maxBodyBytes)
   if (bytes.length === 0 && wanted.isOptional) return nothing
   const body = parseJson(bytes, limits.maxJsonDepth)
   refuseProblems(checkSchema(body, wanted.json, { field: 'body', named: SCHEMAS }))

@@ -27,6 +27,8 @@ export interface HttpOptions {
   /** Pages of other origins that may call. Default none. */
   readonly cors?: { readonly origins: readonly string[] }
   readonly limits?: Partial<HttpLimits>
+  /** Where a request came from, if a proxy that can be trusted says so. Default: the other end of the connection. */
+  readonly clientAddress?: (request: Request) => string | undefined
   /** Beside ours. */
   readonly routes?: readonly Route[]
   /** Who works without signing in, where `auth` is `'none'`. Default tenant `default`, all scopes. */
@@ -119,7 +121,8 @@ class HttpSurface implements Http {
   async #guarded(request: Request, connection: Connection): Promise<Response> {
     try {
       this.#guard.check(request)
-      const waitMs = this.#perAddress.take(connection.address ?? '')
+      const address = this.#options.clientAddress?.(request) ?? connection.address
+      const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
       if (waitMs > 0) throw rateLimited(waitMs)
     } catch (error) {
       return this.#refuse(error)

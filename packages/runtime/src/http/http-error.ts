@@ -18,6 +18,7 @@ export type HttpErrorCode =
   | 'RATE_LIMITED'
   | 'STREAM_LIMIT'
   | 'VALUE_NOT_FOUND'
+  | 'HISTORY_FIXED'
   | 'RESPONSE_INVALID'
   | 'NOT_READY'
   | 'INTERNAL'
@@ -41,6 +42,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   RATE_LIMITED: 429,
   STREAM_LIMIT: 429,
   VALUE_NOT_FOUND: 404,
+  HISTORY_FIXED: 409,
   RESPONSE_INVALID: 502,
   NOT_READY: 503,
   INTERNAL: 500,

@@ -57,7 +57,8 @@ interface RouteBase {
 }
 
 export type RouteBody =
-  | { readonly json: JsonSchema; readonly isOptional?: boolean }
+  /** A large one may be as large as a file. */
+  | { readonly json: JsonSchema; readonly isOptional?: boolean; readonly isLarge?: boolean }
   | { readonly bytes: 'file' | 'lines' | 'any' }
 
 /** A request that works, given the ids of a thread: shown in the OpenAPI document, and sent by the tests of tenancy. */
@@ -77,6 +78,8 @@ export interface OpenRoute extends RouteBase {
 /** A route about one thread: `{threadId}` is looked up, and refused as unknown, before anything else is read. */
 export interface ThreadRoute extends RouteBase {
   readonly addresses: 'thread'
+  /** `{threadId}` may also be the id that the client chose for it. */
+  readonly isChat?: boolean
   readonly probe: Probe
   readonly handle: (call: ThreadCall) => Response | Promise<Response>
 }

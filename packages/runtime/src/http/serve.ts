@@ -5,6 +5,7 @@ import { SkeinError } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import { createHttp, type Http, type HttpOptions } from './create-http.ts'
 import { isLoopback } from './request-guard.ts'
+import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
 
 export interface ServeOptions extends HttpOptions {
   /** 0 takes any that is free. */
@@ -13,6 +14,8 @@ export interface ServeOptions extends HttpOptions {
   readonly host?: string
   /** Lets everyone in from everywhere, where `auth` is `'none'` and `host` is not this machine. */
   readonly allowUnauthenticated?: boolean
+  /** Receivers that are told of approvals and ended sessions, as `startWebhooks` takes them. */
+  readonly webhooks?: WebhooksOptions
   /** Put before ours, e.g. to serve a page: a `Response`, or nothing to go on. */
   readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
 }
@@ -58,12 +61,16 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
     },
   )
   await listen(server, port, host)
+  const webhooks = options.webhooks && (await startWebhooks(runtime, options.webhooks))
   const { port: bound } = server.address() as AddressInfo // it listens on a port, not a pipe
   return {
     http,
     port: bound,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}${options.prefix ?? ''}`,
-    close: ({ graceMs = DEFAULT_GRACE_MS } = {}) => close(server, http, graceMs),
+    async close({ graceMs = DEFAULT_GRACE_MS } = {}) {
+      await webhooks?.stop()
+      await close(server, http, graceMs)
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pathParams, type Route } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes/index.ts'
-import { startKit, type Kit, type Who } from './http-kit.ts'
+import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 import { buildWorld, fillPath, type World } from './world.ts'
 
 let kit: Kit
@@ -159,4 +159,20 @@ test('a scope that is missing is refused before anything is looked up', async ()
     )
     expect([status, body], route.id).toEqual([403, expect.stringContaining(route.scope)])
   }
+})
+
+test('a thread that is removed while its request arrives is as one that never was', async () => {
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  const body = new ReadableStream({
+    async pull(controller) {
+      await kit.runtime.threads.remove(id)
+      controller.enqueue(new TextEncoder().encode('{"text":"Hello"}'))
+      controller.close()
+    },
+  })
+  const headers = { authorization: `Bearer ${KEYS.acme.key}`, 'content-type': 'application/json' }
+  const init = { method: 'POST', body, duplex: 'half', headers } as RequestInit
+  const late = await kit.http.fetch(new Request(`http://localhost/threads/${id}/messages`, init))
+  const never = await kit.ask('acme', 'POST', '/threads/nobody/messages', { text: 'Hello' })
+  expect([late.status, await late.text()]).toEqual([404, await never.text()])
 })

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
+import { chatRoutes } from './chat.ts'
 import { controlRoutes } from './control.ts'
 import { effectRoutes } from './effects.ts'
 import { endpointRoutes } from './endpoints.ts'
@@ -32,4 +33,5 @@ export const ROUTES: readonly Route[] = [
   ...effectRoutes,
   ...logRoutes,
   ...endpointRoutes,
+  ...chatRoutes,
 ]

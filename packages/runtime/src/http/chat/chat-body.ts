@@ -1,0 +1,145 @@
+import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import type { SendMessage } from '../../runtime-api.ts'
+import { HttpError } from '../http-error.ts'
+import type { Principal } from '../principal.ts'
+import { toUserContent } from './user-content.ts'
+
+/** A person's decision, or the result of a tool that ran in the page. */
+export type ClientAnswer = {
+  readonly toolCallId: string
+  readonly input: JsonValue | undefined
+} & (
+  | {
+      readonly type: 'decision'
+      readonly approvalId: string
+      readonly isApproved: boolean
+      readonly reason?: string
+    }
+  | { readonly type: 'output'; readonly output: JsonValue }
+  | { readonly type: 'failure'; readonly message: string }
+)
+
+/** What a page sends, reduced to what it has a say in. */
+export interface ChatBody {
+  readonly chatId: string
+  /** Said after the last answer. Those the thread has already are not taken again. */
+  readonly messages: readonly (SendMessage & { readonly messageId: string })[]
+  /** In the messages of the assistant. What the thread does not wait for is of no effect. */
+  readonly answers: readonly ClientAnswer[]
+  /** The message of the assistant that is gone on with. */
+  readonly continued?: string
+}
+
+const id: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 }
+
+/** `{ id, messages, trigger, messageId }` and whatever a page adds. */
+export const CHAT_BODY: JsonSchema = {
+  type: 'object',
+  properties: {
+    id,
+    messages: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          id,
+          role: { type: 'string', enum: ['system', 'user', 'assistant'] },
+          parts: { type: 'array', items: { type: 'object' }, maxItems: 10_000 },
+        },
+        required: ['id', 'role', 'parts'],
+      },
+    },
+    trigger: { type: 'string' },
+    messageId: { type: 'string', maxLength: 200 },
+  },
+  required: ['id', 'messages'],
+}
+
+interface PageMessage {
+  readonly id: string
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly parts: readonly JsonObject[]
+}
+
+/** Reads the body of a chat request. The history in it is not believed: the thread has its own. */
+export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
+  const {
+    id: chatId,
+    messages,
+    trigger = 'submit-message',
+  } = body as unknown as {
+    id: string
+    messages: readonly PageMessage[]
+    trigger?: string
+  } // checked by the schema
+  if (trigger === 'regenerate-message') throw historyIsFixed()
+  if (trigger !== 'submit-message')
+    throw invalid('body.trigger', 'must be submit-message or regenerate-message')
+  const start = messages.findLastIndex(({ role }) => role === 'assistant') + 1
+  const assistant = messages.findLast(
+    ({ role, parts }) => role === 'assistant' && parts.some(isAnswered),
+  )
+  const author = principal.user === undefined ? {} : { userId: principal.user }
+  return {
+    chatId,
+    messages: messages.slice(start).flatMap((message, index) =>
+      message.role === 'user'
+        ? [
+            {
+              content: toUserContent(message.parts, `body.messages[${start + index}]`),
+              messageId: message.id,
+              ...author,
+            },
+          ]
+        : [],
+    ),
+    answers: assistant?.parts.flatMap(toAnswer) ?? [],
+    ...(assistant && { continued: assistant.id }),
+  }
+}
+
+/** The thread keeps what was said; another answer to it belongs in a copy. */
+export function historyIsFixed(): HttpError {
+  return new HttpError('What was said in a thread is neither answered anew nor replaced.', {
+    code: 'HISTORY_FIXED',
+    hint: 'Copy the thread up to the message before (POST /threads/{threadId}/fork) and go on there.',
+  })
+}
+
+function isToolPart({ type }: JsonObject): boolean {
+  return typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
+}
+
+const ANSWERED: ReadonlySet<unknown> = new Set([
+  'approval-responded',
+  'output-available',
+  'output-error',
+])
+
+function isAnswered(part: JsonObject): boolean {
+  return isToolPart(part) && ANSWERED.has(part['state'])
+}
+
+function toAnswer(part: JsonObject): ClientAnswer[] {
+  const { toolCallId, state, input, approval, output, errorText } = part
+  if (!isAnswered(part) || typeof toolCallId !== 'string') return []
+  const call = { toolCallId, input }
+  if (state === 'output-available') return [{ ...call, type: 'output', output: output ?? null }]
+  if (state === 'output-error')
+    return [{ ...call, type: 'failure', message: typeof errorText === 'string' ? errorText : '' }]
+  if (!isPlainObject(approval) || typeof approval['id'] !== 'string') return []
+  const {
+    id: approvalId,
+    approved,
+    reason,
+  } = approval as { id: string; approved?: unknown; reason?: unknown }
+  const why = typeof reason === 'string' && reason !== '' ? { reason } : {}
+  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, ...why }]
+}
+
+function invalid(field: string, message: string): HttpError {
+  return new HttpError(`${field} ${message}.`, {
+    code: 'INPUT_INVALID',
+    problems: [{ field, message }],
+  })
+}
