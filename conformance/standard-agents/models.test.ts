@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { messageToJSON } from '@skein/ai'
-import { calls, fails, says, scripted, stops, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, reasons, says, scripted, stops, type ScriptStep } from '@skein/ai/testing'
 import { defineModel, type Budget } from '@skein/runtime'
 import { z } from 'zod'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
@@ -306,6 +306,14 @@ describe('structured output', () => {
     await it.idle()
     await it.advance(1000)
     expect(await it.threads.settled(id)).toMatchObject({ outcome: 'completed', data: { score: 9 } })
+    // What the failed answer cost counts.
+    const logs = await it.threads.logs(id)
+    const tokens = logs.map(
+      ({ usage }) => Number(usage?.['input_tokens']) + Number(usage?.['output_tokens']),
+    )
+    expect(tokens).toEqual([expect.any(Number), expect.any(Number)])
+    expect(tokens[0]).toBeGreaterThan(0)
+    expect((await it.threads.get(id)).tokens).toBe(tokens[0]! + tokens[1]!)
   })
 
   test('a model that never keeps to the shape fails the session', async () => {
@@ -341,6 +349,42 @@ describe('what a model sees', () => {
       'user: two',
       'assistant:  [look({})]',
       'tool_result: look = "ok"',
+    ])
+  })
+
+  test('reasoning of its own, unless the prompt excludes it', async () => {
+    for (const exclude of [false, true]) {
+      const agent = solo('thinks', {
+        script: [[reasons('Hm.'), says('One.')], says('Two.')],
+        prompt: { reasoning: { exclude } },
+      })
+      const it = await simulate({ agents: [agent] })
+      const { id } = await it.ask('hi')
+      await it.run(id, 'more')
+      const sent = requestsOf(agent)[1]!.messages[1]!
+      const types = sent.type === 'assistant' ? sent.content.map(({ type }) => type) : []
+      expect(types).toEqual(exclude ? ['text'] : ['reasoning', 'text'])
+      expect((await it.threads.export(id)).includes('Hm.')).toBe(!exclude)
+    }
+  })
+
+  test('old images as a line of text', async () => {
+    const agent = solo('sees', { script: () => says('x'), prompt: { recentImageThreshold: 2 } })
+    const it = await simulate({ agents: [agent] })
+    const image = {
+      type: 'image',
+      mimeType: 'image/png',
+      source: { type: 'base64', data: 'AAAA' },
+    } as const
+    const id = await it.create()
+    await it.run(id, { text: 'look', content: [image] })
+    await it.run(id, 'and?')
+    const shown = requestsOf(agent).map(({ messages: [first] }) =>
+      first?.type === 'user' ? first.content.map(({ type }) => type) : [],
+    )
+    expect(shown).toEqual([
+      ['text', 'image'],
+      ['text', 'text'],
     ])
   })
 

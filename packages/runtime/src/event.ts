@@ -9,6 +9,7 @@ import type {
   ThreadEvent,
   ToolExecutionStart,
   TurnStart,
+  UsageRecorded,
 } from '@skein/threads'
 import type { UppMessage } from '@skein/threads/upp'
 import type { Budget } from './definitions/types.ts'
@@ -301,6 +302,11 @@ export interface ThreadErased extends EventBase<'thread_erased'> {
   readonly eventCount: number
 }
 
+/** Tokens that no message of the thread stands for: of failed requests, summaries and the like. */
+export interface RuntimeUsageRecorded extends UsageRecorded {
+  readonly costUsd?: number
+}
+
 /** Events of the runtime beyond those of `@skein/threads`. */
 export type RuntimeOnlyEvent =
   | MessageQueued
@@ -336,6 +342,7 @@ type Widened =
   | RuntimeInterruptOpened
   | RuntimeInterruptAnswered
   | RuntimeSubagentCreated
+  | RuntimeUsageRecorded
 
 /** Everything that can stand in the log of a thread: `@skein/threads`' events, some with more fields, and ours. */
 export type RuntimeEvent =

@@ -3,7 +3,7 @@ import type { ResolvedSide } from '../definitions/resolved.ts'
 import { chooseCut, estimateTokens, summaryRequest } from '../services/compaction.ts'
 import type { DrainContext } from './drain-context.ts'
 import { messageOf } from './message-of.ts'
-import { toUsage } from './usage.ts'
+import { spentOn } from './usage.ts'
 import { viewOf } from './view.ts'
 
 /** Replaces the older part of a long view by a summary. The log keeps everything. */
@@ -68,7 +68,7 @@ async function summarise(
   const at = context.at()
   const events = [
     { type: 'context_compacted', at, side: side.side, upTo, summary: turn.response.text },
-    { type: 'usage_recorded', at, usage: toUsage(turn.usage) },
+    spentOn(side.prompt.models[0]!, turn.usage, at),
   ] as const
   await context.commit('compact', { events, isProgress: true })
 }

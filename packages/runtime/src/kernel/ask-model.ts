@@ -1,6 +1,12 @@
 import { AgentState } from '@skein/agents'
 import { step } from '@skein/agents/execution'
-import { messageToJSON, type LLMInstance, type Message, type Turn } from '@skein/ai'
+import {
+  AssistantMessage,
+  messageToJSON,
+  type LLMInstance,
+  type Message,
+  type Turn,
+} from '@skein/ai'
 import type { UppMessage } from '@skein/threads/upp'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded } from '../event.ts'
@@ -99,7 +105,7 @@ export async function answerOf(
     stepId: begun.id,
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
-    message: messageToJSON(turn.response) as unknown as UppMessage, // same shape, two names
+    message: messageToJSON(kept(turn.response, side)) as unknown as UppMessage, // same shape, two names
     modelName: model.model.modelId,
     providerName: model.model.provider.name,
     finishReason: turn.stopReason,
@@ -107,4 +113,12 @@ export async function answerOf(
     ...(cost !== undefined && { costUsd: cost }),
   }
   return withHooks(context, side, added)
+}
+
+/** Without its reasoning, where the prompt says so. */
+function kept(answer: AssistantMessage, { prompt }: ResolvedSide): AssistantMessage {
+  if (!prompt.definition.reasoning?.exclude) return answer
+  const content = answer.content.filter(({ type }) => type !== 'reasoning')
+  const { id, timestamp, metadata, toolCalls } = answer
+  return new AssistantMessage(content, toolCalls, { id, timestamp, ...(metadata && { metadata }) })
 }

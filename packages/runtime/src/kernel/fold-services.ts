@@ -78,6 +78,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'usage_recorded': {
       const { input_tokens = 0, output_tokens = 0 } = event.usage
       state.usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
+      state.usage.costUsd += event.costUsd ?? 0
       return
     }
     default:

@@ -6,6 +6,7 @@ import { deltaOf, frameOf, storedIn } from '../services/model-log.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from './drain-context.ts'
 import type { LiveStep } from './live-step.ts'
+import { costOf } from './model-options.ts'
 import { toUsage } from './usage.ts'
 
 /** A request as it goes into the log: what it shares with the one before is not written again. */
@@ -85,10 +86,20 @@ export function logAnswer(
   })
 }
 
-export function logFailure(context: DrainContext, log: LoggedRequest, error: unknown): LogWrites {
+export function logFailure(
+  context: DrainContext,
+  { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  error: unknown,
+): LogWrites {
   const { code, message } =
     error instanceof UPPError ? error : { code: 'ERROR', message: String(error) }
-  return writes(context, log, { error: { code, message } })
+  const usage = error instanceof UPPError ? error.turn?.usage : undefined
+  const costUsd = usage && costOf(model, usage)
+  return writes(context, log, {
+    error: { code, message },
+    ...(usage && { usage: { ...toUsage(usage) } as JsonObject }),
+    ...(costUsd !== undefined && { costUsd }),
+  })
 }
 
 function writes(

@@ -4,6 +4,7 @@ import { answerOf, type Asking } from './ask-model.ts'
 import type { DrainContext } from './drain-context.ts'
 import { isStop } from './interruption.ts'
 import { logFailure } from './log-request.ts'
+import { spentOn } from './usage.ts'
 
 /** What was said before a stop stays. A failure is tried again later: the wait is data, not a sleep. */
 export async function modelFailed(
@@ -25,7 +26,7 @@ export async function modelFailed(
   const mayRetry = hasFallback || (isTransient(error) && attempt < limits.modelAttempts)
   const retryAt = new Date(clock.now() + (hasFallback ? 0 : wait)).toISOString()
   const { code, message } = error
-  const log = logFailure(context, asking.log, error)
+  const log = logFailure(context, asking, error)
   const failure = {
     type: 'step_failed',
     at: context.at(),
@@ -36,8 +37,10 @@ export async function modelFailed(
     message,
     ...(mayRetry && { retryAt }),
   } as const
+  const usage = error.turn?.usage
+  const spent = usage && usage.totalTokens > 0 ? [spentOn(asking.model, usage, context.at())] : []
   await context.commit('step_failed', {
-    events: [...log.events, failure],
+    events: [...log.events, ...spent, failure],
     blobs: log.blobs,
     isProgress: true,
   })
@@ -63,6 +66,6 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
   const { id, timestamp, text } = partial.response
   const said = new AssistantMessage(text, undefined, { id, timestamp })
   const answer = await answerOf(context, asking, { ...partial, response: said })
-  const log = logFailure(context, asking.log, error)
+  const log = logFailure(context, asking, error)
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
 }
