@@ -25,7 +25,7 @@ const dev: Command = defineCommand({
     port: {
       type: 'string',
       value: 'number',
-      description: `To listen on, and no other; default ${DEFAULT_PORT}, or the next that is free.`,
+      description: `To listen on, or the next that is free; default ${DEFAULT_PORT}, 0 is any.`,
     },
     ...JSON_OPTION,
   },
@@ -38,7 +38,7 @@ const dev: Command = defineCommand({
     try {
       await runtime.start()
       const options = { port, auth: 'none', local: localPerson(), onError: tell } as const
-      const serving = await listen(runtime, options, { isFixed: values.port !== undefined })
+      const serving = await listen(runtime, options)
       return await serveUntilStopped({ registry, runtime, serving, output, asked: port }, values)
     } finally {
       await runtime.stop({ graceMs: GRACE_MS })

@@ -5,18 +5,14 @@ export const DEFAULT_PORT = 4111
 const TRIES = 50
 
 /** Serves on a port, or on the next that is free; 0 is any. */
-export async function listen(
-  runtime: EmbeddedRuntime,
-  options: ServeOptions,
-  { isFixed }: { readonly isFixed: boolean },
-): Promise<Serving> {
+export async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {
   const { serve } = await import('@skein/runtime/http')
   for (let port = options.port; ; port++) {
     try {
       return await serve(runtime, { ...options, port })
     } catch (error) {
       const isTaken = (error as { code?: unknown }).code === 'PORT_TAKEN'
-      if (!isTaken || isFixed || port - options.port >= TRIES || port >= 65_535) throw error
+      if (!isTaken || port - options.port >= TRIES || port >= 65_535) throw error
     }
   }
 }

@@ -1,0 +1,112 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+
+const root = join(import.meta.dirname, '..', '..', '..')
+const bin = join(import.meta.dirname, '..', 'bin', 'skein.js')
+
+/** Agents that misbehave in every way that has an exit code. */
+export const badAgents: string = join(import.meta.dirname, 'agents')
+export const exampleAgents: string = join(root, 'examples', 'agents')
+
+/** An empty folder with the packages of the workspace in reach; gone after the test. */
+export function tempFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface SpawnOptions {
+  readonly cwd: string
+  readonly input?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A command that runs. It is killed when the test ends. */
+export class Running {
+  stdout = ''
+  stderr = ''
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly ended: Promise<Ended>
+  readonly #watchers = new Set<() => void>()
+
+  constructor(args: readonly string[], { cwd, input, env }: SpawnOptions) {
+    this.child = spawn(process.execPath, [bin, ...args], {
+      cwd,
+      env: { ...ownEnv(), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
+    this.child.stdin.on('error', () => undefined) // it may end without reading
+    this.child.stdin.end(input ?? '')
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject)
+      this.child.once('close', (code) => {
+        resolve({ code, stdout: this.stdout, stderr: this.stderr })
+        this.#tell()
+      })
+    })
+    onTestFinished(async () => {
+      this.child.kill('SIGKILL')
+      await this.ended
+    })
+  }
+
+  /** Resolves once the output contains this; fails when the command ends before. */
+  async until(stream: 'stdout' | 'stderr', wanted: string | RegExp): Promise<void> {
+    let isOver = false
+    void this.ended.then(() => (isOver = true))
+    for (;;) {
+      const text = this[stream]
+      if (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) return
+      if (isOver) throw new Error(`It ended without ${wanted}:\n${this.stdout}\n${this.stderr}`)
+      await new Promise<void>((resolve) => this.#watchers.add(resolve))
+    }
+  }
+
+  signal(name: 'SIGINT' | 'SIGTERM'): void {
+    this.child.kill(name)
+  }
+
+  #add(stream: 'stdout' | 'stderr', text: string): void {
+    this[stream] += text
+    this.#tell()
+  }
+
+  #tell(): void {
+    for (const watcher of this.#watchers) watcher()
+    this.#watchers.clear()
+  }
+}
+
+/** Runs a command to its end. */
+export function skein(args: readonly string[], options: SpawnOptions): Promise<Ended> {
+  return new Running(args, options).ended
+}
+
+/** Starts `dev` on a free port and waits for its three lines. */
+export async function startDev(
+  args: readonly string[],
+  options: SpawnOptions,
+): Promise<{ readonly running: Running; readonly url: string }> {
+  const running = new Running(['dev', '--port', '0', ...args], options)
+  await running.until('stdout', /^store .*\n/m)
+  return { running, url: /http:\/\/\S+/.exec(running.stdout)![0] }
+}
+
+/** Without keys of vendors, and without what a terminal or a CI adds. */
+function ownEnv(): NodeJS.ProcessEnv {
+  const dropped = /_API_KEY$|^SKEIN_|^NO_COLOR$|^FORCE_COLOR$|^NODE_OPTIONS$|^VITEST/
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name)))
+}
