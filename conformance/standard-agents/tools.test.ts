@@ -92,6 +92,45 @@ describe('the order of calls', () => {
   })
 })
 
+test('a vendor that gives an id again in a later message gets another call', async () => {
+  const did: unknown[] = []
+  const note = tool('note', (_, { n }) => did.push(n), { risk: 'write_low_risk' })
+  const again = { id: 'call_0' }
+  const agent = solo('repeats', {
+    script: [calls('note', { n: 1 }, again), calls('note', { n: 2 }, again), says('x')],
+    tools: [note],
+  })
+  const it = await simulate({ agents: [agent] })
+  expect((await it.ask('go')).outcome).toBe('completed')
+  expect(did).toEqual([1, 2])
+  expect(linesOf(requestsOf(agent)[2]).filter((line) => line.startsWith('tool_result'))).toEqual([
+    'tool_result: note = 1',
+    'tool_result: note = 2',
+  ])
+})
+
+test('arguments that are no JSON, or not what the tool asks for, are told to the model', async () => {
+  const strict = defineTool({
+    name: 'strict',
+    description: 'x',
+    args: z.object({ n: z.number() }),
+    risk: 'read_only',
+    execute: (_, { n }) => n,
+  })
+  const agent = solo('sloppy', {
+    script: [
+      [calls('strict', '{"n": 1'), calls('strict', { n: 'one' }), calls('strict', { n: 1 })],
+      says('x'),
+    ],
+    tools: [strict],
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('go')
+  expect(outcome).toBe('completed')
+  const ends = await it.events(id, 'tool_execution_end')
+  expect(ends.map((end) => end.outcome)).toEqual(['failed', 'failed', 'success'])
+})
+
 describe('tools that run at the client', () => {
   const where = defineTool({
     name: 'where_am_i',
