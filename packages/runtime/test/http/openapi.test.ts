@@ -244,6 +244,13 @@ describe('errors of one route are as the document says', () => {
     ['deleteEffect', 'EFFECT_NOT_FOUND', () => ({ params: { effectId: 'none' } })],
     ['getLog', 'LOG_NOT_FOUND', () => ({ params: { logId: 'none' } })],
     ['setValue', 'VALUE_INVALID', () => ({ params: { key: 'x'.repeat(2000) } })],
+    [
+      'chat',
+      'HISTORY_FIXED',
+      () => ({ body: { id: 'c', messages: [], trigger: 'regenerate-message' } }),
+    ],
+    ['chat', 'INPUT_INVALID', () => ({ body: { id: 'c', messages: [], trigger: 'none' } })],
+    ['chat', 'AGENT_NOT_FOUND', () => ({ params: { agent: 'nobody' } })],
     ['getEndpoint', 'ROUTE_NOT_FOUND', () => ({ params: { path: 'none' } })],
     ['getEndpoint', 'METHOD_NOT_ALLOWED', () => ({ params: { path: 'orders' } })],
   ]

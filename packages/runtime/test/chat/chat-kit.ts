@@ -1,0 +1,226 @@
+import {
+  AbstractChat,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type ChatInit,
+  type ChatState,
+  type ChatStatus,
+  type UIMessage,
+} from 'ai'
+import { z } from 'zod'
+import type { LLMRequest } from '@skein/ai'
+import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
+import {
+  createRuntime,
+  defineAgent,
+  definePrompt,
+  defineTool,
+  type AgentDefinition,
+  type EmbeddedRuntime,
+  type RuntimeOptions,
+  type ToolDefinition,
+} from '../../src/index.ts'
+import { createHttp, type ApiKey, type Http, type HttpOptions } from '../../src/http/index.ts'
+
+export type Who = 'ada' | 'bob' | 'eve' | 'clerk'
+
+const SCOPES = ['threads:read', 'threads:write', 'approvals:write'] as const
+
+export const KEYS: Readonly<Record<Who, ApiKey & { readonly key: string }>> = {
+  ada: { key: 'key-of-ada-0123456789', tenant: 'acme', user: 'ada', scopes: SCOPES },
+  bob: { key: 'key-of-bob-0123456789', tenant: 'acme', user: 'bob', scopes: SCOPES },
+  eve: { key: 'key-of-eve-0123456789', tenant: 'rival', scopes: SCOPES },
+  clerk: {
+    key: 'key-of-clerk-0123456789',
+    tenant: 'acme',
+    scopes: ['threads:read', 'threads:write', 'threads:all'],
+  },
+}
+
+export const note: ToolDefinition = defineTool({
+  name: 'note',
+  description: 'Takes a note.',
+  args: z.object({ text: z.string() }),
+  risk: 'write_low_risk',
+  execute: (_, { text }) => `Noted: ${text}`,
+})
+
+/** What was paid, to see that nothing was paid twice. */
+export const paid: number[] = []
+
+export const refund: ToolDefinition = defineTool({
+  name: 'refund',
+  description: 'Pays money back.',
+  args: z.object({ amount: z.number() }),
+  risk: 'write_high_risk',
+  rollback: ({ amount }) => ({ type: 'tool_call', target: 'note', payload: { text: `${amount}` } }),
+  execute: (_, { amount }) => {
+    paid.push(amount)
+    return `Paid ${amount}.`
+  },
+})
+
+/** Runs in the page. */
+export const locate: ToolDefinition = defineTool({
+  name: 'locate',
+  description: 'Asks the page where it is.',
+  args: z.object({ precise: z.boolean() }),
+  risk: 'read_only',
+})
+
+const done = defineTool({
+  name: 'done',
+  description: 'Ends the work.',
+  args: z.object({ text: z.string() }),
+  risk: 'read_only',
+  execute: (_, { text }) => text,
+})
+
+const worker = defineAgent({
+  name: 'worker',
+  type: 'dual_ai',
+  exposeAsTool: true,
+  toolDescription: 'Does the work.',
+  maxSessionTurns: 6,
+  sideA: {
+    prompt: definePrompt({
+      name: 'worker_a',
+      prompt: 'Work.',
+      model: scripted(({ messages }) => {
+        const asked = textOf(messages[0])
+        const hasPaid = messages.some(({ type }) => type === 'tool_result')
+        if (asked.includes('pay') && !hasPaid) return calls('refund', { amount: 7 })
+        return [says('Inner words. '), calls('done', { text: 'The hole is dug.' })]
+      }),
+      tools: [done, refund],
+      requiredSchema: z.object({ task: z.string() }),
+    }),
+    sessionStop: { name: done, messageProperty: 'text' },
+  },
+  sideB: {
+    prompt: definePrompt({
+      name: 'worker_b',
+      prompt: 'Review.',
+      model: scripted(() => says('Go on.')),
+    }),
+  },
+})
+
+/** Does what the last message asks for, word by word. */
+export function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPart[] {
+  const last = messages.at(-1)
+  const asked = textOf(messages.findLast(({ type }) => type === 'user'))
+  if (last?.type === 'tool_result') {
+    const results = messages.slice(messages.findLastIndex(({ type }) => type === 'user')).length
+    if (asked.includes('twice') && results < 4) return calls('note', { text: 'second' })
+    return says('That is done. Anything else?')
+  }
+  if (asked.includes('refund both'))
+    return [calls('refund', { amount: 1 }), calls('refund', { amount: 2 })]
+  if (asked.includes('refund')) return [says('I will pay. '), calls('refund', { amount: 5 })]
+  if (asked.includes('locate')) return calls('locate', { precise: true })
+  if (asked.includes('note'))
+    return [says('Let me write that down. '), calls('note', { text: 'first' })]
+  if (asked.includes('hang')) return [says('One two three '), waits(Infinity)]
+  if (asked.includes('work')) return calls('worker', { task: asked })
+  if (asked.includes('silence')) return says('')
+  return says(`You said ${asked} and that is all there is to say.`)
+}
+
+function textOf(message: LLMRequest['messages'][number] | undefined): string {
+  return message?.type === 'user'
+    ? message.content.map((block) => (block.type === 'text' ? block.text : '')).join(' ')
+    : ''
+}
+
+export const desk: AgentDefinition = defineAgent({
+  name: 'desk',
+  sideA: {
+    label: 'Desk',
+    prompt: definePrompt({
+      name: 'desk',
+      prompt: 'Help.',
+      model: scripted(answer),
+      tools: [note, refund, locate, { name: worker, initUserMessageProperty: 'task' }],
+    }),
+  },
+})
+
+export interface ChatKit {
+  readonly runtime: EmbeddedRuntime
+  readonly http: Http
+  fetch(who: Who, path: string, init?: RequestInit): Promise<Response>
+  chat(who: Who, options?: ChatInit<UIMessage> & { readonly api?: string }): Chat
+  stop(): Promise<void>
+}
+
+export async function startChatKit(
+  options: {
+    readonly runtime?: Partial<RuntimeOptions>
+    readonly http?: Partial<HttpOptions>
+  } = {},
+): Promise<ChatKit> {
+  const runtime = await createRuntime({ agents: [desk], ...options.runtime })
+  await runtime.start()
+  const http = createHttp(runtime, { auth: { keys: Object.values(KEYS) }, ...options.http })
+  const fetch: ChatKit['fetch'] = (who, path, init = {}) => {
+    const headers = new Headers(init.headers)
+    headers.set('authorization', `Bearer ${KEYS[who].key}`)
+    return http.fetch(new Request(new URL(path, 'http://localhost'), { ...init, headers }))
+  }
+  return {
+    runtime,
+    http,
+    fetch,
+    chat: (who, { api = '/agents/desk/chat', ...init } = {}) =>
+      new Chat({
+        ...init,
+        transport: new DefaultChatTransport({
+          api,
+          fetch: (input, request) => fetch(who, String(input), request),
+        }),
+      }),
+    stop: () => runtime.stop({ graceMs: 0 }),
+  }
+}
+
+class State implements ChatState<UIMessage> {
+  status: ChatStatus = 'ready'
+  error: Error | undefined = undefined
+  messages: UIMessage[]
+
+  constructor(messages: UIMessage[] = []) {
+    this.messages = messages
+  }
+
+  pushMessage = (message: UIMessage): void => {
+    this.messages = [...this.messages, structuredClone(message)]
+  }
+  popMessage = (): void => {
+    this.messages = this.messages.slice(0, -1)
+  }
+  replaceMessage = (index: number, message: UIMessage): void => {
+    this.messages = this.messages.with(index, structuredClone(message))
+  }
+  snapshot = <T>(value: T): T => structuredClone(value)
+}
+
+/** The chat class behind `useChat`, without React. */
+export class Chat extends AbstractChat<UIMessage> {
+  constructor({ messages, ...init }: ChatInit<UIMessage>) {
+    super({
+      onError: () => undefined,
+      sendAutomaticallyWhen: (chat) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses(chat) ||
+        lastAssistantMessageIsCompleteWithToolCalls(chat),
+      ...init,
+      state: new State(messages),
+    })
+  }
+}
+
+/** A value as JSON text would bring it. */
+export function plain<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}

@@ -1,0 +1,166 @@
+import type { UIMessage } from 'ai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { paid, plain, startChatKit, type ChatKit } from './chat-kit.ts'
+
+let kit: ChatKit
+beforeAll(async () => {
+  kit = await startChatKit()
+})
+afterAll(() => kit.stop())
+beforeEach(() => void paid.splice(0))
+
+interface ToolPart {
+  readonly type: string
+  readonly state?: string
+  readonly toolCallId?: string
+  readonly output?: unknown
+  readonly approval?: { readonly id: string; readonly approved?: boolean }
+}
+
+const parts = (message: UIMessage | undefined, type: string): ToolPart[] =>
+  (message?.parts ?? []).filter((part) => part.type === type) as ToolPart[]
+
+const words = (message: UIMessage | undefined): string =>
+  (message?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')
+
+async function history(id: string): Promise<unknown> {
+  const response = await kit.fetch('ada', `/agents/desk/chat/${id}`)
+  return ((await response.json()) as { messages: unknown }).messages
+}
+
+test('an answer streams; the thread is the chat, and its history what the page has', async () => {
+  const chat = kit.chat('ada', { id: 'plain' })
+  await chat.sendMessage({ text: 'hello' })
+  expect(chat.status).toBe('ready')
+  expect(words(chat.lastMessage)).toBe('You said hello and that is all there is to say.')
+  await chat.sendMessage({ text: 'again' })
+  expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  expect(plain(chat.messages)).toEqual(await history('plain'))
+  const thread = await kit.runtime.threads.byClientId('acme', 'plain')
+  expect(thread).toMatchObject({ agent: 'desk', owner: 'ada' })
+  expect(chat.lastMessage?.metadata).toMatchObject({ skein: { threadId: thread!.id } })
+})
+
+test('a tool call is shown with its result, its gate and its evidence', async () => {
+  const chat = kit.chat('ada', { id: 'tool' })
+  await chat.sendMessage({ text: 'note twice' })
+  expect(parts(chat.lastMessage, 'tool-note').map(({ state, output }) => [state, output])).toEqual([
+    ['output-available', 'Noted: first'],
+    ['output-available', 'Noted: second'],
+  ])
+  expect(parts(chat.lastMessage, 'data-gate').length).toBeGreaterThan(0)
+  expect(parts(chat.lastMessage, 'data-evidence').length).toBe(2)
+  expect(plain(chat.messages)).toEqual(await history('tool'))
+})
+
+test('a person approves: the call runs once, in the same message', async () => {
+  const chat = kit.chat('ada', { id: 'yes' })
+  await chat.sendMessage({ text: 'refund' })
+  const [asked] = parts(chat.lastMessage, 'tool-refund')
+  expect(asked?.state).toBe('approval-requested')
+  expect(plain(chat.messages)).toEqual(await history('yes'))
+  expect(paid).toEqual([])
+  await chat.addToolApprovalResponse({ id: asked!.approval!.id, approved: true })
+  await idle(chat)
+  expect(chat.messages).toHaveLength(2)
+  expect(parts(chat.lastMessage, 'tool-refund')).toMatchObject([
+    { state: 'output-available', output: 'Paid 5.' },
+  ])
+  expect(words(chat.lastMessage)).toBe('I will pay. That is done. Anything else?')
+  expect(paid).toEqual([5])
+  expect(plain(chat.messages)).toEqual(await history('yes'))
+  const { id } = (await kit.runtime.threads.byClientId('acme', 'yes'))!
+  const answered = (await kit.runtime.threads.events(id)).find(
+    ({ event }) => event.type === 'interrupt_answered',
+  )
+  expect(answered?.event).toMatchObject({ answeredBy: 'ada', answer: { type: 'approve' } })
+})
+
+test('a person declines: nothing runs, and the model is told', async () => {
+  const chat = kit.chat('ada', { id: 'no' })
+  await chat.sendMessage({ text: 'refund' })
+  const [asked] = parts(chat.lastMessage, 'tool-refund')
+  await chat.addToolApprovalResponse({
+    id: asked!.approval!.id,
+    approved: false,
+    reason: 'Too much.',
+  })
+  await idle(chat)
+  expect(parts(chat.lastMessage, 'tool-refund')).toMatchObject([
+    { state: 'output-denied', approval: { approved: false, reason: 'Too much.' } },
+  ])
+  expect(paid).toEqual([])
+  expect(plain(chat.messages)).toEqual(await history('no'))
+})
+
+test('two approvals are answered together', async () => {
+  const chat = kit.chat('ada', { id: 'both' })
+  await chat.sendMessage({ text: 'refund both' })
+  for (;;) {
+    const open = parts(chat.lastMessage, 'tool-refund').filter(
+      ({ state }) => state === 'approval-requested',
+    )
+    if (open.length === 0) break
+    for (const { approval } of open)
+      await chat.addToolApprovalResponse({ id: approval!.id, approved: true })
+    await idle(chat)
+  }
+  expect(paid).toEqual([1, 2])
+  expect(plain(chat.messages)).toEqual(await history('both'))
+})
+
+test('a tool of the page gives its result', async () => {
+  const chat = kit.chat('ada', {
+    id: 'locate',
+    onToolCall: ({ toolCall }) => {
+      if (toolCall.toolName !== 'locate') return
+      void chat.addToolOutput({
+        tool: 'locate' as never,
+        toolCallId: toolCall.toolCallId,
+        output: { city: 'Graz' } as never,
+      })
+    },
+  })
+  await chat.sendMessage({ text: 'locate' })
+  await idle(chat)
+  expect(parts(chat.lastMessage, 'tool-locate')).toMatchObject([
+    { state: 'output-available', output: { city: 'Graz' } },
+  ])
+  expect(words(chat.lastMessage)).toBe('That is done. Anything else?')
+  expect(plain(chat.messages)).toEqual(await history('locate'))
+})
+
+test('a child is its call with a status; its inner words stay inside', async () => {
+  const chat = kit.chat('ada', { id: 'child' })
+  await chat.sendMessage({ text: 'work' })
+  expect(parts(chat.lastMessage, 'tool-worker')).toMatchObject([
+    { state: 'output-available', output: 'The hole is dug.' },
+  ])
+  expect(parts(chat.lastMessage, 'data-child')).toMatchObject([
+    { data: { name: 'worker', status: 'completed' } },
+  ])
+  expect(JSON.stringify(chat.messages)).not.toContain('Inner words')
+  expect(plain(chat.messages)).toEqual(await history('child'))
+})
+
+test('what a child asks is shown on its call, and answered there', async () => {
+  const chat = kit.chat('ada', { id: 'nested' })
+  await chat.sendMessage({ text: 'work and pay' })
+  const [asked] = parts(chat.lastMessage, 'tool-worker')
+  expect(asked).toMatchObject({ state: 'approval-requested' })
+  expect(plain(chat.messages)).toEqual(await history('nested'))
+  await chat.addToolApprovalResponse({ id: asked!.approval!.id, approved: true })
+  await idle(chat)
+  expect(paid).toEqual([7])
+  expect(parts(chat.lastMessage, 'tool-worker')).toMatchObject([
+    { state: 'output-available', output: 'The hole is dug.' },
+  ])
+})
+
+/** Waits until the chat has nothing under way. */
+async function idle(chat: { readonly status: string }): Promise<void> {
+  for (let rest = 0; rest < 20;) {
+    await new Promise((resolve) => setImmediate(resolve))
+    rest = chat.status === 'ready' || chat.status === 'error' ? rest + 1 : 0
+  }
+}
