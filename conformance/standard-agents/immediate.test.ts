@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { calls, fails, says } from '@skein/ai/testing'
-import type { AgentDefinition } from '@skein/runtime'
+import { defineTool, type AgentDefinition } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
@@ -65,6 +65,26 @@ test('SA-47 a blocking immediate child is waited for before the first step', asy
     'user: hi',
     `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nready`,
   ])
+})
+
+test('SA-47 whoever waits for the thread hears that its immediate child needs a person', async () => {
+  const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
+  const helper = child('helper', {
+    script: [calls('ask'), calls('finish', { summary: 'asked' })],
+    tools: [ask],
+  })
+  const top = solo('boss', {
+    script: [says('Now.')],
+    tools: [{ name: helper, immediate: true }],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id, outcome, waiting } = await it.ask('hi')
+  expect(outcome).toBe('waiting')
+  expect(waiting).toMatchObject([{ toolName: 'ask', kind: 'input', path: ['boss', 'helper'] }])
+  const { threadId, interruptId } = waiting[0]!
+  await it.runtime.inbox.answer({ threadId, interruptId }, { type: 'result', value: 'yes' })
+  await it.idle()
+  expect((await it.threads.settled(id)).text).toBe('Now.')
 })
 
 test('SA-52 immediate children of the new prompt start at a handoff, before its first step', async () => {
@@ -163,8 +183,9 @@ describe('hints and scoped variables', () => {
       expect(sent).not.toContain(unseen)
     expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Ada, count every ship.'])
     expect((await it.events(id, 'subagent_created'))[0]).toMatchObject({ threadName: 'Ada' })
-    // What the bootstrap cost is part of what the thread cost.
+    // What the bootstrap cost is part of what the tree cost.
     expect(await it.events(id, 'usage_recorded')).toHaveLength(1)
+    expect((await it.threads.cost(id)).tokens).toBe((await it.store.treeUsage(id)).tokens)
   })
 
   test('SA-54 a bootstrap that fails leaves the hints themselves as the instruction', async () => {

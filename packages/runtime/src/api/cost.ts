@@ -18,9 +18,16 @@ export async function costOf(context: ApiContext, threadId: string): Promise<Cos
   for (const { id, agent } of [head, ...(await descendantsOf(context, head))]) {
     const own = { agent, tokens: 0, costUsd: 0 }
     byThread[id] = own
-    for (const { provider, model, usage, costUsd = 0 } of modelLogs(
-      await context.store.events(id),
-    )) {
+    const events = await context.store.events(id)
+    // Summaries, first instructions, failed requests: spent without a message to show for it.
+    for (const { event } of events) {
+      if (event.type !== 'usage_recorded') continue
+      for (const part of [total, own]) {
+        part.tokens += tokensOf(event.usage as JsonObject)
+        part.costUsd += event.costUsd ?? 0
+      }
+    }
+    for (const { provider, model, usage, costUsd = 0 } of modelLogs(events)) {
       const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
       sum.calls++
       for (const part of [total, own, sum]) {

@@ -70,7 +70,9 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (isUnsent(state, wait)) return { result: unsentResult(head), below: [] }
   if (hasEnded(head, state, now, wait)) return { result: endedResult(head, state), below: [] }
   // Only a thread at rest waits for somebody; what runs may still end by itself.
-  if (!state.session || !isParked(head, now)) return { below: [] }
+  // Before its session begins it may wait for a child that started by itself.
+  const hasWork = state.session !== undefined || state.queue.length > 0
+  if (!hasWork || !isParked(head, now)) return { below: [] }
   const text = lastText(state)
   const tree = [head, ...(await descendantsOf(context, head))]
   const below = tree.slice(1).map(({ id }) => id)

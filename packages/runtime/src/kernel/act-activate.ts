@@ -11,7 +11,7 @@ import { runHooks } from './run-hooks.ts'
 import { planSpawn, type NewChild, type SpawnPlan } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './subagent-tools.ts'
 import { tellCreated } from './tell-created.ts'
-import { toUsage } from './usage.ts'
+import { spentOn } from './usage.ts'
 
 /** A prompt became active: by creation of the thread, or by a handoff (§7.6). */
 export async function activate(context: DrainContext): Promise<void> {
@@ -151,7 +151,7 @@ async function bootstrap(
   ]
   try {
     const { response, usage } = await asked.generate(lines.join('\n'))
-    const spent = { type: 'usage_recorded', at: context.at(), usage: toUsage(usage) } as const
+    const spent = spentOn(side.prompt.models[0]!, usage, context.at())
     return { events: [spent], ...(response.text.trim() !== '' && { message: response.text }) }
   } catch {
     return undefined // the hints themselves are instruction enough
