@@ -174,6 +174,34 @@ describe('other limits', () => {
     expect(requestsOf(never)).toHaveLength(2)
   })
 
+  test('a call that is refused again and again ends the session as well', async () => {
+    const pay = tool('pay', undefined, { risk: 'write_high_risk' }) // without a way to undo it
+    const agent = solo('pushy', { script: () => calls('pay'), tools: [pay] })
+    const it = await simulate({ agents: [agent], limits: { sameErrors: 3 } })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'failed', reason: 'repeated_tool_error' })
+    expect(requestsOf(agent)).toHaveLength(3)
+  })
+
+  test('with toolChoice required, words alone end no turn; twice in a row they fail the session', async () => {
+    const prompt = { toolChoice: 'required' } as const
+    const side = { tools, prompt, stopTool: 'hand' }
+    const once = solo('once', { ...side, script: [says('Well.'), calls('hand')] })
+    const it = await simulate({ agents: [once] })
+    expect(await it.ask('go')).toMatchObject({ outcome: 'completed', reason: 'stop_tool' })
+    expect(linesOf(requestsOf(once)[1]).at(-1)).toBe('user: Answer by calling a tool.')
+    const never = solo('never', { ...side, script: () => says('Well.') })
+    const two = await simulate({ agents: [never] })
+    expect(await two.ask('go')).toMatchObject({ outcome: 'failed', reason: 'tool_required' })
+    expect(requestsOf(never)).toHaveLength(2)
+  })
+
+  test('with toolChoice none, no tool is offered', async () => {
+    const agent = solo('mute', { script: [says('x')], tools, prompt: { toolChoice: 'none' } })
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(requestsOf(agent)[0]!.tools).toEqual([])
+  })
+
   test('a call of a tool that does not exist is told to the model', async () => {
     const agent = solo('dreams', { script: [calls('no_such'), says('Ok.')], tools })
     const it = await simulate({ agents: [agent] })

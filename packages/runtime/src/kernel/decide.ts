@@ -140,11 +140,16 @@ function handoff({ side, entry }: StepFacts): StepDecision | undefined {
 
 function response({ side, entry }: StepFacts): StepDecision | undefined {
   const text = textOf(entry)
-  if (text.trim() === '') return undefined
+  if (text.trim() === '' || lacksCall(side, entry)) return undefined
   if (side.stopOnResponse)
     return entry.calls.length === 0 ? { type: 'yield', reason: 'response', text } : undefined
   // A side without any stop rule hands over whatever it says; else nobody would ever hear it.
   return side.stopTool === undefined ? { type: 'yield', reason: 'response', text } : undefined
+}
+
+/** Whether the prompt wants a call and there is none. */
+function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean {
+  return prompt.definition.toolChoice === 'required' && entry?.calls.length === 0
 }
 
 function limit({ state, session, side, limits, entry }: StepFacts): StepDecision | undefined {
@@ -158,6 +163,8 @@ function limit({ state, session, side, limits, entry }: StepFacts): StepDecision
     )
   if (isEmpty(entry) && isEmpty(answerBefore(state, session)))
     return failed('empty_response', `${side.label} answered with nothing twice.`)
+  if (lacksCall(side, entry) && lacksCall(side, answerBefore(state, session)))
+    return failed('tool_required', `${side.label} has to call a tool and did not, twice.`)
   return undefined
 }
 
@@ -177,6 +184,7 @@ function failed(reason: string, message: string): StepDecision {
 function nudge({ side, entry }: StepFacts): { readonly nudge?: string } {
   if (entry.calls.length > 0) return {}
   if (isEmpty(entry)) return { nudge: 'The last reply was empty. Answer, or call a tool.' }
+  if (lacksCall(side, entry)) return { nudge: 'Answer by calling a tool.' }
   return { nudge: `Go on. Call ${side.stopTool ?? 'a tool'} when you are done.` }
 }
 

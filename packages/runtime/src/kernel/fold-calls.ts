@@ -105,11 +105,15 @@ function endCall(
 /** The same error of the same tool again and again is a model that does not learn. */
 function noteError({ session }: KernelState, { call, outcome }: CallState): void {
   if (!session) return
-  const error =
-    outcome?.type === 'error' ? `${call.toolName}: ${outcome.message.slice(0, 500)}` : undefined
+  const words = outcome?.type === 'error' ? outcome.message : deniedFor(outcome)
+  const error = words === undefined ? undefined : `${call.toolName}: ${words.slice(0, 500)}`
   session.sameErrors =
     error !== undefined && error === session.lastError ? session.sameErrors + 1 : error ? 1 : 0
   session.lastError = error
+}
+
+function deniedFor(outcome: CallState['outcome']): string | undefined {
+  return outcome?.type === 'denied' ? outcome.reason : undefined
 }
 
 /** The latest call with this id, and its message. */
