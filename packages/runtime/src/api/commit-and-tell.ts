@@ -1,5 +1,5 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import type { Interruption } from '../kernel/interruption.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
@@ -49,18 +49,19 @@ function appended(
   changes: readonly ThreadChange[],
   { seqs }: CommitResult,
 ): ReadonlyMap<string, readonly StoredEvent[]> {
-  const events = new Map<string, StoredEvent[]>()
+  const events = new Map<string, RuntimeEvent[]>()
   for (const { id, append = [] } of changes) {
-    const own = events.get(id) ?? []
-    events.set(id, own)
-    for (const event of append) own.push({ seq: 0, event })
+    const own = events.get(id)
+    if (own) own.push(...append)
+    else events.set(id, [...append])
   }
+  const numbered = new Map<string, readonly StoredEvent[]>()
   for (const [id, own] of events) {
-    const before = (seqs.get(id) ?? own.length) - own.length
-    events.set(
+    const first = (seqs.get(id) ?? own.length) - own.length + 1
+    numbered.set(
       id,
-      own.map(({ event }, index) => ({ seq: before + index + 1, event })),
+      own.map((event, index) => ({ seq: first + index, event })),
     )
   }
-  return events
+  return numbered
 }

@@ -9,6 +9,26 @@ export function beginsToShow({ type }: RuntimeEvent): boolean {
   return type === 'step_start' || type === 'tool_execution_start'
 }
 
+/**
+ * True for events that come only from the middle of a session that goes on: whoever waits for its end, for a
+ * question or for rest need not look.
+ */
+function isUnderWay(events: readonly StoredEvent[]): boolean {
+  return events.length > 0 && events.every(({ event }) => underWay.has(event.type))
+}
+
+const underWay: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'step_start',
+  'step_end',
+  'model_requested',
+  'model_answered',
+  'message_added',
+  'tool_execution_start',
+  'tool_execution_end',
+  'gate_decided',
+  'evidence_added',
+] as const)
+
 /** What goes on in one thread, for all its readers: they look when the bell rings, and take what they lack. */
 export class Channel {
   /** Number of the last event that was published here. */
@@ -17,6 +37,8 @@ export class Channel {
   firstSeq: number = Infinity
   /** Rises with every commit, also with one that appended nothing. */
   version = 0
+  /** As `version`, without the commits that are only steps on the way. */
+  turns = 0
   /** The last event published that ended a draft. */
   endedAt = 0
   isRemoved = false
@@ -50,6 +72,7 @@ export class Channel {
 
   publish(events: readonly StoredEvent[]): void {
     this.version++
+    if (!isUnderWay(events)) this.turns++
     for (const stored of events) this.#add(stored)
     this.ring()
   }

@@ -20,8 +20,8 @@ export interface LiveBus {
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
   /**
-   * Gives something at once and after commits to these threads, for code that waits for a state. Ends
-   * when the first of them is removed.
+   * Gives something at once and after commits to these threads, for code that waits for a state. Steps of a
+   * session that goes on are passed over. Ends when the first of them is removed.
    */
   watch(
     threadIds: readonly [string, ...string[]],
@@ -107,7 +107,7 @@ class Bus implements LiveBus {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): AsyncIterable<void> {
     return closable(signal, (gate) =>
-      this.#reading(threadIds, gate, (channels, bell) => readVersions(channels, bell, gate)),
+      this.#reading(threadIds, gate, (channels, bell) => readTurns(channels, bell, gate)),
     )
   }
 
@@ -149,7 +149,7 @@ class Bus implements LiveBus {
   }
 }
 
-async function* readVersions(
+async function* readTurns(
   channels: readonly [Channel, ...Channel[]],
   bell: Bell,
   gate: AbortGate,
@@ -157,9 +157,9 @@ async function* readVersions(
   let seen = -1
   while (!gate.isClosed && !channels[0].isRemoved) {
     bell.mute()
-    const versions = channels.reduce((sum, { version }) => sum + version, 0)
-    if (seen !== versions) {
-      seen = versions
+    const count = channels.reduce((sum, { turns }) => sum + turns, 0)
+    if (seen !== count) {
+      seen = count
       yield
     } else await gate.through(bell.rung())
   }

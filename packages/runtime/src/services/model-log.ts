@@ -22,6 +22,8 @@ export function frameOf({ system, tools, params, structure }: RequestFrame): Blo
   return { hash: sha256Hex(bytes), bytes }
 }
 
+const RESULTS = '.results'
+
 /** A stored message or a message of results by its id, for `deltaOf`. */
 export function storedIn({
   entries,
@@ -29,7 +31,9 @@ export function storedIn({
 }: Pick<KernelState, 'entries' | 'places'>): (id: string) => Message | undefined {
   return (id) =>
     entries[places.get(id) ?? -1]?.message ??
-    entries[places.get(id.replace(/\.results$/, '')) ?? -1]?.results
+    (id.endsWith(RESULTS)
+      ? entries[places.get(id.slice(0, -RESULTS.length)) ?? -1]?.results
+      : undefined)
 }
 
 /**

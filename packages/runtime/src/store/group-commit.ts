@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 
 interface Job {
   readonly work: () => unknown
+  readonly isLazy: boolean
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
@@ -21,10 +22,11 @@ export class GroupCommit {
     this.#database = database
   }
 
-  write<T>(work: () => T): Promise<T> {
+  /** `isLazy`: it need not survive a power cut by itself, only together with the next write that must. */
+  write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#jobs.length === 0) setImmediate(() => this.flush())
-      this.#jobs.push({ work, resolve, reject })
+      this.#jobs.push({ work, isLazy, resolve, reject })
     })
   }
 
@@ -33,14 +35,22 @@ export class GroupCommit {
     const jobs = this.#jobs
     this.#jobs = []
     if (jobs.length === 0) return
+    const isLazy = jobs.every((job) => job.isLazy)
     try {
+      if (isLazy) this.#database.exec('PRAGMA synchronous = NORMAL')
       this.#database.exec('BEGIN IMMEDIATE')
-      const outcomes = jobs.map((job) => this.#attempt(job.work))
+      const [only, ...others] = jobs
+      const outcomes =
+        only && others.length === 0
+          ? [{ value: only.work() }] // the transaction is its savepoint
+          : jobs.map((job) => this.#attempt(job.work))
       this.#database.exec('COMMIT')
       for (const [index, job] of jobs.entries()) tell(job, outcomes[index])
     } catch (error) {
       this.#rollBack()
       for (const { reject } of jobs) reject(error)
+    } finally {
+      if (isLazy) this.#database.exec('PRAGMA synchronous = FULL')
     }
   }
 

@@ -89,10 +89,14 @@ class FileStore implements SqliteStore {
   }
 
   claim(threadId: string): Promise<Claim | undefined> {
-    return this.#write(() => {
-      const head = this.#tables.claim(threadId)
-      return head && { head, epoch: head.epoch }
-    })
+    // What a drain writes under its epoch takes the claim to the disk with it; until then nobody knows it.
+    return this.#write(
+      () => {
+        const head = this.#tables.claim(threadId)
+        return head && { head, epoch: head.epoch }
+      },
+      { isLazy: true },
+    )
   }
 
   head(threadId: string): Promise<ThreadHead | undefined> {
@@ -191,10 +195,10 @@ class FileStore implements SqliteStore {
     this.#lock?.release()
   }
 
-  async #write<T>(work: () => T): Promise<T> {
+  async #write<T>(work: () => T, options?: { readonly isLazy: boolean }): Promise<T> {
     this.#mustBeOpen()
     try {
-      return await this.#writes.write(work)
+      return await this.#writes.write(work, options)
     } catch (error) {
       throw sqliteFailure(error, this.path)
     }
