@@ -67,8 +67,22 @@ function randomUuid(random: Random | undefined): string {
 }
 
 function randomBytes(random: Random | undefined): Uint8Array {
-  const bytes = new Uint8Array(16)
-  return random ? bytes.map(() => random() * 256) : crypto.getRandomValues(bytes)
+  return random ? new Uint8Array(16).map(() => random() * 256) : secureBytes()
+}
+
+const pool = new Uint8Array(4096)
+let used = pool.length
+
+/** From a pool: each call of the generator costs more than the bytes. None is given twice. */
+function secureBytes(): Uint8Array {
+  if (used === pool.length) {
+    crypto.getRandomValues(pool)
+    used = 0
+  }
+  const bytes = pool.slice(used, used + 16)
+  pool.fill(0, used, used + 16)
+  used += 16
+  return bytes
 }
 
 function formatUuid(bytes: Uint8Array): string {

@@ -33,7 +33,8 @@ function describesItself(props: object | undefined): props is DescribingProps {
 
 function convert(props: DescribingProps, target: JsonSchemaTarget): JsonSchema {
   try {
-    return props.jsonSchema.input({ target })
+    // A copy: Zod's answer says of itself that it is a schema, and would be converted again and again.
+    return { ...props.jsonSchema.input({ target }) }
   } catch (cause) {
     throw new SkeinError(`The ${props.vendor} schema cannot be written as JSON Schema ${target}.`, {
       code: 'SCHEMA_NOT_CONVERTIBLE',
