@@ -1,0 +1,5 @@
+import type { Bench } from '../runner/bench.ts'
+import { turns } from './turns.ts'
+
+const bench: Bench = turns({ threads: 64, each: 5 }, { repetitions: 3 })
+export default bench
