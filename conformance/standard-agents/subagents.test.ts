@@ -241,25 +241,35 @@ describe('limits, stops and ends of a tree', () => {
     const helper = child('helper', { script: () => [waits(Infinity)] })
     const top = boss(() => calls('helper', { message: 'go' }), [helper])
     const it = await simulate({ agents: [top] })
-    // The parent ends at the very commit that would have created the child, and at the one before.
-    for (const point of ['call_start', 'call_waits']) {
+    // The parent ends just before the commit that would have created the child, just after it, or earlier.
+    const places = [
+      ['call_start', 'before', 0],
+      ['call_waits', 'before', 0],
+      ['call_waits', 'after', 1],
+    ] as const
+    for (const [point, when, children] of places) {
       const id = await it.create()
       const commit = it.store.commit.bind(it.store)
-      let isDone = false
+      const ended = latch()
       it.store.commit = async (change) => {
-        if (change.point === point && change.threads[0]?.id === id && !isDone) {
-          isDone = true
+        const isPlace = change.point === point && change.threads[0]?.id === id
+        const end = async () => {
           void it.threads.terminate(id)
-          await it.store.head(id)
+          await ended.reached
         }
-        return commit(change)
+        if (isPlace && when === 'before') await end()
+        const result = await commit(change)
+        if (isPlace && when === 'after') await end()
+        if (change.point === 'terminate_thread') ended.open()
+        return result
       }
       await it.send(id, 'go')
+      await ended.reached
       await it.idle()
       it.store.commit = commit
-      expect(isDone).toBe(true)
       const tree = await it.threads.list({ rootId: id })
       expect(tree.map(({ lifecycle }) => lifecycle)).toEqual(tree.map(() => 'terminated'))
+      expect(tree).toHaveLength(1 + children)
     }
   })
 
