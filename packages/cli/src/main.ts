@@ -10,10 +10,14 @@ import { createOutput, type Output } from './output.ts'
 /** Runs the command with the words after its name, and ends the process. */
 export async function main(args: readonly string[]): Promise<void> {
   const output = createOutput({ noColor: args.includes('--no-color') })
+  // What is waited for may be nothing that keeps a process alive, such as a timer of the runtime.
+  setInterval(() => undefined, LONG_MS)
   const code = await dispatch(args, output).catch((error: unknown) => fail(error, output))
   await output.flush()
   process.exit(output.closed.aborted ? ExitCode.Done : code)
 }
+
+const LONG_MS = 2 ** 30
 
 async function dispatch(args: readonly string[], output: Output): Promise<ExitCode> {
   const [noun = '', ...rest] = args.filter((word) => word !== '--no-color')

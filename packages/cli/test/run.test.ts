@@ -13,7 +13,10 @@ function lastLine(text: string): string {
   return text.slice(text.trimEnd().lastIndexOf('\n') + 1)
 }
 
-describe('run, in a folder without a server', () => {
+/** A machine with other work takes its time to start processes. */
+const timeout = 120_000
+
+describe('run, in a folder without a server', { timeout }, () => {
   test('the answer is all of standard output; words and the summary are on standard error', async () => {
     const { code, stdout, stderr } = await skein(['run', 'support', 'Where is O-7?', '-v'], {
       cwd: tempFolder(),

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { EmbeddedRuntime, Registry } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import type { Principal } from '@skein/runtime/http'
+import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../command-error.ts'
 import { stateFolder } from './places.ts'
 import { readServerFile } from './server-file.ts'
@@ -26,9 +26,26 @@ export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
     import('@skein/runtime/client'),
   ])
   const http = createHttp(runtime, { auth: 'none', local: localPerson() })
-  const local = (input: RequestInfo | URL, init?: RequestInit): Promise<Response> =>
-    http.fetch(new Request(input, init))
-  return createClient({ url: 'http://127.0.0.1', fetch: local })
+  return createClient({
+    url: 'http://127.0.0.1',
+    fetch: (input, init) => fetchLocally(http, new Request(input, init)),
+  })
+}
+
+/** Rejects when the request is aborted, as `fetch` does; the handler would answer all the same. */
+async function fetchLocally(http: Http, request: Request): Promise<Response> {
+  const { signal } = request
+  signal.throwIfAborted()
+  const answered = new AbortController()
+  const refused = new Promise<never>((_, reject) => {
+    const options = { once: true, signal: answered.signal }
+    signal.addEventListener('abort', () => reject(signal.reason), options)
+  })
+  try {
+    return await Promise.race([http.fetch(request), refused])
+  } finally {
+    answered.abort()
+  }
 }
 
 /** Whoever sits at this machine; the name stands beside decisions in the log. */

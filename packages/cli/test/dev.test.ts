@@ -1,0 +1,135 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { badAgents, Running, skein, startDev, tempFolder } from './kit.ts'
+
+/** A machine with other work takes its time to start processes. */
+const timeout = 120_000
+
+describe('dev', { timeout }, () => {
+  test('prints three lines; others find it; a second one is refused and told where it is', async () => {
+    const cwd = tempFolder()
+    const { running, url } = await startDev([], { cwd })
+    expect(running.stdout.trimEnd().split('\n')).toEqual([
+      `address ${url}`,
+      'agents  asset_subagent, refunds, support (scripted model, no key used)',
+      'store   .skein/skein.db',
+    ])
+    const file = join(cwd, '.skein', 'server.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ url, pid: running.child.pid })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+
+    const second = await skein(['dev', '--port', '0'], { cwd })
+    expect(second).toMatchObject({ code: 1, stdout: '' })
+    expect(second.stderr).toContain('STORE_LOCKED')
+    expect(second.stderr).toContain(`is in use by process ${running.child.pid}`)
+    expect(second.stderr).toContain(url)
+
+    const asked = await skein(['run', 'support', 'Refund O-9, please', '--json'], { cwd })
+    expect(asked.code).toBe(3)
+    const { threadId, interruptId } = JSON.parse(asked.stdout).waiting[0]
+    const inbox = await skein(['inbox'], { cwd })
+    expect(inbox.stdout).toContain(`${threadId} ${interruptId}\n`)
+    const denied = await skein(['deny', threadId, '--reason', 'Too late', '--follow'], { cwd })
+    expect(denied).toMatchObject({ code: 0 })
+    expect(denied.stdout).toMatch(/^It was not refunded\..*Too late.*\n$/)
+    const again = await skein(['approve', threadId, interruptId], { cwd })
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toContain('INTERRUPT_NOT_FOUND')
+
+    running.signal('SIGTERM')
+    expect((await running.ended).code).toBe(0)
+    expect(existsSync(file)).toBe(false)
+  })
+
+  test('takes the next port when one is taken, and says so', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void taken.close())
+    const { port } = taken.address() as AddressInfo
+    const running = new Running(['dev', '--port', String(port)], { cwd: tempFolder() })
+    await running.until('stdout', /^store .*\n/m)
+    const own = Number(/:(\d+)\n/.exec(running.stdout)![1])
+    expect(own).toBeGreaterThan(port)
+    await running.until('stderr', `Port ${port} is taken; this is ${own}.`)
+  })
+
+  test('reloads definitions; a broken file keeps the last good ones and shows all problems', async () => {
+    const cwd = tempFolder()
+    writeAgent(cwd, 'First.')
+    const { running } = await startDev(['.'], { cwd })
+    const ask = async (): Promise<string> => (await skein(['run', 'echo', 'Hi'], { cwd })).stdout
+    expect(await ask()).toBe('First.\n')
+
+    writeAgent(cwd, 'Second.')
+    await running.until('stderr', 'reloaded: agents/echo.ts\n')
+    expect(await ask()).toBe('Second.\n')
+
+    writeFileSync(join(cwd, 'agents', 'broken.ts'), 'export default {')
+    await running.until('stderr', /not reloaded: .*\n.*agents\/broken\.ts.*cannot be imported/)
+    writeFileSync(join(cwd, 'agents', 'other.ts'), `export default { name: 'other', sideA: {} }`)
+    await running.until(
+      'stderr',
+      /agents\/broken\.ts[^]*agents\/other\.ts: agent "other": sideA\.prompt/,
+    )
+    expect(await ask()).toBe('Second.\n')
+  })
+
+  test('a run that a SIGTERM parks goes on at the next start', async () => {
+    const cwd = tempFolder()
+    const first = await startDev([badAgents], { cwd, env: { SKEIN_TEST_HANGS: '1' } })
+    const created = await post(`${first.url}/threads`, { agent: 'slow', message: 'Go' })
+    const tail = new Running(['thread', 'tail', created.id, '--jsonl'], { cwd })
+    await tail.until('stdout', '"text_delta"')
+    first.running.signal('SIGTERM')
+    expect((await first.running.ended).code).toBe(0)
+
+    await startDev([badAgents], { cwd })
+    const shown = new Running(['thread', 'tail', created.id, '--until-parked', '--jsonl'], { cwd })
+    const { code, stdout } = await shown.ended
+    expect(code).toBe(0)
+    expect(stdout).toContain('"session_end"')
+    const { messages } = JSON.parse(
+      (await skein(['thread', 'show', created.id, '--json'], { cwd })).stdout,
+    )
+    expect(messages.at(-1).message.content).toEqual([{ type: 'text', text: 'Finished.' }])
+  })
+
+  test('a store in use by a process that serves nobody is an error that says so', async () => {
+    const cwd = tempFolder()
+    const { running } = await startDev([], { cwd })
+    rmSync(join(cwd, '.skein', 'server.json'))
+    const refused = await skein(['run', 'support', 'Hi'], { cwd })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`is in use by process ${running.child.pid}`)
+  })
+})
+
+function writeAgent(folder: string, answer: string): void {
+  mkdirSync(join(folder, 'agents'), { recursive: true })
+  writeFileSync(
+    join(folder, 'agents', 'echo.ts'),
+    `import { defineAgent, definePrompt } from '@skein/runtime'
+import { says, scripted } from '@skein/ai/testing'
+
+const prompt = definePrompt({
+  name: 'echo',
+  prompt: 'Answer.',
+  model: scripted(() => says(${JSON.stringify(answer)})),
+})
+
+export default defineAgent({ name: 'echo', sideA: { prompt } })
+`,
+  )
+}
+
+async function post(url: string, body: object): Promise<{ readonly id: string }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  expect(response.status).toBe(201)
+  return (await response.json()) as { id: string }
+}
