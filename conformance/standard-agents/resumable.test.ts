@@ -282,7 +282,11 @@ test('SA-66 SA-67 receives_messages: side_b hears the parent; to side A it is it
     ['user: my draft', 'assistant: Try again.', 'user: Better now.'],
   ])
   expect(linesOf(requestsOf(reviewed, 'b')[2]).at(-1)).toBe('user: another draft')
-  expect(linesOf(requestsOf(reviewed, 'a')[0])).toEqual(['assistant: my draft', 'user: Try again.'])
+  expect(linesOf(requestsOf(reviewed, 'a')[0])).toEqual([
+    'user: Begin.', // vendors want a conversation to begin with the other side
+    'assistant: my draft',
+    'user: Try again.',
+  ])
   const [entry] = await it.threads.children(id)
   const [first] = await it.threads.messages(entry!.reference)
   expect(first).toMatchObject({ side: 'a', metadata: { from: 'parent' } })

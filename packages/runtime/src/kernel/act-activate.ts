@@ -10,7 +10,7 @@ import { missingVariables, variablesError } from './missing-variables.ts'
 import { runHooks } from './run-hooks.ts'
 import { planSpawn, type NewChild, type SpawnPlan } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './subagent-tools.ts'
-import { tellCreated } from './tell-created.ts'
+import { tellChildCreated } from './tell-child-created.ts'
 import { spentOn } from './usage.ts'
 
 /** A prompt became active: by creation of the thread, or by a handoff (§7.6). */
@@ -33,7 +33,7 @@ export async function activate(context: DrainContext): Promise<void> {
   }
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, isProgress: true })
-  for (const plan of created) await tellCreated(context, plan)
+  for (const plan of created) await tellChildCreated(context, plan)
 }
 
 function immediateRelations({ agent }: DrainContext): Found[] {
@@ -183,7 +183,7 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
     const plan = await planDeferred(context, found, { requested, values })
     const events = [...plan.events, settled({ reference: plan.reference })]
     await context.commit('boot_child', { events, others: plan.others, isProgress: true })
-    await tellCreated(context, plan)
+    await tellChildCreated(context, plan)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error
     await context.commit('boot_child', {

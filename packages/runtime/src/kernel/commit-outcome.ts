@@ -13,7 +13,7 @@ import { tellMessageHooks } from './message-hooks.ts'
 import { toParent } from './open-facade.ts'
 import { runHooks } from './run-hooks.ts'
 import type { SpawnPlan } from './spawn.ts'
-import { tellCreated } from './tell-created.ts'
+import { tellChildCreated } from './tell-child-created.ts'
 import type { AdmittedTool } from './toolset.ts'
 import { toLogged, toToolResult, type SettledOutcome } from './tool-outcome.ts'
 
@@ -31,7 +31,6 @@ export interface OutcomeWrite {
 export async function commitOutcome(context: DrainContext, write: OutcomeWrite): Promise<void> {
   const { call, side, changes, plan, admitted } = write
   const turnId = context.state.session?.turn?.id ?? ''
-  if (admitted) await settleGoverned(context, { outcome: write.outcome, admitted, turnId })
   const { outcome, isHidden } = side
     ? await throughHooks(context, side, write)
     : { outcome: write.outcome, isHidden: false }
@@ -57,6 +56,8 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
     ...(own?.others ?? []),
   ]
   const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? [])]
+  // Last of all: hooks may commit, and what the gates write must not become true before the result does.
+  if (admitted) await settleGoverned(context, { outcome: write.outcome, admitted, turnId })
   try {
     await context.commit('call_end', {
       events,
@@ -68,7 +69,7 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
   } catch (error) {
     return childIsOver(context, { call, plan }, error)
   }
-  await tellCreated(context, plan, side)
+  await tellChildCreated(context, plan, side)
   if (!side) return
   await tellMessageHooks(context, side, own?.events ?? [])
   await afterCall(context, side, call, outcome)
@@ -220,5 +221,5 @@ export async function commitDeferred(
   } catch (error) {
     return childIsOver(context, { call, plan }, error)
   }
-  await tellCreated(context, plan, side)
+  await tellChildCreated(context, plan, side)
 }

@@ -4,7 +4,7 @@ import { runHooks } from './run-hooks.ts'
 import type { SpawnPlan } from './spawn.ts'
 
 /** Tells the hooks of a child that was created, once it is. A message to one that was there is none. */
-export async function tellCreated(
+export async function tellChildCreated(
   context: DrainContext,
   plan: SpawnPlan | undefined,
   side: ResolvedSide = context.agent.a,
