@@ -55,8 +55,6 @@ class Watcher implements Webhooks {
   readonly #abort = new AbortController()
   /** How far each thread was read, the latest at the end. */
   readonly #read = new Map<string, number>()
-  /** Everything before was taken; ms. */
-  #since = 0
   #saving: Promise<void> = Promise.resolve()
   #hasRoom: (() => void) | undefined
   #watching: Promise<void> = Promise.resolve()
@@ -90,8 +88,13 @@ class Watcher implements Webhooks {
 
   async start(): Promise<void> {
     const saved = await this.#options.settings?.setting(SETTING)
-    const since = isPlainObject(saved) ? saved['since'] : undefined
-    this.#since = typeof since === 'number' ? since : this.#clock.now()
+    const known = isPlainObject(saved?.['since']) ? saved['since'] : {}
+    for (const queue of this.#queues) {
+      const since = known[queue.name]
+      queue.since = typeof since === 'number' ? since : this.#clock.now()
+    }
+    // At once: what happens from now on is owed, also if this process does not live to send it.
+    await this.#write()
     // Changes are listened to before the past is read, so that nothing falls between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
@@ -110,16 +113,20 @@ class Watcher implements Webhooks {
   }
 
   async #watch(changes: AsyncIterable<ThreadHead>): Promise<void> {
-    for await (const head of changes) await this.#scan(head)
+    for await (const head of changes) {
+      // It is looked at again when it changes again, or after the next start.
+      await this.#scan(head).catch((error: unknown) => this.#options.onError?.(error))
+    }
   }
 
   async #catchUp(): Promise<void> {
+    const since = Math.min(...this.#queues.map((queue) => queue.since))
     for (let offset = 0; !this.#abort.signal.aborted; offset += PAGE) {
       const query = { sort: 'activity', limit: PAGE, offset } as const
       const heads = await this.#runtime.threads.list(query)
-      for (const head of heads) if (head.updatedAt >= this.#since) await this.#scan(head)
+      for (const head of heads) if (head.updatedAt >= since) await this.#scan(head)
       const last = heads.at(-1)
-      if (!last || heads.length < PAGE || last.updatedAt < this.#since) return
+      if (!last || heads.length < PAGE || last.updatedAt < since) return
     }
   }
 
@@ -134,16 +141,13 @@ class Watcher implements Webhooks {
     const { tenant } = head
     const queues = this.#queues.filter(({ webhook }) => webhook.tenants?.includes(tenant) ?? true)
     if (queues.length === 0) return
-    const from = new Date(this.#since).toISOString()
     let after = this.#read.get(head.id) ?? 0
     while (after < head.seq && !this.#abort.signal.aborted) {
       const events = await this.#eventsOf(head.id, after)
       if (events.length === 0) break
       for (const stored of events) {
-        const message = stored.event.at >= from ? toWebhookMessage(head, stored) : undefined
-        if (message)
-          for (const queue of queues)
-            if (queue.webhook.events.includes(message.type)) queue.add(message)
+        const message = toWebhookMessage(head, stored)
+        if (message) for (const queue of queues) queue.add(message)
       }
       after = events.at(-1)!.seq
       await this.#room()
@@ -178,17 +182,17 @@ class Watcher implements Webhooks {
     this.#save()
   }
 
-  /** Moves the time on to the oldest message that is not taken, or to now, less the margin. */
   #save(): void {
-    const { settings, onError } = this.#options
-    const oldest = this.#queues.flatMap(({ oldest: at }) => (at === undefined ? [] : [at]))
-    const until = Math.min(this.#clock.now(), ...oldest.map((at) => Date.parse(at)))
-    if (until - MARGIN_MS <= this.#since) return
-    const since = (this.#since = until - MARGIN_MS)
-    if (!settings) return
+    const moved = this.#queues.map((queue) => queue.moveOn(this.#clock.now() - MARGIN_MS))
+    if (!moved.includes(true)) return
     this.#saving = this.#saving.then(() =>
-      settings.setSetting(SETTING, { since }).catch((error: unknown) => onError?.(error)),
+      this.#write().catch((error: unknown) => this.#options.onError?.(error)),
     )
+  }
+
+  async #write(): Promise<void> {
+    const since = Object.fromEntries(this.#queues.map((queue) => [queue.name, queue.since]))
+    await this.#options.settings?.setSetting(SETTING, { since })
   }
 }
 

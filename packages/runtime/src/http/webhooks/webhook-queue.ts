@@ -1,4 +1,4 @@
-import type { Clock } from '@skein/base'
+import { sha256Hex, type Clock } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/timers.ts'
 import { post as systemPost, type Post } from './post.ts'
 import { keyOf, signedHeaders } from './sign.ts'
@@ -29,6 +29,10 @@ interface Delivery {
 /** Sends messages to one receiver, a few at a time, each until it is taken. */
 export class WebhookQueue {
   readonly webhook: Webhook
+  /** Tells receivers apart in settings. */
+  readonly name: string
+  /** Everything before was taken; ms. */
+  since = 0
   readonly #url: URL
   readonly #key: Buffer
   readonly #options: WebhookQueueOptions
@@ -40,6 +44,7 @@ export class WebhookQueue {
 
   constructor(webhook: Webhook, options: WebhookQueueOptions) {
     this.webhook = webhook
+    this.name = sha256Hex(webhook.url).slice(0, 16)
     this.#url = new URL(webhook.url)
     this.#key = keyOf(webhook.secret)
     this.#options = options
@@ -49,20 +54,25 @@ export class WebhookQueue {
     return this.#pending.size
   }
 
-  /** Time of the oldest message that is not taken yet. */
-  get oldest(): string | undefined {
-    let oldest: string | undefined
-    for (const { message } of this.#pending.values())
-      if (oldest === undefined || message.timestamp < oldest) oldest = message.timestamp
-    return oldest
-  }
-
+  /** Takes a message if it is for this receiver, new and not under way. */
   add(message: WebhookMessage): void {
-    if (this.#pending.has(message.id)) return
+    const { id, type, timestamp } = message
+    const isWanted = this.webhook.events.includes(type) && Date.parse(timestamp) >= this.since
+    if (!isWanted || this.#pending.has(id)) return
     const delivery = { message, tries: 0 }
-    this.#pending.set(message.id, delivery)
+    this.#pending.set(id, delivery)
     this.#ready.push(delivery)
     this.#run()
+  }
+
+  /** Moves `since` on to a time, or to the oldest message that is not taken. Answers whether it moved. */
+  moveOn(to: number): boolean {
+    let since = to
+    for (const { message } of this.#pending.values())
+      since = Math.min(since, Date.parse(message.timestamp))
+    if (since <= this.since) return false
+    this.since = since
+    return true
   }
 
   stop(): void {
