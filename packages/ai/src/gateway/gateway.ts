@@ -102,7 +102,7 @@ class Service {
     const { wire } = route
     const decoded = wire.decodeRequest(body, { path: route.path, search: route.search })
     const answer = this.#modelOf(decoded.modelId, client)
-    const { events, droppedParams } = answer({
+    const { events, droppedParams, id, fields, toServerError } = await answer({
       ...decoded,
       wire: wire.name,
       client: client.name,
@@ -110,14 +110,19 @@ class Service {
       clock: this.#clock,
       ids: this.#ids,
     })
-    const context = { request: decoded, id: this.#ids(), createdAt: this.#clock.now() }
+    const context = {
+      request: decoded,
+      id: id ?? this.#ids(),
+      createdAt: this.#clock.now(),
+      ...(fields && { fields }),
+    }
     const reply = await answerWire({
       wire: wire satisfies WireServer,
       context,
       events,
       toServerError: (error) => {
         this.#tell(error, client)
-        return toClientError(error)
+        return toServerError?.(error) ?? toClientError(error)
       },
     })
     if (!droppedParams?.length) return reply

@@ -1,5 +1,10 @@
 export { gateway, type Gateway, type GatewayOptions } from './gateway.ts'
 export { type GatewayClient, type GatewayKey, type KeyLookup } from './clients.ts'
 export { type GatewayLimits } from './limits.ts'
-export { servedModel, type GatewayAnswer, type GatewayRequest } from './served-model.ts'
+export {
+  servedModel,
+  type GatewayAnswer,
+  type GatewayReply,
+  type GatewayRequest,
+} from './served-model.ts'
 export { oneMessage } from './one-message.ts'

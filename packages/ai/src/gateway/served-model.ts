@@ -1,8 +1,8 @@
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type { StreamEvent } from '../event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import type { Tool } from '../tool.ts'
-import type { ServerRequest } from '../wires/wire-server.ts'
+import type { ServerError, ServerRequest } from '../wires/wire-server.ts'
 import type { WireName } from '../wires/wire.ts'
 import { oneMessage } from './one-message.ts'
 import { translateParams } from './translate-params.ts'
@@ -19,10 +19,18 @@ export interface GatewayRequest extends ServerRequest {
 }
 
 /** Answers a client: with a model, an agent, or anything else that speaks in events of one message. */
-export type GatewayAnswer = (request: GatewayRequest) => {
+export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<GatewayReply>
+
+export interface GatewayReply {
   readonly events: AsyncIterable<readonly StreamEvent[]>
   /** Parameters of the client that have no meaning here; it is told their names. */
   readonly droppedParams?: readonly string[]
+  /** The id of the response is made from this. Default: a new one. */
+  readonly id?: string
+  /** Beside the fields of the response, in formats that have room for them (Responses). */
+  readonly fields?: JsonObject
+  /** Words for a failure of the events; undefined leaves it to the gateway. */
+  readonly toServerError?: (error: unknown) => ServerError | undefined
 }
 
 /** Everything about a served model but what the client decides. */

@@ -45,9 +45,9 @@ const words: Readonly<Record<ErrorCode, Words>> = {
 }
 
 /** The error body of both OpenAI formats. */
-export function errorBody({ code, message }: ServerError): JsonObject {
+export function errorBody({ code, message, fields }: ServerError): JsonObject {
   const { type, code: word } = words[code]
-  return { error: { message, type, param: null, code: word } }
+  return { error: { message, type, param: null, code: word, ...fields } }
 }
 
 /** The error body of the OpenAI family. */

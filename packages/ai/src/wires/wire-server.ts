@@ -44,6 +44,8 @@ export interface EncodeContext {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
+  /** Further fields of the response, where the format has room for them. */
+  readonly fields?: JsonObject
 }
 
 /** Turns events into wire text (SSE frames or lines), ready to be written. */
@@ -61,4 +63,6 @@ export interface ServerError {
   readonly message: string
   readonly statusCode?: number
   readonly retryAfterMs?: number
+  /** Beside the message, for programs; a `code` here stands in for the vendor's. */
+  readonly fields?: JsonObject
 }

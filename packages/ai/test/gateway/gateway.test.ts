@@ -453,3 +453,33 @@ test('a lookup may find the client elsewhere; one without a key has none', async
   expect(await status({ 'api-key': 'nobody' })).toBe(401)
   expect(await status({})).toBe(401)
 })
+
+test('an answer may take its time, name its response, add fields and word its failures', async () => {
+  const handler = gateway({
+    models: {
+      m: async (request) => {
+        await Promise.resolve()
+        const { events } = await servedModel({ model: scripted(() => says('Hello')) })(request)
+        return { events, id: 'mine', fields: { conversation: { id: 'c' } } }
+      },
+      broken: async (request) => ({
+        ...(await servedModel({ model: scripted(() => fails('Secret.')) })(request)),
+        toServerError: () => ({
+          code: 'INVALID_REQUEST',
+          message: 'Ask somebody.',
+          statusCode: 409,
+          fields: { code: 'ASK', where: '/inbox' },
+        }),
+      }),
+    },
+  })
+  const answer = await (await post(handler, '/v1/responses')).json()
+  expect(answer).toMatchObject({ id: 'resp_mine', conversation: { id: 'c' } })
+  for (const path of paths) {
+    const refused = await post(handler, path, { ...bodies[path], model: 'broken' })
+    expect(refused.status).toBe(409)
+    expect(await refused.json()).toMatchObject({
+      error: { message: 'Ask somebody.', code: 'ASK', where: '/inbox' },
+    })
+  }
+})

@@ -24,11 +24,11 @@ const phrases: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
 }
 
-export function errorBody({ code, message, statusCode }: ServerError): JsonObject {
+export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
   const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
   const phrase = phrases[code]
   const told = phrase && !message.includes(phrase) ? `${phrase}: ${message}` : message
-  return { type: 'error', error: { type, message: told } }
+  return { type: 'error', error: { type, message: told, ...fields } }
 }
 
 export function encodeError(error: ServerError): {

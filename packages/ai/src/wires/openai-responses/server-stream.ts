@@ -61,7 +61,7 @@ export class ResponsesEncoder implements WireEncoder {
   }
 
   get response(): JsonObject {
-    const { id, createdAt, request } = this.#context
+    const { id, createdAt, request, fields } = this.#context
     const reason = this.#reason
     return {
       id: `resp_${id}`,
@@ -80,6 +80,7 @@ export class ResponsesEncoder implements WireEncoder {
       tools: [],
       top_p: null,
       usage: this.#stop ? fromUsage(this.#stop.usage) : null,
+      ...fields,
     }
   }
 
