@@ -23,7 +23,7 @@ export async function runCalls(
   const { environment, signal } = context
   const { clock, ids } = environment
   const set = await toolsetOf(context, side)
-  const message = ordered(entry, side)
+  const message = ordered(context, entry, side)
   const events = step({
     state: AgentState.initial({ ids }).withMessage(message),
     llm: llm({ model: side.prompt.models[0]!.model, tools: set.tools, clock, ids }),
@@ -42,13 +42,22 @@ export async function runCalls(
   }
 }
 
-/** Reads may overlap with their neighbours; a write waits for what stands before it, and they for it. */
-function ordered({ message, calls }: Entry, side: ResolvedSide): AssistantMessage {
+/**
+ * Reads may overlap with their neighbours; a write waits for what stands before it, and they for it.
+ * Nobody waits for a call that itself waits for an answer, which may take days.
+ */
+function ordered(
+  { state }: DrainContext,
+  { message, calls }: Entry,
+  side: ResolvedSide,
+): AssistantMessage {
   const said = message as AssistantMessage // only these have calls
   if (!side.prompt.definition.parallelToolCalls) return said
   const before: string[] = []
   let lastWrite: string | undefined
-  const chained = calls.map(({ call }): ToolCall => {
+  const chained = calls.map((one): ToolCall => {
+    const { call } = one
+    if (isWaiting(state, one)) return call
     const after = isRead(call, side) ? (lastWrite === undefined ? [] : [lastWrite]) : [...before]
     before.push(call.toolCallId)
     if (!isRead(call, side)) lastWrite = call.toolCallId

@@ -6,7 +6,7 @@ import { isStoreError, type ThreadChange } from '../store/store.ts'
 import type { Side } from '../thread-state.ts'
 import type { StepDecision } from './decide.ts'
 import { textOf } from './decide.ts'
-import type { DrainContext } from './drain-context.ts'
+import type { DrainContext, Write } from './drain-context.ts'
 import { isWaiting, openCalls, sideOf } from './next.ts'
 import { stepStart } from './step-start.ts'
 import { noteMessage, takeQueue, tellCreated } from './queue.ts'
@@ -448,12 +448,30 @@ export async function failStuck(context: DrainContext): Promise<void> {
   const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
   const hadSession = context.state.session !== undefined
   if (hadSession) await endSession(context, ending)
-  await context.commit('fail_stuck', {
+  await parkStuck(context, {
     events: [error],
     // A parent may wait for a child that could not even begin.
     others: hadSession ? [] : await reportToParent(context, { ...ending, attachments: [] }),
-    head: { lifecycle: 'failed' },
-    wake: { exactly: null },
-    isProgress: true,
   })
+}
+
+/** Somebody may ask to go on in the same moment; that must not be overwritten. */
+async function parkStuck(
+  context: DrainContext,
+  write: Pick<Write, 'events' | 'others'>,
+): Promise<void> {
+  const now = context.environment.clock.now()
+  try {
+    await context.commit('fail_stuck', {
+      ...write,
+      head: { lifecycle: 'failed' },
+      wake: context.state.resume ? { by: now } : { exactly: null },
+      expectsNoMail: true,
+      isProgress: true,
+    })
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    await context.catchUp()
+    await parkStuck(context, write)
+  }
 }

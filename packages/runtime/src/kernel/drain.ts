@@ -43,13 +43,14 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
   return async (threadId, signal) => {
     const claim = await environment.store.claim(threadId)
     if (!claim) return
+    const fold = memory?.take(threadId) ?? new KernelFold()
+    const drain = new ThreadDrain(environment, claim, fold, signal)
     try {
-      const fold = memory?.take(threadId) ?? new KernelFold()
-      const drain = new ThreadDrain(environment, claim, fold, signal)
       await drain.run()
       memory?.put(threadId, fold)
     } catch (error) {
-      if (isStoreError(error, 'FENCED')) return
+      // Once it was fenced off, whatever else goes wrong in it follows from that.
+      if (drain.isFenced || isStoreError(error, 'FENCED')) return
       if (isOfLaterVersion(error)) await takeBackClaim(environment, claim)
       throw error
     }
@@ -74,6 +75,8 @@ class ThreadDrain implements DrainContext {
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
+  /** Another drain has the thread. */
+  isFenced = false
   readonly #fold: KernelFold
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -204,6 +207,7 @@ class ThreadDrain implements DrainContext {
       return await this.environment.commit(commit)
     } catch (error) {
       this.dropGovernor()
+      this.isFenced ||= isStoreError(error, 'FENCED')
       throw error
     }
   }

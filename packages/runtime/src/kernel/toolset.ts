@@ -11,8 +11,10 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalAnswer } from '@skein/governance'
 import type { Relation, ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
+import { effectiveRisk } from '../governance/probe-tool.ts'
 import { isEnabled } from '../services/env-reader.ts'
 import type { FacadeChanges } from '../services/thread-facade.ts'
+import { clientTool, clientToolsOf } from './client-tools.ts'
 import { boundAttachments } from './decide.ts'
 import type { DrainContext, Facade } from './drain-context.ts'
 import { findCall } from './fold-calls.ts'
@@ -57,6 +59,7 @@ export async function toolsetOf(context: DrainContext, side: ResolvedSide): Prom
     ({ optional }) => optional === undefined || isEnabled(env.get(optional)),
   )
   set.tools.push(...subagentTools(context, side, enabled, set.plans))
+  if (side.side === 'a') set.tools.push(...clientToolsOf(context.state, set.tools))
   return set
 }
 
@@ -103,17 +106,6 @@ function ownTool(context: DrainContext, side: ResolvedSide, resolved: OwnTool, s
   } as Tool) // Tool hides the types of its parameters
 }
 
-/** Runs at the client: the call waits for its result. */
-function clientTool({ name, description, parameters }: ToolDefinition): Tool {
-  return {
-    name,
-    description,
-    parameters,
-    run: (args: JsonObject) =>
-      defer({ kind: 'input', request: { kind: 'client_tool', toolName: name, arguments: args } }),
-  } as Tool
-}
-
 /** The gate before the call. What a person answered, if one was asked, is in the log. */
 async function admit(
   context: DrainContext,
@@ -132,6 +124,8 @@ async function admit(
       set.admitted.set(toolCallId, { tool, call: admission.call })
       return true
     case 'replay':
+      // Its evidence went with the commit of a neighbour, and then a crash took its result.
+      if (effectiveRisk(tool, args) === 'read_only') return true
       return deny('The call was made before, and its result is in the history.')
     case 'review':
       return defer({ kind: 'approval', request: admission.request as unknown as JsonValue })

@@ -1,0 +1,141 @@
+import type { Random } from '@skein/base'
+
+/**
+ * Decides by chance, but repeatably, whose turn it is. What takes part waits at a gate; once nothing
+ * moves any more, one of those that wait may go on. The same random numbers give the same order, as long
+ * as everything between two gates is promises alone: no real timers, sockets or threads.
+ */
+export interface SeededScheduler {
+  /** A group that is stopped, frozen or killed together, such as one runtime. */
+  lane(name: string): Lane
+  /** Lets one go on. False when nobody waits. */
+  step(): Promise<boolean>
+  /** Resolves when nothing moves any more. */
+  quiet(): Promise<void>
+  /** How many may go on. */
+  readonly waiting: number
+}
+
+export interface Lane {
+  readonly name: string
+  readonly state: LaneState
+  /** Waits for a turn; an abort ends the wait. Never resolves once the lane is dead. */
+  turn(label: string, signal?: AbortSignal): Promise<void>
+  /** Does the work when its turn comes, with nothing else moving meanwhile. */
+  perform<T>(label: string, work: () => Promise<T>): Promise<T>
+  /** Nobody of the lane goes on until it is thawed. */
+  freeze(): void
+  thaw(): void
+  /** Nobody of the lane ever goes on again: no error, no answer, as when a process dies. */
+  kill(): void
+}
+
+export type LaneState = 'running' | 'frozen' | 'dead'
+
+/** Thrown by work of `perform` that is to be done again at a later turn. */
+export class NotNowError extends Error {}
+
+interface Job {
+  readonly lane: OwnLane
+  readonly label: string
+  readonly work: () => Promise<void>
+}
+
+export interface SeededSchedulerOptions {
+  readonly random: Random
+  /** Told of every turn, for traces. */
+  readonly onTurn?: (lane: string, label: string) => void
+}
+
+export function seededScheduler({ random, onTurn }: SeededSchedulerOptions): SeededScheduler {
+  const jobs: Job[] = []
+  const ready = () => jobs.filter(({ lane }) => lane.state === 'running')
+  return {
+    lane: (name) => new OwnLane(name, jobs),
+    async step() {
+      await quiet()
+      const able = ready()
+      if (able.length === 0) return false
+      const job = able[Math.floor(random() * able.length)]!
+      jobs.splice(jobs.indexOf(job), 1)
+      onTurn?.(job.lane.name, job.label)
+      try {
+        await job.work()
+      } catch (error) {
+        if (!(error instanceof NotNowError)) throw error
+        if (job.lane.state !== 'dead') jobs.push(job)
+      }
+      return true
+    },
+    quiet,
+    get waiting() {
+      return ready().length
+    },
+  }
+}
+
+class OwnLane implements Lane {
+  readonly name: string
+  readonly #jobs: Job[]
+  #state: LaneState = 'running'
+
+  constructor(name: string, jobs: Job[]) {
+    this.name = name
+    this.#jobs = jobs
+  }
+
+  get state(): LaneState {
+    return this.#state
+  }
+
+  turn(label: string, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#state === 'dead' || signal?.aborted) return signal?.aborted && resolve()
+      const job: Job = { lane: this, label, work: async () => resolve() }
+      this.#jobs.push(job)
+      signal?.addEventListener('abort', () => this.#leave(job, resolve), { once: true })
+    })
+  }
+
+  #leave(job: Job, resolve: () => void): void {
+    const place = this.#jobs.indexOf(job)
+    if (place < 0) return
+    this.#jobs.splice(place, 1)
+    resolve()
+  }
+
+  perform<T>(label: string, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === 'dead') return
+      const perform = async (): Promise<void> => {
+        try {
+          const value = await work()
+          if (this.#state !== 'dead') resolve(value)
+        } catch (error) {
+          if (error instanceof NotNowError) throw error
+          if (this.#state !== 'dead') reject(error)
+        }
+      }
+      this.#jobs.push({ lane: this, label, work: perform })
+    })
+  }
+
+  freeze(): void {
+    if (this.#state === 'running') this.#state = 'frozen'
+  }
+
+  thaw(): void {
+    if (this.#state === 'frozen') this.#state = 'running'
+  }
+
+  kill(): void {
+    this.#state = 'dead'
+    const others = this.#jobs.filter(({ lane }) => lane !== this)
+    this.#jobs.splice(0, this.#jobs.length, ...others)
+  }
+}
+
+/** Promises that are resolved already run their course before the next turn of the event loop. */
+function quiet(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,221 @@
+import { SkeinError } from '@skein/base'
+import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
+import type { Lane } from '../../src/testing/simulation/index.ts'
+import type { Supervisor } from './supervisor.ts'
+import type { RootAgent, World } from './world.ts'
+
+/** A message whose sender was told that it arrived. */
+export interface SentMessage {
+  readonly threadId: string
+  readonly messageId: string
+}
+
+/** People and programs outside: they send, stop, answer and edit, and try again after a crash. */
+export class Clients {
+  readonly sent: SentMessage[] = []
+  readonly unsent: Set<string> = new Set()
+  readonly roots: string[] = []
+  readonly #world: World
+  readonly #supervisor: Supervisor
+  readonly #lane: Lane
+
+  constructor(world: World, supervisor: Supervisor) {
+    this.#world = world
+    this.#supervisor = supervisor
+    this.#lane = world.scheduler.lane('client')
+  }
+
+  /** Everything that is done from outside before the end. */
+  async run(): Promise<void> {
+    const { roots } = this.#world.plan
+    await Promise.all(roots.map((agent, index) => this.#converse(agent, index)))
+  }
+
+  async #converse(agent: RootAgent, index: number): Promise<void> {
+    const { chance, plan, canary } = this.#world
+    const secrets = plan.hasSecrets ? { API_KEY: canary.secret } : {}
+    const env = { MOOD: 'fine' }
+    const clientId = `client-${index}`
+    const first = chance.happens(0.5)
+      ? { message: { text: 'm0', messageId: `first-${index}` } }
+      : {}
+    const created = { agent, clientId, secrets, env, ...first }
+    const thread = await this.#do('create', (runtime) => runtime.threads.create(created))
+    if (!thread) return
+    this.roots.push(thread.id)
+    if (first.message) this.sent.push({ threadId: thread.id, messageId: first.message.messageId })
+    for (let count = 0; count < plan.messages; count++) {
+      await this.#pause()
+      await this.#send(thread.id, `t${index}-m${count}`)
+      if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
+      if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
+    }
+  }
+
+  async #send(threadId: string, messageId: string): Promise<void> {
+    const { chance } = this.#world
+    const send = () =>
+      this.#do('send', (runtime) => runtime.threads.send(threadId, { text: messageId, messageId }))
+    const both = chance.happens(0.15) ? await Promise.all([send(), send()]) : [await send()]
+    if (both.some((one) => one)) this.sent.push({ threadId, messageId })
+    if (chance.happens(0.1)) await send()
+    if (!chance.happens(this.#world.plan.unrest / 4)) return
+    const isGone = await this.#do('unsend', (runtime) =>
+      runtime.threads.unsend(threadId, messageId),
+    )
+    if (isGone) this.unsent.add(messageId)
+  }
+
+  /** Waits for a turn, or for some time. */
+  async #pause(): Promise<void> {
+    const { chance, timers } = this.#world
+    if (chance.happens(0.6)) {
+      const ms = chance.pick([0, 5, 500, 40_000])
+      await new Promise<void>((resolve) => timers.set(ms, resolve))
+    }
+    for (let turns = chance.below(6); turns >= 0; turns--) await this.#lane.turn('client')
+  }
+
+  async #meddle(root: string): Promise<void> {
+    const { chance, canary } = this.#world
+    await this.#pause()
+    const id = await this.#someThread(root)
+    const bytes = new TextEncoder().encode('hello')
+    const actions: readonly ((runtime: EmbeddedRuntime) => Promise<unknown>)[] = [
+      ({ threads }) => threads.stop(id),
+      ({ threads }) => threads.stop(id),
+      ({ threads }) => threads.stop(id, { afterStep: true }),
+      ({ threads }) => threads.resume(id),
+      ({ threads }) => threads.terminate(id),
+      ({ threads }) => threads.values.set(id, 'k', chance.below(10)),
+      ({ threads }) => threads.env.set(id, 'MOOD', `mood ${chance.below(10)}`),
+      ({ threads }) => threads.env.set(id, 'API_KEY', canary.secret, { type: 'secret' }),
+      ({ threads }) => threads.files.write(id, `/note-${chance.below(3)}.txt`, bytes),
+      ({ threads }) => threads.effects.schedule(id, 'tick', {}, { delayMs: 100 }),
+      (runtime) => this.#edit(runtime, id),
+    ]
+    await this.#do('meddle', chance.pick(actions))
+  }
+
+  async #edit({ threads }: EmbeddedRuntime, id: string): Promise<void> {
+    const { chance } = this.#world
+    const messages = (await threads.messages(id)).filter(({ message }) => message.type === 'user')
+    if (messages.length === 0) return
+    const { id: messageId } = chance.pick(messages)
+    if (chance.happens(0.5)) await threads.updateMessage(id, messageId, 'edited')
+    else await threads.deleteMessage(id, messageId)
+  }
+
+  async #someThread(root: string): Promise<string> {
+    const { chance, stored } = this.#world
+    if (chance.happens(0.6)) return root
+    const all = await stored.store.list({ rootId: root, sort: 'oldest', limit: 1000 })
+    return all.length === 0 ? root : chance.pick(all).id
+  }
+
+  /** Answers some of what waits, ends what would never end. False when there was nothing to do. */
+  async settle(): Promise<boolean> {
+    const { chance, stored } = this.#world
+    let hasActed = false
+    const items = (await this.#do('inbox', ({ inbox }) => inbox.list())) ?? []
+    for (const item of items) {
+      if (chance.happens(0.2)) continue
+      hasActed = true
+      await this.#answer(item)
+    }
+    hasActed ||= items.length > 0
+    for (const { id, lifecycle } of await stored.store.list({ sort: 'oldest', limit: 1000 })) {
+      if (lifecycle === 'terminated' || lifecycle === 'erased') continue
+      hasActed = (await this.#endCalendars(id)) || hasActed
+      hasActed = (await this.#provide(id)) || hasActed
+      const isStuck = await this.#isStuck(id)
+      if (!isStuck && (lifecycle !== 'stopped' || !chance.happens(0.3))) continue
+      hasActed = true
+      await this.#do('resume', ({ threads }) => threads.resume(id))
+    }
+    return hasActed
+  }
+
+  /** Whether the thread was parked because nobody got it on. */
+  async #isStuck(id: string): Promise<boolean> {
+    const events = await this.#world.stored.store.events(id)
+    const last = events.findLast(
+      ({ event: { type, ...event } }) =>
+        type === 'session_start' ||
+        type === 'resume_requested' ||
+        ('code' in event && event.code === 'DRAIN_FAILED'),
+    )
+    return last?.event.type === 'error_raised'
+  }
+
+  async #answer(item: WaitingItem): Promise<void> {
+    const { chance, ledger, plan } = this.#world
+    const { threadId, interruptId, kind } = item
+    const by = 'ann'
+    if (kind === 'approval') {
+      const isFine = chance.happens(0.7)
+      const decide = (runtime: EmbeddedRuntime) =>
+        isFine
+          ? runtime.inbox.approve({ threadId, interruptId, by })
+          : runtime.inbox.deny({ threadId, interruptId, by, reason: 'no' })
+      await this.#do('decide', decide)
+      if (chance.happens(0.2)) await this.#do('decide again', decide)
+      return
+    }
+    const question = item.question as { type?: string; arguments?: { ref?: string } } | undefined
+    const ref = question?.arguments?.ref ?? ''
+    const isThere = ledger.has(item.toolName, ref)
+    // While a given-up runtime may still be at it, nobody can say that it did not happen.
+    const known = isThere ? 'applied' : plan.hasZombies ? 'unknown' : 'absent'
+    const value = question?.type === 'in_doubt' ? known : `answer ${chance.below(100)}`
+    await this.#do('answer', ({ inbox }) =>
+      inbox.answer({ threadId, interruptId, by }, { type: 'result', value }),
+    )
+  }
+
+  async #endCalendars(id: string): Promise<boolean> {
+    const effects = (await this.#do('effects', ({ threads }) => threads.effects.list(id))) ?? []
+    const endless = effects.filter(({ cron }) => cron !== undefined)
+    for (const effect of endless)
+      await this.#do('remove', ({ threads }) => threads.effects.remove(id, effect.id))
+    return endless.length > 0
+  }
+
+  async #provide(id: string): Promise<boolean> {
+    const { stored, canary } = this.#world
+    const events = await stored.store.events(id)
+    const settled = new Set(
+      events.flatMap(({ event }) => (event.type === 'variables_provided' ? event.requestId : [])),
+    )
+    let hasActed = false
+    for (const { event } of events) {
+      if (event.type !== 'variables_requested' || settled.has(event.requestId)) continue
+      if (Date.parse(event.expiresAt) <= this.#world.clock.now()) continue
+      hasActed = true
+      const values = Object.fromEntries(event.missing.map((name) => [name, canary.secret]))
+      void this.#do('provide', ({ threads }) =>
+        threads.variables.provide(id, event.requestId, values),
+      )
+      await this.#lane.turn('client')
+    }
+    return hasActed
+  }
+
+  /** Refusals of the runtime are fine; anything else is not. */
+  async #do<T>(
+    what: string,
+    work: (runtime: EmbeddedRuntime) => Promise<T>,
+  ): Promise<T | undefined> {
+    await this.#lane.turn(`client ${what}`)
+    try {
+      return await this.#supervisor.call(work)
+    } catch (error) {
+      const text =
+        error instanceof Error ? `${error.message}\n${String(error.stack)}` : String(error)
+      this.#world.outputs.push({ where: what, text })
+      if (!SkeinError.is(error) || error.name !== 'RuntimeError')
+        this.#world.violate(`"${what}" failed with ${text}`)
+      return undefined
+    }
+  }
+}

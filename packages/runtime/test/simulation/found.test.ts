@@ -1,0 +1,154 @@
+// What the simulation has found, each as small as it gets.
+import { expect, test } from 'vitest'
+import { manualClock, seededRandom } from '@skein/base'
+import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import {
+  createRuntime,
+  defineAgent,
+  defineHook,
+  definePrompt,
+  defineTool,
+  memoryStore,
+  type AgentDefinition,
+  type Commit,
+  type EmbeddedRuntime,
+  type HookDefinition,
+  type Store,
+  type ToolDefinition,
+} from '@skein/runtime'
+import { manualTimers } from '@skein/runtime/testing'
+import { crashStore, seededScheduler, type Lane } from '../../src/testing/simulation/index.ts'
+
+interface Stage {
+  readonly store: Store
+  readonly errors: unknown[]
+  /** Another runtime on the same store; it dies at the first commit with this point. */
+  open(dies?: {
+    readonly point: string
+    readonly moment: 'before' | 'after'
+  }): Promise<EmbeddedRuntime>
+  /** Lets everything happen that can. */
+  play(): Promise<void>
+}
+
+function stage(agent: AgentDefinition): Stage {
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const timers = manualTimers(clock)
+  const store = memoryStore()
+  const scheduler = seededScheduler({ random: seededRandom(1) })
+  const errors: unknown[] = []
+  let lane: Lane | undefined
+  let count = 0
+  return {
+    store,
+    errors,
+    async open(dies) {
+      const own = scheduler.lane('runtime')
+      lane = own
+      const crashAt = ({ point }: Commit) => (point === dies?.point ? dies.moment : undefined)
+      const runtime = await createRuntime({
+        agents: [agent],
+        store: crashStore(store, { lane: own, crashAt, onCrash: () => own.kill() }),
+        clock,
+        timers,
+        ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
+        onError: (error) => errors.push(error),
+      })
+      await runtime.start()
+      return runtime
+    },
+    async play() {
+      for (let steps = 0; await scheduler.step(); steps++)
+        if (steps > 1000) throw new Error(`${lane?.name} comes to no end`)
+    },
+  }
+}
+
+function agentOf(
+  script: readonly ScriptStep[],
+  tools: readonly ToolDefinition[],
+  more: { readonly parallel?: boolean; readonly hooks?: readonly HookDefinition[] } = {},
+): AgentDefinition {
+  const { parallel = false, hooks = [] } = more
+  const model = scripted(script)
+  const prompt = definePrompt({
+    name: 'p',
+    prompt: '',
+    model,
+    tools,
+    parallelToolCalls: parallel,
+    hooks,
+  })
+  return defineAgent({ name: 'a', sideA: { prompt } })
+}
+
+const look = defineTool({ name: 'look', description: '', risk: 'read_only', execute: () => 'seen' })
+const pay = (paid: () => void): ToolDefinition =>
+  defineTool({
+    name: 'pay',
+    description: '',
+    risk: 'write_high_risk',
+    rollback: () => ({ type: 'tool_call', target: 'look', payload: {} }),
+    execute: paid,
+  })
+
+test('with parallel calls, those after one that waits are made meanwhile, and once', async () => {
+  const script = [[calls('pay'), calls('look')], says('Done.')]
+  const { open, play, store } = stage(agentOf(script, [look, pay(() => {})], { parallel: true }))
+  const runtime = await open()
+  void runtime.threads.create({ agent: 'a', message: 'go' })
+  await play()
+  const [item] = await runtime.inbox.list()
+  expect(item?.toolName).toBe('pay')
+  const events = await store.events(item!.threadId)
+  const ended = events.flatMap(({ event }) =>
+    event.type === 'tool_execution_end' ? event.toolName : [],
+  )
+  expect(ended).toEqual(['look'])
+})
+
+test('what the gates write of a call becomes true with its result, also when a hook commits', async () => {
+  let paid = 0
+  const hook = defineHook({
+    id: 'counts',
+    hook: 'after_tool_call_success',
+    execute: (state) => state.setValue('counted', true),
+  }) as HookDefinition
+  const script = [calls('pay'), says('Done.')]
+  const agent = agentOf(script, [pay(() => void paid++), look], { hooks: [hook] })
+  const { open, play, store, errors } = stage(agent)
+  const first = await open({ point: 'hook_after_tool_call_success', moment: 'after' })
+  void first.threads.create({ agent: 'a', message: 'go' })
+  await play()
+  const { threadId, interruptId } = (await first.inbox.list())[0]!
+  void first.inbox.approve({ threadId, interruptId, by: 'ann' })
+  await play()
+  const second = await open()
+  await play()
+  const [item] = await second.inbox.list()
+  expect(item?.question).toMatchObject({ type: 'in_doubt', tool: 'pay' })
+  void second.inbox.answer(
+    { threadId, interruptId: item!.interruptId },
+    { type: 'result', value: 'applied' },
+  )
+  await play()
+  expect({ errors, paid }).toEqual({ errors: [], paid: 1 })
+  expect((await store.head(threadId))?.lifecycle).toBe('idle')
+})
+
+test('a drain that was fenced off within a tool ends quietly', async () => {
+  const nosy = defineTool({
+    name: 'nosy',
+    description: '',
+    risk: 'read_only',
+    async execute(state) {
+      await store.claim(state.threadId) // somebody else takes the thread
+      await state.setStatus('looking')
+    },
+  })
+  const { open, play, errors, store } = stage(agentOf([calls('nosy')], [nosy]))
+  const runtime = await open()
+  void runtime.threads.create({ agent: 'a', message: 'go' })
+  await play()
+  expect(errors).toEqual([])
+})

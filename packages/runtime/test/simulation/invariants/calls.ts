@@ -1,0 +1,36 @@
+import type { Finished } from './finished.ts'
+
+/** Every call has one result, and nothing has a result that was not called. */
+export function callsHaveOneResult({ world, threads }: Finished): void {
+  for (const { head, events, state } of threads.values()) {
+    const open = new Map<string, number>()
+    for (const event of events) {
+      if (event.type === 'message_added') {
+        const calls =
+          (event.message as { tool_calls?: unknown; toolCalls?: { toolCallId: string }[] })
+            .toolCalls ?? []
+        for (const { toolCallId } of calls) open.set(toolCallId, 0)
+      }
+      if (event.type !== 'tool_execution_end') continue
+      const count = open.get(event.toolCallId)
+      if (count === undefined)
+        world.violate(`${head.id}: a result for ${event.toolCallId}, which nobody called`)
+      else if (count > 0) world.violate(`${head.id}: ${event.toolCallId} has two results`)
+      open.set(event.toolCallId, (count ?? 0) + 1)
+    }
+    for (const { calls } of state.entries)
+      for (const { call, outcome } of calls)
+        if (!outcome)
+          world.violate(`${head.id}: ${call.toolName} (${call.toolCallId}) has no result`)
+  }
+}
+
+/** What may not be repeated happened once at most. */
+export function effectsHappenOnce({ world }: Finished): void {
+  for (const { tool, key, count, mayRepeat, ref } of world.ledger.effects.values()) {
+    if (mayRepeat || count <= 1) continue
+    // A probe says "absent" while a runtime that was given up has yet to act: nobody can know.
+    if (world.plan.hasZombies && tool === 'ship') continue
+    world.violate(`${tool} ${ref} happened ${count} times (${key})`)
+  }
+}

@@ -1,0 +1,24 @@
+import type { Clients } from '../clients.ts'
+import type { World } from '../world.ts'
+import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
+import { childrenAreHeardOnce } from './children.ts'
+import { finish } from './finished.ts'
+import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
+import { messagesAreTakenOnce } from './messages.ts'
+import { auditsVerify, requestsAreStrict } from './models.ts'
+import { secretsStaySecret } from './secrets.ts'
+
+/** What must be true after every run, whatever happened in it. */
+export async function checkInvariants(world: World, clients: Clients): Promise<void> {
+  const finished = await finish(world, clients)
+  numbersAreWhole(finished)
+  nothingIsLeft(finished)
+  terminationIsFinal(finished)
+  messagesAreTakenOnce(finished)
+  callsHaveOneResult(finished)
+  effectsHappenOnce(finished)
+  childrenAreHeardOnce(finished)
+  requestsAreStrict(finished)
+  await auditsVerify(finished)
+  await secretsStaySecret(finished)
+}

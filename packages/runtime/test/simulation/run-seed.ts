@@ -1,0 +1,84 @@
+import { Clients } from './clients.ts'
+import { Coverage } from './coverage.ts'
+import { checkInvariants } from './invariants/index.ts'
+import type { Plant } from './plants.ts'
+import { Supervisor } from './supervisor.ts'
+import { createWorld, type TraceLine, type World } from './world.ts'
+
+export interface SeedReport {
+  readonly seed: number
+  readonly violations: readonly string[]
+  readonly trace: readonly TraceLine[]
+  readonly commits: number
+}
+
+export interface SeedOptions {
+  readonly plant?: Plant | undefined
+  readonly coverage?: Coverage
+}
+
+const MAX_STEPS = 20_000
+
+/** One run that the seed decides: who says what, what happens when, where processes die. */
+export async function runSeed(
+  seed: number,
+  { plant, coverage = new Coverage() }: SeedOptions = {},
+): Promise<SeedReport> {
+  const world = createWorld({ seed, plant })
+  const supervisor = new Supervisor(world, coverage)
+  const clients = new Clients(world, supervisor)
+  try {
+    await play(world, supervisor, clients)
+    if (world.violations.length === 0) await checkInvariants(world, clients)
+  } finally {
+    supervisor.end()
+    await world.stored.remove()
+  }
+  const { violations, trace } = world
+  return { seed, violations, trace, commits: trace.filter(({ commit }) => commit).length }
+}
+
+async function play(world: World, supervisor: Supervisor, clients: Clients): Promise<void> {
+  const { scheduler, timers, chance } = world
+  const background = new Background(world)
+  background.run(() => supervisor.boot())
+  background.run(() => clients.run())
+  let mayEnd = false
+  while (world.violations.length === 0) {
+    if (++supervisor.step > MAX_STEPS) return world.violate('The run came to no end.')
+    supervisor.disturb()
+    if (chance.happens(0.01)) await timers.advance(chance.pick([1, 50, 1_500]))
+    if (await scheduler.step()) continue
+    const isStill = background.isIdle && supervisor.isUp
+    if (isStill && (chance.happens(0.5) || timers.pending().length === 0)) {
+      if (mayEnd && timers.pending().length === 0) return
+      background.run(async () => void (mayEnd = !(await clients.settle())))
+    } else if (await timers.advanceToNext()) mayEnd = false
+    else return world.violate('Somebody waits for ever.')
+  }
+}
+
+/** What goes on beside the scheduler. */
+class Background {
+  readonly #world: World
+  #running = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get isIdle(): boolean {
+    return this.#running === 0
+  }
+
+  run(work: () => Promise<void>): void {
+    this.#running++
+    work()
+      .catch((error: unknown) =>
+        this.#world.violate(
+          `The simulation failed: ${error instanceof Error ? error.stack : String(error)}`,
+        ),
+      )
+      .finally(() => this.#running--)
+  }
+}

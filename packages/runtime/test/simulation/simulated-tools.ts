@@ -1,0 +1,171 @@
+import { defineTool, type ThreadState, type ToolDefinition } from '@skein/runtime'
+import { z } from 'zod'
+import type { Lane } from '../../src/testing/simulation/index.ts'
+import type { World } from './world.ts'
+
+export interface SimulatedTools {
+  readonly look: ToolDefinition
+  readonly put: ToolDefinition
+  readonly send: ToolDefinition
+  readonly ship: ToolDefinition
+  readonly pay: ToolDefinition
+  readonly refund: ToolDefinition
+  readonly ask: ToolDefinition
+  readonly leak: ToolDefinition
+  readonly plan: ToolDefinition
+  readonly finish: ToolDefinition
+  readonly giveUp: ToolDefinition
+  readonly report: ToolDefinition
+}
+
+const args = z.looseObject({ ref: z.string().optional(), text: z.string().optional() })
+const SECRET = { name: 'API_KEY', type: 'secret' } as const
+
+/** Tools of every kind. Whatever they do to the outside is written in the ledger. */
+export function simulatedTools(world: World, lane: Lane): SimulatedTools {
+  const { chance, ledger, canary } = world
+
+  /** A write: a turn before its effect and one after, so that a crash may fall between. */
+  const writer = (
+    name: string,
+    options: Partial<Parameters<typeof defineTool>[0]> & { mayRepeat: boolean },
+  ): ToolDefinition => {
+    const { mayRepeat, ...rest } = options
+    return defineTool({
+      name,
+      description: name,
+      risk: 'write_low_risk',
+      ...(rest as object),
+      args,
+      async execute({ threadId }, { ref = '' }, { idempotencyKey: key }) {
+        await lane.turn(`tool ${name}`)
+        if (chance.happens(0.05)) throw new Error(`${name} is busy`)
+        ledger.note({ key, tool: name, ref, threadId, mayRepeat })
+        await lane.turn(`tool ${name} done`)
+        return `${name} done`
+      },
+    })
+  }
+
+  return {
+    look: defineTool({
+      name: 'look',
+      description: 'look',
+      risk: 'read_only',
+      args,
+      async execute(state) {
+        await lane.turn('tool look')
+        if (chance.happens(0.2)) await state.setStatus(`looking ${chance.below(100)}`)
+        if (chance.happens(0.1))
+          await state.emit('seen', { at: 1 }, { transient: chance.happens(0.5) })
+        if (chance.happens(0.1)) throw new Error('nothing to see')
+        return { seen: chance.below(100) }
+      },
+    }),
+    put: writer('put', { mayRepeat: true, idempotent: true }),
+    send: writer('send', { mayRepeat: false }),
+    ship: writer('ship', {
+      mayRepeat: false,
+      probe: (given) => ledger.has('ship', (given as { ref?: string }).ref ?? ''),
+    }),
+    pay: writer('pay', {
+      mayRepeat: false,
+      risk: 'write_high_risk',
+      rollback: (given) => ({ type: 'tool_call', target: 'refund', payload: given as never }),
+    }),
+    refund: writer('refund', { mayRepeat: true, idempotent: true }),
+    ask: defineTool({ name: 'ask', description: 'ask', risk: 'read_only', args }),
+    leak: defineTool({
+      name: 'leak',
+      description: 'leak',
+      risk: 'read_only',
+      args,
+      variables: [SECRET],
+      async execute(state) {
+        await lane.turn('tool leak')
+        if (!state.hasEnv('API_KEY')) return 'no key'
+        state.env('API_KEY')
+        return spill(state, canary.leak(chance), chance.below(8))
+      },
+    }),
+    plan: defineTool({
+      name: 'plan',
+      description: 'plan',
+      risk: 'write_low_risk',
+      idempotent: true,
+      args,
+      async execute(state, { ref = '' }) {
+        await lane.turn('tool plan')
+        change(state, ref, chance.below(7))
+        return 'planned'
+      },
+    }),
+    finish: defineTool({
+      name: 'finish',
+      description: 'end',
+      risk: 'read_only',
+      args,
+      execute: () => 'ended',
+    }),
+    giveUp: defineTool({
+      name: 'give_up',
+      description: 'fail',
+      risk: 'read_only',
+      args,
+      execute: () => 'failed',
+    }),
+    report: defineTool({
+      name: 'report',
+      description: 'status',
+      risk: 'read_only',
+      args,
+      execute: () => 'told',
+    }),
+  }
+}
+
+/** A careless tool. */
+async function spill(state: ThreadState, secret: string, way: number): Promise<unknown> {
+  switch (way) {
+    case 0:
+      return { found: secret }
+    case 1:
+      throw new Error(`refused with ${secret}`)
+    case 2:
+      await state.emit('spilt', { secret })
+      return 'emitted'
+    case 3:
+      state.setValue('spilt', secret)
+      return 'kept'
+    case 4:
+      state.injectMessage({ content: `injected ${secret}` })
+      return 'injected'
+    case 5:
+      await state.setStatus(`with ${secret}`)
+      return 'told'
+    case 6:
+      state.notifyParent(`from below ${secret}`)
+      return 'notified'
+    default:
+      return `${secret} and ${secret}`
+  }
+}
+
+function change(state: ThreadState, ref: string, what: number): void {
+  switch (what) {
+    case 0:
+      return void state.scheduleEffect('tick', { ref }, 30_000)
+    case 1:
+      return void state.scheduleEffect('tick', { ref }, { cron: '*/5 * * * *', key: 'often' })
+    case 2:
+      return void state.queueMessage({ content: `to myself ${ref}` })
+    case 3:
+      return void state.setValue(`key/${ref}`, { ref })
+    case 4:
+      return state.notifyParent(`notice ${ref}`)
+    case 5:
+      return void state.injectMessage({ content: `aside ${ref}` })
+    default:
+      return state.setEnv('MOOD', ref)
+  }
+}

@@ -1,0 +1,180 @@
+import { createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
+import {
+  crashStore,
+  type CommitOutcome,
+  type CrashMoment,
+  type Lane,
+} from '../../src/testing/simulation/index.ts'
+import type { Timers } from '../../src/dispatch/timers.ts'
+import { watchCommit, type CommitWatch } from './commit-watch.ts'
+import type { Coverage } from './coverage.ts'
+import { simulatedAgents } from './simulated-agents.ts'
+import type { World } from './world.ts'
+
+interface Incarnation {
+  readonly lane: Lane
+  readonly runtime: EmbeddedRuntime
+  readonly died: Promise<void>
+  readonly die: () => void
+}
+
+/** Points that few runs pass: a crash is tried at once. */
+const COMMON = new Set([
+  'answer',
+  'call_end',
+  'call_start',
+  'park',
+  'send_message',
+  'session_end',
+  'session_start',
+  'step_end',
+  'turn_end',
+  'call_waits',
+  'create_thread',
+  'activate',
+  'step_start',
+  'take_queue',
+])
+
+/** Starts runtimes on one store, one after the other, and lets them die. */
+export class Supervisor {
+  readonly #world: World
+  readonly #coverage: Coverage
+  readonly #watch: CommitWatch
+  readonly #zombies: Incarnation[] = []
+  #crashesLeft: number
+  #generation = 0
+  #current: Incarnation | undefined
+  #waiters: (() => void)[] = []
+  step = 0
+
+  constructor(world: World, coverage: Coverage) {
+    this.#world = world
+    this.#coverage = coverage
+    this.#watch = watchCommit(world)
+    this.#crashesLeft = world.plan.crashes
+  }
+
+  get isUp(): boolean {
+    return this.#current !== undefined
+  }
+
+  async boot(): Promise<void> {
+    const world = this.#world
+    const lane = world.scheduler.lane(`runtime ${++this.#generation}`)
+    const { agents, effects, tools } = simulatedAgents(world, lane)
+    let die = (): void => {}
+    const died = new Promise<void>((resolve) => (die = resolve))
+    const runtime = await createRuntime({
+      agents,
+      effects,
+      tools,
+      store: crashStore(world.store, {
+        lane,
+        crashAt: (commit) => this.#crashAt(lane, commit),
+        onCrash: (moment, commit) => this.#crash(moment, commit),
+        onClaim: (threadId, claim) => this.#watch.claimed(threadId, claim?.epoch),
+        onCommit: (commit, outcome) => this.#committed(lane, commit, outcome),
+      }),
+      clock: world.clock,
+      timers: timersOf(world, lane),
+      ids: world.ids,
+      keys: world.keys,
+      secretKey: world.secretKey,
+      limits: { drainAttempts: 4, modelBackoffMs: 1_000 },
+      onError: (error) => this.#onError(error),
+    })
+    this.#current = { lane, runtime, died, die }
+    await runtime.start()
+    for (const wake of this.#waiters.splice(0)) wake()
+  }
+
+  /** Does something with the runtime; when it dies meanwhile, again with the next one. */
+  async call<T>(work: (runtime: EmbeddedRuntime) => Promise<T>): Promise<T> {
+    for (;;) {
+      const current = await this.up()
+      const ended = await Promise.race([
+        work(current.runtime).then(
+          (value) => ({ value }),
+          (error: unknown) => ({ error }),
+        ),
+        current.died.then(() => 'died' as const),
+      ])
+      if (ended === 'died') continue
+      if ('error' in ended) throw ended.error
+      return ended.value
+    }
+  }
+
+  async up(): Promise<Incarnation> {
+    while (!this.#current) await new Promise<void>((resolve) => this.#waiters.push(resolve))
+    return this.#current
+  }
+
+  /** A runtime that was thought dead goes on for a while, and then dies for good. */
+  disturb(): void {
+    const { chance } = this.#world
+    for (const { lane } of this.#zombies) {
+      if (lane.state === 'frozen' && chance.happens(0.05)) lane.thaw()
+      else if (lane.state === 'running' && chance.happens(0.05)) lane.kill()
+    }
+  }
+
+  end(): void {
+    for (const { lane } of this.#zombies) lane.kill()
+    this.#current?.lane.kill()
+  }
+
+  #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
+    const { chance } = this.#world
+    if (this.#crashesLeft === 0 || this.#current?.lane !== lane) return undefined
+    if (!chance.happens(COMMON.has(point) ? 0.04 : 0.35)) return undefined
+    return chance.pick(['before', 'after'])
+  }
+
+  #crash(moment: CrashMoment, commit: Commit): void {
+    const { chance, plan, timers } = this.#world
+    const current = this.#current
+    if (!current) return
+    this.#crashesLeft--
+    this.#coverage.crash(commit.point, moment)
+    this.#note(current.lane, { what: `CRASH ${moment} ${commit.point}`, crash: moment })
+    this.#current = undefined
+    if (plan.hasZombies && chance.happens(0.6)) {
+      current.lane.freeze()
+      this.#zombies.push(current)
+    } else current.lane.kill()
+    current.die()
+    timers.set(chance.pick([0, 0, 10, 5_000, 3_600_000]), () => void this.boot())
+  }
+
+  #committed(lane: Lane, commit: Commit, outcome: CommitOutcome): void {
+    this.#coverage.pass(commit.point)
+    this.#note(lane, { what: `commit ${commit.point}`, commit, outcome: outcome.type })
+    if (outcome.type === 'written') this.#watch.written(commit, outcome.seqs)
+    else this.#watch.refused(commit, outcome.error)
+  }
+
+  #note(lane: Lane, line: Omit<World['trace'][number], 'step' | 'time' | 'lane'>): void {
+    const time = this.#world.clock.now()
+    this.#world.trace.push({ step: this.step, time, lane: lane.name, ...line })
+  }
+
+  #onError(error: unknown): void {
+    const text =
+      error instanceof Error
+        ? `${error.name}: ${error.message}\n${error.stack ?? ''}`
+        : String(error)
+    this.#world.outputs.push({ where: 'onError', text })
+    this.#world.violate(`A drain rejected: ${text}`)
+  }
+}
+
+/** Rings reach a runtime only while it runs. */
+function timersOf({ timers }: World, lane: Lane): Timers {
+  return {
+    now: () => timers.now(),
+    set: (ms, callback) => timers.set(ms, () => lane.state === 'running' && callback()),
+    clear: (handle) => timers.clear(handle),
+  }
+}

@@ -1,0 +1,119 @@
+import { manualClock, type ManualClock } from '@skein/base'
+import type { LLMRequest } from '@skein/ai'
+import { memoryGovernanceKeys, type Commit, type GovernanceKeys, type Store } from '@skein/runtime'
+import { manualTimers, type ManualTimers } from '@skein/runtime/testing'
+import {
+  seededScheduler,
+  type CommitOutcome,
+  type CrashMoment,
+  type SeededScheduler,
+} from '../../src/testing/simulation/index.ts'
+import { canaryOf, type Canary } from './canary.ts'
+import { chanceOf, type Chance } from './chance.ts'
+import { Ledger } from './ledger.ts'
+import type { Plant } from './plants.ts'
+import { openSimulatedStore, type SimulatedStore } from './simulated-store.ts'
+
+/** What outlives every runtime of one run. */
+export interface World {
+  readonly seed: number
+  readonly chance: Chance
+  readonly clock: ManualClock
+  readonly timers: ManualTimers
+  readonly ids: () => string
+  readonly scheduler: SeededScheduler
+  /** The store itself, under all wrappers. */
+  readonly stored: SimulatedStore
+  /** With a planted bug, if there is one. */
+  readonly store: Store
+  readonly keys: GovernanceKeys
+  readonly secretKey: Uint8Array
+  readonly ledger: Ledger
+  readonly canary: Canary
+  readonly plan: Plan
+  readonly trace: TraceLine[]
+  /** Everything any model was asked. */
+  readonly requests: LLMRequest[]
+  /** Texts that left the runtime: errors, live events, exports. */
+  readonly outputs: { readonly where: string; readonly text: string }[]
+  readonly violations: string[]
+  violate(what: string): void
+}
+
+/** What the seed decided beforehand. */
+export interface Plan {
+  readonly roots: readonly RootAgent[]
+  readonly messages: number
+  readonly crashes: number
+  /** A runtime that was given up comes back while its successor works. */
+  readonly hasZombies: boolean
+  readonly hasSecrets: boolean
+  readonly hasReader: boolean
+  readonly store: 'memory' | 'sqlite' | 'file'
+  /** How likely stops, edits and the like are. */
+  readonly unrest: number
+}
+
+export const ROOT_AGENTS = ['desk', 'boss', 'duo', 'guarded', 'talker', 'treasurer'] as const
+export type RootAgent = (typeof ROOT_AGENTS)[number]
+
+export interface TraceLine {
+  readonly step: number
+  readonly time: number
+  readonly lane: string
+  readonly what: string
+  readonly commit?: Commit
+  readonly outcome?: CommitOutcome['type']
+  readonly crash?: CrashMoment
+}
+
+export interface WorldOptions {
+  readonly seed: number
+  readonly plant?: Plant | undefined
+}
+
+export function createWorld({ seed, plant }: WorldOptions): World {
+  const chance = chanceOf(seed)
+  const plan = planOf(chance)
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const trace: TraceLine[] = []
+  const violations: string[] = []
+  const stored = openSimulatedStore(plan.store)
+  const canary = canaryOf(chance)
+  let count = 0
+  const world: World = {
+    seed,
+    chance,
+    clock,
+    timers: manualTimers(clock),
+    ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
+    scheduler: seededScheduler({ random: chance.random }),
+    stored,
+    store: plant ? plant(stored.store, { chance, canary }) : stored.store,
+    keys: memoryGovernanceKeys({ seed: 'simulation' }),
+    secretKey: new Uint8Array(32).fill(7),
+    ledger: new Ledger(),
+    canary,
+    plan,
+    trace,
+    requests: [],
+    outputs: [],
+    violations,
+    violate: (what) => void violations.push(what),
+  }
+  return world
+}
+
+function planOf(chance: Chance): Plan {
+  const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(ROOT_AGENTS))
+  return {
+    roots,
+    messages: chance.between(1, 3),
+    crashes: chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
+    hasZombies: chance.happens(0.25),
+    hasSecrets: chance.happens(0.4),
+    hasReader: chance.happens(0.3),
+    store: chance.happens(0.93) ? 'memory' : chance.happens(0.8) ? 'sqlite' : 'file',
+    unrest: chance.pick([0, 0.1, 0.3]),
+  }
+}
