@@ -55,6 +55,12 @@ class Watcher implements Webhooks {
   readonly #abort = new AbortController()
   /** How far each thread was read, the latest at the end. */
   readonly #read = new Map<string, number>()
+  /**
+   * Changes come in the order in which they were noticed, so what was not read yet is later than the
+   * first event that the last change brought.
+   */
+  #scannedTo = 0
+  #hasCaughtUp = false
   #saving: Promise<void> = Promise.resolve()
   #hasRoom: (() => void) | undefined
   #watching: Promise<void> = Promise.resolve()
@@ -126,8 +132,9 @@ class Watcher implements Webhooks {
       const heads = await this.#runtime.threads.list(query)
       for (const head of heads) if (head.updatedAt >= since) await this.#scan(head)
       const last = heads.at(-1)
-      if (!last || heads.length < PAGE || last.updatedAt < since) return
+      if (!last || heads.length < PAGE || last.updatedAt < since) break
     }
+    this.#hasCaughtUp = !this.#abort.signal.aborted
   }
 
   /** One after the other: two readers of one thread would tell its events twice. */
@@ -142,9 +149,12 @@ class Watcher implements Webhooks {
     const queues = this.#queues.filter(({ webhook }) => webhook.tenants?.includes(tenant) ?? true)
     if (queues.length === 0) return
     let after = this.#read.get(head.id) ?? 0
+    let scannedTo: number | undefined
     while (after < head.seq && !this.#abort.signal.aborted) {
       const events = await this.#eventsOf(head.id, after)
-      if (events.length === 0) break
+      const [first] = events
+      if (!first) break
+      scannedTo ??= Date.parse(first.event.at)
       for (const stored of events) {
         const message = toWebhookMessage(head, stored)
         if (message) for (const queue of queues) queue.add(message)
@@ -153,6 +163,7 @@ class Watcher implements Webhooks {
       await this.#room()
     }
     this.#remember(head.id, after)
+    this.#scannedTo = Math.max(this.#scannedTo, scannedTo ?? 0)
   }
 
   /** A thread that was removed meanwhile has nothing to tell. */
@@ -183,7 +194,8 @@ class Watcher implements Webhooks {
   }
 
   #save(): void {
-    const moved = this.#queues.map((queue) => queue.moveOn(this.#clock.now() - MARGIN_MS))
+    if (!this.#hasCaughtUp) return
+    const moved = this.#queues.map((queue) => queue.moveOn(this.#scannedTo - MARGIN_MS))
     if (!moved.includes(true)) return
     this.#saving = this.#saving.then(() =>
       this.#write().catch((error: unknown) => this.#options.onError?.(error)),
