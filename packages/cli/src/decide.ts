@@ -39,11 +39,10 @@ export function decideOne(given: Given, { verb, decide }: Decision): Promise<Exi
     output,
     async ({ client, url }) => {
       const item = await findWaiting(client, operands[0] ?? '', operands[1])
-      const { threadId, interruptId, toolName, rootId } = item
+      const { threadId, interruptId, rootId } = item
       const before = await client.threads.get(rootId)
       await decide(client, item)
-      const call = `${toolName} ${JSON.stringify(item.arguments)}`
-      output.say(`${verb === 'approve' ? 'approved' : 'denied'}: ${call}`)
+      output.say(`${verb === 'approve' ? 'approved' : 'denied'}: ${callOf(item)}`)
       if (values.follow || url === undefined)
         return (await showRun(client, before, output, { ...values, before })).code
       if (values.json) output.json({ threadId, interruptId, type: verb })
@@ -51,4 +50,8 @@ export function decideOne(given: Given, { verb, decide }: Decision): Promise<Exi
     },
     { works: true },
   )
+}
+
+function callOf({ toolName, arguments: args }: WaitingItem): string {
+  return `${toolName} ${JSON.stringify(args)}`
 }

@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..', '..')
-const bin = join(import.meta.dirname, '..', 'bin', 'skein.js')
+export const skeinBin: string = join(import.meta.dirname, '..', 'bin', 'skein.js')
 
 /** Agents that misbehave in every way that has an exit code. */
 export const badAgents: string = join(import.meta.dirname, 'agents')
@@ -41,7 +41,7 @@ export class Running {
   readonly #watchers = new Set<() => void>()
 
   constructor(args: readonly string[], { cwd, input, env }: SpawnOptions) {
-    this.child = spawn(process.execPath, [bin, ...args], {
+    this.child = spawn(process.execPath, [skeinBin, ...args], {
       cwd,
       env: { ...ownEnv(), ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -106,7 +106,7 @@ export async function startDev(
 }
 
 /** Without keys of vendors, and without what a terminal or a CI adds. */
-function ownEnv(): NodeJS.ProcessEnv {
+export function ownEnv(): NodeJS.ProcessEnv {
   const dropped = /_API_KEY$|^SKEIN_|^NO_COLOR$|^FORCE_COLOR$|^NODE_OPTIONS$|^VITEST/
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name)))
 }

@@ -27,9 +27,6 @@ function wordsFor(event: TreeEvent['event'], isVerbose: boolean): string | undef
       return event.toolCallId === undefined ? `subagent ${event.name}` : undefined
     case 'agent_handoff':
       return `handed over to ${event.toAgentId}`
-    case 'interrupt_answered':
-      if (event.answer.type !== 'approve' && event.answer.type !== 'deny') return undefined
-      return `${event.answer.type === 'approve' ? 'approved' : 'denied'} by ${event.answeredBy ?? 'somebody'}`
     case 'step_failed':
       return `model call failed: ${event.message}${event.retryAt === undefined ? '' : ' (tried again)'}`
     case 'gate_decided':
