@@ -1,5 +1,5 @@
 import { AssistantMessage, UPPError } from '@skein/ai'
-import { endSession } from './act-session.ts'
+import { endSession } from './end-session.ts'
 import { answerOf, type Asking } from './ask-model.ts'
 import type { DrainContext } from './drain-context.ts'
 import { isStop } from './interruption.ts'

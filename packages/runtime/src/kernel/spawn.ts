@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { UppMessage } from '@skein/threads/upp'
-import { agentRegistrations } from '../api/agent-registrations.ts'
+import { agentRegistrations } from '../services/agent-registrations.ts'
 import type { Relation, ResolvedAgent } from '../definitions/resolved.ts'
 import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
 import type { EnvReader } from '../services/env-reader.ts'
