@@ -19,6 +19,7 @@ export type HttpErrorCode =
   | 'STREAM_LIMIT'
   | 'VALUE_NOT_FOUND'
   | 'HISTORY_FIXED'
+  | 'APPROVAL_REQUIRED'
   | 'RESPONSE_INVALID'
   | 'NOT_READY'
   | 'INTERNAL'
@@ -43,6 +44,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   STREAM_LIMIT: 429,
   VALUE_NOT_FOUND: 404,
   HISTORY_FIXED: 409,
+  APPROVAL_REQUIRED: 409,
   RESPONSE_INVALID: 502,
   NOT_READY: 503,
   INTERNAL: 500,

@@ -10,7 +10,7 @@ import {
 } from 'ai'
 import { z } from 'zod'
 import type { LLMRequest } from '@skein/ai'
-import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
+import { calls, fails, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
 import {
   createRuntime,
   defineAgent,
@@ -112,6 +112,7 @@ export function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPa
   const last = messages.at(-1)
   const asked = textOf(messages.findLast(({ type }) => type === 'user'))
   if (last?.type === 'tool_result') {
+    if (asked.includes('weather')) return says(`It is: ${String(last.results[0]?.result)}`)
     const results = messages.slice(messages.findLastIndex(({ type }) => type === 'user')).length
     if (asked.includes('twice') && results < 4) return calls('note', { text: 'second' })
     return says('That is done. Anything else?')
@@ -122,6 +123,9 @@ export function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPa
   if (asked.includes('locate')) return calls('locate', { precise: true })
   if (asked.includes('note'))
     return [says('Let me write that down. '), calls('note', { text: 'first' })]
+  if (asked.includes('weather')) return calls('weather', { city: 'Graz' })
+  if (asked.includes('fail'))
+    return fails({ code: 'INVALID_REQUEST', message: 'The model is ill.' })
   if (asked.includes('hang')) return [says('One two three '), waits(Infinity)]
   if (asked.includes('work')) return calls('worker', { task: asked })
   if (asked.includes('silence')) return says('')

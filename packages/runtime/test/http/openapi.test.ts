@@ -251,6 +251,11 @@ describe('errors of one route are as the document says', () => {
     ],
     ['chat', 'INPUT_INVALID', () => ({ body: { id: 'c', messages: [], trigger: 'none' } })],
     ['chat', 'AGENT_NOT_FOUND', () => ({ params: { agent: 'nobody' } })],
+    [
+      'chatCompletions',
+      'APPROVAL_REQUIRED',
+      () => ({ body: { model: 'desk', messages: [{ role: 'user', content: 'refund' }] } }),
+    ],
     ['getEndpoint', 'ROUTE_NOT_FOUND', () => ({ params: { path: 'none' } })],
     ['getEndpoint', 'METHOD_NOT_ALLOWED', () => ({ params: { path: 'orders' } })],
   ]

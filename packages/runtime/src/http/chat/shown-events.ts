@@ -1,5 +1,5 @@
 import type { ThreadEvent } from '@skein/threads'
-import { agentRegistrations } from '../../api/agent-registrations.ts'
+import { agentRegistrations } from '../../services/agent-registrations.ts'
 import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../runtime-api.ts'
 import { ChatView } from './chat-view.ts'
@@ -31,10 +31,15 @@ export class ShownEvents {
     return this.#hold?.end() ?? []
   }
 
+  /** Who speaks, where the events begin in the middle of a turn. */
+  speaks(agent: string): void {
+    this.isGoverned = isGovernedAgent(this.#registry, agent)
+    this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
+  }
+
   #changeSpeaker(agentId: string): readonly ThreadEvent[] {
     const rest = this.end()
-    this.isGoverned = isGovernedAgent(this.#registry, agentId.slice(0, agentId.lastIndexOf('/')))
-    this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
+    this.speaks(agentId.slice(0, agentId.lastIndexOf('/')))
     return rest
   }
 }

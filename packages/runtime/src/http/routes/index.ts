@@ -2,6 +2,7 @@ import type { Route } from '../route.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { chatRoutes } from './chat.ts'
+import { compatRoutes } from './compat.ts'
 import { controlRoutes } from './control.ts'
 import { effectRoutes } from './effects.ts'
 import { endpointRoutes } from './endpoints.ts'
@@ -34,4 +35,5 @@ export const ROUTES: readonly Route[] = [
   ...logRoutes,
   ...endpointRoutes,
   ...chatRoutes,
+  ...compatRoutes,
 ]

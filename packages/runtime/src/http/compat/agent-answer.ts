@@ -1,0 +1,69 @@
+import type { GatewayAnswer } from '@skein/ai/gateway'
+import type { Call } from '../route.ts'
+import { agentEvents } from './agent-events.ts'
+import { ApprovalRequiredError, toRefusal } from './compat-error.ts'
+import { compatId, compatToken } from './compat-id.ts'
+import { askThread } from './compat-thread.ts'
+import { sweepEphemeral } from './sweep-ephemeral.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+/** An agent as a model: each request is put to a thread of it. */
+export function agentAnswer(call: Call, agent: string): GatewayAnswer {
+  const { runtime, principal, services } = call
+  return async (request) => {
+    try {
+      await sweepEphemeral(runtime, principal.tenant, { now: services.clock.now(), ttlMs: DAY_MS })
+      const { thread, after, queueId, isDurable } = await askThread({
+        runtime,
+        principal,
+        agent,
+        request,
+      })
+      const { signal, stream } = request
+      if (!isDurable)
+        signal.addEventListener('abort', () => void stopQuietly(call, thread.id), { once: true })
+      return {
+        events: agentEvents(runtime, thread, {
+          after,
+          ...(queueId !== undefined && { queueId }),
+          isStream: stream,
+          signal,
+          prefix: services.prefix,
+        }),
+        droppedParams: Object.keys(request.params).filter((name) => !KNOWN.has(name)),
+        id: compatToken(thread.id, queueId ?? String(after)),
+        ...(isDurable && {
+          fields: { conversation: { id: compatId('conv', thread.id) }, store: true },
+        }),
+        toServerError: (error) => {
+          if (!(error instanceof ApprovalRequiredError)) return undefined
+          const { code, message, statusCode = 409, fields } = error
+          return { code, message, statusCode, fields }
+        },
+      }
+    } catch (error) {
+      throw toRefusal(error)
+    }
+  }
+}
+
+/** Parameters that mean something to an agent. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'conversation',
+  'previous_response_id',
+  'store',
+  'max_tokens', // Anthropic asks for it
+])
+
+/** Nobody will hear the answer of a thread that lives for it alone. */
+async function stopQuietly(
+  { runtime, services, principal }: Call,
+  threadId: string,
+): Promise<void> {
+  try {
+    await runtime.threads.stop(threadId, { by: principal.user ?? principal.tenant })
+  } catch (error) {
+    services.report(error)
+  }
+}
