@@ -31,6 +31,8 @@ export interface Serving {
 
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
+/** Longer than proxies keep theirs, so that none sends into a connection that is just being closed. */
+const KEEP_ALIVE_MS = 75_000
 const DEFAULT_GRACE_MS = 10_000
 
 /** Serves a runtime. Signals of the process are the caller's to handle. */
@@ -51,7 +53,11 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
     { overrideGlobalObjects: false, hostname: host },
   )
   const server = createServer(
-    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
     (incoming, outgoing) => {
       // A connection that was kept for a further request would keep a closing server waiting.
       outgoing.once('close', () =>
