@@ -5,6 +5,7 @@ import { findDefinitionFiles, FOLDERS, type DefinitionFile } from './definition-
 import { DefinitionError } from './definition-error.ts'
 import { freshImport, nextRound } from './fresh-import-node.ts'
 import { loadRegistry } from './registry.ts'
+import { replaceableRegistry } from './replaceable-registry.ts'
 import type { Found } from './load/gather.ts'
 import type { Problem, Registry } from './resolved.ts'
 
@@ -34,12 +35,12 @@ export async function discover(
   options: DiscoverOptions = {},
 ): Promise<DiscoveredRegistry> {
   const root = resolve(folder)
-  let current = await load(root, 0, options)
+  const registry = replaceableRegistry(await load(root, 0, options))
   let last: Promise<unknown> = Promise.resolve()
 
   async function reloadNow(): Promise<readonly Problem[]> {
     try {
-      current = await load(root, nextRound(), options)
+      registry.replace(await load(root, nextRound(), options))
       return []
     } catch (error) {
       if (error instanceof DefinitionError) return error.problems
@@ -47,34 +48,15 @@ export async function discover(
     }
   }
 
-  return {
+  return Object.assign(registry, {
     folder: root,
-    get agents() {
-      return current.agents
-    },
-    get tools() {
-      return current.tools
-    },
-    get hooks() {
-      return current.hooks
-    },
-    get effects() {
-      return current.effects
-    },
-    get endpoints() {
-      return current.endpoints
-    },
-    get warnings() {
-      return current.warnings
-    },
-    agent: (name) => current.agent(name),
-    reload() {
+    reload(): Promise<readonly Problem[]> {
       // One after the other, or an older state of the files could win.
       const next = last.then(reloadNow)
       last = next.catch(() => undefined)
       return next
     },
-  }
+  })
 }
 
 async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {

@@ -1,4 +1,3 @@
-import { llm } from '@skein/ai'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesRequested } from '../event.ts'
 import { isEnabled } from '../services/env-reader.ts'
@@ -8,6 +7,7 @@ import type { DrainContext } from './drain-context.ts'
 import { messageOf } from './message-of.ts'
 import { missingVariables, variablesError } from './missing-variables.ts'
 import { runHooks } from './run-hooks.ts'
+import { sideModel } from './side-model.ts'
 import { planSpawn, type NewChild, type SpawnPlan } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './subagent-tools.ts'
 import { tellChildCreated } from './tell-child-created.ts'
@@ -133,16 +133,8 @@ async function bootstrap(
   side: ResolvedSide,
   { relation, name, description }: Hints & { readonly relation: Relation },
 ): Promise<{ readonly message?: string; readonly events: readonly RuntimeEvent[] } | undefined> {
-  const { clock, ids } = context.environment
-  const { model, definition } = side.prompt.models[0]!
-  const asked = llm({
-    model,
-    signal: context.signal,
-    clock,
-    ids,
+  const asked = sideModel(context, side, {
     system: 'You write the first instruction for a subagent. Answer with the instruction alone.',
-    ...(definition?.config && { config: definition.config }),
-    ...(definition?.providerOptions && { params: definition.providerOptions }),
   })
   const lines = [
     `Subagent: ${relation.agent}. ${relation.description}`,

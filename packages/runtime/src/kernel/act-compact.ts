@@ -1,9 +1,10 @@
-import { llm, type Message } from '@skein/ai'
+import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { chooseCut, estimateTokens, summaryRequest } from '../services/compaction.ts'
 import type { DrainContext } from './drain-context.ts'
 import { messageOf } from './message-of.ts'
 import { spentOn } from './usage.ts'
+import { sideModel } from './side-model.ts'
 import { viewOf } from './view.ts'
 
 /** Replaces the older part of a long view by a summary. The log keeps everything. */
@@ -54,17 +55,7 @@ async function summarise(
   side: ResolvedSide,
   { older, upTo }: { readonly older: readonly Message[]; readonly upTo: string },
 ): Promise<void> {
-  const { clock, ids } = context.environment
-  const { model, definition } = side.prompt.models[0]!
-  const asked = llm({
-    model,
-    signal: context.signal,
-    clock,
-    ids,
-    ...(definition?.config && { config: definition.config }),
-    ...(definition?.providerOptions && { params: definition.providerOptions }),
-  })
-  const turn = await asked.generate(summaryRequest(older))
+  const turn = await sideModel(context, side).generate(summaryRequest(older))
   const at = context.at()
   const events = [
     { type: 'context_compacted', at, side: side.side, upTo, summary: turn.response.text },

@@ -1,9 +1,9 @@
-import type { UppMessage } from '@skein/threads/upp'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../event.ts'
 import { normalisePath } from '../services/paths.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { copyFiles, findFiles, type CopiedFiles } from './copy-files.ts'
 import type { DrainContext } from './drain-context.ts'
+import { queuedText } from './queued-text.ts'
 
 /** How a session ended, as the parent is told. */
 export interface Report {
@@ -128,19 +128,8 @@ function queuedReport(context: DrainContext, report: Report, files: CopiedFiles)
 
 /** A silent message to the parent, marked with the child it comes from. */
 function silentMessage(context: DrainContext, text: string, files: CopiedFiles): RuntimeEvent {
-  const at = context.at()
-  const id = context.environment.ids()
-  const message: UppMessage = { id, type: 'user', timestamp: at, content: [{ type: 'text', text }] }
-  return {
-    type: 'message_queued',
-    at,
-    queueId: id,
-    role: 'user',
-    message,
-    isSilent: true,
-    subagentId: context.head.id,
-    ...(files.paths.length > 0 && { attachments: files.paths }),
-  }
+  const subagentId = context.head.id
+  return queuedText(context, { text, files }, { role: 'user', isSilent: true, subagentId })
 }
 
 /** `state.notifyParent`: raw text, silent, queued. `pending` is what the same call has changed. */

@@ -1,5 +1,4 @@
 import type { JsonObject } from '@skein/base'
-import type { UppMessage } from '@skein/threads/upp'
 import { agentRegistrations } from '../services/agent-registrations.ts'
 import type { Relation, ResolvedAgent } from '../definitions/resolved.ts'
 import { EVENT_VERSION, type RuntimeEvent } from '../event.ts'
@@ -10,6 +9,7 @@ import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../thread-state.ts'
 import { copyFiles, type CopiedFiles } from './copy-files.ts'
 import type { DrainContext } from './drain-context.ts'
+import { queuedText } from './queued-text.ts'
 
 /** What the creation of a child, or a message to one, changes: part of the commit of the call. */
 export interface SpawnPlan {
@@ -186,20 +186,16 @@ export function queued(
     readonly interruptId: string | undefined
   },
 ): RuntimeEvent {
-  const at = context.at()
-  const id = context.environment.ids()
-  const message: UppMessage = { id, type: 'user', timestamp: at, content: [{ type: 'text', text }] }
-  return {
-    type: 'message_queued',
-    at,
-    queueId: id,
-    role: relation.receives === 'a' ? 'user' : 'assistant',
-    message,
-    resumes: true,
-    metadata: { from: 'parent' },
-    ...(files.paths.length > 0 && { attachments: files.paths }),
-    ...(interruptId !== undefined && { parentInterruptId: interruptId }),
-  }
+  return queuedText(
+    context,
+    { text, files },
+    {
+      role: relation.receives === 'a' ? 'user' : 'assistant',
+      resumes: true,
+      metadata: { from: 'parent' },
+      ...(interruptId !== undefined && { parentInterruptId: interruptId }),
+    },
+  )
 }
 
 function registered(context: DrainContext, { child, agent, reference }: Birth): RuntimeEvent {
