@@ -8,3 +8,4 @@ export {
   type GatewayRequest,
 } from './served-model.ts'
 export { oneMessage } from './one-message.ts'
+export { translateParams, type TranslatedParams } from './translate-params.ts'

@@ -105,8 +105,8 @@ export interface PromptDefinition {
 }
 
 export interface ReasoningOptions {
+  /** In the vendor's own words, where it has any. */
   readonly effort?: 'low' | 'medium' | 'high'
-  readonly maxTokens?: number
   /** Reasoning is neither stored nor sent again. */
   readonly exclude?: boolean
 }

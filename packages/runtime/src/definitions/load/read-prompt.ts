@@ -134,7 +134,6 @@ const promptFields: Fields<ReadPrompt> = {
   env: textRecord,
   reasoning: readFields<ReasoningOptions>({
     effort: oneOf('low', 'medium', 'high'),
-    maxTokens: count,
     exclude: flag,
   }),
   recentImageThreshold: (value, place) => (value === 0 ? 0 : count(value, place)),
