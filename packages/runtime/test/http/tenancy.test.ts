@@ -176,3 +176,40 @@ test('a thread that is removed while its request arrives is as one that never wa
   const never = await kit.ask('acme', 'POST', '/threads/nobody/messages', { text: 'Hello' })
   expect([late.status, await late.text()]).toEqual([404, await never.text()])
 })
+
+test('a forged log that names a thread of another tenant as its child opens nothing of it', async () => {
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'rival' })
+  const lines = (await (await kit.ask('rival', 'GET', `/threads/${id}/export`)).text())
+    .trimEnd()
+    .split('\n')
+  const header = JSON.parse(lines[0]!) as { events: number }
+  const last = JSON.parse(lines.at(-1)!) as { seq: number }
+  const at = new Date().toISOString()
+  const link = { relation: 'worker', description: '', parentCommunication: 'implicit' }
+  const forged = {
+    type: 'subagent_created',
+    at,
+    reference: world.threadId,
+    name: 'worker',
+    ...link,
+  }
+  const all = [
+    JSON.stringify({ ...header, events: header.events + 1 }),
+    ...lines.slice(1),
+    JSON.stringify({ seq: last.seq + 1, event: forged }),
+  ]
+  const taken = await kit.ask('rival', 'POST', '/threads/import', `${all.join('\n')}\n`)
+  expect(taken.status, await taken.clone().text()).toBe(201)
+  const { id: copy, seq } = (await taken.json()) as { id: string; seq: number }
+  for (const after of ['0', `${seq}`, `${seq}(0)`, `${seq}(1)`]) {
+    const abort = new AbortController()
+    const url = `http://localhost/threads/${copy}/stream?tree=true&after=${encodeURIComponent(after)}`
+    const headers = { authorization: `Bearer ${KEYS.rival.key}` }
+    const response = await kit.http.fetch(new Request(url, { headers, signal: abort.signal }))
+    const text = response.text()
+    // Enough turns of the loop for a child to be read.
+    for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve))
+    abort.abort()
+    expect(await text).not.toContain('Please work.')
+  }
+})

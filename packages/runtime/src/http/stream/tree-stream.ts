@@ -15,6 +15,7 @@ export interface TreeEvent extends NumberedEvent {
 
 interface Followed {
   readonly threadId: string
+  readonly parentId: string | undefined
   readonly path: readonly string[]
   readonly position: TreePosition
 }
@@ -63,7 +64,7 @@ class Tree {
     options: TreeStreamOptions,
   ) {
     this.#runtime = runtime
-    this.#root = { threadId: root.id, path: [root.agent], position }
+    this.#root = { threadId: root.id, parentId: undefined, path: [root.agent], position }
     this.#options = options
   }
 
@@ -92,7 +93,7 @@ class Tree {
     this.#follow(thread)
     // A position that names more children than there are was not made by us.
     thread.position.children.length = children.length
-    for (const child of children) await this.#resume(child)
+    for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
   }
 
   async #createdBefore({ threadId, path, position }: Followed): Promise<readonly Followed[]> {
@@ -104,7 +105,12 @@ class Tree {
         after = seq
         if (event.type !== 'subagent_created' || seq > end) continue
         const place = (position.children[children.length] ??= { id: '0', children: [] })
-        children.push({ threadId: event.reference, path: [...path, event.name], position: place })
+        children.push({
+          threadId: event.reference,
+          parentId: threadId,
+          path: [...path, event.name],
+          position: place,
+        })
       }
       if (events.length === 0) break
     }
@@ -114,14 +120,14 @@ class Tree {
   #follow(thread: Followed): void {
     if (++this.#threadCount > this.#options.maxThreads) return
     void this.#pump(thread).catch((error: unknown) => {
-      const isGone = SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
-      if (isGone && thread !== this.#root) return
+      if (isGone(error) && thread !== this.#root) return
       this.#failure ??= { error }
       this.#channel.close()
     })
   }
 
   async #pump(source: Followed): Promise<void> {
+    if (!(await this.#belongs(source))) return
     const { includesDeltas = true } = this.#options
     const events = this.#runtime.subscribe(source.threadId, {
       after: source.position.id,
@@ -134,6 +140,17 @@ class Tree {
     if (source === this.#root) this.#channel.close()
   }
 
+  /** A copied log names children of the thread it was copied from, and a forged one those of anybody. */
+  async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
+    if (parentId === undefined) return true
+    try {
+      return (await this.#runtime.threads.get(threadId)).parentId === parentId
+    } catch (error) {
+      if (isGone(error)) return false
+      throw error
+    }
+  }
+
   #leave(): void {
     this.#abort.abort()
     this.#channel.close()
@@ -144,5 +161,10 @@ function childOf(parent: Followed, { event }: NumberedEvent): Followed {
   if (event.type !== 'subagent_created') throw new TypeError('Not the creation of a child.')
   const position: TreePosition = { id: '0', children: [] }
   parent.position.children.push(position)
-  return { threadId: event.reference, path: [...parent.path, event.name], position }
+  const { threadId: parentId, path } = parent
+  return { threadId: event.reference, parentId, path: [...path, event.name], position }
+}
+
+function isGone(error: unknown): boolean {
+  return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
 }
