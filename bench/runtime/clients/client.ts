@@ -54,23 +54,32 @@ export function newFolder(): string {
   return folder
 }
 
+/** What a repetition can look at, besides the answers. */
+export interface Seen {
+  readonly lookUps: number
+  readonly folder: string
+}
+
 /** The same repetition for every client, each with a mock vendor and a database of its own. */
 export function contenders(
-  repetition: (client: Client, counts: { readonly lookUps: number }) => Timed,
+  repetition: (client: Client, seen: Seen) => Timed,
+  without: readonly string[] = [],
 ): Readonly<Record<string, Contender>> {
+  const entries = Object.entries(clients).filter(([name]) => !without.includes(name))
   return Object.fromEntries(
-    Object.entries(clients).map(([name, { create, peers }]) => [
+    entries.map(([name, { create, peers }]) => [
       name,
       {
         ...(peers && { peers }),
         async prepare() {
           const [createClient, baseUrl] = await Promise.all([create(), startMock()])
-          const counts = { lookUps: 0 }
+          const folder = newFolder()
+          const seen = { lookUps: 0, folder }
           const lookUp = (id: number): object => {
-            counts.lookUps++
+            seen.lookUps++
             return { id, title: 'A thread', tags: ['long', 'red'] }
           }
-          return repetition(await createClient({ baseUrl, folder: newFolder(), lookUp }), counts)
+          return repetition(await createClient({ baseUrl, folder, lookUp }), seen)
         },
       },
     ]),
