@@ -38,6 +38,9 @@ for (let seed = from; seed < from + Number(values.count); seed++) {
   commits += report.commits
   if (report.violations.length === 0) continue
   failed++
+  if (plant && process.env['FIRST']) {
+    console.log(`found at ${seed}`)
+  }
   console.log(`seed ${seed}: ${report.violations[0]!.slice(0, 600)}`)
 }
 const seconds = (performance.now() - start) / 1000

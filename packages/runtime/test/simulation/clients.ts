@@ -44,12 +44,16 @@ export class Clients {
     if (!thread) return
     this.roots.push(thread.id)
     if (first.message) this.sent.push({ threadId: thread.id, messageId: first.message.messageId })
+    const sending: Promise<void>[] = []
     for (let count = 0; count < plan.messages; count++) {
       await this.#pause()
-      await this.#send(thread.id, `t${index}-m${count}`)
+      // Some people do not wait for the confirmation before they write on.
+      sending.push(this.#send(thread.id, `t${index}-m${count}`))
+      if (chance.happens(0.5)) await Promise.all(sending)
       if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
       if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
     }
+    await Promise.all(sending)
   }
 
   async #send(threadId: string, messageId: string): Promise<void> {
@@ -69,11 +73,11 @@ export class Clients {
   /** Waits for a turn, or for some time. */
   async #pause(): Promise<void> {
     const { chance, timers } = this.#world
-    if (chance.happens(0.6)) {
+    if (chance.happens(0.3)) {
       const ms = chance.pick([0, 5, 500, 40_000])
       await new Promise<void>((resolve) => timers.set(ms, resolve))
     }
-    for (let turns = chance.below(6); turns >= 0; turns--) await this.#lane.turn('client')
+    for (let turns = chance.below(25); turns >= 0; turns--) await this.#lane.turn('client')
   }
 
   async #meddle(root: string): Promise<void> {

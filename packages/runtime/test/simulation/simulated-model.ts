@@ -79,9 +79,16 @@ function answer(world: World, request: LLMRequest, temper: Temper): readonly Scr
   const said = request.messages.filter(({ type }) => type === 'assistant').length
   const names = request.tools.map(({ name }) => name)
   const { ends, givesUp } = temper
-  if (givesUp !== undefined && chance.happens(0.06)) return [calls(givesUp, { why: words })]
+  if (givesUp !== undefined && chance.happens(0.06))
+    return [calls(givesUp, { why: words }, { id: `call_${world.ids().slice(-6)}` })]
   if (ends !== undefined && (said > 4 || chance.happens(0.5)))
-    return [calls(ends, { text: words, files: filesOf(world, request) })]
+    return [
+      calls(
+        ends,
+        { text: words, files: filesOf(world, request) },
+        { id: `call_${world.ids().slice(-6)}` },
+      ),
+    ]
   const eager = said > 8 ? 0.1 : (temper.calls ?? 0.6)
   if (names.length === 0 || !chance.happens(eager)) return [says(words)]
   const count = chance.pick([1, 1, 1, 2, 3])
@@ -107,9 +114,10 @@ function filesOf({ chance }: World, request: LLMRequest): string[] {
 
 function callOf(world: World, request: LLMRequest, name: string): ScriptPart {
   const { chance } = world
-  if (chance.happens(0.02)) return calls('no_such_tool', {})
-  if (chance.happens(0.02)) return calls(name, '{"broken":')
-  return calls(name, argumentsOf(world, request, name))
+  const id = `call_${world.ids().slice(-6)}`
+  if (chance.happens(0.02)) return calls('no_such_tool', {}, { id })
+  if (chance.happens(0.02)) return calls(name, '{"broken":', { id })
+  return calls(name, argumentsOf(world, request, name), { id })
 }
 
 function argumentsOf(world: World, request: LLMRequest, name: string): JsonObject {

@@ -36,6 +36,7 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       description: name,
       risk: 'write_low_risk',
       ...(rest as object),
+      ...(world.repeats.writes && { idempotent: true }),
       args,
       async execute({ threadId }, { ref = '' }, { idempotencyKey: key }) {
         await lane.turn(`tool ${name}`)

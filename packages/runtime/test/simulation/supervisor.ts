@@ -1,6 +1,7 @@
 import { createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
 import {
   crashStore,
+  NotNowError,
   type CommitOutcome,
   type CrashMoment,
   type Lane,
@@ -23,7 +24,6 @@ const COMMON = new Set([
   'answer',
   'call_end',
   'call_start',
-  'park',
   'send_message',
   'session_end',
   'session_start',
@@ -53,6 +53,11 @@ export class Supervisor {
     this.#coverage = coverage
     this.#watch = watchCommit(world)
     this.#crashesLeft = world.plan.crashes
+    world.mayCrash = (commit) => {
+      if (this.#crashesLeft === 0 || !this.#current || !world.chance.happens(0.3)) return
+      this.#crash('after', commit)
+      throw new NotNowError()
+    }
   }
 
   get isUp(): boolean {
@@ -128,7 +133,7 @@ export class Supervisor {
   #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
     const { chance } = this.#world
     if (this.#crashesLeft === 0 || this.#current?.lane !== lane) return undefined
-    if (!chance.happens(COMMON.has(point) ? 0.04 : 0.35)) return undefined
+    if (!chance.happens(COMMON.has(point) ? 0.04 : point === 'park' ? 0.12 : 0.35)) return undefined
     return chance.pick(['before', 'after'])
   }
 

@@ -37,6 +37,10 @@ export interface World {
   /** Texts that left the runtime: errors, live events, exports. */
   readonly outputs: { readonly where: string; readonly text: string }[]
   readonly violations: string[]
+  /** A planted bug: every write is declared repeatable. */
+  readonly repeats: { readonly writes: boolean }
+  /** Of the supervisor, for planted bugs that have a commit point more. */
+  mayCrash: (commit: Commit) => void
   violate(what: string): void
 }
 
@@ -81,6 +85,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   const stored = openSimulatedStore(plan.store)
   const canary = canaryOf(chance)
   let count = 0
+  const repeats = { writes: false }
   const world: World = {
     seed,
     chance,
@@ -89,7 +94,16 @@ export function createWorld({ seed, plant }: WorldOptions): World {
     ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
     scheduler: seededScheduler({ random: chance.random }),
     stored,
-    store: plant ? plant(stored.store, { chance, canary }) : stored.store,
+    store: plant
+      ? plant(stored.store, {
+          chance,
+          canary,
+          mayCrash: (commit) => world.mayCrash(commit),
+          bewitch: () => (repeats.writes = true),
+        })
+      : stored.store,
+    mayCrash: () => {},
+    repeats,
     keys: memoryGovernanceKeys({ seed: 'simulation' }),
     secretKey: new Uint8Array(32).fill(7),
     ledger: new Ledger(),
@@ -108,7 +122,7 @@ function planOf(chance: Chance): Plan {
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(ROOT_AGENTS))
   return {
     roots,
-    messages: chance.between(1, 3),
+    messages: chance.between(1, 5),
     crashes: chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
     hasZombies: chance.happens(0.25),
     hasSecrets: chance.happens(0.4),

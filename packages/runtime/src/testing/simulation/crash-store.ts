@@ -42,6 +42,7 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
       if (moment === 'after') onCrash?.(moment, it)
       return result
     } catch (error) {
+      if (error instanceof NotNowError) throw error
       onCommit?.(it, { type: 'refused', error })
       throw error
     }

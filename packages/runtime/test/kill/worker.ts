@@ -1,0 +1,58 @@
+// A runtime under load until it is killed or everything is done.
+import { join } from 'node:path'
+import { writeSync } from 'node:fs'
+import { createRuntime, type EmbeddedRuntime } from '@skein/runtime'
+import { EffectsFile, killAgents } from './kill-agents.ts'
+
+const [folder = '', threads = '20', messages = '15', thinkMs = '20'] = process.argv.slice(2)
+const effects = new EffectsFile(join(folder, 'effects.txt'))
+const runtime = await createRuntime({
+  agents: killAgents(effects, () => Math.random() * 2 * Number(thinkMs)),
+  folder: join(folder, 'data'),
+  // Kills without number are the point here; none of them is the fault of a thread.
+  limits: { drainAttempts: 10_000 },
+  onError: (error) => writeSync(2, `${error instanceof Error ? error.stack : String(error)}\n`),
+})
+await runtime.start()
+writeSync(1, 'ready\n')
+await Promise.all(Array.from({ length: Number(threads) }, (_, thread) => talk(runtime, thread)))
+await settle(runtime)
+await runtime.stop()
+writeSync(1, 'done\n')
+
+/** Sends the messages of one thread; what was sent before the last kill is not sent twice. */
+async function talk({ threads: api }: EmbeddedRuntime, thread: number): Promise<void> {
+  const { id } = await api.create({ agent: 'desk', clientId: `thread-${thread}` })
+  for (let number = 0; number < Number(messages); number++) {
+    const messageId = `m-${thread}-${number}`
+    await api.send(id, { text: messageId, messageId })
+    await sleep(Math.random() * 2 * Number(thinkMs))
+  }
+}
+
+/** Answers what waits for a person until nothing is left to do. */
+async function settle({ inbox, threads: api, store }: EmbeddedRuntime): Promise<void> {
+  for (;;) {
+    for (const { threadId, interruptId, kind, question } of await inbox.list()) {
+      const asked = question as { tool?: string; arguments?: { ref?: string } } | undefined
+      const isThere = effects.lines().includes(`${asked?.tool} ${asked?.arguments?.ref}`)
+      const value = isThere ? 'applied' : 'absent'
+      const item = { threadId, interruptId, by: 'ann' }
+      await (kind === 'approval'
+        ? inbox.approve(item)
+        : inbox.answer(item, { type: 'result', value }))
+    }
+    const heads = await api.list({ limit: 1000, parentId: null })
+    const all = (await store.list({ limit: 1000 })).concat(heads)
+    const isBusy = all.some(
+      ({ lifecycle, wakeAt }) =>
+        wakeAt !== null || lifecycle === 'running' || lifecycle === 'waiting',
+    )
+    if (!isBusy) return
+    await sleep(10)
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
