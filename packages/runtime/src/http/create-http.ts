@@ -29,6 +29,8 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>
   /** Where a request came from, if a proxy that can be trusted says so. Default: the other end of the connection. */
   readonly clientAddress?: (request: Request) => string | undefined
+  /** Chats: whether words of governed agents wait for the gate. Default false: they are marked. */
+  readonly chat?: { readonly hold?: boolean }
   /** Beside ours. */
   readonly routes?: readonly Route[]
   /** Who works without signing in, where `auth` is `'none'`. Default tenant `default`, all scopes. */
@@ -95,6 +97,7 @@ class HttpSurface implements Http {
       limits,
       streams,
       prefix,
+      holdsGoverned: options.chat?.hold ?? false,
       metrics: new Metrics(runtime, streams, clock),
       openapi: () => this.openapi(),
       isClosing: () => this.#isClosing,

@@ -12,6 +12,8 @@ export interface Services {
   readonly streams: OpenStreams
   readonly metrics: Metrics
   readonly prefix: string
+  /** Chats show nothing of a governed agent before it is delivered. */
+  readonly holdsGoverned: boolean
   readonly openapi: () => object
   /** Tells whoever runs the server of an error nobody else is told. */
   readonly report: (error: unknown) => void

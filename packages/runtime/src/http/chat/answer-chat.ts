@@ -46,10 +46,16 @@ export function streamAnswer(
   thread: ThreadHead,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
-  const { hold = false, children = false } = call.query as ChatQuery // checked by the schema
+  const { children = false } = call.query as ChatQuery // checked by the schema
+  const hold = holds(call)
   return chatResponse(call, (signal) =>
     answerStream(call.runtime, thread, { ...options, hold, children, signal }),
   )
+}
+
+/** A page may ask for it; it may not ask it away. */
+export function holds({ query, services }: Call): boolean {
+  return services.holdsGoverned || (query as ChatQuery).hold === true
 }
 
 async function answerMessages(

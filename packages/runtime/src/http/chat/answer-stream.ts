@@ -1,12 +1,13 @@
 import type { ThreadEvent } from '@skein/threads'
 import { UIStreamEncoder, type UIMessageChunk } from '@skein/threads/ai-sdk'
-import type { NumberedEvent, Runtime, SessionResult } from '../../runtime-api.ts'
+import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { isUserMessage } from './chat-view.ts'
 import { isDelivered } from './hold-back.ts'
 import { approvalsBelow } from './nested-approvals.ts'
 import { agentNames, ShownEvents } from './shown-events.ts'
 import { untilSettled } from './until-settled.ts'
+import { ChildChunks } from './with-children.ts'
 
 /** Which answer of a thread is streamed, and what of it the client has already. */
 export interface AnswerStreamOptions {
@@ -27,10 +28,23 @@ export interface AnswerStreamOptions {
  * One answer as chunks of the UI message stream, from `start` to `finish`, as it is given. It ends when
  * the thread is at rest, when somebody has to answer, or when the next answer begins.
  */
-export async function* answerStream(
+export function answerStream(
   runtime: Runtime,
   thread: ThreadHead,
   options: AnswerStreamOptions,
+): AsyncGenerator<UIMessageChunk, void> {
+  if (!options.children) return ownStream(runtime, thread, options)
+  const children = new ChildChunks(runtime, options)
+  return children.merge(
+    ownStream(runtime, thread, options, (event) => children.follow(event, [thread.agent])),
+  )
+}
+
+async function* ownStream(
+  runtime: Runtime,
+  thread: ThreadHead,
+  options: AnswerStreamOptions,
+  watch: (event: NumberedEvent['event']) => void = () => undefined,
 ): AsyncGenerator<UIMessageChunk, void> {
   const answer = new Answer(runtime, thread, options)
   const events = untilSettled(runtime, thread.id, {
@@ -44,8 +58,11 @@ export async function* answerStream(
         if (!options.signal.aborted) yield* await answer.settle(step.value)
         return
       }
-      if (answer.isNext(step.value.event)) return yield* answer.end()
-      yield* answer.push(step.value)
+      const { event } = step.value
+      if (answer.isNext(event)) return yield* answer.end()
+      const chunks = answer.push(step.value)
+      watch(event)
+      yield* chunks
     }
   } finally {
     await events.return(undefined)
@@ -65,6 +82,8 @@ class Answer {
   #isTurnOpen = false
   #wasSpokenTo = false
   #hasFailed = false
+  /** Approvals that this response asks for. */
+  readonly #asked = new Set<string>()
 
   constructor(runtime: Runtime, thread: ThreadHead, options: AnswerStreamOptions) {
     this.#runtime = runtime
@@ -109,8 +128,20 @@ class Answer {
     const below = isWaiting
       ? await approvalsBelow(this.#runtime, this.#thread, result.waiting, this.#shown.view)
       : []
+    const asked = isWaiting ? this.#askAgain(result.waiting) : []
+    const told = this.#emit([...asked, ...below])
     const finish = isWaiting ? this.#finish('tool-calls') : this.#finish()
-    return [...kept, ...rest, ...this.#emit(below), ...finish]
+    return [...kept, ...rest, ...told, ...finish]
+  }
+
+  /** One decision may not be enough: the page, which has given its own, is asked again. */
+  #askAgain(waiting: readonly WaitingItem[]): readonly UIMessageChunk[] {
+    if (!this.#options.continues) return []
+    return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId }) =>
+      kind === 'approval' && threadId === this.#thread.id && !this.#asked.has(approvalId)
+        ? [{ type: 'tool-approval-request' as const, approvalId, toolCallId }]
+        : [],
+    )
   }
 
   /** The message has been taken: by a turn that runs, or the next turn answers it. */
@@ -152,7 +183,10 @@ class Answer {
   #emit(chunks: readonly UIMessageChunk[], seq = Infinity): readonly UIMessageChunk[] {
     const marked = chunks.map((chunk) => (chunk.type === 'start' ? this.#withThread(chunk) : chunk))
     const { continues } = this.#options
-    if (continues) return seq <= continues.seq ? [] : this.#continued(marked, continues.messageId)
+    if (continues && seq <= continues.seq) return []
+    for (const chunk of marked)
+      if (chunk.type === 'tool-approval-request') this.#asked.add(chunk.approvalId)
+    if (continues) return this.#continued(marked, continues.messageId)
     if (marked.some(({ type }) => type === 'error')) this.#hasFailed = true
     if (this.#kept) {
       this.#kept.push(...marked)

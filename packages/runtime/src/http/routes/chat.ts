@@ -1,5 +1,5 @@
 import { actorOf } from '../principal.ts'
-import { answerChat, streamAnswer, type ChatQuery } from '../chat/answer-chat.ts'
+import { answerChat, holds, streamAnswer } from '../chat/answer-chat.ts'
 import { CHAT_BODY } from '../chat/chat-body.ts'
 import { chatHistory } from '../chat/chat-history.ts'
 import { findAnswer } from '../chat/find-answer.ts'
@@ -70,9 +70,9 @@ export const chatRoutes: readonly Route[] = [
         }),
       },
     ],
-    async handle({ runtime, thread, query, services }) {
-      const { hold = false } = query as ChatQuery // checked by the schema
-      const messages = await chatHistory(runtime, thread, { hold })
+    async handle(call) {
+      const { runtime, thread, services } = call
+      const messages = await chatHistory(runtime, thread, { hold: holds(call) })
       const isRunning = await isAnswering(runtime, thread, services.clock.now())
       return jsonResponse({ threadId: thread.id, isAnswering: isRunning, messages })
     },
