@@ -11,7 +11,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { says, scripted, waits } from '@skein/ai/testing'
@@ -37,6 +37,8 @@ export interface LoadReport {
   readonly doubled: number
   readonly stallMaxMs: number
   readonly stallP99Ms: number
+  /** The most that the server computed between two turns of its loop: stalls without what others on the machine did. */
+  readonly workMaxMs: number
   /** The same of a thread that does nothing: what the machine alone is to blame for. */
   readonly idleStallMaxMs: number
   /** Of the server, in MB: after a fifth of the time, and at the end. */
@@ -93,7 +95,7 @@ export async function runLoad({
     child.on('exit', (code) => reject(new Error(`The clients ended with ${code}.`)))
   })
   const idle = watchIdle()
-  const { heapEarlyMb, delay } = await drive(runtime, threadIds, seconds)
+  const { heapEarlyMb, delay, workMaxMs } = await drive(runtime, threadIds, seconds)
   const idleStallMaxMs = await idle()
   const heapLateMb = heapMb()
   child.send(
@@ -112,6 +114,7 @@ export async function runLoad({
     ...counts,
     stallMaxMs: Math.round(delay.max / 1e6),
     stallP99Ms: Math.round(delay.percentile(99) / 1e6),
+    workMaxMs,
     idleStallMaxMs,
     heapEarlyMb,
     heapLateMb,
@@ -155,11 +158,12 @@ async function drive(
   runtime: EmbeddedRuntime,
   threadIds: readonly string[],
   seconds: number,
-): Promise<{ heapEarlyMb: number; delay: ReturnType<typeof monitorEventLoopDelay> }> {
+): Promise<{ heapEarlyMb: number; delay: IntervalHistogram; workMaxMs: number }> {
   const start = Date.now()
   const isOver = (share = 1): boolean => Date.now() - start > seconds * 1000 * share
   const delay = monitorEventLoopDelay({ resolution: 10 })
   let heapEarlyMb = 0
+  let work = (): number => 0
   await Promise.all(
     threadIds.map(async (id, index) => {
       while (!isOver()) {
@@ -168,11 +172,31 @@ async function drive(
         // What starting costs is not what streaming costs.
         heapEarlyMb = heapMb()
         delay.enable()
+        work = watchWork()
       }
     }),
   )
   delay.disable()
-  return { heapEarlyMb, delay }
+  return { heapEarlyMb, delay, workMaxMs: work() }
+}
+
+/** Processor time of this thread from one turn of its loop to the next; the returned function answers the most. */
+function watchWork(): () => number {
+  const spent = (): number => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
+  let last = spent()
+  let most = 0
+  const timer = setInterval(() => {
+    const now = spent()
+    most = Math.max(most, now - last)
+    last = now
+  }, 1)
+  return () => {
+    clearInterval(timer)
+    return Math.round(most)
+  }
 }
 
 function heapMb(): number {

@@ -128,7 +128,7 @@ export const SCHEMAS: NamedSchemas = {
   CreateThread: shape({
     agent: text(200),
     'owner?': text(200),
-    'title?': text(1000),
+    'title?': text(256),
     'tags?': { type: 'array', items: text(100), maxItems: 50 },
     'clientId?': { type: 'string', minLength: 1, maxLength: 200 },
     'env?': textMap,

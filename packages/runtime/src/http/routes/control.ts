@@ -85,7 +85,7 @@ export const controlRoutes: readonly Route[] = [
     scope: 'threads:write',
     addresses: 'thread',
     probe: {},
-    body: { json: shape({ 'upTo?': text(200), 'title?': text(1000) }), isOptional: true },
+    body: { json: shape({ 'upTo?': text(200), 'title?': text(256) }), isOptional: true },
     answers: [{ status: 201, description: 'The new thread.', schema: ref('Thread') }],
     errors: ['MESSAGE_NOT_FOUND'],
     async handle({ runtime, thread, body, principal: { user } }) {

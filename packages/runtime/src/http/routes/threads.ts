@@ -86,7 +86,7 @@ export const threadRoutes: readonly Route[] = [
     probe: { body: { title: 'Renamed' } },
     body: {
       json: shape({
-        'title?': text(1000),
+        'title?': text(256),
         'tags?': { type: 'array', items: text(100), maxItems: 50 },
       }),
     },

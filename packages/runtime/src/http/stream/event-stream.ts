@@ -22,6 +22,8 @@ export interface EventStreamOptions {
 }
 
 const RETRY_MS = 1000
+/** One for all: an error of its own for each stream that ends costs more than the stream. */
+const LEFT = new Error('The client has left.')
 
 /**
  * A stream of server-sent events. Events are taken one by one, as fast as the client reads; at most
@@ -90,7 +92,7 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
     if (!this.#isOpen) return
     this.#isOpen = false
     for (const cleanup of this.#cleanups) cleanup()
-    this.#abort.abort()
+    this.#abort.abort(LEFT)
     this.#events.return?.().catch(this.#options.onError)
   }
 

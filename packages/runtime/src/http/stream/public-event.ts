@@ -4,6 +4,18 @@ type AnyEvent = NumberedEvent['event']
 
 const HIDDEN = '[secret]'
 
+/** All readers of a thread are given the same objects while they happen: each is written once. */
+const written = new WeakMap<AnyEvent, string>()
+
+/** The JSON of an event as clients may see it. */
+export function publicEventJson(event: AnyEvent): string {
+  const known = written.get(event)
+  if (known !== undefined) return known
+  const json = JSON.stringify(publicEvent(event))
+  written.set(event, json)
+  return json
+}
+
 /** An event as clients may see it: sealed values and approval tokens stay behind. */
 export function publicEvent(event: AnyEvent): AnyEvent {
   switch (event.type) {

@@ -1,6 +1,6 @@
 import { encodeSse } from '@skein/base'
 import type { Runtime, SubscribeOptions } from '../../runtime-api.ts'
-import { publicEvent } from './public-event.ts'
+import { publicEventJson } from './public-event.ts'
 
 /** Ends a stream that has nothing more to say: the thread was removed, or is parked and that was asked for. */
 export const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
@@ -12,6 +12,6 @@ export async function* threadStream(
   options: SubscribeOptions,
 ): AsyncGenerator<string, void, undefined> {
   for await (const { id, event } of runtime.subscribe(threadId, options))
-    yield encodeSse({ id, event: event.type, data: JSON.stringify(publicEvent(event)) })
+    yield encodeSse({ id, event: event.type, data: publicEventJson(event) })
   if (!options.signal?.aborted) yield END_EVENT
 }

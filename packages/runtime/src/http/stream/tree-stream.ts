@@ -2,7 +2,7 @@ import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { Channel } from './channel.ts'
-import { publicEvent } from './public-event.ts'
+import { publicEventJson } from './public-event.ts'
 import { END_EVENT } from './thread-stream.ts'
 import { formatPosition, parsePosition, type TreePosition } from './tree-position.ts'
 
@@ -38,11 +38,11 @@ export async function* treeStream(
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
     const { threadId, path, id } = event
-    const data = { threadId, path, id, event: publicEvent(event.event) }
+    const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
     yield encodeSse({
       id: formatPosition(position),
       event: event.event.type,
-      data: JSON.stringify(data),
+      data: `${place},"event":${publicEventJson(event.event)}}`,
     })
   }
   if (!options.signal.aborted) yield END_EVENT
