@@ -11,7 +11,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { says, scripted, waits } from '@skein/ai/testing'
@@ -158,7 +158,11 @@ async function drive(
   runtime: EmbeddedRuntime,
   threadIds: readonly string[],
   seconds: number,
-): Promise<{ heapEarlyMb: number; delay: IntervalHistogram; workMaxMs: number }> {
+): Promise<{
+  heapEarlyMb: number
+  delay: ReturnType<typeof monitorEventLoopDelay>
+  workMaxMs: number
+}> {
   const start = Date.now()
   const isOver = (share = 1): boolean => Date.now() - start > seconds * 1000 * share
   const delay = monitorEventLoopDelay({ resolution: 10 })
