@@ -3,21 +3,38 @@ import { createRoot } from 'react-dom/client'
 import { useChat } from '@ai-sdk/react'
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 
+// #region chat
 const api = '/agents/desk/chat'
+const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
+
+function useDesk(id, messages) {
+  const [transport] = useState(() => new DefaultChatTransport({ api }))
+  const resume = messages.length > 0
+  return useChat({ id, messages, transport, resume, sendAutomaticallyWhen })
+}
+// #endregion chat
+
+// #region open
+async function openChat(id) {
+  const response = await fetch(`${api}/${id}`)
+  return response.ok ? (await response.json()).messages : []
+}
+// #endregion open
+
+// #region stop
+async function stopRun(id, stop) {
+  await fetch(`${api}/${id}/stop`, { method: 'POST' })
+  await stop()
+}
+// #endregion stop
+
 const id = new URLSearchParams(location.search).get('chat') ?? 'page'
 
 function Chat({ initial }) {
-  const { messages, status, error, sendMessage, stop, addToolApprovalResponse } = useChat({
+  const { messages, status, error, sendMessage, stop, addToolApprovalResponse } = useDesk(
     id,
-    messages: initial,
-    resume: true,
-    transport: new DefaultChatTransport({ api }),
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
-  })
-  const stopAll = async () => {
-    await fetch(`${api}/${id}/stop`, { method: 'POST' })
-    await stop()
-  }
+    initial,
+  )
   return (
     <main>
       <p id="status">{status}</p>
@@ -42,39 +59,36 @@ function Chat({ initial }) {
         <input name="text" />
         <button id="send">Send</button>
       </form>
-      <button id="stop" onClick={() => void stopAll()}>
+      <button id="stop" onClick={() => void stopRun(id, stop)}>
         Stop
       </button>
     </main>
   )
 }
 
+// #region approval
 function Part({ part, decide }) {
   if (part.type === 'text') return <span className="text">{part.text}</span>
   if (!part.type.startsWith('tool-')) return null
+  const { id } = part.approval ?? {}
   return (
     <div className="tool" data-state={part.state}>
       {part.type} {JSON.stringify(part.input)} {part.output}
       {part.state === 'approval-requested' && (
         <>
-          <button className="yes" onClick={() => decide({ id: part.approval.id, approved: true })}>
-            Yes
-          </button>
-          <button className="no" onClick={() => decide({ id: part.approval.id, approved: false })}>
-            No
-          </button>
+          <button onClick={() => decide({ id, approved: true })}>Yes</button>
+          <button onClick={() => decide({ id, approved: false, reason: 'Too much' })}>No</button>
         </>
       )}
     </div>
   )
 }
+// #endregion approval
 
 function Page() {
   const [initial, setInitial] = useState()
   useEffect(() => {
-    void fetch(`${api}/${id}`)
-      .then((response) => (response.ok ? response.json() : { messages: [] }))
-      .then(({ messages }) => setInitial(messages))
+    void openChat(id).then(setInitial)
   }, [])
   return initial ? <Chat initial={initial} /> : null
 }
