@@ -8,6 +8,8 @@ export interface Output {
   data(text: string): void
   /** A line of data. */
   line(text: string): void
+  /** Ends a line of data that is open, where words might follow it. */
+  endLine(): void
   /** One JSON value on one line. */
   json(value: unknown): void
   /** A line of words. */
@@ -62,6 +64,10 @@ class ProcessOutput implements Output {
 
   line(text: string): void {
     this.data(`${text}\n`)
+  }
+
+  endLine(): void {
+    if (this.#isMidLine) this.data('\n')
   }
 
   json(value: unknown): void {

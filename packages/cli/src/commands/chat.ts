@@ -41,6 +41,7 @@ class Chat {
   readonly #options: ShowOptions
   readonly #isPerson: boolean = process.stdin.isTTY === true
   #after: string | undefined
+  #leave: (() => void) | undefined
   #code: ExitCode = ExitCode.Done
 
   constructor(client: Client, thread: ThreadHead, output: Output, options: ShowOptions) {
@@ -57,6 +58,8 @@ class Chat {
       input: process.stdin,
       ...(this.#isPerson && { output: process.stderr }),
     })
+    // A terminal that is read line by line gives Ctrl-C to the reader, not to the process.
+    lines.on('SIGINT', () => (this.#leave ? this.#leave() : void process.emit('SIGINT')))
     try {
       for await (const line of this.#read(lines)) {
         const before = await this.#client.threads.get(id)
@@ -89,14 +92,15 @@ class Chat {
   /** Undefined at the end of input, and when the person interrupts. */
   async #ask(lines: Interface, prompt: string): Promise<string | undefined> {
     const left = new AbortController()
-    const leave = (): void => left.abort()
-    lines.once('close', leave).once('SIGINT', leave)
+    const leave = (this.#leave = (): void => left.abort())
+    lines.once('close', leave)
     try {
       return await lines.question(this.#output.paint('bold', prompt), { signal: left.signal })
     } catch {
       return undefined
     } finally {
-      lines.off('close', leave).off('SIGINT', leave)
+      this.#leave = undefined
+      lines.off('close', leave)
     }
   }
 

@@ -27,6 +27,7 @@ export interface FollowOptions {
 }
 
 const TICK_MS = 200
+const PARK_MS = 250
 
 /**
  * Shows a thread until it is at rest or needs a person. The first interrupt, or the timeout, parks it; the
@@ -37,11 +38,16 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
   const tally = new Tally()
   const ending = new AbortController()
   let parkedBy: Followed['parkedBy']
+  let parking: NodeJS.Timeout | undefined
   const park = (by: 'interrupt' | 'timeout'): void => {
     if (by === 'interrupt' && parkedBy === 'interrupt') process.exit(130)
     parkedBy ??= by
     if (by === 'interrupt') output.say('Parking the run; once more to leave at once.')
-    void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
+    const ask = (): void =>
+      void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
+    ask()
+    // A run that has not begun yet cannot be stopped; it is asked again once it has.
+    parking ??= setInterval(ask, PARK_MS)
   }
   const onInterrupt = (): void => park('interrupt')
   const leave = (): void => ending.abort()
@@ -63,6 +69,7 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
     output.closed.removeEventListener('abort', leave)
     clearTimeout(timeout)
     clearInterval(ticker)
+    clearInterval(parking)
   }
 }
 

@@ -107,7 +107,7 @@ class PeopleView implements RunView {
   }
 
   #closeText(): void {
-    if (this.#isTextOpen) this.#output.data('\n')
+    if (this.#isTextOpen) this.#output.endLine()
     this.#isTextOpen = false
   }
 }
