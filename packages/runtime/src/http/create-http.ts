@@ -31,6 +31,11 @@ export interface HttpOptions {
   readonly clientAddress?: (request: Request) => string | undefined
   /** Chats: whether words of governed agents wait for the gate. Default false: they are marked. */
   readonly chat?: { readonly hold?: boolean }
+  /**
+   * Asked before our routes, e.g. to serve pages: a `Response`, or nothing to go on. Host and origin are
+   * checked by then; who is asking is not.
+   */
+  readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
   /** Beside ours. */
   readonly routes?: readonly Route[]
   /** Who works without signing in, where `auth` is `'none'`. Default tenant `default`, all scopes. */
@@ -127,11 +132,11 @@ class HttpSurface implements Http {
       const address = this.#options.clientAddress?.(request) ?? connection.address
       const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
       if (waitMs > 0) throw rateLimited(waitMs)
+      const early = this.#guard.preflight(request) ?? (await this.#options.before?.(request))
+      return early ?? (await this.#app.fetch(request, { connection }))
     } catch (error) {
       return this.#refuse(error)
     }
-    const preflight = this.#guard.preflight(request)
-    return preflight ?? this.#app.fetch(request, { connection })
   }
 
   #mount(prefix: string): void {

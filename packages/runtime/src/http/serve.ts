@@ -16,8 +16,6 @@ export interface ServeOptions extends HttpOptions {
   readonly allowUnauthenticated?: boolean
   /** Receivers that are told of approvals and ended sessions, as `startWebhooks` takes them. */
   readonly webhooks?: WebhooksOptions
-  /** Put before ours, e.g. to serve a page: a `Response`, or nothing to go on. */
-  readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
 }
 
 /** A server that listens. */
@@ -37,7 +35,7 @@ const DEFAULT_GRACE_MS = 10_000
 
 /** Serves a runtime. Signals of the process are the caller's to handle. */
 export async function serve(runtime: Runtime, options: ServeOptions): Promise<Serving> {
-  const { port, host = '127.0.0.1', auth, allowUnauthenticated = false, before } = options
+  const { port, host = '127.0.0.1', auth, allowUnauthenticated = false } = options
   if (auth === 'none' && !isLoopback(host) && !allowUnauthenticated) throw notLoopback(host)
   const names = isLoopback(host) || isAnyAddress(host) ? [] : [host]
   const { allowedHosts = [] } = options
@@ -48,7 +46,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
       const connection = connectionOf(incoming as IncomingMessage, outgoing as ServerResponse)
-      return (await before?.(request)) ?? http.fetch(request, connection)
+      return http.fetch(request, connection)
     },
     { overrideGlobalObjects: false, hostname: host },
   )

@@ -192,3 +192,24 @@ test('a wait for a result ends when its time is up', async () => {
     outcome: 'stopped',
   })
 })
+
+test('pages served before our routes are served to requests for this machine alone, with their own policy', async () => {
+  const kit = await start({
+    http: {
+      before: (request) =>
+        new URL(request.url).pathname === '/'
+          ? new Response('<p>', { headers: { 'content-security-policy': "default-src 'self'" } })
+          : undefined,
+    },
+  })
+  const page = await kit.ask(undefined, 'GET', '/')
+  expect([page.status, page.headers.get('content-security-policy')]).toEqual([
+    200,
+    "default-src 'self'",
+  ])
+  expect(page.headers.get('x-content-type-options')).toBe('nosniff')
+  expect((await kit.ask(undefined, 'GET', '/', undefined, { host: 'evil.example' })).status).toBe(
+    403,
+  )
+  expect((await kit.ask(undefined, 'GET', '/healthz')).status).toBe(200)
+})
