@@ -16,7 +16,7 @@ const source = join(import.meta.dirname, '..', 'peers')
 const cache = join(import.meta.dirname, '..', '.cache')
 
 /** The folder of the peers at their pinned versions; a change of the pins is another folder. */
-export function peersFolder(): string {
+function peersFolder(): string {
   const hash = createHash('sha256')
   for (const name of ['package.json', 'package-lock.json'])
     hash.update(readFileSync(join(source, name)))

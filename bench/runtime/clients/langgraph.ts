@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import { peer, peersFolder } from '../../runner/peers.ts'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { peer } from '../../runner/peers.ts'
 import { instructions, parameters, type Client, type ClientOptions } from './client.ts'
 
 interface Graph {
@@ -33,11 +33,10 @@ export async function langgraphClient(options: ClientOptions): Promise<Client> {
     '@langchain/openai',
   )
   const { createReactAgent } = await peer<Prebuilt>('@langchain/langgraph/prebuilt')
-  const { SqliteSaver } = await peer<{ SqliteSaver: { fromConnString(path: string): object } }>(
+  const { SqliteSaver } = await peer<{ SqliteSaver: new (driver: object) => object }>(
     '@langchain/langgraph-checkpoint-sqlite',
   )
   const { tool } = await peer<Tools>('@langchain/core/tools')
-  const open = (): object => SqliteSaver.fromConnString(join(folder, 'checkpoints.db'))
   const graph = createReactAgent({
     llm: new ChatOpenAI({ model: 'turn', apiKey: 'sk-test', configuration: { baseURL: baseUrl } }),
     tools: [
@@ -48,7 +47,7 @@ export async function langgraphClient(options: ClientOptions): Promise<Client> {
       }),
     ],
     prompt: instructions,
-    checkpointer: opened(open),
+    checkpointer: new SqliteSaver(openDriver(join(folder, 'checkpoints.db'))),
   })
   return {
     async turn(thread, message) {
@@ -61,12 +60,34 @@ export async function langgraphClient(options: ClientOptions): Promise<Client> {
   }
 }
 
-/** Its driver has native code, and peers are installed without running their scripts. */
-function opened(open: () => object): object {
-  try {
-    return open()
-  } catch {
-    execFileSync('npm', ['rebuild', 'better-sqlite3'], { cwd: peersFolder(), stdio: 'ignore' })
-    return open()
+/**
+ * Node's own SQLite in the shape of the driver it expects, whose native code is not built when peers are
+ * installed. As with that driver, a commit does not wait for the disk (`NORMAL`): it gives less than the others.
+ */
+function openDriver(path: string): object {
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  return {
+    pragma: (text: string) => database.exec(`PRAGMA ${text}`),
+    exec: (text: string) => database.exec(text),
+    prepare(text: string) {
+      const statement = database.prepare(text)
+      return {
+        run: (...values: SQLInputValue[]) => statement.run(...values.map(orNull)),
+        get: (...values: SQLInputValue[]) => statement.get(...values.map(orNull)),
+        all: (...values: SQLInputValue[]) => statement.all(...values.map(orNull)),
+      }
+    },
+    transaction:
+      <Args extends unknown[]>(work: (...args: Args) => void) =>
+      (...args: Args) => {
+        database.exec('BEGIN')
+        work(...args)
+        database.exec('COMMIT')
+      },
   }
+}
+
+function orNull(value: SQLInputValue | undefined): SQLInputValue {
+  return value ?? null
 }
