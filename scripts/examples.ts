@@ -1,4 +1,4 @@
-/** `npm start` and `npm run examples`: runs the examples, or those whose name contains an argument. */
+/** `npm run examples`: runs the examples, or those whose name contains an argument. */
 import { findExamples, runExample } from './examples/example.ts'
 
 const wanted = process.argv.slice(2)
