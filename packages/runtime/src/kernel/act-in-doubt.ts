@@ -13,7 +13,9 @@ export async function settleInDoubt(
 ): Promise<void> {
   for (const call of calls) {
     const events = await eventsOf(context, call)
-    await context.commit('in_doubt', { events, isProgress: true })
+    // A call that ends every process it runs in must not be run for ever.
+    const isProgress = !events.some(({ type }) => type === 'call_reset')
+    await context.commit('in_doubt', { events, isProgress })
   }
 }
 
