@@ -157,6 +157,24 @@ test('what a child asks is shown on its call, and answered there', async () => {
   ])
 })
 
+test('a person speaks while a decision is open, and decides later', async () => {
+  const chat = kit.chat('ada', { id: 'later' })
+  await chat.sendMessage({ text: 'refund' })
+  const [asked] = parts(chat.lastMessage, 'tool-refund')
+  await chat.sendMessage({ text: 'and hello' })
+  expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  await chat.addToolApprovalResponse({ id: asked!.approval!.id, approved: true })
+  await idle(chat)
+  await chat.sendMessage()
+  await idle(chat)
+  expect(paid).toEqual([5])
+  expect(plain(chat.messages)).toEqual(await history('later'))
+  // Asked again with nothing new, the page is left as it is.
+  const before = plain(chat.messages)
+  await chat.sendMessage()
+  expect(plain(chat.messages)).toEqual(before)
+})
+
 /** Waits until the chat has nothing under way. */
 async function idle(chat: { readonly status: string }): Promise<void> {
   for (let rest = 0; rest < 20;) {

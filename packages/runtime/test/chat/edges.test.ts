@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { UIMessage } from 'ai'
 import { z } from 'zod'
-import { calls, says, scripted } from '@skein/ai/testing'
-import { defineAgent, definePrompt, defineTool } from '../../src/index.ts'
+import type { ModelReference } from '@skein/ai'
+import { calls, says, scripted, waits } from '@skein/ai/testing'
+import { defineAgent, definePrompt, defineTool, type AgentDefinition } from '../../src/index.ts'
 import { decodeUIStream, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { paid, startChatKit, type ChatKit, type Who } from './chat-kit.ts'
 
@@ -44,6 +45,11 @@ const code = async (response: Response): Promise<string> =>
 
 const words = (list: readonly UIMessageChunk[]): string =>
   list.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
+
+function agentOf(model: ModelReference): AgentDefinition {
+  const prompt = definePrompt({ name: 'p', prompt: 'x', model })
+  return defineAgent({ name: 'desk', sideA: { prompt } })
+}
 
 /** Reads until a text is there, and leaves. */
 async function readUntil(response: Response, text: string): Promise<void> {
@@ -197,6 +203,64 @@ test('a message in mid-answer joins it: its request streams the whole answer, un
     (whole[0] as { messageId: string }).messageId,
     'm2',
   ])
+  await other.stop()
+})
+
+test('a message after the last word begins the next answer: each request streams its own', async () => {
+  let release = (): void => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const model = scripted(async ({ messages }) => {
+    const last = messages.at(-1)
+    if (messages.length === 1) await gate
+    return says(`To ${last?.type === 'user' ? last.text : ''}.`)
+  })
+  const other = await startChatKit({ runtime: { agents: [agentOf(model)] } })
+  const first = await post('ada', 'next', [user('m1', 'one')], {}, other)
+  const { id } = (await other.runtime.threads.byClientId('acme', 'next'))!
+  for await (const { event } of other.runtime.subscribe(id)) if (event.type === 'step_start') break
+  const second = await post('ada', 'next', [user('m1', 'one'), user('m2', 'two')], {}, other)
+  release()
+  const answers = await Promise.all([first, second].map((one) => chunks(Promise.resolve(one))))
+  expect(answers.map(words)).toEqual(['To one.', 'To two.'])
+  expect(answers.map((answer) => answer.at(-1)?.type)).toEqual(['finish', 'finish'])
+  const starts = answers.flat().filter(({ type }) => type === 'start')
+  expect(new Set(starts.map((chunk) => (chunk as { messageId: string }).messageId)).size).toBe(2)
+  await other.stop()
+})
+
+test('what has been said but not begun to be answered is what a page resumes', async () => {
+  const model = scripted(({ messages }) => {
+    const last = messages.at(-1)
+    const text = last?.type === 'user' ? last.text : ''
+    return text === 'hang' ? [says('Hanging. '), waits(Infinity)] : says(`To ${text}.`)
+  })
+  const other = await startChatKit({ runtime: { agents: [agentOf(model)], maxConcurrent: 1 } })
+  await chunks(post('ada', 'a', [user('m1', 'one')], {}, other))
+  await readUntil(await post('ada', 'b', [user('m1', 'hang')], {}, other), 'Hanging')
+  const second = await post('ada', 'a', [user('m2', 'two')], {}, other)
+  const resumed = await other.fetch('ada', '/agents/desk/chat/a/stream')
+  expect(resumed.status).toBe(200)
+  await other.fetch('ada', '/agents/desk/chat/b/stop', { method: 'POST' })
+  expect(words(await chunks(Promise.resolve(second)))).toBe('To two.')
+  expect(words(await chunks(Promise.resolve(resumed)))).toBe('To two.')
+  await other.stop()
+})
+
+test('turns of two sides that follow one another are one answer', async () => {
+  const side = (name: string, text: string) => ({
+    prompt: definePrompt({ name, prompt: 'x', model: scripted(() => says(text)) }),
+  })
+  const pair = defineAgent({
+    name: 'desk',
+    type: 'dual_ai',
+    maxSessionTurns: 4,
+    sideA: side('a', 'Ping. '),
+    sideB: side('b', 'Pong. '),
+  })
+  const other = await startChatKit({ runtime: { agents: [pair] } })
+  const answer = await chunks(post('ada', 'pair', [user('m1', 'go')], {}, other))
+  expect(words(answer)).toBe('Ping. Pong. Ping. Pong. ')
+  expect(answer.filter(({ type }) => type === 'start')).toHaveLength(1)
   await other.stop()
 })
 

@@ -32,12 +32,18 @@ export async function answerChat(call: Call): Promise<Response> {
   const place = await findAnswer(runtime, thread.id, thread.seq)
   const messages = await newMessages(runtime, thread, body)
   const count = await giveAnswers(runtime, principal, thread, body.answers)
-  if (messages.length > 0) return answerMessages(call, thread, messages, place)
-  if (count > 0 && body.continued !== undefined) {
-    const continues = { messageId: body.continued, seq: place.seq }
-    return streamAnswer(call, thread, { after: place.after, continues })
+  // Without a name the page goes on with its last message.
+  const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
+  if (messageId !== undefined) {
+    await sendAll(call, thread, messages)
+    if (count === 0) return nothingNew(call, messageId)
+    return streamAnswer(call, thread, {
+      after: place.after,
+      continues: { messageId, seq: place.seq },
+    })
   }
-  return body.messages.length > 0 ? repeatAnswer(call, thread, place) : nothingNew(call, body)
+  if (messages.length > 0) return answerMessages(call, thread, messages, place)
+  return body.messages.length > 0 ? repeatAnswer(call, thread, place) : nothingNew(call)
 }
 
 /** Streams an answer of a thread. */
@@ -64,12 +70,21 @@ async function answerMessages(
   messages: readonly SendMessage[],
   place: AnswerPlace,
 ): Promise<Response> {
-  let queueId = ''
-  for (const message of messages)
-    ({ queueId } = await call.runtime.threads.send(thread.id, message))
+  const queueId = await sendAll(call, thread, messages)
   const isAtRest = thread.lifecycle !== 'running' && thread.lifecycle !== 'waiting'
   const after = isAtRest ? place.seq : place.after
   return streamAnswer(call, thread, { after, queueId })
+}
+
+/** Queues messages in order; the id of the last one. */
+async function sendAll(
+  { runtime }: Call,
+  thread: ThreadHead,
+  messages: readonly SendMessage[],
+): Promise<string> {
+  let queueId = ''
+  for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
+  return queueId
 }
 
 /** The page asks again for what it has asked before: it gets the same answer, or the work goes on. */
@@ -80,9 +95,9 @@ async function repeatAnswer(call: Call, thread: ThreadHead, place: AnswerPlace):
 }
 
 /** Nothing to do. `interrupted` keeps a page that sends by itself from doing so without end. */
-function nothingNew(call: Call, { continued }: ChatBody): Response {
+function nothingNew(call: Call, messageId?: string): Response {
   return chatResponse(call, async function* (): AsyncGenerator<UIMessageChunk> {
-    yield { type: 'start', ...(continued !== undefined && { messageId: continued }) }
+    yield { type: 'start', ...(messageId !== undefined && { messageId }) }
     yield { type: 'finish', finishReason: 'interrupted' }
   })
 }

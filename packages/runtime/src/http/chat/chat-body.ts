@@ -26,7 +26,9 @@ export interface ChatBody {
   readonly messages: readonly (SendMessage & { readonly messageId: string })[]
   /** In the messages of the assistant. What the thread does not wait for is of no effect. */
   readonly answers: readonly ClientAnswer[]
-  /** The message of the assistant that is gone on with. */
+  /** The message of the assistant that holds the answers. */
+  readonly answered?: string
+  /** The page goes on with a message of the assistant: it has the beginning, and wants only the rest. */
   readonly continued?: string
 }
 
@@ -67,10 +69,12 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
     id: chatId,
     messages,
     trigger = 'submit-message',
+    messageId,
   } = body as unknown as {
     id: string
     messages: readonly PageMessage[]
     trigger?: string
+    messageId?: string
   } // checked by the schema
   if (trigger === 'regenerate-message') throw historyIsFixed()
   if (trigger !== 'submit-message')
@@ -79,6 +83,9 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
   const assistant = messages.findLast(
     ({ role, parts }) => role === 'assistant' && parts.some(isAnswered),
   )
+  const isContinued =
+    messageId !== undefined &&
+    messages.some((message) => message.role === 'assistant' && message.id === messageId)
   const author = principal.user === undefined ? {} : { userId: principal.user }
   return {
     chatId,
@@ -94,7 +101,8 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
         : [],
     ),
     answers: assistant?.parts.flatMap(toAnswer) ?? [],
-    ...(assistant && { continued: assistant.id }),
+    ...(assistant && { answered: assistant.id }),
+    ...(isContinued && { continued: messageId }),
   }
 }
 

@@ -15,6 +15,8 @@ export class ChatView {
   readonly callOfChild: Map<string, string> = new Map()
   readonly #approvals = new Set<string>()
   readonly #children = new Map<string, JsonObject>()
+  /** The turn that facts without one belong to: somebody may have spoken since. */
+  #turnId: string | undefined
   #failedTurn: Extract<ThreadEvent, { type: 'turn_end' }> | undefined
 
   push(event: AnyEvent): readonly ThreadEvent[] {
@@ -30,12 +32,15 @@ export class ChatView {
         return [withoutRequest(shown)]
       case 'interrupt_answered':
         return this.#approvals.has(shown.interruptId) && isDecision(shown) ? [shown] : []
+      case 'turn_start':
+        this.#turnId = shown.turnId
+        return [shown]
       case 'gate_decided': {
-        const { type: _, at, turnId, ...data } = shown
+        const { type: _, at, turnId = this.#turnId, ...data } = shown
         return [dataEvent('gate', data as JsonObject, { at, turnId })] // the log is JSON
       }
       case 'evidence_added': {
-        const { type: _, at, turnId, ...data } = shown
+        const { type: _, at, turnId = this.#turnId, ...data } = shown
         return [dataEvent('evidence', data as JsonObject, { at, turnId })] // the log is JSON
       }
       case 'subagent_created':
@@ -74,7 +79,7 @@ export class ChatView {
     this.#children.set(reference, child)
     if (event.type === 'subagent_created' && event.toolCallId !== undefined)
       this.callOfChild.set(reference, event.toolCallId)
-    return [dataEvent('child', child, { at, id: reference })]
+    return [dataEvent('child', child, { at, turnId: this.#turnId, id: reference })]
   }
 }
 
