@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { UIMessage } from 'ai'
 import { z } from 'zod'
 import type { ModelReference } from '@skein/ai'
-import { calls, says, scripted, waits } from '@skein/ai/testing'
+import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { defineAgent, definePrompt, defineTool, type AgentDefinition } from '../../src/index.ts'
 import { decodeUIStream, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { paid, startChatKit, type ChatKit, type Who } from './chat-kit.ts'
@@ -283,6 +283,21 @@ test('a failure is an error chunk with the words of the session', async () => {
     { type: 'error', errorText: 'The model is ill.' },
   ])
   expect(answer.at(-1)).toMatchObject({ type: 'finish', finishReason: 'error' })
+})
+
+test('the same message sent again after a failure goes on with the work', async () => {
+  let isIll = true
+  const model = scripted(() =>
+    isIll ? fails({ code: 'INVALID_REQUEST', message: 'Ill.' }) : says('Well again.'),
+  )
+  const other = await startChatKit({ runtime: { agents: [agentOf(model)] } })
+  const first = await chunks(post('ada', 'ill', [user('m1', 'one')], {}, other))
+  expect(first.some(({ type }) => type === 'error')).toBe(true)
+  isIll = false
+  const second = await chunks(post('ada', 'ill', [user('m1', 'one')], {}, other))
+  expect(words(second)).toBe('Well again.')
+  expect(second.at(-1)).toMatchObject({ type: 'finish' })
+  await other.stop()
 })
 
 test('with children=true what a child says is told as data, beside its call', async () => {

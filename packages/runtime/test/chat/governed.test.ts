@@ -77,8 +77,7 @@ test('what a governed agent says is marked until the gate has let it through', a
     'A proven claim.',
   ])
   const sent = await wire(kit, api, 'Report')
-  expect(sent.indexOf('"isVerified":false')).toBeLessThan(sent.indexOf('unproven'))
-  expect(sent.indexOf('"isVerified":true')).toBeGreaterThan(sent.indexOf('proven'))
+  expect(sent).toMatch(/"isVerified":false[^]*unproven[^]*proven[^]*"isVerified":true/s)
   const history = await (await kit.fetch('ada', `${api}/marked`)).json()
   expect((history as { messages: unknown }).messages).toEqual(plain(chat.messages))
 })

@@ -1,6 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { manualClock } from '@skein/base'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { serve } from '../../src/http/index.ts'
 import { KEYS, paid, startChatKit, type ChatKit, type Who } from '../chat/chat-kit.ts'
 
 let kit: ChatKit
@@ -156,6 +158,23 @@ describe('Chat Completions, by the official client', () => {
       openai().chat.completions.create({ model, messages: ask('x'), tools }),
     ).rejects.toMatchObject({ status: 400 })
   })
+})
+
+test('the call of another tenant is not answered', async () => {
+  const tools = [{ type: 'function' as const, function: weather }]
+  const messages = ask('weather in Graz')
+  const first = await openai('ada').chat.completions.create({ model, messages, tools })
+  const { message } = first.choices[0]!
+  const [call] = message.tool_calls!
+  const result = { role: 'tool' as const, tool_call_id: call!.id, content: 'Fire' }
+  const sent = { model, messages: [...messages, message, result], tools }
+  const other = await openai('eve').chat.completions.create(sent)
+  expect(other.choices[0]!.message.content).toBe(said('Fire')) // a run of its own
+  const own = await openai('ada').chat.completions.create({
+    ...sent,
+    messages: [...messages, message, { ...result, content: 'Snow' }],
+  })
+  expect(own.choices[0]!.message.content).toBe('It is: Snow')
 })
 
 describe('Responses, by the official client', () => {
@@ -318,4 +337,42 @@ test('a client that leaves ends the run that was made for it', async () => {
   abort.abort()
   await reader.next().catch(() => undefined)
   expect((await kit.runtime.threads.settled(thread!.id)).outcome).toBe('stopped')
+})
+
+test('over a real connection: words come one by one, and closing it ends the run', async () => {
+  const serving = await serve(kit.runtime, { port: 0, auth: { keys: Object.values(KEYS) } })
+  const client = new OpenAI({ apiKey: KEYS.ada.key, baseURL: `${serving.url}/v1`, maxRetries: 0 })
+  const whole = client.chat.completions.stream({ model, messages: ask('hello') })
+  expect(await whole.finalContent()).toBe(said('hello'))
+  const hanging = await client.chat.completions.create({
+    model,
+    messages: ask('hang'),
+    stream: true,
+  })
+  for await (const chunk of hanging) if (chunk.choices[0]?.delta.content) break
+  const [thread] = await kit.runtime.threads.list({ tag: 'ephemeral', limit: 1 })
+  hanging.controller.abort()
+  expect((await kit.runtime.threads.settled(thread!.id)).outcome).toBe('stopped')
+  await serving.close({ graceMs: 0 })
+})
+
+test('threads of one answer are removed after a day of quiet, and nothing else is', async () => {
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const other = await startChatKit({ runtime: { clock }, http: { clock } })
+  const create = (): Promise<unknown> =>
+    new OpenAI({
+      apiKey: KEYS.ada.key,
+      baseURL: 'http://localhost/v1',
+      fetch: (input, init) => other.http.fetch(new Request(input as string, init)),
+    }).chat.completions.create({ model, messages: ask('hello') })
+  const { id } = await other.runtime.threads.create({ agent: 'desk', tenant: 'acme', owner: 'ada' })
+  await create()
+  clock.advance(23 * 3_600_000)
+  await create()
+  expect(await other.runtime.threads.list({ tag: 'ephemeral' })).toHaveLength(2)
+  clock.advance(2 * 3_600_000)
+  await create()
+  expect(await other.runtime.threads.list({ tag: 'ephemeral' })).toHaveLength(2)
+  expect((await other.runtime.threads.get(id)).id).toBe(id)
+  await other.stop()
 })
