@@ -1,6 +1,7 @@
 import { SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
 import type { Lane } from '../../src/testing/simulation/index.ts'
+import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'
 
@@ -15,6 +16,7 @@ export class Clients {
   readonly sent: SentMessage[] = []
   readonly unsent: Set<string> = new Set()
   readonly roots: string[] = []
+  reader: Reader | undefined
   readonly #world: World
   readonly #supervisor: Supervisor
   readonly #lane: Lane
@@ -43,6 +45,7 @@ export class Clients {
     const thread = await this.#do('create', (runtime) => runtime.threads.create(created))
     if (!thread) return
     this.roots.push(thread.id)
+    if (plan.hasReader && !this.reader) this.#watch(thread.id)
     if (first.message) this.sent.push({ threadId: thread.id, messageId: first.message.messageId })
     const sending: Promise<void>[] = []
     for (let count = 0; count < plan.messages; count++) {
@@ -54,6 +57,13 @@ export class Clients {
       if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
     }
     await Promise.all(sending)
+  }
+
+  #watch(threadId: string): void {
+    this.reader = new Reader(this.#world, this.#supervisor)
+    this.reader
+      .watch(threadId)
+      .catch((error: unknown) => this.#world.violate(`The reader failed: ${String(error)}`))
   }
 
   async #send(threadId: string, messageId: string): Promise<void> {
@@ -98,7 +108,10 @@ export class Clients {
       ({ threads }) => threads.effects.schedule(id, 'tick', {}, { delayMs: 100 }),
       (runtime) => this.#edit(runtime, id),
     ]
-    await this.#do('meddle', chance.pick(actions))
+    const { focus } = this.#world.plan
+    const wanted =
+      focus === 'cascade' ? actions[4] : focus === 'partial_answer' ? actions[0] : undefined
+    await this.#do('meddle', (chance.happens(0.5) ? wanted : undefined) ?? chance.pick(actions))
   }
 
   async #edit({ threads }: EmbeddedRuntime, id: string): Promise<void> {

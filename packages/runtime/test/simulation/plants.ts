@@ -90,8 +90,8 @@ export const plants: Readonly<Record<string, Plant>> = {
     rewriting(store, (commit) =>
       commit.point === 'call_end' && chance.happens(0.05)
         ? onEvents(commit, (events) =>
-            events.flatMap((event) =>
-              event.type === 'tool_execution_end' ? [event, event] : event,
+            events.flatMap((event): RuntimeEvent[] =>
+              event.type === 'tool_execution_end' ? [event, event] : [event],
             ),
           )
         : commit,

@@ -1,5 +1,6 @@
 import { Clients } from './clients.ts'
 import { Coverage } from './coverage.ts'
+import { unwatchFolds, watchFolds } from './invariants/folds.ts'
 import { checkInvariants } from './invariants/index.ts'
 import type { Plant } from './plants.ts'
 import { Supervisor } from './supervisor.ts'
@@ -27,10 +28,13 @@ export async function runSeed(
   const world = createWorld({ seed, plant })
   const supervisor = new Supervisor(world, coverage)
   const clients = new Clients(world, supervisor)
+  if (seed % 3 === 0) watchFolds()
   try {
     await play(world, supervisor, clients)
+    await clients.reader?.finish(clients.roots[0]!)
     if (world.violations.length === 0) await checkInvariants(world, clients)
   } finally {
+    unwatchFolds()
     supervisor.end()
     await world.stored.remove()
   }
@@ -51,7 +55,7 @@ async function play(world: World, supervisor: Supervisor, clients: Clients): Pro
     if (await scheduler.step()) continue
     const isStill = background.isIdle && supervisor.isUp
     if (isStill && (chance.happens(0.5) || timers.pending().length === 0)) {
-      if (mayEnd && timers.pending().length === 0) return
+      if (mayEnd && timers.pending().length === 0 && !(await supervisor.retire())) return
       background.run(async () => void (mayEnd = !(await clients.settle())))
     } else if (await timers.advanceToNext()) mayEnd = false
     else return world.violate('Somebody waits for ever.')

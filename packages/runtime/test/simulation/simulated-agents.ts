@@ -10,6 +10,7 @@ import {
   type SideConfig,
   type ToolDefinition,
 } from '@skein/runtime'
+import { z } from 'zod'
 import type { Lane } from '../../src/testing/simulation/index.ts'
 import { simulatedModel, type Temper } from './simulated-model.ts'
 import { simulatedTools } from './simulated-tools.ts'
@@ -44,6 +45,7 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
         tools: listed,
         hooks: name === 'desk_a' || name === 'crew_a' ? hooks : hooks.slice(0, 1),
         parallelToolCalls: name.length % 2 === 0,
+        ...(temper.isFormal && { output: z.object({ ok: z.boolean() }) }),
         ...(compacts && { compaction: { maxTokens: 40, keepMessages: 2 } }),
       }),
     }
@@ -131,12 +133,18 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
       ),
     }),
     defineAgent({
+      name: 'former',
+      sideA: side('former_a', [tools.look, tools.put], { isFormal: true }),
+    }),
+    defineAgent({
       name: 'treasurer',
       sideA: side('treasurer_a', [tools.pay, tools.ship, tools.send, tools.put, { name: crew }]),
     }),
     clerk,
   ]
-  return { agents, effects: [tick(world, lane)], tools: [tools.refund] }
+  const roots: readonly string[] = world.plan.roots
+  const needed = agents.filter(({ name }) => roots.includes(name))
+  return { agents: needed, effects: [tick(world, lane)], tools: [tools.refund] }
 }
 
 /** A child that cannot begin before somebody gives it a key. */

@@ -18,6 +18,8 @@ export interface Temper {
   readonly givesUp?: string
   /** Tools are called this often at first. */
   readonly calls?: number
+  /** Its answers should be JSON; half of them are. */
+  readonly isFormal?: boolean
 }
 
 /** A model that says and calls what chance wants; its words come in pieces, each in its own turn. */
@@ -36,7 +38,7 @@ export function simulatedModel(
     world.requests.push(request)
     await lane.turn(`model ${modelId}`, request.signal)
     for await (const batch of bound.stream(request)) {
-      if (world.chance.happens(0.15)) await lane.turn(`words ${modelId}`, request.signal)
+      if (world.chance.happens(0.25)) await lane.turn(`words ${modelId}`, request.signal)
       if (request.signal.aborted) throw cancelled(request.signal)
       yield batch
     }
@@ -75,7 +77,9 @@ function answer(world: World, request: LLMRequest, temper: Temper): readonly Scr
   if (chance.happens(0.03)) return [says('Half a'), fails({ code: 'RATE_LIMITED' })]
   if (chance.happens(0.006)) return [fails({ code: 'INVALID_REQUEST', message: 'no' })]
   if (chance.happens(0.01)) return [says('')]
-  const words = speak(world)
+  const words = temper.isFormal
+    ? chance.pick(['{"ok":true}', '{"ok":"no"}', speak(world)])
+    : speak(world)
   const said = request.messages.filter(({ type }) => type === 'assistant').length
   const names = request.tools.map(({ name }) => name)
   const { ends, givesUp } = temper

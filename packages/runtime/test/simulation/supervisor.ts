@@ -43,6 +43,7 @@ export class Supervisor {
   readonly #watch: CommitWatch
   readonly #zombies: Incarnation[] = []
   #crashesLeft: number
+  #mustCrash = true
   #generation = 0
   #current: Incarnation | undefined
   #waiters: (() => void)[] = []
@@ -55,6 +56,7 @@ export class Supervisor {
     this.#crashesLeft = world.plan.crashes
     world.mayCrash = (commit) => {
       if (this.#crashesLeft === 0 || !this.#current || !world.chance.happens(0.3)) return
+      this.#crashesLeft--
       this.#crash('after', commit)
       throw new NotNowError()
     }
@@ -125,23 +127,44 @@ export class Supervisor {
     }
   }
 
+  /** Ends those that came back. True when there were any: then what they left is taken up by a last start. */
+  async retire(): Promise<boolean> {
+    const zombies = this.#zombies.splice(0)
+    if (zombies.length === 0) return false
+    for (const { lane } of zombies) lane.kill()
+    this.#current?.lane.kill()
+    this.#current = undefined
+    await this.boot()
+    return true
+  }
+
   end(): void {
     for (const { lane } of this.#zombies) lane.kill()
     this.#current?.lane.kill()
   }
 
   #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
-    const { chance } = this.#world
-    if (this.#crashesLeft === 0 || this.#current?.lane !== lane) return undefined
-    if (!chance.happens(COMMON.has(point) ? 0.04 : point === 'park' ? 0.12 : 0.35)) return undefined
-    return chance.pick(['before', 'after'])
+    const { chance, plan } = this.#world
+    if (this.#current?.lane !== lane) return undefined
+    if (point === plan.focus && this.#mustCrash) {
+      this.#mustCrash = false
+      return chance.pick(['before', 'after'])
+    }
+    if (this.#crashesLeft === 0 || !chance.happens(this.#probability(point))) return undefined
+    this.#crashesLeft--
+    return plan.focus === 'fail_stuck' ? 'before' : chance.pick(['before', 'after'])
+  }
+
+  #probability(point: string): number {
+    if (this.#world.plan.focus === 'fail_stuck') return point === 'create_thread' ? 0 : 0.7
+    if (point === 'park') return 0.12
+    return COMMON.has(point) ? 0.04 : 0.35
   }
 
   #crash(moment: CrashMoment, commit: Commit): void {
     const { chance, plan, timers } = this.#world
     const current = this.#current
     if (!current) return
-    this.#crashesLeft--
     this.#coverage.crash(commit.point, moment)
     this.#note(current.lane, { what: `CRASH ${moment} ${commit.point}`, crash: moment })
     this.#current = undefined

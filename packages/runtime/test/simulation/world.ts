@@ -10,6 +10,7 @@ import {
 } from '../../src/testing/simulation/index.ts'
 import { canaryOf, type Canary } from './canary.ts'
 import { chanceOf, type Chance } from './chance.ts'
+import { kernelPoints } from './commit-points.ts'
 import { Ledger } from './ledger.ts'
 import type { Plant } from './plants.ts'
 import { openSimulatedStore, type SimulatedStore } from './simulated-store.ts'
@@ -47,6 +48,8 @@ export interface World {
 /** What the seed decided beforehand. */
 export interface Plan {
   readonly roots: readonly RootAgent[]
+  /** The commit point at which a process surely dies, once. */
+  readonly focus: string | undefined
   readonly messages: number
   readonly crashes: number
   /** A runtime that was given up comes back while its successor works. */
@@ -58,7 +61,15 @@ export interface Plan {
   readonly unrest: number
 }
 
-export const ROOT_AGENTS = ['desk', 'boss', 'duo', 'guarded', 'talker', 'treasurer'] as const
+export const ROOT_AGENTS = [
+  'desk',
+  'boss',
+  'duo',
+  'guarded',
+  'talker',
+  'treasurer',
+  'former',
+] as const
 export type RootAgent = (typeof ROOT_AGENTS)[number]
 
 export interface TraceLine {
@@ -118,16 +129,41 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   return world
 }
 
+const points = kernelPoints()
+
+/** Who passes a rare point. */
+const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
+  boot_child: ['boss'],
+  cascade: ['desk', 'boss'],
+  undo: ['guarded', 'treasurer'],
+  repair: ['guarded'],
+  handoff: ['desk'],
+  compact: ['talker'],
+  compaction_failed: ['talker'],
+  effect_start: ['talker'],
+  effect_end: ['talker'],
+  output_refused: ['former'],
+  partial_answer: ['talker', 'desk'],
+  hook_after_thread_created: ['desk'],
+}
+
+const RESTLESS = new Set(['cascade', 'partial_answer', 'nudge', 'stop_thread'])
+
 function planOf(chance: Chance): Plan {
-  const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(ROOT_AGENTS))
+  const focus = chance.happens(0.5) ? chance.pick(points) : undefined
+  const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
+  const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))
+  const hasZombies = chance.happens(0.25)
   return {
     roots,
-    messages: chance.between(1, 5),
-    crashes: chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
-    hasZombies: chance.happens(0.25),
+    focus,
+    messages: chance.between(1, 4),
+    crashes: focus === 'fail_stuck' ? 9 : chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
+    hasZombies,
     hasSecrets: chance.happens(0.4),
-    hasReader: chance.happens(0.3),
+    // A bus tells what its own process does; two processes on one store are not meant to be.
+    hasReader: !hasZombies && chance.happens(0.3),
     store: chance.happens(0.93) ? 'memory' : chance.happens(0.8) ? 'sqlite' : 'file',
-    unrest: chance.pick([0, 0.1, 0.3]),
+    unrest: RESTLESS.has(focus ?? '') ? 0.9 : chance.pick([0, 0.1, 0.3]),
   }
 }

@@ -3,6 +3,7 @@ import type { World } from '../world.ts'
 import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
 import { finish } from './finished.ts'
+import { foldsAreOfTheLog } from './folds.ts'
 import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
 import { messagesAreTakenOnce } from './messages.ts'
 import { auditsVerify, requestsAreStrict } from './models.ts'
@@ -12,6 +13,7 @@ import { secretsStaySecret } from './secrets.ts'
 export async function checkInvariants(world: World, clients: Clients): Promise<void> {
   const finished = await finish(world, clients)
   numbersAreWhole(finished)
+  foldsAreOfTheLog(finished)
   nothingIsLeft(finished)
   terminationIsFinal(finished)
   messagesAreTakenOnce(finished)
