@@ -2,7 +2,8 @@ import { isPlainObject } from '@skein/base'
 import type { CustomEvent } from '@skein/threads'
 import type { ApiContext } from './api-context.ts'
 
-const NAME = 'approval_given'
+/** The name of the event that keeps one. */
+export const APPROVAL_GIVEN = 'approval_given'
 
 /** One person's approval of something that more than one has to approve. */
 export interface PartialApproval {
@@ -18,7 +19,12 @@ export async function partialApprovals(
 ): Promise<readonly PartialApproval[]> {
   const given: PartialApproval[] = []
   for (const { event } of await store.events(threadId)) {
-    if (event.type !== 'custom_event' || event.name !== NAME || !isPlainObject(event.data)) continue
+    if (
+      event.type !== 'custom_event' ||
+      event.name !== APPROVAL_GIVEN ||
+      !isPlainObject(event.data)
+    )
+      continue
     const { interruptId: of, by, sealed } = event.data
     if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
     const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // written below
@@ -37,7 +43,7 @@ export function approvalGiven(
   const sealed = context.vault.seal(JSON.stringify(tokens), contextOf(threadId, interruptId))
   const data = { interruptId, by, sealed }
   // Transient for those who fold it: it is bookkeeping, not something that was said.
-  return { type: 'custom_event', at: context.at(), name: NAME, data, isTransient: true }
+  return { type: 'custom_event', at: context.at(), name: APPROVAL_GIVEN, data, isTransient: true }
 }
 
 function contextOf(threadId: string, interruptId: string): string {

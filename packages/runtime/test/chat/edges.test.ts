@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { UIMessage } from 'ai'
 import { z } from 'zod'
 import type { ModelReference } from '@skein/ai'
+import type { Policy } from '@skein/governance'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { defineAgent, definePrompt, defineTool, type AgentDefinition } from '../../src/index.ts'
 import { decodeUIStream, type UIMessageChunk } from '@skein/threads/ai-sdk'
@@ -152,6 +153,36 @@ test('a decision counts only for the call that the person saw, from who may deci
   expect(answers.map((answer) => answer[0])).toMatchObject([{ type: 'start' }, { type: 'start' }])
   await chunks(post('ada', 'decide', [decision(seen, false)]))
   expect(paid).toEqual([5])
+})
+
+test('where one decision is not enough, the page is asked again', async () => {
+  const policy: Policy = {
+    id: 'two-people',
+    hash: `sha256:${'0'.repeat(64)}`,
+    decide: ({ risk }) =>
+      risk === 'write_high_risk' ? { effect: 'review', quorum: 2 } : undefined,
+  }
+  const other = await startChatKit({ runtime: { policy } })
+  const asked = await chunks(post('ada', 'two', [user('m1', 'refund')], {}, other))
+  const request = asked.find(({ type }) => type === 'tool-approval-request')!
+  const { approvalId, toolCallId } = request as { approvalId: string; toolCallId: string }
+  const id = (asked[0] as { messageId: string }).messageId
+  const approval = { id: approvalId, approved: true }
+  const call = { type: 'tool-refund', toolCallId, input: { amount: 5 }, approval }
+  const answered = { id, role: 'assistant', parts: [{ ...call, state: 'approval-responded' }] }
+  const again = await chunks(post('ada', 'two', [answered], { messageId: id }, other))
+  expect(again.map(({ type }) => type)).toEqual([
+    'start',
+    'tool-approval-request',
+    'finish-step',
+    'finish',
+  ])
+  expect(paid).toEqual([])
+  const { id: threadId } = (await other.runtime.threads.byClientId('acme', 'two'))!
+  await other.runtime.inbox.approve({ threadId, interruptId: approvalId, by: 'bob' })
+  await other.runtime.threads.settled(threadId)
+  expect(paid).toEqual([5])
+  await other.stop()
 })
 
 test('a message while an approval waits shows what it waits for, and is answered after it', async () => {

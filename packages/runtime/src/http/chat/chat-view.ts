@@ -1,5 +1,6 @@
 import { isPlainObject, type JsonObject } from '@skein/base'
 import { isThreadEvent, type ThreadEvent } from '@skein/threads'
+import { APPROVAL_GIVEN } from '../../api/partial-approvals.ts'
 import type { NumberedEvent } from '../../runtime-api.ts'
 import { publicEvent } from '../stream/public-event.ts'
 
@@ -51,6 +52,8 @@ export class ChatView {
         if (shown.outcome !== 'failed') return [shown]
         this.#failedTurn = shown // why is said with the end of the session
         return []
+      case 'custom_event':
+        return shown.name === APPROVAL_GIVEN ? [] : [shown]
       case 'error_raised':
       case 'tool_call_hidden':
         return []
