@@ -81,6 +81,7 @@ class ThreadDrain implements DrainContext {
   readonly signal: AbortSignal
   /** Another drain has the thread. */
   isFenced = false
+  #isDue = false
   readonly #fold: KernelFold
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -184,12 +185,13 @@ class ThreadDrain implements DrainContext {
     const writes = write.governance ?? this.#openGovernor?.takeWrites()
     const events = this.#redacted([...(write.events ?? []), ...(writes?.events ?? [])])
     const head = { ...write.head, ...(write.isProgress && { attempts: 0 }) }
+    const wake = write.wake ?? this.#ownWake()
     const own: ThreadChange = {
       id: this.head.id,
       fence: this.epoch,
       append: events,
       ...(Object.keys(head).length > 0 && { head }),
-      ...(write.wake && { wake: write.wake }),
+      ...(wake && { wake }),
       ...(write.expectsNoMail && { expectSeq: this.state.seq }),
     }
     const blobs = [...(write.blobs ?? []), ...(writes?.blobs ?? [])]
@@ -203,6 +205,14 @@ class ThreadDrain implements DrainContext {
     const last = result.seqs.get(this.head.id) ?? this.state.seq
     if (last !== this.state.seq + events.length) return this.catchUp()
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  /** A thread that is worked on is due, or a crash would leave it lying: also one that nobody asked to wake. */
+  #ownWake(): ThreadChange['wake'] {
+    const now = this.environment.clock.now()
+    if (this.#isDue || (this.head.wakeAt ?? Infinity) <= now) return undefined
+    this.#isDue = true
+    return { by: now }
   }
 
   /** After a refusal the governor knows more than the log does, and is opened again from it. */

@@ -153,6 +153,25 @@ export class Clients {
     return hasActed
   }
 
+  /** Takes everything out that can be taken out, for those who look for secrets. */
+  async exportAll(): Promise<void> {
+    const { stored, outputs } = this.#world
+    const { runtime } = await this.#supervisor.up()
+    for (const { id } of await stored.store.list({ sort: 'oldest', limit: 1000 })) {
+      const { threads } = runtime
+      const logs = await threads.logs(id)
+      const details = await Promise.all(logs.map(({ logId }) => threads.log(id, logId)))
+      const all = [
+        await threads.document(id),
+        await threads.children(id),
+        await threads.env.list(id),
+        details,
+      ]
+      outputs.push({ where: 'the export', text: await threads.export(id) })
+      outputs.push({ where: 'the document, the logs or the variables', text: JSON.stringify(all) })
+    }
+  }
+
   /** Whether the thread was parked because nobody got it on. */
   async #isStuck(id: string): Promise<boolean> {
     const events = await this.#world.stored.store.events(id)

@@ -32,6 +32,7 @@ export async function runSeed(
   try {
     await play(world, supervisor, clients)
     await clients.reader?.finish(clients.roots[0]!)
+    if (world.plan.hasSecrets && world.violations.length === 0) await clients.exportAll()
     if (world.violations.length === 0) await checkInvariants(world, clients)
   } finally {
     unwatchFolds()
