@@ -368,6 +368,53 @@ test('files of a message reach the model; what is no file is refused', async () 
     expect(await code(await post('ada', 'file2', [file(url)])), url).toBe('INPUT_INVALID')
 })
 
+test('secrets of a thread are in no chunk, no history and no error', async () => {
+  const secret = 'canary-4f1d-secret'
+  const model = scripted(({ messages }) => {
+    const last = messages.at(-1)
+    const text = last?.type === 'user' ? last.text : ''
+    if (text === 'fail')
+      return [
+        says('So far. '),
+        fails({ code: 'INVALID_REQUEST', message: `Key ${secret} is bad.` }),
+      ]
+    return last?.type === 'user'
+      ? [says(`I know ${secret}. `), calls('leak')]
+      : says(`Yes, ${secret}.`)
+  })
+  const leak = defineTool({
+    name: 'leak',
+    description: 'Tells.',
+    args: z.object({}),
+    risk: 'read_only',
+    execute: async (state) => {
+      await state.emit('told', `It is ${secret}`)
+      return secret
+    },
+  })
+  const variables = [{ name: 'API_KEY', type: 'secret' as const }]
+  const prompt = definePrompt({ name: 'p', prompt: 'x', model, tools: [leak], variables })
+  const other = await startChatKit({
+    runtime: { agents: [defineAgent({ name: 'desk', sideA: { prompt } })] },
+  })
+  const { id } = await other.runtime.threads.create({
+    agent: 'desk',
+    tenant: 'acme',
+    owner: 'ada',
+    clientId: 'secret',
+    secrets: { API_KEY: secret },
+  })
+  const texts = [
+    await (await post('ada', 'secret', [user('m1', 'tell')], {}, other)).text(),
+    await (await post('ada', 'secret', [user('m2', 'fail')], {}, other)).text(),
+    await (await other.fetch('ada', `/agents/desk/chat/${id}`)).text(),
+  ]
+  for (const text of texts) expect(text).not.toContain(secret)
+  expect(texts[0]).toContain('data-told')
+  expect(texts[1]).toContain('"error"')
+  await other.stop()
+})
+
 test('a long history of many answers is found from its end', async () => {
   const words = scripted(() => says('short'))
   const short = await startChatKit({
