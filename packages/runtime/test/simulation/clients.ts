@@ -14,7 +14,6 @@ export interface SentMessage {
 /** People and programs outside: they send, stop, answer and edit, and try again after a crash. */
 export class Clients {
   readonly sent: SentMessage[] = []
-  readonly unsent: Set<string> = new Set()
   readonly roots: string[] = []
   reader: Reader | undefined
   readonly #world: World
@@ -74,10 +73,7 @@ export class Clients {
     if (both.some((one) => one)) this.sent.push({ threadId, messageId })
     if (chance.happens(0.1)) await send()
     if (!chance.happens(this.#world.plan.unrest / 4)) return
-    const isGone = await this.#do('unsend', (runtime) =>
-      runtime.threads.unsend(threadId, messageId),
-    )
-    if (isGone) this.unsent.add(messageId)
+    await this.#do('unsend', (runtime) => runtime.threads.unsend(threadId, messageId))
   }
 
   /** Waits for a turn, or for some time. */

@@ -1,4 +1,4 @@
-import { KernelFold } from '../../../src/kernel/fold.ts'
+import type { KernelState } from '../../../src/kernel/state.ts'
 import { next } from '../../../src/kernel/next.ts'
 import type { Finished } from './finished.ts'
 
@@ -73,16 +73,7 @@ export function terminationIsFinal({ world, threads }: Finished): void {
   }
 }
 
-function isOver(
-  state: Finished['threads'] extends ReadonlyMap<string, infer T>
-    ? T extends { state: infer S }
-      ? S
-      : never
-    : never,
-  id: string,
-): boolean {
-  const lifecycle = state.children.get(id)?.lifecycle
+function isOver({ children }: KernelState, id: string): boolean {
+  const lifecycle = children.get(id)?.lifecycle
   return lifecycle === 'completed' || lifecycle === 'failed'
 }
-
-export { KernelFold }
