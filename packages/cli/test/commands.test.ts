@@ -1,45 +1,53 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { exampleAgents, skein, tempFolder, type Ended } from './kit.ts'
+import { exampleAgents, skein, startDev, tempFolder, type Ended } from './kit.ts'
 
 /** A machine with other work takes its time to start processes. */
-const timeout = 120_000
+const timeout = 60_000
 
 describe('thread', { timeout }, () => {
-  test('list, show, tail, export, import, fork and stop, without a server', async () => {
+  test('without a server, list and tail read the store', async () => {
     const cwd = tempFolder()
-    const thread = (...args: string[]): Promise<Ended> => skein(['thread', ...args], { cwd })
-    const empty = await thread('list')
+    const empty = await skein(['thread', 'list'], { cwd })
     expect(empty).toMatchObject({ code: 0, stdout: '' })
     expect(empty.stderr).toContain('No threads yet.')
     const ran = JSON.parse((await skein(['run', 'support', 'O-7?', '--json'], { cwd })).stdout)
-    const { id } = ran.thread as { id: string }
-
-    const list = JSON.parse((await thread('list', '--json')).stdout)
-    expect(list.threads).toEqual([ran.thread])
-    const shown = await thread('show', id.slice(-8))
-    expect(shown.stdout).toContain('user: O-7?\na calls look_up_order {"order":"O-7"}\n')
-    const tailed = await thread('tail', id, '--until-parked')
+    const tailed = await skein(['thread', 'tail', ran.thread.id], { cwd })
+    expect(tailed.code).toBe(0)
     expect(tailed.stdout).toMatch(/^1 +[\d:.]+ support thread_created /)
+    expect(tailed.stdout).toMatch(/ session_end /)
+  })
 
-    const exported = await thread('export', id)
-    const imported = await skein(['thread', 'import', '-', '--json'], {
-      cwd,
-      input: exported.stdout,
-    })
+  test('list, show, export, import, fork and stop', async () => {
+    const cwd = tempFolder()
+    await startDev([], { cwd })
+    const thread = (...args: string[]): Promise<Ended> => skein(['thread', ...args], { cwd })
+    const ran = JSON.parse((await skein(['run', 'support', 'O-7?', '--json'], { cwd })).stdout)
+    const { id } = ran.thread as { id: string }
+    const [list, shown, exported, document, wrong] = await Promise.all([
+      thread('list', '--json'),
+      thread('show', id.slice(-8)),
+      thread('export', id),
+      thread('export', id, '--format', 'thread'),
+      thread('show', 'nowhere'),
+    ])
+    expect(JSON.parse(list.stdout)).toEqual({ threads: [ran.thread] })
+    expect(shown.stdout).toContain('user: O-7?\na calls look_up_order {"order":"O-7"}\n')
+    expect(JSON.parse(document.stdout).thread_id).toBe(id)
+    expect(wrong).toMatchObject({ code: 1, stdout: '' })
+    expect(wrong.stderr).toContain('There is no thread nowhere. [THREAD_NOT_FOUND]')
+
+    const [imported, forked, stopped] = await Promise.all([
+      skein(['thread', 'import', '-', '--json'], { cwd, input: exported.stdout }),
+      thread('fork', id),
+      thread('stop', id),
+    ])
     expect(JSON.parse(imported.stdout)).toMatchObject({ agent: 'support', lifecycle: 'idle' })
-    const forked = await thread('fork', id)
+    expect(stopped).toMatchObject({ code: 0, stdout: '' })
     expect(forked.stdout).toMatch(/^[\w-]{36}\n$/)
     const copy = JSON.parse((await thread('show', forked.stdout.trim(), '--json')).stdout)
     expect(copy.messages).toHaveLength(4)
-    expect(await thread('stop', id)).toMatchObject({ code: 0, stdout: '' })
-    const document = JSON.parse((await thread('export', id, '--format', 'thread')).stdout)
-    expect(document.thread_id).toBe(id)
-
-    const wrong = await thread('show', 'nowhere')
-    expect(wrong).toMatchObject({ code: 1, stdout: '' })
-    expect(wrong.stderr).toContain('There is no thread nowhere. [THREAD_NOT_FOUND]')
   })
 })
 

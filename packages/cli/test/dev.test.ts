@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { badAgents, Running, skein, startDev, tempFolder } from './kit.ts'
 
 /** A machine with other work takes its time to start processes. */
-const timeout = 120_000
+const timeout = 60_000
 
 describe('dev', { timeout }, () => {
   test('prints three lines; others find it; a second one is refused and told where it is', async () => {

@@ -12,7 +12,7 @@ import { exampleAgents, ownEnv, skeinBin, startDev, tempFolder } from './kit.ts'
  */
 const page = join(import.meta.dirname, '..', '..', '..', 'docs', 'first-five-minutes.md')
 
-test('the page says what happens', { timeout: 120_000 }, async () => {
+test('the page says what happens', { timeout: 60_000 }, async () => {
   const before = readFileSync(page, 'utf8')
   const after = await new Transcript(tempFolder()).fill(before)
   if (process.env['SKEIN_WRITE_DOCS'] === undefined) expect(after).toBe(before)

@@ -39,6 +39,7 @@ export class Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly ended: Promise<Ended>
   readonly #watchers = new Set<() => void>()
+  #isOver = false
 
   constructor(args: readonly string[], { cwd, input, env }: SpawnOptions) {
     this.child = spawn(process.execPath, [skeinBin, ...args], {
@@ -53,6 +54,7 @@ export class Running {
     this.ended = new Promise((resolve, reject) => {
       this.child.once('error', reject)
       this.child.once('close', (code) => {
+        this.#isOver = true
         resolve({ code, stdout: this.stdout, stderr: this.stderr })
         this.#tell()
       })
@@ -65,12 +67,11 @@ export class Running {
 
   /** Resolves once the output contains this; fails when the command ends before. */
   async until(stream: 'stdout' | 'stderr', wanted: string | RegExp): Promise<void> {
-    let isOver = false
-    void this.ended.then(() => (isOver = true))
     for (;;) {
       const text = this[stream]
       if (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) return
-      if (isOver) throw new Error(`It ended without ${wanted}:\n${this.stdout}\n${this.stderr}`)
+      if (this.#isOver)
+        throw new Error(`It ended without ${wanted}:\n${this.stdout}\n${this.stderr}`)
       await new Promise<void>((resolve) => this.#watchers.add(resolve))
     }
   }

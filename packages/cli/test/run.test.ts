@@ -14,7 +14,7 @@ function lastLine(text: string): string {
 }
 
 /** A machine with other work takes its time to start processes. */
-const timeout = 120_000
+const timeout = 60_000
 
 describe('run, in a folder without a server', { timeout }, () => {
   test('the answer is all of standard output; words and the summary are on standard error', async () => {

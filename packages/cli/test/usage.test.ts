@@ -9,7 +9,7 @@ const leaves = Object.entries(COMMANDS).flatMap(([noun, entry]) =>
     : [{ name: noun, leaf: entry }],
 )
 
-describe('usage', { timeout: 120_000 }, () => {
+describe('usage', { timeout: 60_000 }, () => {
   test('--help lists every command, on standard output', async () => {
     const { code, stdout, stderr } = await skein(['--help'], { cwd: tempFolder() })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

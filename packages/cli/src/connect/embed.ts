@@ -28,13 +28,20 @@ export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
   const http = createHttp(runtime, { auth: 'none', local: localPerson() })
   return createClient({
     url: 'http://127.0.0.1',
-    fetch: (input, init) => fetchLocally(http, new Request(input, init)),
+    fetch: (input, init) => fetchLocally(http, new Request(input, init), init?.signal ?? undefined),
   })
 }
 
-/** Rejects when the request is aborted, as `fetch` does; the handler would answer all the same. */
-async function fetchLocally(http: Http, request: Request): Promise<Response> {
-  const { signal } = request
+/**
+ * Rejects, and ends the answer, when the signal aborts, as `fetch` does. The signal of the request itself
+ * will not do: it follows the given one by a weak reference, and is forgotten when memory is tidied up.
+ */
+async function fetchLocally(
+  http: Http,
+  request: Request,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  if (!signal) return http.fetch(request)
   signal.throwIfAborted()
   const answered = new AbortController()
   const refused = new Promise<never>((_, reject) => {
@@ -42,7 +49,9 @@ async function fetchLocally(http: Http, request: Request): Promise<Response> {
     signal.addEventListener('abort', () => reject(signal.reason), options)
   })
   try {
-    return await Promise.race([http.fetch(request), refused])
+    const response = await Promise.race([http.fetch(request), refused])
+    const body = response.body?.pipeThrough(new TransformStream(), { signal })
+    return body ? new Response(body, response) : response
   } finally {
     answered.abort()
   }

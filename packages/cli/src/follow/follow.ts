@@ -80,7 +80,7 @@ async function readUntilSettled(
   ending: AbortController,
 ): Promise<{ readonly result: SessionResult; readonly after: string }> {
   const reading = new AbortController()
-  const signal = AbortSignal.any([ending.signal, reading.signal])
+  const { signal } = reading
   let seen = Math.trunc(Number.parseFloat(after))
   let position = after
   let last: number | undefined
