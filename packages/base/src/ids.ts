@@ -27,7 +27,7 @@ export function timeOrderedIds({
   let time = -1
   let count = 0
   return () => {
-    const bytes = randomBytes(random)
+    const bytes = random ? randomBytes(random) : pooledBytes()
     const now = Math.floor(clock.now())
     // The counter starts in its lower half, so that a burst has room before it borrows time.
     if (now <= time && count < 0xfff) count++
@@ -67,22 +67,20 @@ function randomUuid(random: Random | undefined): string {
 }
 
 function randomBytes(random: Random | undefined): Uint8Array {
-  return random ? new Uint8Array(16).map(() => random() * 256) : secureBytes()
+  const bytes = new Uint8Array(16)
+  return random ? bytes.map(() => random() * 256) : crypto.getRandomValues(bytes)
 }
 
-const pool = new Uint8Array(4096)
-let used = pool.length
+let pool: Uint8Array | undefined
+let used = 0
 
 /** From a pool: each call of the generator costs more than the bytes. None is given twice. */
-function secureBytes(): Uint8Array {
-  if (used === pool.length) {
-    crypto.getRandomValues(pool)
+function pooledBytes(): Uint8Array {
+  if (!pool || used === pool.length) {
+    pool = crypto.getRandomValues(new Uint8Array(4096))
     used = 0
   }
-  const bytes = pool.slice(used, used + 16)
-  pool.fill(0, used, used + 16)
-  used += 16
-  return bytes
+  return pool.slice(used, (used += 16))
 }
 
 function formatUuid(bytes: Uint8Array): string {

@@ -35,15 +35,14 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): Policy
 
 /** Low-risk writes are allowed, high-risk ones go to a person. A sensible start, never the default. */
 export const standardPolicy: Policy = Object.freeze({
-  ...rules(
-    [
-      { when: ({ risk }) => risk === 'write_low_risk', effect: 'allow' },
-      { when: ({ risk, native }) => risk === 'write_high_risk' && !native, effect: 'review' },
-    ],
-    { id: 'standard' },
-  ),
+  id: 'standard',
+  mode: 'enforce',
   // Not from the source text, which bundlers change: approvals that are asked for outlive an upgrade.
   hash: hashJson({ id: 'standard', version: '1' }),
+  decide: ({ risk, native }: Action): Decision | undefined => {
+    if (risk === 'write_low_risk') return { effect: 'allow' }
+    return risk === 'write_high_risk' && !native ? { effect: 'review' } : undefined
+  },
 })
 
 const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
