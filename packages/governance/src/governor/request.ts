@@ -172,7 +172,7 @@ export class GovernedRequest {
       throw new GovernanceError(
         `The payload ${hash} of request ${this.state.request_id} is ${text === undefined ? 'gone' : 'damaged'}.`,
         [reason('EVIDENCE_INVALID', hash)],
-        { hint: 'Without it the run cannot be gone on with; cancel it.' },
+        { hint: 'Cancel the run; it cannot go on without it.' },
       )
     }
     return deepFreeze(JSON.parse(text) as JsonValue)
