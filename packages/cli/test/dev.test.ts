@@ -103,6 +103,8 @@ describe('dev', { timeout }, () => {
     const refused = await skein(['run', 'support', 'Hi'], { cwd })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain(`is in use by process ${running.child.pid}`)
+    const { stdout } = await skein(['doctor'], { cwd })
+    expect(stdout).toMatch(new RegExp(`^ok +store .* in use by process ${running.child.pid}`, 'm'))
   })
 })
 

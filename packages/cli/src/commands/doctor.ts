@@ -18,7 +18,7 @@ const doctor: Command = defineCommand({
   options: JSON_OPTION,
   examples: ['skein doctor', 'skein doctor --json'],
   async run({ values, output }) {
-    const findings = [node(), store(), await server(), await port(), keys()]
+    const findings = [node(), await store(), await server(), await port(), keys()]
     if (values.json) output.json({ findings })
     else
       for (const line of textTable(
@@ -36,7 +36,7 @@ function node(): Finding {
   return { name: 'node', ok: Number(version.split('.')[0]) >= 24, text: `${version} (24 or newer)` }
 }
 
-function store(): Finding {
+async function store(): Promise<Finding> {
   const file = storeFile()
   try {
     const place = existsSync(stateFolder()) ? stateFolder() : '.'
@@ -45,7 +45,19 @@ function store(): Finding {
     return { name: 'store', ok: false, text: `${stateFolder()} cannot be written` }
   }
   if (!existsSync(file)) return { name: 'store', ok: true, text: `${file} (made when needed)` }
-  return { name: 'store', ok: true, text: file }
+  return lockOf(file)
+}
+
+/** Whether somebody owns the store: asked by trying to. */
+async function lockOf(file: string): Promise<Finding> {
+  const { sqliteStore } = await import('@skein/runtime')
+  try {
+    await sqliteStore({ path: file }).close()
+    return { name: 'store', ok: true, text: `${file}, not in use` }
+  } catch (error) {
+    const { code, message } = error as { readonly code?: unknown; readonly message: string }
+    return { name: 'store', ok: code === 'STORE_LOCKED', text: message }
+  }
 }
 
 async function server(): Promise<Finding> {
