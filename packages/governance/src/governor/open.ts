@@ -124,7 +124,7 @@ export function newUuid(core: GovernorCore): string {
   if (isBareUuid(id)) return id
   throw new SkeinError(`The governor's id source gave "${id}", which is not a UUID.`, {
     code: 'GOVERNANCE_IDS_INVALID',
-    hint: 'Use randomIds() or timeOrderedIds() of @skein/base.',
+    hint: 'Use randomIds() of @skein/base.',
   })
 }
 

@@ -151,7 +151,7 @@ function checkOrder(draft: Draft, item: JournalItem): void {
   throw new GovernanceError(
     `Entry ${item.seq} (${item.type}) of request ${draft.request_id} cannot follow what is in its journal.`,
     [reason('STATE_CONFLICT', draft.request_id, `${draft.state} to ${item.state}`)],
-    { hint: 'Another process may have gone on; read the journal again.' },
+    { hint: 'Read the journal again.' },
   )
 }
 
