@@ -67,7 +67,11 @@ function servePage(request: Request): Response | undefined {
   if (pathname !== '/') return undefined
   const html = '<!doctype html><title>Chat</title><div id="root"></div>'
   return new Response(`${html}<script type="module" src="/page.js"></script>`, {
-    headers: { 'content-type': 'text/html; charset=utf-8' },
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      // The test itself asks the page with `eval`.
+      'content-security-policy': "default-src 'self'; script-src 'self' 'unsafe-eval'",
+    },
   })
 }
 
