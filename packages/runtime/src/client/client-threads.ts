@@ -83,6 +83,7 @@ export function threadsOf(requester: Requester): ClientThreads {
     requester.json('POST', at, { json })
   const settled = async (threadId: string, { signal }: Signal = {}): Promise<SessionResult> => {
     for (;;) {
+      signal?.throwIfAborted() // a `fetch` of the application's own may not look at it
       const result = await requester.json<SessionResult | undefined>(
         'GET',
         `${to(threadId)}/result`,

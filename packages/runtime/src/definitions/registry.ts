@@ -162,7 +162,8 @@ function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<str
 
 function agentNotFound(name: string, known: Iterable<string>): never {
   const names = [...known]
-  throw new RuntimeError(`There is no agent "${name}"${suggest(String(name), names)}.`, {
+  const said = `There is no agent "${name}"${suggest(String(name), names)}`
+  throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
     code: 'AGENT_NOT_FOUND',
     hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
   })
