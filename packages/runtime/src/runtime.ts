@@ -209,8 +209,14 @@ function assemble({
     inbox: createInbox(context, (request, by) => sign(request, { by })),
     start: () => dispatcher.start(drain),
     async stop(options) {
-      await dispatcher.stop(options)
-      await store.close()
+      // Timers of the runtime do not hold the process; whoever awaits the end of it wants to see it.
+      const awake = setInterval(() => {}, 60_000)
+      try {
+        await dispatcher.stop(options)
+        await store.close()
+      } finally {
+        clearInterval(awake)
+      }
     },
     idle: () => dispatcher.idle(),
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
