@@ -27,6 +27,8 @@ const config: ViteUserConfig = defineConfig({
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/.cache/**', '**/.tmp/**'],
     testTimeout: 20_000,
+    // Many files wait more than they work; without this two cores get one worker.
+    maxWorkers: '100%',
     // Type errors outside the type tests are `npm run check`'s to report.
     typecheck: { include: typeTests, ignoreSourceErrors: true },
   },
