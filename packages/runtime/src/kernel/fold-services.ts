@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../event.ts'
-import type { KernelState } from './state.ts'
+import type { Child, KernelState } from './state.ts'
 
 /** Folds children, files, values, variables, effects and logs. Events of later versions change nothing. */
 export function foldService(state: KernelState, event: RuntimeEvent): void {
@@ -13,7 +13,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       return
     case 'subagent_updated': {
       const child = state.children.get(event.reference)
-      if (!child || child.lifecycle === 'terminated') return
+      if (!child || isOver(child)) return
       child.lifecycle = event.status
       child.statusText = event.statusText
       return
@@ -84,6 +84,12 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     default:
       return
   }
+}
+
+/** A disposable child that has reported stays over, whatever it still says. */
+function isOver({ lifecycle, created }: Child): boolean {
+  if (lifecycle === 'terminated') return true
+  return !created.isResumable && (lifecycle === 'completed' || lifecycle === 'failed')
 }
 
 function foldEffect(

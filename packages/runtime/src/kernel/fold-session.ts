@@ -27,7 +27,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   switch (event.type) {
     case 'session_start':
       state.session = newSession(event, firstEntryOf(state))
-      state.stop = 'none'
+      if (state.stop !== 'requested') state.stop = 'none'
       state.resume = undefined
       return
     case 'session_end':
@@ -60,6 +60,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
     case 'stop_requested':
       state.stopSeq = state.seq
       if (state.session) state.stop = event.afterStep ? 'after_step' : 'requested'
+      else if (isAwaited(state)) state.stop = 'requested'
       else if (state.queue.length > 0) state.stop = 'stopped'
       return
     case 'resume_requested':
@@ -78,6 +79,11 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
 /** After a handoff the new agent answers what its predecessor was asked. */
 function firstEntryOf({ lastSession, entries }: KernelState): number {
   return lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length
+}
+
+/** Whether a call of the parent waits for a message in the inbox: it has to hear of a stop. */
+export function isAwaited({ queue }: KernelState): boolean {
+  return queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)
 }
 
 function newSession(

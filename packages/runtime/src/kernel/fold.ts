@@ -3,7 +3,7 @@ import { checkVersion } from '../upcast.ts'
 import { foldCall } from './fold-calls.ts'
 import { addMessage, removeMessage, updateMessage } from './fold-messages.ts'
 import { foldService } from './fold-services.ts'
-import { foldSession } from './fold-session.ts'
+import { foldSession, isAwaited } from './fold-session.ts'
 import { emptyKernelState } from './empty-state.ts'
 import type { KernelState } from './state.ts'
 
@@ -50,6 +50,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       return
     case 'message_unqueued':
       take(state, event.queueId)
+      if (!state.session && state.stop === 'requested' && !isAwaited(state)) state.stop = 'stopped'
       return
     case 'message_added':
       if (event.queueId !== undefined) takeForSession(state, event.queueId)

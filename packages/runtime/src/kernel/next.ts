@@ -60,14 +60,10 @@ function afterTermination(state: KernelState): Action {
   if (state.session) return { type: 'close', outcome: 'terminated' }
   if (state.terminated?.isDetached) return park(null)
   const references = [...state.children.values()]
-    .filter(({ lifecycle }) => !isOver(lifecycle))
+    // Also those that are done: a report of their own children would begin another session.
+    .filter(({ lifecycle }) => lifecycle !== 'terminated')
     .map(({ created }) => created.reference)
   return references.length > 0 ? { type: 'cascade', references } : park(null)
-}
-
-/** Idle children of a terminated parent are live too: they could still be messaged. */
-function isOver(lifecycle: string): boolean {
-  return lifecycle === 'terminated' || lifecycle === 'completed' || lifecycle === 'failed'
 }
 
 function inDoubt(state: KernelState, { epoch }: NextOptions): Action | undefined {

@@ -41,7 +41,7 @@ export interface KernelState {
   readonly queuedIds: Map<string, number>
   session: Session | undefined
   lastSession: EndedSession | undefined
-  /** What became of the stop button. */
+  /** What became of the stop button. `requested` without a session: one begins and ends at once, for the parent that waits. */
   stop: 'none' | 'requested' | 'after_step' | 'stopped'
   /** Number of the event that asked for it: what was queued before it waits. */
   stopSeq: number
