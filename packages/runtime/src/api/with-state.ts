@@ -1,10 +1,8 @@
-import type { DrainContext } from '../kernel/drain-context.ts'
 import { writeOf } from '../kernel/facade-changes.ts'
 import { createEnvReader } from '../services/env-reader.ts'
 import { createThreadFacade } from '../services/thread-facade.ts'
 import type { ThreadState } from '../thread-state.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
-import type { LoadedThread } from './fold-cache.ts'
 
 /** Gives code the state of a thread. What it changed is one commit when it returns. */
 export async function withState<T>(
@@ -28,14 +26,20 @@ export async function withState<T>(
     immediate: async (events) => {
       const append = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
       const shown = events.filter((event) => !append.includes(event))
-      if (shown.length > 0) context.show(threadId, shown)
+      if (shown.length > 0) context.show(threadId, safe(shown))
       if (append.length > 0)
-        await context.commit({ point: 'tell', threads: [{ id: threadId, append }] })
+        await context.commit({ point: 'tell', threads: [{ id: threadId, append: safe(append) }] })
     },
   })
+  /** Without the secrets of the thread, and those that were just set. */
+  function safe<Value>(value: Value): Value {
+    return vault.redactor(facade.secrets()).json(value)
+  }
   const result = await work(facade.state)
+  const hidden = facade.secrets()
   const changes = facade.takeChanges()
-  const { events, others, blobs, head: patch } = await writeOf(asDrain(context, thread), changes)
+  const place = { environment: context, state: kernel, head, at: context.at }
+  const { events, others, blobs, head: patch } = await writeOf(place, changes)
   if (events.length + others.length === 0) return result
   const change = {
     id: threadId,
@@ -47,20 +51,10 @@ export async function withState<T>(
     wake: { by: context.clock.now() },
   }
   try {
-    await context.commit({ point: 'with_state', threads: [change, ...others], blobs })
+    const threads = vault.redactor(hidden).json([change, ...others])
+    await context.commit({ point: 'with_state', threads, blobs })
   } catch (error) {
     throw toRuntimeError(error)
   }
   return result
-}
-
-/** There is no drain here; what becomes of changes needs only to know which thread they are of. */
-function asDrain(context: ApiContext, { head, state }: LoadedThread): DrainContext {
-  const known: Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'> = {
-    environment: context,
-    state,
-    head,
-    at: context.at,
-  }
-  return known as DrainContext
 }

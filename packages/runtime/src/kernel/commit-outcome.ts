@@ -151,7 +151,7 @@ async function throughHooks(
 }
 
 function resultOf(call: ToolCall, outcome: SettledOutcome): HookToolResult {
-  const { result, isError = false } = toToolResult({ call, outcome } as never)
+  const { result, isError = false } = toToolResult({ call, outcome })
   return { result, isError }
 }
 
@@ -174,7 +174,7 @@ function statusEvents(
 ): RuntimeEvent[] {
   const binding = side.sessionStatus
   if (binding?.name !== call.toolName || outcome.type !== 'done') return []
-  const text = boundMessage({ call, outcome } as never, binding)
+  const text = boundMessage({ call, outcome }, binding)
   return [{ type: 'status_changed', at: context.at(), status: 'running', text }]
 }
 

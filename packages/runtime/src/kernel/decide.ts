@@ -76,7 +76,10 @@ function isDone({ outcome }: CallState): boolean {
 }
 
 /** The mapped argument, else what the tool answered. */
-export function boundMessage({ call, outcome }: CallState, binding: ResolvedBinding): string {
+export function boundMessage(
+  { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
+  binding: ResolvedBinding,
+): string {
   const { messageProperty } = binding
   if (messageProperty !== undefined) {
     const value = call.arguments[messageProperty]

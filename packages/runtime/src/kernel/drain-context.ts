@@ -38,6 +38,9 @@ export interface DrainContext {
   dropGovernor(): void
 }
 
+/** Enough to say what changes in and around a thread, also where no drain runs. */
+export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
+
 export interface FacadeUse {
   readonly toolCallId?: string
   readonly tool?: ToolDefinition

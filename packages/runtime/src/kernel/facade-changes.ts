@@ -4,7 +4,7 @@ import { inheritedEnv } from '../services/inherited-env.ts'
 import type { FacadeChanges } from '../services/thread-facade.ts'
 import { envContext } from '../services/vault.ts'
 import type { ThreadChange } from '../store/store.ts'
-import type { DrainContext, Write } from './drain-context.ts'
+import type { ThreadPlace, Write } from './drain-context.ts'
 import { foldKernel } from './fold.ts'
 import { messagesThroughHooks } from './message-hooks.ts'
 import { noticeToParent } from './report.ts'
@@ -14,7 +14,7 @@ import { noticeToParent } from './report.ts'
  * With `side`, its hooks see the messages; a hook's own are not shown to hooks, or there would be no end.
  */
 export async function writeOf(
-  context: DrainContext,
+  context: ThreadPlace,
   changes: FacadeChanges,
   side?: ResolvedSide,
 ): Promise<Required<Pick<Write, 'events' | 'others' | 'blobs'>> & Pick<Write, 'head'>> {
@@ -32,7 +32,7 @@ export async function writeOf(
   }
 }
 
-function eventsOf(context: DrainContext, changes: FacadeChanges): RuntimeEvent[] {
+function eventsOf(context: ThreadPlace, changes: FacadeChanges): RuntimeEvent[] {
   const { events, stopSession, terminates } = changes
   const at = context.at()
   const stop = stopSession && {
@@ -50,7 +50,7 @@ function eventsOf(context: DrainContext, changes: FacadeChanges): RuntimeEvent[]
 }
 
 async function noticesOf(
-  context: DrainContext,
+  context: ThreadPlace,
   { toParent, events }: FacadeChanges,
 ): Promise<readonly ThreadChange[]> {
   const changed = await Promise.all(
@@ -61,7 +61,7 @@ async function noticesOf(
 
 /** Variables reach live descendants in the same commit. */
 async function handedDown(
-  context: DrainContext,
+  context: ThreadPlace,
   { events }: FacadeChanges,
 ): Promise<readonly ThreadChange[]> {
   const set = events.filter((event): event is EnvSet => event.type === 'env_set' && !event.isScoped)
@@ -83,7 +83,7 @@ async function handedDown(
 }
 
 /** The parent hears that a child ended itself. */
-function terminated(context: DrainContext): ThreadChange[] {
+function terminated(context: ThreadPlace): ThreadChange[] {
   const { parent } = context.state
   if (!parent) return []
   const ended = {

@@ -4,7 +4,7 @@ import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import { createThreadFacade } from '../services/thread-facade.ts'
 import type { ThreadChange } from '../store/store.ts'
-import type { DrainContext, Facade, FacadeUse } from './drain-context.ts'
+import type { DrainContext, Facade, FacadeUse, ThreadPlace } from './drain-context.ts'
 
 /** The thread as a tool, a hook or an effect of this drain sees it. */
 export function openFacade(
@@ -44,7 +44,7 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
 }
 
 /** Publishes a status text to the registry of the parent (§7.10). */
-export function toParent({ state, head }: DrainContext, event: RuntimeEvent): ThreadChange[] {
+export function toParent({ state, head }: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
   if (event.type !== 'status_changed' || event.text === undefined || !state.parent) return []
   const { at, text } = event
   const updated = {

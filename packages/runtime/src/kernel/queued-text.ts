@@ -1,10 +1,10 @@
 import type { MessageQueued } from '../event.ts'
 import type { CopiedFiles } from './copy-files.ts'
-import type { DrainContext } from './drain-context.ts'
+import type { ThreadPlace } from './drain-context.ts'
 
 /** Text on its way to another thread, with the files that were copied for it. */
 export function queuedText(
-  context: DrainContext,
+  context: ThreadPlace,
   { text, files }: { readonly text: string; readonly files: CopiedFiles },
   rest: Pick<MessageQueued, 'role'> & Partial<MessageQueued>,
 ): MessageQueued {

@@ -2,7 +2,7 @@ import type { ChildReport, RuntimeEvent, SessionOutcome } from '../event.ts'
 import { normalisePath } from '../services/paths.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { copyFiles, findFiles, type CopiedFiles } from './copy-files.ts'
-import type { DrainContext } from './drain-context.ts'
+import type { DrainContext, ThreadPlace } from './drain-context.ts'
 import { queuedText } from './queued-text.ts'
 
 /** How a session ended, as the parent is told. */
@@ -127,14 +127,14 @@ function queuedReport(context: DrainContext, report: Report, files: CopiedFiles)
 }
 
 /** A silent message to the parent, marked with the child it comes from. */
-function silentMessage(context: DrainContext, text: string, files: CopiedFiles): RuntimeEvent {
+function silentMessage(context: ThreadPlace, text: string, files: CopiedFiles): RuntimeEvent {
   const subagentId = context.head.id
   return queuedText(context, { text, files }, { role: 'user', isSilent: true, subagentId })
 }
 
 /** `state.notifyParent`: raw text, silent, queued. `pending` is what the same call has changed. */
 export async function noticeToParent(
-  context: DrainContext,
+  context: ThreadPlace,
   { text, attachments }: { readonly text: string; readonly attachments: readonly string[] },
   pending: readonly RuntimeEvent[],
 ): Promise<readonly ThreadChange[]> {

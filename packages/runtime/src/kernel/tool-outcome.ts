@@ -9,7 +9,7 @@ export const UNKNOWN_OUTCOME =
 export type SettledOutcome = Exclude<Outcome, { type: 'deferred' }>
 
 /** What the model is told of a call. */
-export function toToolResult({ call, outcome }: CallState): ToolResult {
+export function toToolResult({ call, outcome }: Pick<CallState, 'call' | 'outcome'>): ToolResult {
   const { toolCallId, toolName } = call
   if (outcome?.type === 'done') return { toolCallId, toolName, result: outcome.result }
   return { toolCallId, toolName, result: textOf(outcome), isError: true }
