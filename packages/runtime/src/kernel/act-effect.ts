@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../event.ts'
 import { nextCronTime } from '../services/cron.ts'
 import type { DrainContext } from './drain-context.ts'
-import { writeOf } from './facade-changes.ts'
+import { hookedWriteOf } from './facade-changes.ts'
 import { tellMessageHooks } from './message-hooks.ts'
 import { messageOf } from './message-of.ts'
 import type { Effect } from './state.ts'
@@ -26,7 +26,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
     if (context.signal.aborted) return
     return failed(context, effect, { attempt, message: messageOf(error) })
   }
-  const write = await writeOf(context, facade.takeChanges(), agent.a)
+  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
   await context.commit('effect_end', {
     ...write,
     events: [...write.events, ended(context, effect, { outcome: 'done' })],

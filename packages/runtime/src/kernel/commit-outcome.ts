@@ -8,7 +8,7 @@ import { isStoreError, type ThreadChange } from '../store/store.ts'
 import { boundMessage } from './decide.ts'
 import type { DrainContext } from './drain-context.ts'
 import { findCall } from './fold-calls.ts'
-import { writeOf } from './facade-changes.ts'
+import { hookedWriteOf } from './facade-changes.ts'
 import { tellMessageHooks } from './message-hooks.ts'
 import { toParent } from './open-facade.ts'
 import { runHooks } from './run-hooks.ts'
@@ -47,7 +47,7 @@ export async function commitOutcome(context: DrainContext, write: OutcomeWrite):
   const status = side ? statusEvents(context, side, { call, outcome }) : []
   // A call that threw has changed nothing, whatever a hook makes of its result.
   const isDone = write.outcome.type === 'done'
-  const own = isDone && changes ? await writeOf(context, changes, side) : undefined
+  const own = isDone && changes ? await hookedWriteOf(context, changes, side) : undefined
   const events = [...(own?.events ?? []), ...(plan?.events ?? []), ended, ...status]
   if (isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
   const others: ThreadChange[] = [

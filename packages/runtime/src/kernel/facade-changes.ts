@@ -4,24 +4,32 @@ import { inheritedEnv } from '../services/inherited-env.ts'
 import type { FacadeChanges } from '../services/thread-facade.ts'
 import { envContext } from '../services/vault.ts'
 import type { ThreadChange } from '../store/store.ts'
-import type { ThreadPlace, Write } from './drain-context.ts'
+import type { DrainContext, ThreadPlace, Write } from './drain-context.ts'
 import { foldKernel } from './fold.ts'
 import { messagesThroughHooks } from './message-hooks.ts'
 import { noticeToParent } from './report.ts'
 
-/**
- * What a tool, a hook or an effect has changed, as part of a commit: here, at the parent, at descendants.
- * With `side`, its hooks see the messages; a hook's own are not shown to hooks, or there would be no end.
- */
-export async function writeOf(
-  context: ThreadPlace,
+type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> & Pick<Write, 'head'>
+
+/** The same for a tool or an effect: the hooks of its side see the messages. */
+export async function hookedWriteOf(
+  context: DrainContext,
   changes: FacadeChanges,
-  side?: ResolvedSide,
-): Promise<Required<Pick<Write, 'events' | 'others' | 'blobs'>> & Pick<Write, 'head'>> {
+  side: ResolvedSide | undefined,
+): Promise<ChangesWrite> {
+  const write = await writeOf(context, changes)
+  if (!side) return write
+  return { ...write, events: await messagesThroughHooks(context, side, write.events) }
+}
+
+/**
+ * What was changed through a facade, as part of a commit: here, at the parent, at descendants. Messages
+ * of a hook are not shown to hooks, or there would be no end.
+ */
+export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
   const { blobs, terminates } = changes
-  const events = eventsOf(context, changes)
   return {
-    events: side ? await messagesThroughHooks(context, side, events) : events,
+    events: eventsOf(context, changes),
     others: [
       ...(await noticesOf(context, changes)),
       ...(await handedDown(context, changes)),
