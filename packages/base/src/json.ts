@@ -1,9 +1,9 @@
 /** Anything that JSON can say. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 
-/** A JSON object. */
+/** A JSON object. A member that is undefined is left out, as `JSON.stringify` does. */
 export interface JsonObject {
-  readonly [key: string]: JsonValue
+  readonly [key: string]: JsonValue | undefined
 }
 
 /** A JSON Schema object of any draft. Keywords are kept as they are; nothing here judges them. */

@@ -44,6 +44,7 @@ export function translateParams(
   const settings: Settings = {}
   const dropped: string[] = []
   for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue
     const before = Object.keys(settings).length
     const isKnown = readers[from]?.(name, value, settings)
     const [setting] = Object.keys(settings).slice(before)

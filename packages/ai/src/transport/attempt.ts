@@ -229,8 +229,8 @@ function timedOut(context: ErrorContext, phase: TimeoutPhase, ms: number): UPPEr
 
 function ownHeaders({ headers, body }: VendorCall): Readonly<Record<string, string>> {
   // A form's content type carries its boundary, which only its encoder knows.
-  const json = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
-  return headers ? { ...json, ...headers } : json
+  if (typeof body !== 'string') return headers ?? {}
+  return { 'content-type': 'application/json', ...headers }
 }
 
 function hostOf(url: string): string {

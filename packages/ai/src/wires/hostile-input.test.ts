@@ -103,7 +103,9 @@ function pathsOf(value: JsonValue, at: Path = []): Path[] {
   const inner = Array.isArray(value)
     ? value.flatMap((item: JsonValue, index) => pathsOf(item, [...at, index]))
     : isPlainObject(value)
-      ? Object.entries(value as JsonObject).flatMap(([key, item]) => pathsOf(item, [...at, key]))
+      ? Object.entries(value as JsonObject).flatMap(([key, item]) =>
+          pathsOf(item ?? null, [...at, key]),
+        )
       : []
   return [at, ...inner]
 }

@@ -51,7 +51,8 @@ export async function openFields(value: JsonValue, store: PayloadStore): Promise
   const commitment = commitmentIn(value as JsonObject)
   if (commitment !== undefined) return (await opened(commitment, store)) ?? value
   const members = Object.entries(value).map(
-    async ([name, member]) => [name, await openFields(member, store)] as const,
+    async ([name, member]) =>
+      [name, member === undefined ? member : await openFields(member, store)] as const,
   )
   return Object.fromEntries(await Promise.all(members))
 }

@@ -51,7 +51,7 @@ async function send(
   const query = new URLSearchParams({ ...special(operation, world).query, ...changes.query })
   const body =
     'body' in changes ? changes.body : (special(operation, world).body ?? operation.body?.example)
-  const type =
+  const type: Record<string, string> =
     operation.body && operation.body.type !== '*/*' && body !== undefined
       ? { 'content-type': operation.body.type }
       : {}

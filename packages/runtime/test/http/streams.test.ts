@@ -110,7 +110,7 @@ test('the header is the later word where an address names an event too', async (
   const { kit, id } = await startTalker()
   await kit.runtime.threads.run(id, 'Hello')
   const read = async (query: string, header?: string): Promise<string> => {
-    const headers = header === undefined ? {} : { 'last-event-id': header }
+    const headers: Record<string, string> = header === undefined ? {} : { 'last-event-id': header }
     const response = await kit.ask(
       'acme',
       'GET',

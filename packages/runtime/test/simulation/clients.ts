@@ -34,7 +34,7 @@ export class Clients {
 
   async #converse(agent: RootAgent, index: number): Promise<void> {
     const { chance, plan, canary } = this.#world
-    const secrets = plan.hasSecrets ? { API_KEY: canary.secret } : {}
+    const secrets: Record<string, string> = plan.hasSecrets ? { API_KEY: canary.secret } : {}
     const env = { MOOD: 'fine' }
     const clientId = `client-${index}`
     const first = chance.happens(0.5)

@@ -32,7 +32,7 @@ const typeOnly = new Set(['type'])
 /** Deltas to come: texts and lists grow, everything else is replaced. */
 export function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
   const merged = Object.entries(without(delta, typeOnly)).map(
-    ([key, value]): [string, JsonValue] => {
+    ([key, value]): [string, JsonValue | undefined] => {
       const before = native[key]
       if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
       if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
@@ -55,7 +55,7 @@ export function blockMetadata(
 ): ProviderMetadata | undefined {
   const known = held[kind]
   if (known) {
-    const says = ([key, value]: [string, JsonValue]): boolean =>
+    const says = ([key, value]: [string, unknown]): boolean =>
       !known.has(key) && !(Array.isArray(value) && value.length === 0)
     return Object.entries(native).some(says) ? withNative(provider, API, native) : undefined
   }

@@ -39,7 +39,7 @@ export function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
 }
 
 function growLists(before: JsonObject | undefined, after: JsonObject): JsonObject {
-  const grown = Object.entries(after).map(([key, value]): [string, JsonValue] => {
+  const grown = Object.entries(after).map(([key, value]): [string, JsonValue | undefined] => {
     if (!Array.isArray(value)) return [key, value]
     const list = before?.[key]
     if (!Array.isArray(list)) return [key, [...(value as JsonValue[])]]

@@ -17,7 +17,9 @@ function pieces(value: JsonValue, path: string): PartialArgument[] {
   if (typeof value === 'boolean') return [{ jsonPath: path, boolValue: value }]
   if (value === null) return [{ jsonPath: path, nullValue: 'NULL_VALUE' }]
   if (Array.isArray(value)) return value.flatMap((item, i) => pieces(item, `${path}[${i}]`))
-  return Object.entries(value).flatMap(([key, item]) => pieces(item, `${path}[${quoted(key)}]`))
+  return Object.entries(value).flatMap(([key, item]) =>
+    pieces(item ?? null, `${path}[${quoted(key)}]`),
+  )
 }
 
 const quoted = (key: string): string => `'${key.replace(/['\\]/g, '\\$&')}'`

@@ -105,7 +105,10 @@ function toJsonSchema(node: JsonValue): JsonValue {
   if (!isPlainObject(node)) return node
   const { type, nullable, ...rest } = node as JsonObject
   const inner = Object.fromEntries(
-    Object.entries(rest).map(([key, value]) => [key, key === 'enum' ? value : toJsonSchema(value)]),
+    Object.entries(rest).map(([key, value]) => [
+      key,
+      key === 'enum' ? value : toJsonSchema(value ?? null),
+    ]),
   )
   if (typeof type !== 'string')
     return type === undefined ? inner : { type: toJsonSchema(type), ...inner }

@@ -7,7 +7,7 @@ import { objectOf, stringOf } from '../read-json.ts'
  * lands on its text.
  */
 export class ReasoningDetails {
-  readonly #entries: Record<string, JsonValue>[] = []
+  readonly #entries: Record<string, JsonValue | undefined>[] = []
 
   get list(): readonly JsonObject[] {
     return this.#entries
@@ -27,7 +27,7 @@ export class ReasoningDetails {
     return text
   }
 
-  #entryOf(piece: JsonObject): Record<string, JsonValue> | undefined {
+  #entryOf(piece: JsonObject): Record<string, JsonValue | undefined> | undefined {
     const last = this.#entries.at(-1)
     const index = piece['index']
     if (index === undefined || index === null) {
@@ -43,7 +43,7 @@ export class ReasoningDetails {
 
 const joined = new Set(['text', 'summary', 'data'])
 
-function join(entry: Record<string, JsonValue>, piece: JsonObject): void {
+function join(entry: Record<string, JsonValue | undefined>, piece: JsonObject): void {
   for (const [key, value] of Object.entries(piece)) {
     const before = entry[key]
     if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {

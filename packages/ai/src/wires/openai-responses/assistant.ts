@@ -26,7 +26,7 @@ export function encodeAssistant(
   const { provider } = target
   const canReplay = canReplayItems(message, provider, mayBeStored)
   if (!canReplay) warnings.push(unstored)
-  const items: Record<string, JsonValue>[] = []
+  const items: Record<string, JsonValue | undefined>[] = []
   let previous: AssistantContent | undefined
   for (const { block, call } of orderedBlocks(message, provider)) {
     if (call) items.push(encodeCall(call, target, canReplay))
@@ -73,7 +73,7 @@ function dropWarning(block: AssistantContent, provider: string): Warning {
 
 /** Parts of one message item are blocks of their own; they are put together again here. */
 function addText(
-  items: Record<string, JsonValue>[],
+  items: Record<string, JsonValue | undefined>[],
   block: TextBlock,
   { provider, canReplay, previous }: TextPlace,
 ): void {
@@ -113,7 +113,7 @@ function itemOf(
   block: AssistantContent,
   provider: string,
   canReplay: boolean,
-): Record<string, JsonValue> | undefined {
+): Record<string, JsonValue | undefined> | undefined {
   const native = nativeOf(block.metadata, provider, api)
   if (!native || !canReplay) return undefined
   return block.type === 'image' ? { ...native, result: base64Of(block) } : { ...native }
@@ -128,7 +128,7 @@ function encodeCall(
   call: ToolCall,
   { provider, dialect }: ResponsesTarget,
   canReplay: boolean,
-): Record<string, JsonValue> {
+): Record<string, JsonValue | undefined> {
   const native = nativeOf(call.metadata, provider, api)
   const told = native && (canReplay ? native : withoutId(native))
   const ids = { call_id: safeToolCallId(call.toolCallId, dialect.toolCallId), name: call.toolName }
