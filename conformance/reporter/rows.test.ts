@@ -1,7 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { root } from '../../scripts/workspace.ts'
+import { expect, test } from 'vitest'
 import { loadSpecs, rowsNamedBy } from './rows.ts'
 
 const specs = loadSpecs()
@@ -12,23 +9,6 @@ test('there are 519 rows with distinct ids, sections and titles', () => {
   expect(new Set(rows.map(({ id }) => id)).size).toBe(519)
   expect(rows.filter(({ section, title }) => section === '' || title === '')).toEqual([])
 })
-
-const requirements = join(
-  process.env['SKEIN_SHARED'] ?? join(root, '..', 'shared'),
-  'conformance',
-  'requirements',
-)
-
-describe.runIf(existsSync(requirements))('the requirement tables', () => {
-  test('have the same ids', () => {
-    const ids = readdirSync(requirements).flatMap((file) => {
-      const text = readFileSync(join(requirements, file), 'utf8')
-      return [...text.matchAll(/^\| ([A-Z]+-V?\d+) \|/gm)].map((match) => match[1])
-    })
-    expect(specs.flatMap(({ rows }) => rows.map(({ id }) => id)).toSorted()).toEqual(ids.toSorted())
-  })
-})
-if (!existsSync(requirements)) console.log('requirement tables are not here; ids are not compared')
 
 test.each([
   ['UPP-012 a key may be a function', ['UPP-012']],

@@ -432,12 +432,10 @@ test('UPP-139 cancelling uses the platform’s AbortSignal, also for generate', 
   const controller = new AbortController()
   const asking = llm({ model }).with({ signal: controller.signal }).generate('x')
   setTimeout(() => controller.abort(new Error('user left')), 5)
-  const started = performance.now()
   await expect(asking).rejects.toMatchObject({
     code: 'CANCELLED',
     cause: expect.objectContaining({ message: 'user left' }) as unknown,
   })
-  expect(performance.now() - started).toBeLessThan(1_000)
   expect(model.requests[0]!.signal).toBeInstanceOf(AbortSignal)
 })
 

@@ -1,10 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { inspect } from 'node:util'
 import {
   createProvider,
@@ -21,6 +17,7 @@ import { calls as callsTool, says, scripted } from '@skein/ai/testing'
 import { encodeBase64 } from '@skein/base'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { operations, type Operation } from './support/operations.ts'
+import { selfSignedCertificate } from './support/self-signed.ts'
 import { hello, stub, type Answer } from './support/stub.ts'
 import { vendors } from './support/vendors.ts'
 
@@ -291,47 +288,20 @@ describe('TLS', () => {
     for (const { url } of seen) expect(url).toMatch(expected)
   })
 
-  test('UPP-163 a certificate nobody vouches for ends the call before the key is sent', async ({
-    skip,
-  }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'skein-tls-'))
-    try {
-      const files = ['-keyout', `${folder}/key.pem`, '-out', `${folder}/cert.pem`]
-      const args = [
-        'req',
-        '-x509',
-        '-newkey',
-        'rsa:2048',
-        '-nodes',
-        '-days',
-        '1',
-        '-subj',
-        '/CN=localhost',
-      ]
-      try {
-        execFileSync('openssl', [...args, ...files], { stdio: 'ignore' })
-      } catch {
-        return skip('no openssl here to make a certificate')
-      }
-      const key = readFileSync(`${folder}/key.pem`)
-      const cert = readFileSync(`${folder}/cert.pem`)
-      let requests = 0
-      const server = createSecureServer({ key, cert }, () => (requests += 1))
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const baseUrl = `https://localhost:${(server.address() as AddressInfo).port}`
-      const config = { apiKey: canary, baseUrl, retryStrategy: new NoRetry() }
-      const running = operations[0]!.run(config)
-      await expect(running).rejects.toMatchObject({
-        code: 'NETWORK_ERROR',
-        message: expect.stringContaining('certificate'),
-        hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
-        cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
-      })
-      expect(requests).toBe(0)
-      server.close()
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+  test('UPP-163 a certificate nobody vouches for ends the call before the key is sent', async () => {
+    let requests = 0
+    const server = createSecureServer(selfSignedCertificate('localhost'), () => (requests += 1))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const baseUrl = `https://localhost:${(server.address() as AddressInfo).port}`
+    const config = { apiKey: canary, baseUrl, retryStrategy: new NoRetry() }
+    await expect(operations[0]!.run(config)).rejects.toMatchObject({
+      code: 'NETWORK_ERROR',
+      message: expect.stringContaining('certificate'),
+      hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+      cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    })
+    expect(requests).toBe(0)
+    server.close()
   })
 })
 

@@ -1,32 +1,66 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import {
   EVIDENCE_TYPES,
+  GovernanceError,
+  hashJson,
   STATES,
   validateEnvelope,
   validateEvidence,
   validateReport,
+  type Action,
   type Issue,
+  type Policy,
 } from '../../src/index.ts'
 import { ENVELOPE_SCHEMA } from '../../src/schema/index.ts'
-import { fixture, normativeFolder } from '../support/normative.ts'
+import { init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
+import { smallest, without } from '../support/samples.ts'
 
 /** One of the twelve baseline checks. */
 export interface BaselineCheck {
   readonly id: string
   readonly category: 'state-machine' | 'evidence-gating' | 'verification' | 'policy-gate' | 'audit'
   readonly title: string
-  readonly result: 'pass' | 'fail' | 'skip'
+  readonly result: 'pass' | 'fail'
 }
 
-type Look = () => boolean | undefined
+type Look = () => boolean | Promise<boolean>
 
-const policySource = readFileSync(join(import.meta.dirname, '../../src/policy.ts'), 'utf8')
-const reasonSource = readFileSync(join(import.meta.dirname, '../../src/reason.ts'), 'utf8')
+const accepts =
+  (validate: (value: unknown) => Issue[], value: unknown): Look =>
+  () =>
+    validate(value).length === 0
 
-/** Undefined where the specification's fixtures are not at hand. */
-function verdict(validate: (value: unknown) => Issue[], name: string, isValid: boolean): Look {
-  return () => (normativeFolder ? (validate(fixture(name)).length === 0) === isValid : undefined)
+const refuses =
+  (validate: (value: unknown) => Issue[], value: unknown): Look =>
+  () =>
+    validate(value).length > 0
+
+/** What a policy is asked about one call of a tool that writes, and what became of the run. */
+async function judged(
+  effect: 'allow' | 'review',
+): Promise<{ actions: Action[]; code: string | undefined; outcome: string; done: number }> {
+  const { governor, world } = await kit()
+  const actions: Action[] = []
+  const policy: Policy = {
+    id: 'watcher',
+    hash: hashJson('watcher'),
+    decide: (action) => {
+      actions.push(action)
+      return { effect }
+    },
+  }
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write')], policy })
+  let code: string | undefined
+  const result = await governor.run(task, init, async (run) => {
+    try {
+      return (await run.call(write, { amount: 1 })).result
+    } catch (error) {
+      if (error instanceof GovernanceError) code = error.code
+      throw error
+    }
+  })
+  return { actions, code, outcome: result.outcome, done: world.count('write') }
 }
 
 const required = ENVELOPE_SCHEMA.required ?? []
@@ -42,53 +76,52 @@ const looks: readonly [BaselineCheck['category'], string, Look][] = [
     () => STATES.join() === 'intake,plan,execute,verify,deliver,fail_safe',
   ],
   ['state-machine', 'state is required', () => required.includes('state')],
+  ['state-machine', 'a valid envelope is accepted', accepts(validateEnvelope, smallest.envelope)],
   [
     'state-machine',
-    'the valid envelope fixture is accepted',
-    verdict(validateEnvelope, 'message-envelope.valid.json', true),
+    'an envelope without a state is refused',
+    refuses(validateEnvelope, without('envelope', 'state')),
   ],
-  [
-    'state-machine',
-    'the invalid envelope fixture is refused',
-    verdict(validateEnvelope, 'message-envelope.invalid-missing-state.json', false),
-  ],
+  ['evidence-gating', 'valid evidence is accepted', accepts(validateEvidence, smallest.evidence)],
   [
     'evidence-gating',
-    'the valid evidence fixture is accepted',
-    verdict(validateEvidence, 'evidence-object.valid.json', true),
-  ],
-  [
-    'evidence-gating',
-    'the invalid evidence fixture is refused',
-    verdict(validateEvidence, 'evidence-object.invalid-missing-source.json', false),
+    'evidence without a source is refused',
+    refuses(validateEvidence, without('evidence', 'source')),
   ],
   [
     'evidence-gating',
     'tool_result is a type of evidence',
     () => EVIDENCE_TYPES.includes('tool_result'),
   ],
+  ['verification', 'a valid report is accepted', accepts(validateReport, smallest.report)],
   [
     'verification',
-    'the valid report fixture is accepted',
-    verdict(validateReport, 'verification-report.valid.json', true),
-  ],
-  [
-    'verification',
-    'the invalid report fixture is refused',
-    verdict(validateReport, 'verification-report.invalid-missing-checks.json', false),
+    'a report without checks is refused',
+    refuses(validateReport, without('report', 'checks')),
   ],
   [
     'policy-gate',
     'a policy is asked about an action: tool, risk, arguments, identity, rollback',
-    () =>
-      ['tool', 'risk', 'args', 'identity', 'rollback?'].every((name) =>
-        policySource.includes(`readonly ${name}:`),
-      ),
+    async () => {
+      const { actions, done } = await judged('allow')
+      const [action] = actions
+      return (
+        done === 1 &&
+        action?.tool === 'write' &&
+        action.risk === 'write_low_risk' &&
+        isDeepStrictEqual(action.args, { amount: 1 }) &&
+        isDeepStrictEqual(action.identity, init.identity) &&
+        action.rollback?.target === 'undo_write'
+      )
+    },
   ],
   [
     'policy-gate',
-    'there is a third answer, review, and the code APPROVAL_REQUIRED',
-    () => policySource.includes("'review'") && reasonSource.includes("'APPROVAL_REQUIRED'"),
+    'there is a third answer, review: the call has no effect and says APPROVAL_REQUIRED',
+    async () => {
+      const { code, outcome, done } = await judged('review')
+      return code === 'APPROVAL_REQUIRED' && outcome === 'pending' && done === 0
+    },
   ],
   [
     'audit',
@@ -101,10 +134,13 @@ const looks: readonly [BaselineCheck['category'], string, Look][] = [
 ]
 
 /** Looks at all twelve. */
-export function baselineChecks(): BaselineCheck[] {
-  return looks.map(([category, title, look], index) => {
-    const found = look()
-    const result = found === undefined ? 'skip' : found ? 'pass' : 'fail'
-    return { id: `baseline-${`${index + 1}`.padStart(2, '0')}`, category, title, result }
-  })
+export function baselineChecks(): Promise<BaselineCheck[]> {
+  return Promise.all(
+    looks.map(async ([category, title, look], index) => ({
+      id: `baseline-${`${index + 1}`.padStart(2, '0')}`,
+      category,
+      title,
+      result: (await look()) ? ('pass' as const) : ('fail' as const),
+    })),
+  )
 }

@@ -12,7 +12,7 @@ export interface ConformanceReport {
 }
 
 export async function conformanceReport(): Promise<ConformanceReport> {
-  const baseline = baselineChecks()
+  const baseline = await baselineChecks()
   const behaviour = await behaviours()
   return {
     implementation: '@skein/governance',

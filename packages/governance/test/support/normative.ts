@@ -1,30 +1,22 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { ValidateFunction } from 'ajv'
 import addFormatsModule from 'ajv-formats'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/index.ts'
 
-const root = join(import.meta.dirname, '../../../..')
-const shared = process.env['SKEIN_SHARED'] ?? join(root, '../shared')
-
-/** The folder of the specification's own schemas and fixtures; undefined where it is not at hand. */
-export const normativeFolder: string | undefined = [join(shared, 'conformance/uaicp')].find(
-  (path) => existsSync(join(path, 'schema')),
-)
-if (!normativeFolder) {
-  console.log('UAICP schemas not found beside the repository: judging by our own copies alone.')
-}
+/** The folder of the specification's own schemas and fixtures; set only when its data is tested with. */
+const shared = process.env['SKEIN_SHARED']
 
 // The module is CommonJS: its function is the default export itself, or a member of it.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats(ajv)
 
-/** The specification's schema of this kind, or ours where it is not at hand. */
-export function normativeSchema(kind: Kind): object {
-  if (!normativeFolder) return own[kind]
-  const path = join(normativeFolder, 'schema', `${files[kind]}.schema.json`)
+/** The specification's schema of this kind, or our copy of it, which has the same constraints. */
+function normativeSchema(kind: Kind): object {
+  if (shared === undefined) return own[kind]
+  const path = join(shared, 'conformance/uaicp/schema', `${files[kind]}.schema.json`)
   return JSON.parse(readFileSync(path, 'utf8')) as object
 }
 
@@ -42,11 +34,6 @@ export const judge: Readonly<Record<Kind, ValidateFunction>> = {
   envelope: ajv.compile(normativeSchema('envelope')),
   evidence: ajv.compile(normativeSchema('evidence')),
   report: ajv.compile(normativeSchema('report')),
-}
-
-/** A fixture of the specification by its file name. */
-export function fixture(name: string): unknown {
-  return JSON.parse(readFileSync(join(normativeFolder ?? '', 'fixtures', name), 'utf8'))
 }
 
 /** Throws unless the object is what the specification calls valid. */

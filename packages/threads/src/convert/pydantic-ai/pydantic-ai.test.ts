@@ -10,6 +10,7 @@ import {
   pydanticRequest,
   pydanticResponse,
 } from '../../../test/pydantic-samples.ts'
+import { expectRunsToJoin, fixed, thereAndBack } from '../../../test/pydantic-trips.ts'
 import {
   agentTurn,
   answer,
@@ -21,7 +22,6 @@ import {
   thread,
   userTurn,
 } from '../../../test/samples.ts'
-import { corpusTexts, generatedText, hasSharedData } from '../../../test/shared-data.ts'
 import {
   parseThread,
   pendingToolCalls,
@@ -41,21 +41,6 @@ import {
   type ToPydanticOptions,
 } from '../pydantic-ai.ts'
 
-const fixed: FromPydanticOptions = {
-  agentId: 'ada',
-  threadId: 't',
-  clock: manualClock(Date.UTC(2026, 0, 1)),
-  ids: sequentialIds('id'),
-}
-
-/** Text → thread → thread text → thread → text. */
-function thereAndBack(source: string, options: ToPydanticOptions = {}): string {
-  const { value, configs } = fromPydanticAI(source, fixed)
-  const reading = safeParseThread(stringifyThread(value))
-  const stored = (reading.ok ? reading.thread : reading.document) as Thread
-  return toPydanticAIText(stored, { configs, ...options }).value
-}
-
 function ownSamples(): readonly string[] {
   return [everyKind(), pausedRun(), oldDump(), '[]']
 }
@@ -68,38 +53,8 @@ describe('byte for byte', () => {
     }
   })
 
-  test.runIf(hasSharedData)(
-    'TP-53 all histories of the corpus come back unchanged, with nothing lost',
-    { timeout: 60_000 },
-    () => {
-      const sources = corpusTexts()
-      expect(sources).toHaveLength(1_274)
-      const changed = sources.filter((source) => {
-        const { value, configs } = fromPydanticAI(source, fixed)
-        const { value: back, lost } = toPydanticAIText(value, { configs, policy: 'strict' })
-        return back !== source || lost.length > 0 || thereAndBack(source) !== source
-      })
-      expect(changed).toEqual([])
-    },
-  )
-
-  test.runIf(hasSharedData)('TP-53 generated histories come back unchanged', () => {
-    for (const name of GENERATED)
-      expect(thereAndBack(generatedText(name))).toBe(generatedText(name))
-  })
-
   test('TP-53 histories imported run by run give the same text as the whole', () => {
-    for (const source of [...ownSamples(), ...(hasSharedData ? corpusTexts() : [])]) {
-      const configs = createConfigStore()
-      let value: Thread | undefined
-      for (const run of splitRuns(source)) {
-        value = fromPydanticAI(run, { ...fixed, configs, ...(value && { thread: value }) }).value
-      }
-      const joined = value ? toPydanticAIText(value, { configs }).value : '[]'
-      expect(joined).toBe(source)
-      const whole = fromPydanticAI(source, fixed).value
-      if (value) expect(value.turns.length).toBe(whole.turns.length)
-    }
+    for (const source of ownSamples()) expectRunsToJoin(source)
   })
 
   test(
@@ -193,53 +148,6 @@ function difference(actual: string, expected: string): string | undefined {
   return `${actual.slice(Math.max(0, at - 80), at + 40)} ≠ ${expected.slice(Math.max(0, at - 80), at + 40)}`
 }
 
-const GENERATED = [
-  'g01-two-runs-retries',
-  'g02-deferred-pending',
-  'g03-deferred-resumed',
-  'g04-deferred-resumed-new-messages-only',
-  'g05-output-tool',
-  'g06-multimodal-tool-return',
-]
-
-/** The texts of consecutive messages with the same run_id; messages without one stand alone. */
-function splitRuns(source: string): string[] {
-  const runs: { id: unknown; texts: string[] }[] = []
-  const messages = JSON.parse(source) as { run_id?: string | null }[]
-  const texts = topLevelItems(source)
-  messages.forEach((message, index) => {
-    const last = runs.at(-1)
-    if (last && typeof message.run_id === 'string' && last.id === message.run_id)
-      last.texts.push(texts[index]!)
-    else runs.push({ id: message.run_id, texts: [texts[index]!] })
-  })
-  // Without run ids only prompts mark a run, so everything up to the next prompt belongs together.
-  return runs.some(({ id }) => typeof id !== 'string')
-    ? [source].filter((text) => text !== '[]')
-    : runs.map(({ texts: items }) => `[${items.join(',')}]`)
-}
-
-function topLevelItems(source: string): string[] {
-  const items: string[] = []
-  let depth = 0
-  let start = 1
-  let quoted = false
-  for (let index = 0; index < source.length; index++) {
-    const character = source[index]
-    if (quoted) {
-      if (character === '\\') index++
-      else if (character === '"') quoted = false
-    } else if (character === '"') quoted = true
-    else if (character === '[' || character === '{') depth++
-    else if (character === ']' || character === '}') depth--
-    if (!quoted && ((depth === 1 && character === ',') || depth === 0)) {
-      items.push(source.slice(start, index))
-      start = index + 1
-    }
-  }
-  return items
-}
-
 interface Disturbance {
   readonly pick: number
   readonly name: string
@@ -292,21 +200,6 @@ describe('turns', () => {
       ['run-2', 'run-2', 'run-2', 'run-2'],
     ])
   })
-
-  test.runIf(hasSharedData)(
-    'TP-11 generated histories: retries over two runs, a pause and its resume',
-    () => {
-      const shape = (name: string): string[] =>
-        fromPydanticAI(generatedText(name), fixed).value.turns.map((turn) =>
-          turn.turn_type === 'user' ? 'user' : `agent ${turn.messages.length}`,
-        )
-      expect(shape('g02-deferred-pending')).toEqual(['user', 'agent 2'])
-      expect(shape('g03-deferred-resumed')).toEqual(['user', 'agent 2', 'agent 2'])
-      expect(shape('g04-deferred-resumed-new-messages-only')).toEqual(['agent 2'])
-      expect(shape('g01-two-runs-retries').filter((turn) => turn === 'user')).toHaveLength(2)
-      expect(shape('g01-two-runs-retries')).toHaveLength(4)
-    },
-  )
 
   test('TP-30 the request that starts a run is the user turn and is not repeated in the agent turn', () => {
     const { value } = fromPydanticAI(pausedRun(), fixed)
@@ -466,15 +359,6 @@ describe('system prompts and instructions', () => {
     )
     expect(value.turns[0]).toMatchObject({ system_prompts: [{ at: 0 }, { at: 1 }] })
     expect(toPydanticAIText(value, { configs }).value).toBe(everyKind())
-  })
-
-  test.runIf(hasSharedData)('TP-27 holds for the corpus', () => {
-    for (const source of corpusTexts()) {
-      const { value } = fromPydanticAI(source, fixed)
-      expect(validateThread(value).issues.some(({ code }) => code === 'inline_system_prompt')).toBe(
-        false,
-      )
-    }
   })
 
   test('the same text is stored once, under its hash', () => {

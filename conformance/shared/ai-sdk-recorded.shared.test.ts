@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { realChat, plain } from '../../../test/real-chat.ts'
-import { sharedText } from '../../../test/conformance-data.ts'
-import { validateThread } from '../../validate.ts'
-import { UIStreamDecoder } from './decode-ui-stream.ts'
-import { encodeUIMessage } from './encode-ui-message.ts'
-import { decodeUIStream } from './ui-stream.ts'
-import type { UIMessage } from './types.ts'
+import { validateThread } from '@skein/threads'
+import {
+  decodeUIStream,
+  encodeUIMessage,
+  UIStreamDecoder,
+  type UIMessage,
+} from '@skein/threads/ai-sdk'
+import { plain, realChat } from '../../packages/threads/test/real-chat.ts'
+import { sharedText } from '../support/shared-data.ts'
 
 const cases = [
   'v01-thinking-text-parallel-tools-retry-data',
@@ -13,8 +15,8 @@ const cases = [
   'v03-approval-one-yes-one-no',
 ]
 
-describe.skipIf(sharedText('ai-sdk/README.md') === undefined).each(cases)('%s', (name) => {
-  const load = (suffix: string) => sharedText(`ai-sdk/${name}.${suffix}`)!
+describe.each(cases)('%s', (name) => {
+  const load = (suffix: string) => sharedText(`ai-sdk/${name}.${suffix}`)
   const before = JSON.parse(load('request.json')) as UIMessage[]
   const expected = JSON.parse(load('expected.json')) as {
     messages: UIMessage[]

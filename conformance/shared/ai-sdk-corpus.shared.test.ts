@@ -1,13 +1,16 @@
 import { safeValidateUIMessages } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { corpusTexts, sharedText } from '../../../test/conformance-data.ts'
-import { plain, realChat, realRead, refusedChunk } from '../../../test/real-chat.ts'
-import type { Thread } from '../../types.ts'
-import { fromPydanticAI } from '../pydantic-ai.ts'
-import { UIMessageAssembler } from './assemble.ts'
-import { encodeUIMessage } from './encode-ui-message.ts'
-import { fromUIMessages } from './from-ui-messages.ts'
-import { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'
+import type { Thread } from '@skein/threads'
+import {
+  encodeUIMessage,
+  fromUIMessages,
+  toUIMessages,
+  UIMessageAssembler,
+  type ToUIMessagesOptions,
+} from '@skein/threads/ai-sdk'
+import { fromPydanticAI } from '@skein/threads/pydantic-ai'
+import { plain, realChat, realRead, refusedChunk } from '../../packages/threads/test/real-chat.ts'
+import { corpusTexts, generatedText } from '../support/shared-data.ts'
 
 const generated = [
   'g01-two-runs-retries',
@@ -17,17 +20,12 @@ const generated = [
 ]
 
 function threads(): Thread[] {
-  const texts = corpusTexts().map((line) =>
-    JSON.stringify((JSON.parse(line) as { messages: unknown }).messages),
-  )
-  const more = generated
-    .map((name) => sharedText(`pydantic-ai/${name}.json`))
-    .filter((text) => text !== undefined)
-  return [...texts, ...more].map((text) => fromPydanticAI(text).value)
+  const texts = [...corpusTexts(), ...generated.map(generatedText)]
+  return texts.map((text) => fromPydanticAI(text).value)
 }
 
-describe.skipIf(corpusTexts().length === 0)('the whole corpus', () => {
-  const all = corpusTexts().length === 0 ? [] : threads()
+describe('the whole corpus', () => {
+  const all = threads()
   const modes: ToUIMessagesOptions[] = [{ carry: 'public' }, { carry: 'all' }]
 
   test('every chunk we emit passes the real schema', async () => {
