@@ -25,7 +25,15 @@ const config: ViteUserConfig = defineConfig({
       'scripts/**/*.test.ts',
       'bench/**/*.test.ts',
     ],
-    exclude: ['**/node_modules/**', '**/dist/**', '**/.cache/**', '**/.tmp/**'],
+    exclude: [
+      '**/node_modules/**',
+      '**/dist/**',
+      '**/.cache/**',
+      '**/.tmp/**',
+      '**/*.shared.test.ts', // see vitest.shared.config.ts
+    ],
+    // A test that asserts nothing cannot fail, so it fails.
+    expect: { requireAssertions: true },
     testTimeout: 20_000,
     // Many files wait more than they work; without this two cores get one worker.
     maxWorkers: '100%',

@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Bench } from './runner/bench.ts'
 import { toMarkdown } from './runner/markdown.ts'
-import { installPeers } from './runner/peers.ts'
+import { installPeers } from '../scripts/peers.ts'
 import { runBench } from './runner/run-bench.ts'
 import type { BenchResult } from './runner/run-bench.ts'
 
@@ -40,7 +40,7 @@ const results: BenchResult[] = []
 for (const { id, file } of benches) {
   const { default: bench } = (await import(pathToFileURL(file).href)) as { default: Bench }
   const needsPeers = Object.values(bench.contenders).some(({ peers = [] }) => peers.length > 0)
-  if (withPeers && needsPeers) await installPeers()
+  if (withPeers && needsPeers) await installBenchPeers()
   const result = await runBench({ id, file, bench }, { quick: values.quick, withPeers })
   console.log(toMarkdown([result], machine))
   results.push(result)
@@ -55,4 +55,9 @@ if (values.save) {
     writeFileSync(join(folder, `${area}.json`), `${JSON.stringify(report, null, 2)}\n`)
     writeFileSync(join(folder, `${area}.md`), toMarkdown(own, `${machine}, ${report.date}`))
   }
+}
+
+async function installBenchPeers(): Promise<void> {
+  const failure = await installPeers('bench/peers')
+  if (failure !== undefined) throw new Error(`The peers cannot be installed:\n${failure}`)
 }

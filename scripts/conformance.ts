@@ -1,24 +1,26 @@
 /**
  * `npm run conformance`: which requirement rows the tests prove.
  *
- *   --results FILE   read this Vitest JSON instead of running the tests that name rows
+ *   --results FILE   read these results instead of running the tests that name rows
+ *   --write          write the report; without it a committed report that is not up to date fails
  *   --mutate ROW     break the code under ROW's tests, one small change at a time, and see which are noticed
  *     --max N        mutants to try (default 20)
  *     --seconds N    time for them (default 180)
  *     --only PATH    break only files whose path contains PATH
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { toMarkdown } from '../conformance/reporter/markdown.ts'
 import { evaluate } from '../conformance/reporter/report.ts'
-import { readResults } from '../conformance/reporter/results.ts'
+import { readResults, resultsReporter } from '../conformance/reporter/results.ts'
 import { loadSpecs } from '../conformance/reporter/rows.ts'
 import { root, run } from './workspace.ts'
 
 const { values } = parseArgs({
   options: {
     results: { type: 'string' },
+    write: { type: 'boolean', default: false },
     mutate: { type: 'string' },
     max: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '180' },
@@ -37,13 +39,15 @@ async function report(): Promise<number> {
     return 1
   }
   const specs = loadSpecs()
-  const { tests, brokenFiles } = readResults(results, root)
+  const { tests, brokenFiles } = readResults(results)
   const evaluation = evaluate(specs, tests)
 
-  write('conformance/report.json', `${JSON.stringify(evaluation.report, null, 2)}\n`)
-  write('docs/conformance.md', toMarkdown(specs, evaluation))
+  const stale = [
+    keep('conformance/report.json', `${JSON.stringify(evaluation.report, null, 2)}\n`),
+    keep('docs/conformance.md', toMarkdown(specs, evaluation)),
+  ].filter((problem) => problem !== undefined)
 
-  let failures = evaluation.problems.length + brokenFiles.length
+  let failures = evaluation.problems.length + brokenFiles.length + stale.length
   for (const [spec, { rows, proved, failing, missing }] of Object.entries(
     evaluation.report.specs,
   )) {
@@ -52,22 +56,24 @@ async function report(): Promise<number> {
         `${failing.length} failing, ${missing.length} without a test`,
     )
     if (failing.length > 0) console.log(`      failing: ${failing.join(' ')}`)
-    if (missing.length > 0 && missing.length < rows)
-      console.log(`      without: ${missing.join(' ')}`)
-    failures += failing.length
+    if (missing.length > 0) console.log(`      without: ${missing.join(' ')}`)
+    failures += failing.length + missing.length
   }
-  for (const problem of evaluation.problems) console.error(problem)
+  for (const problem of [...evaluation.problems, ...stale]) console.error(problem)
   for (const file of brokenFiles) console.error(`${file} did not run.`)
   return failures === 0 ? 0 : 1
 }
 
-/** Writes a file that is kept in the repository, and says so when that changes it. */
-function write(path: string, content: string): void {
+/** Compares a file that is kept in the repository with what it has to be, or writes it. */
+function keep(path: string, content: string): string | undefined {
   const file = join(root, path)
-  if (existsSync(file) && readFileSync(file, 'utf8') === content) return
+  if (existsSync(file) && readFileSync(file, 'utf8') === content) return undefined
+  if (!values.write)
+    return `${path} is not what the tests prove. Run \`npm run conformance -- --write\` and commit it.`
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, content)
   console.log(`${path} has changed; commit it with the tests.`)
+  return undefined
 }
 
 /** Runs only the test files that name a row at all. */
@@ -77,24 +83,17 @@ async function runTests(): Promise<string> {
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-        .filter((file) => /\.test(-d)?\.tsx?$/.test(file) && !/node_modules|dist/.test(file))
+        .filter(
+          (file) => /\.test(-d)?\.tsx?$/.test(file) && !/node_modules|dist|\.shared\./.test(file),
+        )
         .map((file) => join(folder, file)),
     )
     .filter((file) => named.test(readFileSync(join(root, file), 'utf8')))
   const output = join(root, '.tmp', 'conformance-results.json')
-  mkdirSync(join(root, '.tmp'), { recursive: true })
-  if (files.length === 0) {
-    writeFileSync(output, JSON.stringify({ testResults: [] }))
-    return output
-  }
-  await run('vitest', [
-    'run',
-    '--typecheck',
-    '--reporter=dot',
-    '--reporter=json',
-    `--outputFile.json=${output}`,
-    ...files,
-  ])
+  rmSync(output, { force: true })
+  await run('vitest', ['run', '--typecheck', '--reporter=dot', resultsReporter, ...files], {
+    env: { SKEIN_RESULTS: output, SKEIN_SHARED: undefined },
+  })
   return output
 }
 

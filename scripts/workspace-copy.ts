@@ -15,25 +15,25 @@ import { root } from './workspace.ts'
 /** A throw-away copy of the repository, for changes that must never touch the working tree. */
 export interface WorkspaceCopy {
   readonly folder: string
-  /** What commands in the copy need: data beside the repository is still found. */
-  readonly env: NodeJS.ProcessEnv
   remove(): void
 }
 
-/** Copies every file git knows or would add; installed packages are linked, ours to the copy. */
-export function copyWorkspace(): WorkspaceCopy {
+/**
+ * Copies every file git knows or would add, or those of them that are wanted; installed packages are
+ * linked, ours to the copy.
+ */
+export function copyWorkspace(isWanted: (path: string) => boolean = () => true): WorkspaceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
   const list = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' }).split('\0')
-  for (const file of files.filter((name) => name !== '' && existsSync(join(root, name)))) {
+  for (const file of files.filter((name) => name !== '' && isWanted(name))) {
+    if (!existsSync(join(root, file))) continue
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     cpSync(join(root, file), join(folder, file))
   }
   linkModules(folder)
-  const shared = process.env['SKEIN_SHARED'] ?? join(root, '..', 'shared')
   return {
     folder,
-    env: existsSync(shared) ? { SKEIN_SHARED: shared } : {},
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

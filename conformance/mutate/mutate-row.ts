@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { copyWorkspace } from '../../scripts/workspace-copy.ts'
 import type { WorkspaceCopy } from '../../scripts/workspace-copy.ts'
 import { readJson, run } from '../../scripts/workspace.ts'
-import { readResults } from '../reporter/results.ts'
+import { readResults, resultsReporter } from '../reporter/results.ts'
 import type { TestOutcome } from '../reporter/results.ts'
 import { loadSpecs, rowsNamedBy } from '../reporter/rows.ts'
 import { mutationsOf } from './mutations.ts'
@@ -86,13 +86,14 @@ async function runRow(
   extra: readonly string[] = [],
 ): Promise<TestOutcome[] | 'broken'> {
   const results = join(copy.folder, '.tmp', 'row-results.json')
+  rmSync(results, { force: true })
   const { code } = await run(
     'vitest',
-    ['run', '-t', row, '--reporter=json', `--outputFile.json=${results}`, ...extra, ...files],
-    { cwd: copy.folder, env: copy.env, quiet: true, timeoutMs: 60_000 },
+    ['run', '-t', row, '--reporter=dot', resultsReporter, ...extra, ...files],
+    { cwd: copy.folder, env: { SKEIN_RESULTS: results }, quiet: true, timeoutMs: 60_000 },
   )
   if (code === -1 || !existsSync(results)) return 'broken'
-  const { tests, brokenFiles } = readResults(results, copy.folder)
+  const { tests, brokenFiles } = readResults(results)
   if (brokenFiles.length > 0) return 'broken'
   return tests.filter(
     ({ title, status }) => status !== 'skipped' && rowsNamedBy(title).includes(row),

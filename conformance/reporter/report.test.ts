@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { emptyTypeTests } from './empty-type-tests.ts'
 import { toMarkdown } from './markdown.ts'
 import { evaluate } from './report.ts'
-import { readResults } from './results.ts'
 import type { TestOutcome } from './results.ts'
 import type { Spec } from './rows.ts'
 
@@ -71,30 +68,21 @@ test('the page counts the rows and links the tests', () => {
   expect(page).toContain('| UPP-003 | 1 | about UPP-003 | – |')
 })
 
-test("Vitest's results are read, files that did not load included", () => {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-results-'))
-  const file = join(folder, 'results.json')
-  const assertion = { title: 'UPP-001 x', status: 'passed', duration: 3 }
-  const times = { startTime: 10, endTime: 25 }
-  writeFileSync(
-    file,
-    JSON.stringify({
-      testResults: [
-        {
-          name: join(folder, 'a.test.ts'),
-          status: 'passed',
-          assertionResults: [assertion],
-          ...times,
-        },
-        { name: join(folder, 'b.test.ts'), status: 'failed', assertionResults: [], ...times },
-      ],
-    }),
-  )
-  const run = readResults(file, folder)
-  rmSync(folder, { recursive: true })
-  expect(run.tests).toEqual([
-    { title: 'UPP-001 x', status: 'passed', file: 'a.test.ts', durationMs: 3 },
-  ])
-  expect(run.brokenFiles).toEqual(['b.test.ts'])
-  expect(run.fileDurationsMs.get('a.test.ts')).toBe(15)
+test('a test that passes without proving anything proves no row and is reported', () => {
+  const fails = { ...outcome('UPP-001 x'), provesNothing: 'is expected to fail' }
+  const { report, problems } = evaluate(specs, [fails])
+  expect(report.specs['UPP']?.missing).toContain('UPP-001')
+  expect(problems).toEqual(['a.test.ts: "UPP-001 x" is expected to fail, so it proves no row.'])
+})
+
+test('type tests without an assertion are found', () => {
+  const text = `
+    test('a', () => {})
+    test('b', () => { const x = 1 })
+    test('c', () => { expectTypeOf(1).toEqualTypeOf<number>() })
+    test('d', () => {
+      // @ts-expect-error -- no number
+      const x: number = ''
+    })`
+  expect(emptyTypeTests('a.test-d.ts', text)).toEqual(['a', 'b'])
 })

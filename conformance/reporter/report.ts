@@ -18,7 +18,7 @@ export interface Evaluation {
   readonly report: Report
   /** Test files that prove a row, by row id. */
   readonly proofs: ReadonlyMap<string, readonly string[]>
-  /** Titles that break the rules of naming; they prove nothing and fail the command. */
+  /** Tests that break the rules: of naming, or because they prove nothing. Each fails the command. */
   readonly problems: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export function evaluate(specs: readonly Spec[], tests: readonly TestOutcome[]):
   const failed = new Set<string>()
   const problems: string[] = []
 
-  for (const { title, file, status } of tests) {
+  for (const { title, file, status, provesNothing } of tests) {
     const ids = rowsNamedBy(title)
     const unknown = ids.filter((id) => !known.has(id))
     if (unknown.length > 0)
@@ -43,6 +43,10 @@ export function evaluate(specs: readonly Spec[], tests: readonly TestOutcome[]):
       problems.push(
         `${file}: "${title}" names ${ids.length} rows; a test proves at most ${maxRowsPerTest}.`,
       )
+      continue
+    }
+    if (ids.length > 0 && provesNothing !== undefined) {
+      problems.push(`${file}: "${title}" ${provesNothing}, so it proves no row.`)
       continue
     }
     for (const id of ids) {

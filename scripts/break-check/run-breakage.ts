@@ -29,7 +29,7 @@ export async function runBreakage(
     }
     let last = { code: 0, output: '' }
     for (const command of breakage.commands) {
-      last = await run('npm', command, { cwd: copy.folder, env: copy.env, quiet: true })
+      last = await run('npm', command, { cwd: copy.folder, quiet: true })
     }
     const noticed = last.code !== 0 && breakage.says.test(withoutColour(last.output))
     return { name: breakage.name, noticed, output: noticed ? '' : last.output }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { basename, join, relative } from 'node:path'
 import { findPackages, readJson, zeroDependencyPackages } from '../workspace.ts'
@@ -21,7 +21,9 @@ export function findDependencyProblems(workspace: string): string[] {
   const versions = new Map(packages.map(({ name, manifest }) => [name, manifest.version]))
   const manifests: Array<readonly [string, Manifest]> = [
     ['package.json', join(workspace, 'package.json')] as const,
-    ['bench/peers/package.json', join(workspace, 'bench', 'peers', 'package.json')] as const,
+    ...globSync('{bench,packages/*/test}/peers/package.json', { cwd: workspace }).map(
+      (label) => [label, join(workspace, label)] as const,
+    ),
     ...packages.map(
       ({ folder }) =>
         [join(relative(workspace, folder), 'package.json'), join(folder, 'package.json')] as const,
@@ -60,6 +62,12 @@ function inexactVersions(
         )
       }
     }
+  }
+  for (const [name, version] of Object.entries(manifest.peerDependencies ?? {})) {
+    if (exactVersion.test(version))
+      problems.push(
+        `${label}: peerDependencies.${name} is ${version}; write a range, the user has a version of its own.`,
+      )
   }
   return problems
 }

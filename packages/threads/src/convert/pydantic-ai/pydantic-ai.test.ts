@@ -1,4 +1,3 @@
-import { manualClock, sequentialIds } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -22,14 +21,8 @@ import {
   thread,
   userTurn,
 } from '../../../test/samples.ts'
-import {
-  parseThread,
-  pendingToolCalls,
-  safeParseThread,
-  stringifyThread,
-  validateThread,
-} from '../../index.ts'
-import type { AgentTurn, MessagePart, Thread, ThreadMessage } from '../../index.ts'
+import { parseThread, pendingToolCalls, stringifyThread, validateThread } from '../../index.ts'
+import type { AgentTurn, MessagePart, ThreadMessage } from '../../index.ts'
 import {
   PydanticExportError,
   createConfigStore,
@@ -37,8 +30,6 @@ import {
   fromPydanticAI,
   toPydanticAI,
   toPydanticAIText,
-  type FromPydanticOptions,
-  type ToPydanticOptions,
 } from '../pydantic-ai.ts'
 
 function ownSamples(): readonly string[] {
