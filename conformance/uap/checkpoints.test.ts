@@ -7,6 +7,7 @@ import { calls, fails, says, scripted, waits, type ScriptStep } from '@skein/ai/
 import { describe, expect, test, vi } from 'vitest'
 import { content, recordingStore, uuidV4 } from './support/state.ts'
 import { add } from './support/tools.ts'
+import { suiteFunctions } from '../support/suite-functions.ts'
 
 const twoRounds = [
   calls('add', { a: 1, b: 2 }),
@@ -223,10 +224,10 @@ function redisCheckpoints(client: Map<string, string>): CheckpointStore {
   }
 }
 
-describeCheckpointStore(
-  { describe, test: (name, body) => test(`UAP-159 ${name}`, body) },
-  { name: 'of the specification', open: () => redisCheckpoints(new Map()) },
-)
+describeCheckpointStore(suiteFunctions('UAP-159 '), {
+  name: 'of the specification',
+  open: () => redisCheckpoints(new Map()),
+})
 
 test('UAP-159 a store of one’s own, without loadMetadata, serves an agent', async () => {
   const store = redisCheckpoints(new Map())

@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uuidV4 } from './support/state.ts'
 import { add } from './support/tools.ts'
+import { suiteFunctions } from '../support/suite-functions.ts'
 
 let dir: string
 beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'skein-checkpoints-'))))
@@ -241,11 +242,8 @@ describe('UAP-169 encryption at rest', () => {
   })
 })
 
-describeCheckpointStore(
-  { describe, test: (name, body) => test(`UAP-159 ${name}`, body) },
-  {
-    name: 'of files',
-    open: () => fileCheckpoints({ dir, journal: true }),
-    reopen: () => fileCheckpoints({ dir }),
-  },
-)
+describeCheckpointStore(suiteFunctions('UAP-159 '), {
+  name: 'of files',
+  open: () => fileCheckpoints({ dir, journal: true }),
+  reopen: () => fileCheckpoints({ dir }),
+})

@@ -96,6 +96,7 @@ test('types: arguments are inferred from the schema, and the result is a Tool', 
       return args.a + args.b
     },
   })
+  expect(add.name).toBe('add')
   expectTypeOf(add).toExtend<Tool>()
   expectTypeOf<Awaited<ReturnType<typeof add.run>>>().toEqualTypeOf<number>()
 })

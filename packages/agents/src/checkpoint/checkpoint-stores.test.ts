@@ -10,11 +10,12 @@ import {
   type CheckpointStore,
   type FileCheckpointOptions,
 } from './index.ts'
+import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'checkpoints-'))
 afterAll(() => rmSync(root, { recursive: true }))
 
-const functions = { describe, test }
+const functions = suiteFunctions()
 const dirs = new Map<CheckpointStore, string>()
 
 function files(options: FileCheckpointOptions = {}): CheckpointStore {

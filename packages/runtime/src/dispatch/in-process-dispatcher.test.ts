@@ -1,7 +1,8 @@
+import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { manualClock } from '@skein/base'
 import { memoryStore } from '../store/memory-store.ts'
 import { createThreads } from '../testing/contract.ts'
@@ -10,7 +11,7 @@ import { manualTimers } from '../testing/manual-timers.ts'
 import { inProcessDispatcher } from './in-process-dispatcher.ts'
 import { systemTimers } from './timers.ts'
 
-describeDispatcher({ describe, test }, { name: 'in process', open: inProcessDispatcher })
+describeDispatcher(suiteFunctions(), { name: 'in process', open: inProcessDispatcher })
 
 /** Threads that want to be drained now, and a drain that parks. */
 async function setUp(count: number) {

@@ -281,7 +281,9 @@ describe('values', () => {
 
   test('limits are exact', () => {
     const { state } = open()
-    state.setValue('x'.repeat(256), 'x'.repeat(256 * 1024 - 2))
+    const longest = 'x'.repeat(256 * 1024 - 2) // with its quotes, as JSON, exactly the limit
+    state.setValue('x'.repeat(256), longest)
+    expect(state.getValue('x'.repeat(256))).toBe(longest)
   })
 })
 

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, test } from 'vitest'
+import { afterAll } from 'vitest'
+import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 import { describeStore } from '../testing/store-contract.ts'
 import { memoryStore } from './memory-store.ts'
 import { sqliteStore, type SqliteStore } from './sqlite-store.ts'
@@ -11,20 +12,17 @@ let count = 0
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describeStore({ describe, test }, { name: 'in memory', open: memoryStore })
-describeStore(
-  { describe, test },
-  { name: 'SQLite in memory', open: () => sqliteStore({ path: ':memory:' }) },
-)
-describeStore(
-  { describe, test },
-  {
-    name: 'SQLite in a file',
-    open: () => sqliteStore({ path: join(folder, `${count++}.db`) }),
-    async reopen(store) {
-      const { path } = store as SqliteStore
-      await store.close()
-      return sqliteStore({ path })
-    },
+describeStore(suiteFunctions(), { name: 'in memory', open: memoryStore })
+describeStore(suiteFunctions(), {
+  name: 'SQLite in memory',
+  open: () => sqliteStore({ path: ':memory:' }),
+})
+describeStore(suiteFunctions(), {
+  name: 'SQLite in a file',
+  open: () => sqliteStore({ path: join(folder, `${count++}.db`) }),
+  async reopen(store) {
+    const { path } = store as SqliteStore
+    await store.close()
+    return sqliteStore({ path })
   },
-)
+})

@@ -104,7 +104,7 @@ test('what does not finish is cut when the time is up', async () => {
   const { kit, serving } = await start()
   const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
   const socket: Socket = connect(serving.port, '127.0.0.1')
-  const isOver = new Promise((resolve) => socket.on('close', resolve))
+  const isOver = new Promise<string>((resolve) => socket.on('close', () => resolve('cut')))
   socket.on('error', () => undefined)
   await new Promise<void>((resolve) =>
     socket.write(
@@ -113,7 +113,7 @@ test('what does not finish is cut when the time is up', async () => {
     ),
   )
   await serving.close({ graceMs: 20 })
-  await isOver
+  expect(await isOver).toBe('cut')
 })
 
 test('a client that stops reading is cut off and holds no memory; it comes back and misses nothing', async () => {
@@ -127,7 +127,7 @@ test('a client that stops reading is cut off and holds no memory; it comes back 
   for (let i = 0; i < 40; i++)
     await kit.runtime.threads.values.set(id, `v${i}`, 'x'.repeat(250_000))
   const socket: Socket = connect(serving.port, '127.0.0.1')
-  const isOver = new Promise((resolve) => socket.on('close', resolve))
+  const isOver = new Promise<string>((resolve) => socket.on('close', () => resolve('cut')))
   socket.on('error', () => undefined)
   socket.write(
     `GET /threads/${id}/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${KEYS.acme.key}\r\n\r\n`,
