@@ -5,6 +5,7 @@ export { NdjsonDecoder, type NdjsonDecoderOptions } from './ndjson.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
+export type * from './upp-json.ts'
 export { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
 export {
   isStandardSchema,

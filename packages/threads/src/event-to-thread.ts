@@ -1,4 +1,4 @@
-import { assistantParts, userParts } from './convert/upp/from-upp.ts'
+import { assistantParts, userParts } from './events/message-parts.ts'
 import { systemMessageOf } from './event-system.ts'
 import type { ThreadEvent, ToolOutcome, UnknownThreadEvent } from './event.ts'
 import type { Converted, Loss } from './issue.ts'

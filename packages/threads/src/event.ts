@@ -2,7 +2,7 @@
  * The events of a live thread. A thread is an append-only list of them; its state is a fold (`reduceThread`), and the
  * ThreadProtocol document, the UI stream and the line log are exports of the same list. Every event is plain JSON.
  */
-import type { UppMessage } from './convert/upp/types.ts'
+import type { MessageJSON } from '@skein/base'
 import type { AgentConfig, Usage } from './types.ts'
 
 /** What every event carries. `at` is ISO 8601; order is the order of the list, never of the times. */
@@ -40,7 +40,7 @@ export interface AgentRegistered extends EventBase<'agent_registered'> {
  */
 export interface MessageAdded extends EventBase<'message_added'> {
   readonly turnId: string
-  readonly message: UppMessage
+  readonly message: MessageJSON
   readonly agentId?: string
   readonly userId?: string
   readonly isSilent?: boolean
@@ -55,7 +55,7 @@ export interface MessageAdded extends EventBase<'message_added'> {
 
 export interface MessageUpdated extends EventBase<'message_updated'> {
   readonly messageId: string
-  readonly message: UppMessage
+  readonly message: MessageJSON
 }
 
 export interface MessageRemoved extends EventBase<'message_removed'> {

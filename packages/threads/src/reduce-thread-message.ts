@@ -1,4 +1,4 @@
-import type { UppAssistantMessage, UppToolResultMessage } from './convert/upp/types.ts'
+import type { AssistantMessageJSON, ToolResultMessageJSON } from '@skein/base'
 import type { MessageAdded, MessageRemoved, MessageUpdated, ToolOutcome } from './event.ts'
 import { getKey, setKey, type StateEditor } from './reduce-thread-edit.ts'
 import type { MessageItem, LiveToolCall } from './reduce-thread-state.ts'
@@ -43,7 +43,7 @@ function openCalls(
   edit: StateEditor,
   state: StateDraft,
   event: MessageAdded,
-  message: UppAssistantMessage,
+  message: AssistantMessageJSON,
 ): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   closeDraft(edit, turn)
@@ -62,7 +62,7 @@ function settleResults(
   edit: StateEditor,
   state: StateDraft,
   event: MessageAdded,
-  message: UppToolResultMessage,
+  message: ToolResultMessageJSON,
 ): void {
   for (const { toolCallId, result, isError } of message.results) {
     const told = event.outcomes && getKey(event.outcomes, toolCallId)

@@ -1,4 +1,4 @@
-import type { UppMessage } from './convert/upp/types.ts'
+import type { MessageJSON } from '@skein/base'
 import type {
   ErrorRaised,
   EvidenceAdded,
@@ -80,7 +80,7 @@ export type TurnItem = MessageItem | ResultItem | EventItem
 export interface MessageItem {
   readonly kind: 'message'
   readonly at: string
-  readonly message: UppMessage
+  readonly message: MessageJSON
   readonly isSilent?: boolean
   readonly isRemoved?: boolean
   readonly agentId?: string

@@ -249,6 +249,18 @@ describe('the document of a live thread', () => {
     ])
   })
 
+  test('bytes of a message arrive in the document as their base64 text', () => {
+    const sound = { type: 'audio', data: { $bytes: 'AAEC' }, mimeType: 'audio/wav' } as const
+    const said = { id: 'm', type: 'user', content: [sound], timestamp: at } as const
+    const { value } = threadFromEvents([
+      ...opening,
+      { type: 'message_added', at, turnId: 'u', message: said },
+    ])
+    expect(value.turns.at(-1)).toMatchObject({
+      parts: [{ content: [{ kind: 'binary', data: 'AAEC', media_type: 'audio/wav' }] }],
+    })
+  })
+
   test('an approval token never reaches the document', () => {
     const answered = events.map((event): ThreadEvent =>
       event.type === 'interrupt_answered'

@@ -1,4 +1,5 @@
 /** A conversation as events, with everything a thread can do; written for tests. */
+import type { JsonObject } from '@skein/base'
 import type { ThreadEvent } from '../src/event.ts'
 
 let second = 0
@@ -21,7 +22,7 @@ const user = (id: string, text: string) =>
 const says = (
   id: string,
   text: string,
-  calls: { toolCallId: string; toolName: string; arguments: unknown }[] = [],
+  calls: { toolCallId: string; toolName: string; arguments: JsonObject }[] = [],
 ) =>
   ({
     id,
