@@ -7,7 +7,6 @@ import {
   type Message,
   type Turn,
 } from '@skein/ai'
-import type { MessageJSON } from '@skein/base'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded } from '../event.ts'
 import type { DrainContext } from './drain-context.ts'

@@ -1,6 +1,5 @@
 import { messageFromJSON, messageToJSON } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { MessageJSON } from '@skein/base'
 import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
 import type { StoredMessage } from '../thread-state.ts'
 import type { DrainContext } from './drain-context.ts'

@@ -12,9 +12,9 @@ import {
 } from '../../test/samples.ts'
 import { withoutLost } from '../../test/without-lost.ts'
 import type { Converted } from '../issue.ts'
-import type { Thread } from '../types.ts'
-import { validateThread } from '../validate.ts'
-import { fromAgUiEvents, toAgUiEvents } from './ag-ui.ts'
+import type { Thread } from '../document/thread.ts'
+import { validateThread } from '../document/validate.ts'
+import { fromAgUiEvents, toAgUiEvents } from './ag-ui/index.ts'
 import { toOtelMessages } from './otel.ts'
 import { fromUppMessages, toUppMessages } from './upp.ts'
 

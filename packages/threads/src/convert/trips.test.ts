@@ -1,7 +1,7 @@
 import { manualClock, type MessageJSON } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fromAgUiEvents, type AgUiEvent } from './ag-ui.ts'
+import { fromAgUiEvents, type AgUiEvent } from './ag-ui/index.ts'
 import { fromUppMessages, toUppMessages } from './upp.ts'
 
 const options = { clock: manualClock() }

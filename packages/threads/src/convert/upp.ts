@@ -1,6 +1,6 @@
 import {
-  isPlainObject,
   type ContentBlockJSON,
+  isPlainObject,
   type JsonObject,
   type MessageJSON,
   type MetadataJSON,
@@ -10,20 +10,19 @@ import {
   type ToolResultMessageJSON,
 } from '@skein/base'
 import { assistantParts, extrasOf, userParts } from '../events/message-parts.ts'
-import { joinPointer, type Converted } from '../issue.ts'
+import { type Converted, joinPointer } from '../issue.ts'
 import type {
   BinaryContent,
   MessagePart,
   MultiModalContent,
   Thread,
   UserPromptPart,
-} from '../types.ts'
-import { ThreadBuilder, type ImportOptions } from './bridge-build.ts'
-import { Losses } from './bridge-losses.ts'
-import { toStandardAlphabet } from './bridge-media.ts'
-import { walkMessages, type WalkedMessage } from './bridge-walk.ts'
+} from '../document/thread.ts'
+import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
+import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
+import { toStandardAlphabet } from './bridge/media.ts'
 
-export type { ImportOptions } from './bridge-build.ts'
+export type { ImportOptions } from './bridge/build.ts'
 
 const FORMAT = 'a UPP conversation'
 const NO_PLACE = 'UPP has no field for it'

@@ -8,7 +8,7 @@ import {
   type MediaBlockJSON,
   type ToolCallJSON,
 } from '@skein/base'
-import type { BinaryContent, MessagePart, UrlContent, UserContent } from '../types.ts'
+import type { BinaryContent, MessagePart, UrlContent, UserContent } from '../document/thread.ts'
 
 /**
  * The blocks of UPP messages as parts of a thread document. Events carry UPP messages, so the fold needs this as well

@@ -1,5 +1,5 @@
 import { joinPointer, type Converted } from '../../issue.ts'
-import { pendingToolCalls } from '../../tool-calls.ts'
+import { pendingToolCalls } from '../../document/tool-calls.ts'
 import type {
   AgentTurn,
   MessagePart,
@@ -7,8 +7,8 @@ import type {
   Thread,
   ThreadMessage,
   UserTurn,
-} from '../../types.ts'
-import { Losses } from '../bridge-losses.ts'
+} from '../../document/thread.ts'
+import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'

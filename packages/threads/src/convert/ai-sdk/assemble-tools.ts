@@ -1,4 +1,4 @@
-import { missing } from './assemble.ts'
+import { ThreadError } from '../../issue.ts'
 import { parsePartialJson } from './partial-json.ts'
 import type { OpenToolPart, ProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
 
@@ -268,4 +268,15 @@ function clearOutcome(part: OpenToolPart): void {
   delete part.rawInput
   delete part.inputEncoding
   delete part.preliminary
+}
+
+/** Fails as the client does: a delta without its start means that the stream lost something. */
+export function missing(chunkType: string, id: string): never {
+  throw new ThreadError(
+    `The stream has a ${chunkType} chunk for "${id}", which it never started.`,
+    {
+      code: 'UI_CHUNK_ORPHAN',
+      hint: 'Send the start chunk first; a continuation needs the message that it continues.',
+    },
+  )
 }

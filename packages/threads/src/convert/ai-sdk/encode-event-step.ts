@@ -1,6 +1,6 @@
-import type { ToolOutcome } from '../../event.ts'
-import type { SystemMessage } from '../../types.ts'
-import { dataUrl, mediaTypeOf } from '../bridge-media.ts'
+import type { ToolOutcome } from '../../events/event.ts'
+import type { SystemMessage } from '../../document/thread.ts'
+import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { mediaContent } from '../../events/message-parts.ts'
 import type { AssistantMessageJSON, ContentBlockJSON } from '@skein/base'
 import { CARRIER } from './carrier.ts'
@@ -242,5 +242,5 @@ function fileChunks(block: ContentBlockJSON, providerMetadata: ProviderMetadata)
   if (block.type === 'text' || block.type === 'reasoning' || !('mimeType' in block)) return []
   const content = mediaContent(block)
   const url = content.kind === 'binary' ? dataUrl(content.media_type, content.data) : content.url
-  return [{ type: 'file', url, mediaType: mediaTypeOf(content), providerMetadata }]
+  return [{ type: 'file', url, mediaType: contentMediaType(content), providerMetadata }]
 }

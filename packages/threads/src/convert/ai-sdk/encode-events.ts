@@ -1,13 +1,15 @@
-import type { ThreadEvent, UnknownThreadEvent } from '../../event.ts'
-import { isThreadEvent } from '../../event.ts'
-import { systemMessageOf } from '../../event-system.ts'
-import type { Interrupt } from '../../event.ts'
+import {
+  type Interrupt,
+  isThreadEvent,
+  type ThreadEvent,
+  type UnknownThreadEvent,
+} from '../../events/event.ts'
+import { systemMessageOf } from '../../events/event-to-thread.ts'
 import { userParts } from '../../events/message-parts.ts'
-import { CARRIER, carry, type TurnCarrier } from './carrier.ts'
+import { CARRIER, carry, eventPart, type TurnCarrier } from './carrier.ts'
 import { EventStepEncoder } from './encode-event-step.ts'
 import { encodePart } from './encode-ui-message.ts'
-import { eventPart } from './to-ui-events.ts'
-import { userContent } from './to-ui-user.ts'
+import { userContent } from './to-ui-parts.ts'
 import type { FileUIPart, TextUIPart, UIFinishReason, UIMessageChunk } from './types.ts'
 
 export interface UIStreamEncoderOptions {

@@ -1,24 +1,21 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../types.ts'
+import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { carried, messageCarrier, without } from './carrier.ts'
-import { endEvents, finishFields, interruption } from './from-ui-ending.ts'
-import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
-import { foreignMetadata, userPrompt } from './from-ui-user.ts'
-import { contentOfUrl } from '../bridge-media.ts'
-import type { OpenToolPart, UIFinishReason, UIMessage, UIMessagePart } from './types.ts'
-
-/** What a stream told beyond the message that it made. */
-export interface StreamNotes {
-  readonly rawInputs: ReadonlyMap<UIMessagePart, string>
-  readonly outcomes: ReadonlySet<UIMessagePart>
-  readonly refusals: ReadonlySet<UIMessagePart>
-  readonly finishReason: UIFinishReason | undefined
-  readonly isFinished: boolean
-  readonly isAborted: boolean
-  readonly abortReason: string | undefined
-  readonly errors: readonly string[]
-}
+import {
+  approvalEvents,
+  callPart,
+  endEvents,
+  finishFields,
+  foreignMetadata,
+  interruption,
+  outcomePart,
+  providerFields,
+  type StreamNotes,
+  userPrompt,
+} from './from-ui-parts.ts'
+import { contentOfUrl } from '../bridge/media.ts'
+import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 export interface AssistantContext {
   readonly at: string
@@ -256,20 +253,6 @@ function inOrder(
 
 function firstAgent(message: UIMessage): string | undefined {
   return messageCarrier(message).turns?.[0]?.agent_id
-}
-
-/** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */
-export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
-  const all = metadata as Parameters<typeof foreignMetadata>[0]
-  const told = all?.['pydantic_ai'] ?? {}
-  const { id, signature, provider_name, provider_details, ...rest } = told
-  return {
-    ...(id !== undefined && { [idName]: id }),
-    ...(signature !== undefined && { signature }),
-    ...(provider_name !== undefined && { provider_name }),
-    ...(provider_details !== undefined && { provider_details }),
-    ...foreignMetadata(all, ...(Object.keys(rest).length === 0 ? ['pydantic_ai'] : [])),
-  }
 }
 
 /** A return shown as data has an outcome but no status; a thread asks for both. */

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { realChat, plain } from '../../../test/real-chat.ts'
+import { plain, realChat } from '../../../test/real-chat.ts'
 import { sharedText } from '../../../test/conformance-data.ts'
-import { validateThread } from '../../validate.ts'
-import { UIStreamDecoder } from './decode-ui-stream.ts'
+import { validateThread } from '../../document/validate.ts'
+import { decodeUIStream, UIStreamDecoder } from './ui-stream.ts'
 import { encodeUIMessage } from './encode-ui-message.ts'
-import { decodeUIStream } from './ui-stream.ts'
 import type { UIMessage } from './types.ts'
 
 const cases = [

@@ -1,4 +1,4 @@
-import type { AgentTurn, Thread, Turn, UserTurn } from '../../types.ts'
+import type { AgentTurn, Thread, Turn, UserTurn } from '../../document/thread.ts'
 import { CARRIER, without, type MessageCarrier, type TurnCarrier } from './carrier.ts'
 import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
 import type { UIMessage } from './types.ts'

@@ -3,7 +3,7 @@ import type {
   RetryPromptPart,
   ToolCallPart,
   ToolReturnPart,
-} from '../../types.ts'
+} from '../../document/thread.ts'
 import { CARRIER, carry, type CallOutcome, type PartCarrier } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'

@@ -23,23 +23,26 @@ import {
 } from '../../../test/samples.ts'
 import { corpusTexts, generatedText, hasSharedData } from '../../../test/shared-data.ts'
 import {
+  type AgentTurn,
+  type MessagePart,
   parseThread,
   pendingToolCalls,
   safeParseThread,
   stringifyThread,
+  type Thread,
+  type ThreadMessage,
   validateThread,
 } from '../../index.ts'
-import type { AgentTurn, MessagePart, Thread, ThreadMessage } from '../../index.ts'
 import {
-  PydanticExportError,
   createConfigStore,
-  loadConfigs,
   fromPydanticAI,
+  type FromPydanticOptions,
+  loadConfigs,
+  PydanticExportError,
   toPydanticAI,
   toPydanticAIText,
-  type FromPydanticOptions,
   type ToPydanticOptions,
-} from '../pydantic-ai.ts'
+} from './index.ts'
 
 const fixed: FromPydanticOptions = {
   agentId: 'ada',
