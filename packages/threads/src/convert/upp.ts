@@ -52,7 +52,7 @@ export function fromUppMessages(
   const names = new Map<string, string>()
   for (const [index, message] of messages.entries()) {
     const { id, timestamp, metadata } = message
-    const fields: object = { message_id: id, ...extrasOf({ metadata }) }
+    const fields: object = { message_id: id, upp_metadata: metadata }
     switch (message.type) {
       case 'user': {
         const parts = userParts(message.content, (block, reason) =>

@@ -106,13 +106,17 @@ function* diffObjects(
   after: Fields,
   pointer: string,
 ): Generator<Difference, void, undefined> {
+  // A member that is undefined is absent, as in JSON.
+  const isAbsent = (fields: Fields, key: string): boolean =>
+    !Object.hasOwn(fields, key) || fields[key] === undefined
   for (const key of Object.keys(before)) {
+    if (isAbsent(before, key)) continue
     const place = joinPointer(pointer, key)
-    if (Object.hasOwn(after, key)) yield* diffValues(before[key], after[key], place)
-    else yield { pointer: place, kind: 'removed', before: before[key] }
+    if (isAbsent(after, key)) yield { pointer: place, kind: 'removed', before: before[key] }
+    else yield* diffValues(before[key], after[key], place)
   }
   for (const key of Object.keys(after)) {
-    if (!Object.hasOwn(before, key))
+    if (isAbsent(before, key) && !isAbsent(after, key))
       yield { pointer: joinPointer(pointer, key), kind: 'added', after: after[key] }
   }
 }

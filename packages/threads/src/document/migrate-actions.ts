@@ -271,7 +271,7 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
       kind: URL_KINDS.get(kind) ?? 'document-url',
       url,
       identifier: sha256Hex(url).slice(0, 6),
-      ...(mediaType && { media_type: mediaType }),
+      media_type: mediaType || undefined,
       ...name,
     }
   }

@@ -73,9 +73,9 @@ function document(state: ThreadState, turns: Turn[]): Thread {
     thread_id: threadId,
     created_at: createdAt,
     updated_at: updatedAt,
-    ...(title !== undefined && { title }),
-    ...(Object.keys(metadata).length > 0 && { metadata }),
-    ...(parentThreadId !== undefined && { parent_thread_id: parentThreadId }),
+    title,
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+    parent_thread_id: parentThreadId,
     agents: registry(state, turns),
     turns,
   }
@@ -92,21 +92,31 @@ function registry(state: ThreadState, turns: readonly Turn[]): Record<string, Ag
   return agents
 }
 
+/** Fields of ours that ThreadProtocol does not name; readers of other make keep them. */
+interface Unnamed {
+  readonly is_silent?: boolean
+  readonly continues?: string
+  readonly message_id?: string
+  readonly upp_metadata?: object
+  readonly provider_finish_reason?: string
+}
+
 function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn {
   const messages = items.filter(
     (item) => item.kind === 'message' && !item.isRemoved,
-  ) as MessageItem[]
+  ) as MessageItem[] // as just filtered
   const parts = messages.flatMap(({ message }) =>
     message.type === 'user' ? userParts(message.content) : [],
   )
-  return {
+  const turn: UserTurn & Unnamed = {
     turn_type: 'user',
     turn_id: turnId,
     submitted_at: startedAt,
-    ...(userId !== undefined && { user_id: userId }),
-    ...(messages.some((item) => item.isSilent) && { is_silent: true }),
+    user_id: userId,
+    is_silent: messages.some((item) => item.isSilent) || undefined,
     parts,
   }
+  return turn
 }
 
 function agentTurn(
@@ -123,17 +133,18 @@ function agentTurn(
     ...draftMessage(turn, endedAt, pointer, lost),
   ]
   const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
-  return {
+  const document: AgentTurn & Unnamed = {
     turn_type: 'agent',
     turn_id: turnId,
     agent_id: agentId,
     started_at: startedAt,
     completed_at: endedAt,
-    ...(continues !== undefined && { continues }),
+    continues,
     ...completion(turn, endedAt),
     messages,
-    ...(usage && { total_usage: usage }),
+    total_usage: usage,
   }
+  return document
 }
 
 function completion({ outcome, reason }: AgentTurnState, at: string): Partial<AgentTurn> {
@@ -166,52 +177,41 @@ function* agentMessages(
 }
 
 function messageOf(item: MessageItem, turn: AgentTurnState): ThreadMessage {
-  const {
-    message,
-    at,
-    modelName,
-    providerName,
-    providerResponseId,
-    finishReason,
-    usage,
-    isSilent,
-  } = item
+  const { message, at, finishReason } = item
   const fields = {
     timestamp: at,
     agent_id: item.agentId ?? turn.agentId,
     message_id: message.id,
-    ...(message.metadata && { upp_metadata: message.metadata }),
-    ...(isSilent && { is_silent: true }),
-  }
-  if (message.type !== 'assistant') {
-    return {
-      message_type: 'request',
-      ...fields,
-      parts: message.type === 'user' ? userParts(message.content) : [],
+    upp_metadata: message.metadata,
+    is_silent: item.isSilent || undefined,
+  } satisfies Partial<ThreadMessage> & Unnamed
+  switch (message.type) {
+    case 'user':
+      return { message_type: 'request', ...fields, parts: userParts(message.content) }
+    case 'tool_result':
+      return { message_type: 'request', ...fields, parts: [] }
+    case 'assistant': {
+      // The protocol knows five reasons; a vendor's own word is kept beside.
+      const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
+      const response: ThreadMessage & Unnamed = {
+        message_type: 'response',
+        ...fields,
+        parts: assistantParts(message),
+        model_name: item.modelName,
+        provider_name: item.providerName,
+        provider_response_id: item.providerResponseId,
+        usage: item.usage,
+        finish_reason: known,
+        provider_finish_reason: known ? undefined : finishReason,
+      }
+      return response
     }
-  }
-  return {
-    message_type: 'response',
-    ...fields,
-    parts: assistantParts(message),
-    ...(modelName !== undefined && { model_name: modelName }),
-    ...(providerName !== undefined && { provider_name: providerName }),
-    ...(providerResponseId !== undefined && { provider_response_id: providerResponseId }),
-    ...(usage && { usage }),
-    ...finishFields(finishReason),
+    default:
+      return message satisfies never
   }
 }
 
 const FINISH_REASONS = ['stop', 'length', 'content_filter', 'tool_call', 'error'] as const
-
-/** The protocol knows five reasons; a vendor's own word is kept beside. */
-function finishFields(reason: string | undefined): Partial<ThreadMessage> {
-  if (reason === undefined) return {}
-  const known = FINISH_REASONS.find((candidate) => candidate === reason)
-  return known
-    ? { finish_reason: known }
-    : ({ provider_finish_reason: reason } as Partial<ThreadMessage>)
-}
 
 function requestOf(results: readonly ResultItem[], agent_id: string): ThreadMessage {
   const timestamp = results.at(-1)!.at
@@ -279,7 +279,7 @@ export function systemMessageOf(
       return answered(known, interrupts(known.interruptId))
     case 'agent_handoff': {
       const { fromAgentId: from, toAgentId: to, reason, at } = known
-      const data = { from, to, ...(reason !== undefined && { reason }) }
+      const data = { from, to, reason }
       return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
     }
     case 'source_added':

@@ -8,7 +8,13 @@ import {
   type MediaBlockJSON,
   type ToolCallJSON,
 } from '@skein/base'
-import type { BinaryContent, MessagePart, UrlContent, UserContent } from '../document/thread.ts'
+import type {
+  BinaryContent,
+  MessagePart,
+  ToolCallPart,
+  UrlContent,
+  UserContent,
+} from '../document/thread.ts'
 
 /**
  * The blocks of UPP messages as parts of a thread document. Events carry UPP messages, so the fold needs this as well
@@ -17,7 +23,11 @@ import type { BinaryContent, MessagePart, UrlContent, UserContent } from '../doc
  */
 
 type BlockOf<Type extends ContentBlockJSON['type']> = Extract<ContentBlockJSON, { type: Type }>
-type Extras = { readonly title?: string; readonly upp_metadata?: object }
+interface Extras {
+  readonly title?: string
+  readonly upp_metadata?: object
+  readonly after?: readonly string[]
+}
 
 /** The parts of an answer: its blocks, then its calls. */
 export function assistantParts({ content, toolCalls }: AssistantMessageJSON): MessagePart[] {
@@ -91,23 +101,20 @@ function unknownPart({ type, ...fields }: ContentBlockJSON): object {
 function callPart(call: ToolCallJSON): MessagePart {
   const { toolCallId: tool_call_id, toolName: tool_name, invalidArguments, after } = call
   const args = invalidArguments?.text ?? call.arguments
-  return {
+  const part: ToolCallPart & Extras = {
     part_kind: 'tool-call',
     tool_name,
     tool_call_id,
     args,
-    ...(after && { after }),
+    after,
     ...extrasOf(call),
   }
+  return part
 }
 
-/** The fields beside a block, call or result that UPP names and ThreadProtocol does not. Absent ones are left out. */
+/** The fields beside a block, call or result that UPP names and ThreadProtocol does not. */
 export function extrasOf(source: { readonly metadata?: object; readonly title?: string }): Extras {
-  const { metadata, title } = source
-  return {
-    ...(title !== undefined && { title }),
-    ...(metadata && { upp_metadata: metadata }),
-  }
+  return { title: source.title, upp_metadata: source.metadata }
 }
 
 /** A UPP media block as the content object of a thread. */

@@ -175,19 +175,11 @@ function applySubagent(
   }
   const known = getKey(subagents, event.reference)
   if (!known) return
-  setKey<SubagentState>(subagents, event.reference, {
-    ...known,
-    ...(event.type === 'subagent_updated'
-      ? {
-          status: event.status,
-          ...(event.statusText !== undefined && { statusText: event.statusText }),
-        }
-      : {
-          status: event.outcome,
-          endedAt: event.at,
-          ...('result' in event && { result: event.result }),
-        }),
-  })
+  const next: SubagentState =
+    event.type === 'subagent_updated'
+      ? { ...known, status: event.status, statusText: event.statusText ?? known.statusText }
+      : { ...known, status: event.outcome, endedAt: event.at, result: event.result }
+  setKey<SubagentState>(subagents, event.reference, next)
 }
 
 function applyFile(
@@ -206,6 +198,6 @@ function applyFile(
     mediaType,
     sizeBytes,
     writtenAt: at,
-    ...(hash !== undefined && { hash }),
+    hash,
   })
 }

@@ -36,7 +36,7 @@ export function applyTurnStart(edit: StateEditor, state: StateDraft, event: Turn
     outcome: 'running',
     items: edit.adopt([]),
     calls: edit.adopt([]),
-    ...(continues !== undefined && { continues }),
+    continues,
   }
   pushTurn(edit, state, turn)
 }

@@ -59,11 +59,7 @@ class EventReader {
         return this.#finishRun(event.outcome)
       case 'RUN_ERROR':
         this.#flush()
-        this.#builder.event(
-          'stream.error',
-          { message: event.message, ...(event.code !== undefined && { code: event.code }) },
-          this.#at,
-        )
+        this.#builder.event('stream.error', { message: event.message, code: event.code }, this.#at)
         return this.#endRun(interrupted('error', this.#at))
       case 'STEP_STARTED':
         return this.#flush()

@@ -160,7 +160,7 @@ class EventWriter {
   }
 
   #text(role: 'user' | 'assistant', delta: string, messageId: string, name?: string): void {
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, ...(name !== undefined && { name }) })
+    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, name })
     // An empty delta is not allowed.
     if (delta !== '') this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId })

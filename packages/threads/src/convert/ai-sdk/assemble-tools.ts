@@ -166,11 +166,11 @@ export class ToolAssembler {
     part.state = 'approval-requested'
     part.approval = {
       id: chunk.approvalId,
-      ...(chunk.approvalDescriptor != null && { descriptor: chunk.approvalDescriptor }),
+      descriptor: chunk.approvalDescriptor ?? undefined,
       ...('inputSchemaInput' in chunk && { inputSchemaInput: chunk.inputSchemaInput }),
-      ...(chunk.reason !== undefined && { requestReason: chunk.reason }),
-      ...(chunk.isAutomatic === true && { isAutomatic: true }),
-      ...(chunk.signature !== undefined && { signature: chunk.signature }),
+      requestReason: chunk.reason,
+      isAutomatic: chunk.isAutomatic || undefined,
+      signature: chunk.signature,
     }
     this.#nameApproval(chunk.approvalId, part)
   }
@@ -183,7 +183,7 @@ export class ToolAssembler {
       ...part.approval,
       id: chunk.approvalId,
       approved: chunk.approved,
-      ...(chunk.reason !== undefined && { reason: chunk.reason }),
+      reason: chunk.reason ?? part.approval?.reason,
     }
     if (chunk.providerExecuted !== undefined) part.providerExecuted = chunk.providerExecuted
     if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
@@ -233,9 +233,9 @@ function streamOf(part: OpenToolPart): InputStream {
   const call = {
     toolName: dynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
     dynamic,
-    ...(inputEncoding && { inputEncoding }),
-    ...(title !== undefined && { title }),
-    ...(toolMetadata !== undefined && { toolMetadata }),
+    inputEncoding,
+    title,
+    toolMetadata,
   }
   return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }

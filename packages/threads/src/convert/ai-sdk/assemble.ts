@@ -256,7 +256,7 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
       return { type, mediaType: chunk.mediaType, url: chunk.url, ...metadataOf(chunk) }
     case 'source-url': {
       const { sourceId, url, title } = chunk
-      return { type, sourceId, url, ...(title !== undefined && { title }), ...metadataOf(chunk) }
+      return { type, sourceId, url, title, ...metadataOf(chunk) }
     }
     case 'source-document': {
       const { sourceId, mediaType, title, filename } = chunk
@@ -265,7 +265,7 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
         sourceId,
         mediaType,
         title,
-        ...(filename !== undefined && { filename }),
+        filename,
         ...metadataOf(chunk),
       }
     }

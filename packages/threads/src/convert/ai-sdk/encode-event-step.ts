@@ -162,7 +162,7 @@ export class EventStepEncoder {
     const isText = typeof result === 'string'
     const carrier = {
       outcome: outcome === 'unknown' ? 'interrupted' : outcome,
-      ...(outcome === 'retry' && Array.isArray(result) && { errors: result as never }),
+      errors: outcome === 'retry' && Array.isArray(result) ? result : undefined,
     } as UIJsonObject
     const errorText = isText ? result : (JSON.stringify(result ?? null) ?? '')
     return [
@@ -192,7 +192,7 @@ export class EventStepEncoder {
           type: 'tool-approval-request',
           approvalId,
           toolCallId,
-          ...(reason !== undefined && { reason }),
+          reason,
         },
       ]
     }
@@ -205,7 +205,7 @@ export class EventStepEncoder {
         type: 'tool-approval-response',
         approvalId,
         approved,
-        ...(reason !== undefined && { reason }),
+        reason,
       },
     ]
   }

@@ -108,11 +108,7 @@ export class UIStreamEncoder {
   /** Closes the response. A client that sees no `finish` cannot tell success from a broken connection. */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []
-    const finish: UIMessageChunk = {
-      type: 'finish',
-      ...(this.#finishReason && { finishReason: this.#finishReason }),
-    }
-    return [...this.#step.finish(), finish]
+    return [...this.#step.finish(), { type: 'finish', finishReason: this.#finishReason }]
   }
 
   /** Ends the response because something broke; the text is for the person who reads the page. */
@@ -123,12 +119,7 @@ export class UIStreamEncoder {
 
   #startTurn(event: Extract<ThreadEvent, { type: 'turn_start' }>): UIMessageChunk[] {
     const { turnId, agentId, continues } = event
-    const name = this.#names.get(agentId)
-    const who = {
-      turn_id: turnId,
-      agent_id: agentId,
-      ...(name !== undefined && { agent_name: name }),
-    }
+    const who = { turn_id: turnId, agent_id: agentId, agent_name: this.#names.get(agentId) }
     this.#turns.push(who)
     this.#step.beginTurn(turnId, carry({ agent_id: agentId }))
     const messageMetadata = { [CARRIER]: { turns: [...this.#turns] } }

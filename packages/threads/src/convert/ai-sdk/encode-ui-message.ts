@@ -35,7 +35,7 @@ export function* encodeUIMessage(
   if (isStepOpen) yield { type: 'finish-step' }
   // A step boundary alone does not make the client look; metadata does, and the same again changes nothing.
   const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
-  yield { type: 'finish', ...(finishReason !== undefined && { finishReason }), ...wake }
+  yield { type: 'finish', finishReason, ...wake }
 }
 
 /** The chunks of a thread's last response: what a server sends again to a client that lost its connection. */
@@ -120,11 +120,11 @@ function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefi
   const call = {
     toolCallId: part.toolCallId,
     toolName: isDynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
-    ...(part.providerExecuted !== undefined && { providerExecuted: part.providerExecuted }),
-    ...(part.callProviderMetadata && { providerMetadata: part.callProviderMetadata }),
-    ...(part.toolMetadata !== undefined && { toolMetadata: part.toolMetadata }),
-    ...(isDynamic && { dynamic: true }),
-    ...(part.title !== undefined && { title: part.title }),
+    providerExecuted: part.providerExecuted,
+    providerMetadata: part.callProviderMetadata,
+    toolMetadata: part.toolMetadata,
+    dynamic: isDynamic || undefined,
+    title: part.title,
   }
   if (part.state === 'input-streaming') {
     yield* encodeStreaming(part, call)
@@ -151,7 +151,7 @@ function* encodeStreaming(
   call: CallFields,
 ): Generator<UIMessageChunk, void, undefined> {
   const { inputEncoding, rawInput } = part
-  yield { type: 'tool-input-start', ...call, ...(inputEncoding && { inputEncoding }) }
+  yield { type: 'tool-input-start', ...call, inputEncoding }
   if (typeof rawInput === 'string' && rawInput !== '') {
     yield { type: 'tool-input-delta', toolCallId: part.toolCallId, inputTextDelta: rawInput }
   }
@@ -175,18 +175,18 @@ function* encodeApproval({
     type: 'tool-approval-request',
     approvalId,
     toolCallId,
-    ...(descriptor !== undefined && { approvalDescriptor: descriptor }),
+    approvalDescriptor: descriptor,
     ...('inputSchemaInput' in approval && { inputSchemaInput: approval.inputSchemaInput }),
-    ...(requestReason !== undefined && { reason: requestReason }),
-    ...(isAutomatic !== undefined && { isAutomatic }),
-    ...(signature !== undefined && { signature }),
+    reason: requestReason,
+    isAutomatic,
+    signature,
   }
   if (approved === undefined) return
   yield {
     type: 'tool-approval-response',
     approvalId,
     approved,
-    ...(reason !== undefined && { reason }),
+    reason,
   }
 }
 

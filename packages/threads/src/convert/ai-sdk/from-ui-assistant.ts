@@ -58,8 +58,11 @@ class TurnReader {
         return
       case 'text': {
         const { citations, providerMetadata } = part
-        const extra = { ...(citations && { citations }), ...providerFields(providerMetadata, 'id') }
-        return this.#add({ part_kind: 'text', content: part.text, ...extra }, providerMetadata)
+        const extra = providerFields(providerMetadata, 'id')
+        return this.#add(
+          { part_kind: 'text', content: part.text, citations, ...extra },
+          providerMetadata,
+        )
       }
       case 'reasoning': {
         const fields = providerFields(part.providerMetadata, 'thinking_id')
@@ -72,7 +75,7 @@ class TurnReader {
       case 'reasoning-file': {
         const content = contentOfUrl(part.url, part.mediaType)
         const extra = {
-          ...(part.type === 'reasoning-file' && { reasoning: true }),
+          reasoning: part.type === 'reasoning-file' || undefined,
           ...providerFields(part.providerMetadata, 'id'),
         }
         return this.#add({ part_kind: 'file', content, ...extra }, part.providerMetadata)
@@ -93,7 +96,7 @@ class TurnReader {
         const data = {
           source_id,
           url,
-          ...(title !== undefined && { title }),
+          title,
           ...foreignMetadata(part.providerMetadata),
         }
         return this.#event('source.url', data)

@@ -51,13 +51,9 @@ function contentItem(part: UIMessagePart): UserContent | undefined {
       : part.text
   }
   if (part.type !== 'file') return undefined
-  const { filename, providerReference } = part
-  return {
-    ...contentOfUrl(part.url, part.mediaType),
-    ...(filename !== undefined && { filename }),
-    ...(providerReference && { provider_reference: providerReference }),
-    ...foreignMetadata(part.providerMetadata),
-  } as UserContent
+  const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+  const others = foreignMetadata(part.providerMetadata)
+  return { ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others }
 }
 
 /** Metadata of other systems, under the name that `toUIMessages` reads it from again. */
@@ -77,9 +73,9 @@ export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'):
   const { id, signature, provider_name, provider_details, ...rest } = told
   return {
     ...(id !== undefined && { [idName]: id }),
-    ...(signature !== undefined && { signature }),
-    ...(provider_name !== undefined && { provider_name }),
-    ...(provider_details !== undefined && { provider_details }),
+    signature,
+    provider_name,
+    provider_details,
     ...foreignMetadata(all, ...(Object.keys(rest).length === 0 ? ['pydantic_ai'] : [])),
   }
 }
@@ -92,9 +88,9 @@ export function callPart(tool: OpenToolPart, rawInput: string | undefined): Mess
     tool_name: toolNameOf(tool),
     tool_call_id: tool.toolCallId,
     args: rawInput !== undefined && says(rawInput, tool.input) ? rawInput : (tool.input ?? null),
-    ...(title !== undefined && { title }),
-    ...(toolMetadata !== undefined && { tool_metadata: toolMetadata }),
-    ...(type === 'dynamic-tool' && { dynamic: true }),
+    title,
+    tool_metadata: toolMetadata,
+    dynamic: type === 'dynamic-tool' || undefined,
     ...providerFields(tool.callProviderMetadata, 'id'),
   } as MessagePart
 }
@@ -172,11 +168,11 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
   const request = {
     approval_id,
     tool_call_id: toolCallId,
-    ...(requestReason !== undefined && { reason: requestReason }),
-    ...(descriptor !== undefined && { descriptor }),
+    reason: requestReason,
+    descriptor,
     ...('inputSchemaInput' in approval && { input_schema_input: approval.inputSchemaInput }),
-    ...(isAutomatic !== undefined && { is_automatic: isAutomatic }),
-    ...(signature !== undefined && { signature }),
+    is_automatic: isAutomatic,
+    signature,
   }
   const base = { message_type: 'system', timestamp } as const
   const asked: SystemMessage = {
@@ -189,7 +185,7 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
     approval_id,
     tool_call_id: toolCallId,
     approved,
-    ...(reason !== undefined && { reason }),
+    reason,
   }
   return [asked, { ...base, event_type: 'tool.approval.responded', event_data: answer }]
 }

@@ -89,7 +89,7 @@ function assistantMessage(
     const who = {
       turn_id: turnIdOf(thread, index),
       agent_id,
-      ...(name !== undefined && { agent_name: name }),
+      agent_name: name,
     }
     builder.beginTurn(who.turn_id)
     if (offset > 0) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })

@@ -232,8 +232,8 @@ function contentItem(
 function fileOf(item: MultiModalContent): FileUIPart | undefined {
   const { filename, provider_reference } = item as Extras
   const extra = {
-    ...(typeof filename === 'string' && { filename }),
-    ...(provider_reference && { providerReference: provider_reference }),
+    filename: typeof filename === 'string' ? filename : undefined,
+    providerReference: provider_reference,
   }
   if (item.kind === 'binary' && typeof item.data === 'string') {
     return {

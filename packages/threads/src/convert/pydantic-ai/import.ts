@@ -187,8 +187,8 @@ class HistoryImport {
       agents[this.#agentId] = {
         agent_id: this.#agentId,
         agent_name: this.#options.agentName ?? 'agent',
-        ...(response?.model_name && { model_name: response.model_name }),
-        ...(response?.provider_name && { provider_name: response.provider_name }),
+        model_name: response?.model_name || undefined,
+        provider_name: response?.provider_name || undefined,
         created_at: times[0] ?? now,
       }
     }
