@@ -1,18 +1,19 @@
 /**
- * Every bridge says what the other side could not hold: here a thread goes to Anthropic's messages and comes back.
+ * Every bridge says what the other side could not hold: here a thread becomes UPP messages and comes back.
  *
  * Prints:
  *
- *     user: Hello.
+ *     user: [{"type":"text","text":"Hello."}]
  *     assistant: [{"type":"text","text":"Hi."}]
- *     lost: /turns/1/messages/0/usage (Anthropic messages have no field for it)
- *     lost: /turns/1/messages/1 (Anthropic messages have no system events)
+ *     lost: /turns/1/messages/0/agent_id (UPP has no field for it)
+ *     lost: /turns/1/messages/0/usage (UPP has no field for it)
+ *     lost: /turns/1/messages/1 (UPP has no system events)
  *     back: user, agent
  */
 
 // #region program
 import type { Thread } from '@skein/threads'
-import { fromAnthropicMessages, toAnthropicMessages } from '@skein/threads/anthropic'
+import { fromUppMessages, toUppMessages } from '@skein/threads/upp'
 
 const now = '2026-03-01T09:00:00Z'
 const thread: Thread = {
@@ -46,16 +47,13 @@ const thread: Thread = {
   ],
 }
 
-const { value: messages, lost } = toAnthropicMessages(thread)
-for (const { role, content } of messages) {
-  console.log(`${role}: ${typeof content === 'string' ? content : JSON.stringify(content)}`)
-}
-// Times, ids and attribution are in the list too; here only what carries content.
+const { value: messages, lost } = toUppMessages(thread)
+for (const { type, content } of messages) console.log(`${type}: ${JSON.stringify(content)}`)
+// Agents and turns are in the list too; here only what stands on messages.
 for (const { pointer, reason } of lost) {
-  if (pointer.endsWith('/usage') || reason.includes('events'))
-    console.log(`lost: ${pointer} (${reason})`)
+  if (pointer.includes('/messages/')) console.log(`lost: ${pointer} (${reason})`)
 }
 
-const back = fromAnthropicMessages(messages, { thread: { thread_id: 't1', agents: thread.agents } })
+const back = fromUppMessages(messages, { thread: { thread_id: 't1', agents: thread.agents } })
 console.log('back:', back.value.turns.map((turn) => turn.turn_type).join(', '))
 // #endregion program

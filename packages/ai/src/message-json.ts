@@ -1,6 +1,6 @@
-import { isPlainObject, type JsonObject } from '@skein/base'
+import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
 import { fromBytesJson, toBytesJson } from './bytes-json.ts'
-import type { AssistantContent, ProviderMetadata, UserContent } from './content.ts'
+import type { AssistantContent, UserContent } from './content.ts'
 import { ErrorCode, UPPError } from './error.ts'
 import {
   AssistantMessage,
@@ -8,20 +8,11 @@ import {
   UserMessage,
   type Message,
   type MessageOptions,
-  type MessageType,
 } from './message.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
-/** A message as JSON (UPP 1.2 §8.4). Bytes are base64, the timestamp is ISO 8601. */
-export interface MessageJSON {
-  readonly id: string
-  readonly type: MessageType
-  readonly content: readonly unknown[]
-  readonly toolCalls?: readonly ToolCall[]
-  readonly results?: readonly ToolResult[]
-  readonly metadata?: ProviderMetadata
-  readonly timestamp: string
-}
+/** The JSON of a message; its types are shared by all packages and live in `@skein/base`. */
+export type { MessageJSON } from '@skein/base'
 
 /** Lossless for everything JSON can say and for bytes at any depth. */
 export function messageToJSON(message: Message): MessageJSON {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { SkeinError } from '@skein/base'
+import { messageOf, SkeinError } from '@skein/base'
 
 class LimitError extends SkeinError {}
 
@@ -44,4 +44,11 @@ test('is() knows errors of another copy of the package, and nothing else', async
   for (const other of [new Error('x'), { code: 'X' }, 'x', null, undefined]) {
     expect(SkeinError.is(other)).toBe(false)
   }
+})
+
+test('anything that is thrown has a text, and objects are not quoted', () => {
+  expect(messageOf(new TypeError('bad'))).toBe('bad')
+  expect(messageOf(new TypeError())).toBe('TypeError')
+  expect(messageOf('plain')).toBe('plain')
+  expect(messageOf({ key: 'secret' })).toBe('A object was thrown.')
 })

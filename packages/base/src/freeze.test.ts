@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { deepFreeze, isDeepFrozen } from '@skein/base'
+import { deepFreeze, frozenCopy, isDeepFrozen } from '@skein/base'
 
 /** Every object below a value, found by plain recursion. */
 function below(value: unknown, found = new Set<object>()): Set<object> {
@@ -116,5 +116,39 @@ describe('what is left as it is', () => {
   test('but a class instance is frozen', () => {
     const point = deepFreeze(new Point())
     expect(Object.isFrozen(point) && Object.isFrozen(point.x)).toBe(true)
+  })
+})
+
+describe('frozenCopy', () => {
+  test('copies plain data, freezes the copy and leaves the original as it was', () => {
+    const original = { list: [{ a: 1 }], none: undefined }
+    const copy = frozenCopy(original)
+    expect(copy).toEqual(original)
+    expect(copy).not.toBe(original)
+    expect(isDeepFrozen(copy)).toBe(true)
+    original.list[0]!.a = 2
+    expect(copy.list[0]!.a).toBe(1)
+  })
+
+  test('keeps frozen objects, instances and what it is asked to keep', () => {
+    const frozen = Object.freeze({ a: 1 })
+    const model = { provider: 'x' }
+    const date = new Date(0)
+    const copy = frozenCopy({ frozen, model, date }, (value) => 'provider' in value)
+    expect(copy.frozen).toBe(frozen)
+    expect(copy.model).toBe(model)
+    expect(copy.date).toBe(date)
+  })
+
+  test('copies cycles and shared objects as such; __proto__ is data', () => {
+    const shared = { b: 1 }
+    const original: Record<string, unknown> = { one: shared, two: shared }
+    original['self'] = original
+    const copy = frozenCopy(original)
+    expect(copy['self']).toBe(copy)
+    expect(copy['one']).toBe(copy['two'])
+    expect(Object.keys(frozenCopy(JSON.parse('{"__proto__":{"x":1}}') as object))).toEqual([
+      '__proto__',
+    ])
   })
 })

@@ -1,3 +1,5 @@
+import { isPlainObject } from './json.ts'
+
 /** Graphs known to be frozen all the way down, so that none is walked twice. */
 const deepFrozen = new WeakSet<object>()
 /** An object this small with nothing below it is looked at again: cheaper than to remember it. */
@@ -16,6 +18,33 @@ export function deepFreeze<T>(value: T): T {
     return true
   })
   return value
+}
+
+/**
+ * A frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen already, instances
+ * of classes and whatever `keep` claims stay the same object. Cycles and shared objects are copied as such.
+ */
+export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () => false): T {
+  const copies = new Map<object, unknown>()
+  const copy = (source: unknown): unknown => {
+    if (typeof source !== 'object' || source === null || Object.isFrozen(source)) return source
+    if (copies.has(source)) return copies.get(source)
+    if (Array.isArray(source)) {
+      const list: unknown[] = []
+      copies.set(source, list)
+      for (const item of source) list.push(copy(item))
+      return Object.freeze(list)
+    }
+    if (!isPlainObject(source) || keep(source)) return source
+    const object: Record<string, unknown> = {}
+    copies.set(source, object)
+    for (const [key, item] of Object.entries(source)) {
+      // Not by assignment: a key named __proto__ is data like any other.
+      Object.defineProperty(object, key, { value: copy(item), enumerable: true })
+    }
+    return Object.freeze(object)
+  }
+  return copy(value) as T // a copy has the type of what it copies
 }
 
 /** True when `deepFreeze` would change nothing. */

@@ -1,5 +1,4 @@
-import { systemClock, type Clock } from './clock.ts'
-import type { Random } from './random.ts'
+import { type Clock, systemClock } from './clock.ts'
 
 /** Gives a new id each time it is called. */
 export type IdSource = () => string
@@ -90,4 +89,29 @@ function formatUuid(bytes: Uint8Array): string {
     text += (bytes[i]! + 0x100).toString(16).slice(1)
   }
   return text
+}
+
+/** Numbers from 0 up to, not including, 1, as `Math.random`. */
+export type Random = () => number
+
+/**
+ * Repeatable random numbers: sfc32, state (0, low half of the seed, high half, 1), twelve rounds
+ * thrown away, 32 bits per number. The seed is a whole number. The same seed gives the same numbers
+ * on every machine. Not for keys or tokens.
+ */
+export function seededRandom(seed: number): Random {
+  let a = 0
+  let b = seed | 0
+  let c = Math.floor(seed / 2 ** 32) | 0
+  let counter = 1
+  const next = (): number => {
+    const sum = (((a + b) | 0) + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = (((c << 21) | (c >>> 11)) + sum) | 0
+    return (sum >>> 0) / 2 ** 32
+  }
+  for (let round = 0; round < 12; round++) next()
+  return next
 }

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { isPlainObject } from '@skein/base'
+import { isObject, isPlainObject, tryParseJson } from '@skein/base'
 
 class Point {}
 
@@ -26,4 +26,13 @@ test.each<[string, unknown]>([
   ['undefined', undefined],
 ])('%s is not', (_title, value) => {
   expect(isPlainObject(value)).toBe(false)
+})
+
+test('objects are what has named fields: instances too, lists and null not', () => {
+  expect([{}, new Point(), [], null, 'a'].map(isObject)).toEqual([true, true, false, false, false])
+})
+
+test('text that is no JSON has no value', () => {
+  expect(tryParseJson('{"a":1}')).toEqual({ a: 1 })
+  expect(tryParseJson('{"a":')).toBeUndefined()
 })

@@ -1,12 +1,11 @@
 import type { SkeinError } from './error.ts'
-import { utf8Length } from './utf8-length.ts'
 
 const LF = 10
 const CR = 13
 const BYTE_ORDER_MARK = 0xfeff
 
 /** What a format decides about its lines. */
-export interface LineFormat {
+interface LineFormat {
   /** Whether a lone CR ends a line (SSE) or is part of it (NDJSON). */
   readonly crEndsLine: boolean
   /** What closes the text after the last line end when the stream ends; undefined drops that text. */
@@ -129,4 +128,16 @@ export abstract class LineDecoder<Item> {
     if (!this.#format.crEndsLine || !text.includes('\r', lf + 1)) return lf + 1
     return text.lastIndexOf('\r') + 1
   }
+}
+
+/** How many bytes a text has in UTF-8, without making them. */
+export function utf8Length(text: string): number {
+  let length = text.length
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < 0x80) continue
+    // A surrogate pair is four bytes for two units, so each half adds one.
+    length += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
+  }
+  return length
 }

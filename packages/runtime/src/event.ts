@@ -11,7 +11,7 @@ import type {
   TurnStart,
   UsageRecorded,
 } from '@skein/threads'
-import type { UppMessage } from '@skein/threads/upp'
+import type { MessageJSON } from '@skein/base'
 import type { Budget } from './definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
@@ -53,7 +53,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
   /** `user` speaks to side A, `assistant` to side B. */
   readonly role: 'user' | 'assistant'
-  readonly message: UppMessage
+  readonly message: MessageJSON
   readonly isSilent?: boolean
   readonly userId?: string
   readonly attachments?: readonly string[]

@@ -1,8 +1,13 @@
-export type * from './types.ts'
+export type * from './document/thread.ts'
 export type { Converted, Issue, Loss, Severity } from './issue.ts'
 export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
-export { IssueCode, type Profile } from './issue-code.ts'
-export { validateThread, validateTurns, type ValidateOptions, type Validation } from './validate.ts'
+export { IssueCode, type Profile } from './document/issue-code.ts'
+export {
+  validateThread,
+  validateTurns,
+  type ValidateOptions,
+  type Validation,
+} from './document/validate.ts'
 export {
   UnsupportedVersionError,
   parseFragment,
@@ -12,31 +17,31 @@ export {
   type ParseOptions,
   type ThreadLimits,
   type ThreadReading,
-} from './thread-text.ts'
-export { parseJson, type JsonLimits, type JsonReading } from './json-parse.ts'
-export { stringifyJson } from './json-stringify.ts'
-export { keepJsonText, numberText } from './json-notes.ts'
+} from './document/thread-text.ts'
+export { parseJson, type JsonLimits, type JsonReading } from './json/json-parse.ts'
+export { stringifyJson } from './json/json-stringify.ts'
+export { keepJsonText, numberText } from './json/json-stringify.ts'
 export {
   toModelMessages,
   withSystemPrompt,
   type ModelMessage,
   type ViewOptions,
   type ViewPolicy,
-} from './view.ts'
-export { unescapePrefixes } from './view-label.ts'
+} from './document/view.ts'
+export { unescapePrefixes } from './document/view.ts'
 export {
   pendingToolCalls,
   toolCalls,
   type ToolCallRecord,
   type ToolCallState,
-} from './tool-calls.ts'
-export { sumUsage } from './usage.ts'
-export type * from './event.ts'
-export { isEphemeralEvent, isThreadEvent } from './event.ts'
-export type * from './reduce-thread-state.ts'
-export { emptyThreadState } from './reduce-thread-state.ts'
-export { ThreadFold, foldThread, reduceThread } from './reduce-thread.ts'
-export { forkThread, type ForkOptions } from './fork.ts'
-export { diffThreads, type Difference, type ThreadDiff } from './diff.ts'
-export { redactThread, type RedactOptions, type Redaction } from './redact.ts'
-export { threadStats, type ThreadStats, type UsageStats } from './stats.ts'
+} from './document/tool-calls.ts'
+export { sumUsage } from './document/stats.ts'
+export type * from './events/event.ts'
+export { isEphemeralEvent, isThreadEvent } from './events/event.ts'
+export type * from './events/thread-state.ts'
+export { emptyThreadState } from './events/thread-state.ts'
+export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
+export { forkThread, type ForkOptions } from './document/fork.ts'
+export { diffThreads, type Difference, type ThreadDiff } from './document/fork.ts'
+export { redactThread, type RedactOptions, type Redaction } from './document/redact.ts'
+export { threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

@@ -1,5 +1,6 @@
 /** A conversation as events, with everything a thread can do; written for tests. */
-import type { ThreadEvent } from '../src/event.ts'
+import type { JsonObject } from '@skein/base'
+import type { ThreadEvent } from '../src/events/event.ts'
 
 let second = 0
 const at = (): string => new Date(Date.UTC(2026, 4, 1, 12, 0, second++)).toISOString()
@@ -21,7 +22,7 @@ const user = (id: string, text: string) =>
 const says = (
   id: string,
   text: string,
-  calls: { toolCallId: string; toolName: string; arguments: unknown }[] = [],
+  calls: { toolCallId: string; toolName: string; arguments: JsonObject }[] = [],
 ) =>
   ({
     id,

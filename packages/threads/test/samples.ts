@@ -7,7 +7,7 @@ import type {
   ThreadMessage,
   Turn,
   UserTurn,
-} from '../src/types.ts'
+} from '../src/document/thread.ts'
 
 export const START = '2026-03-01T09:00:00Z'
 

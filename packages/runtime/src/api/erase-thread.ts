@@ -1,4 +1,4 @@
-import type { UppMessage } from '@skein/threads/upp'
+import type { MessageJSON } from '@skein/base'
 import type { RuntimeEvent } from '../event.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { headOf, type ApiContext } from './api-context.ts'
@@ -135,7 +135,7 @@ function withoutError(event: Extract<RuntimeEvent, { type: 'model_answered' }>):
   return error ? { ...rest, error: { code: error.code, message: '' } } : rest
 }
 
-function emptied(message: UppMessage): UppMessage {
+function emptied(message: MessageJSON): MessageJSON {
   const { id, timestamp } = message
   switch (message.type) {
     case 'user':

@@ -1,5 +1,5 @@
-import { messageToJSON, UserMessage, type MessageJSON } from '@skein/ai'
-import type { UppMessage } from '@skein/threads/upp'
+import { messageToJSON, UserMessage } from '@skein/ai'
+import type { MessageJSON } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { MessageQueued } from '../event.ts'
 import type { KernelState } from '../kernel/state.ts'
@@ -53,13 +53,13 @@ function contentOf({ text, content = [], attachments = [] }: SendMessage): Conte
 function toUpp(
   content: Content,
   { maxBytes, ...options }: { id: string; timestamp: Date; maxBytes: number },
-): UppMessage {
+): MessageJSON {
   const json = jsonCopy(toJson(content, options), {
     subject: `The message ${options.id}`,
     code: 'INPUT_INVALID',
     maxBytes,
   })
-  return json as unknown as UppMessage // the same shape under two names
+  return json as unknown as MessageJSON // the copy of a message is a message
 }
 
 function toJson(content: Content, options: { id: string; timestamp: Date }): MessageJSON {

@@ -7,7 +7,6 @@ import {
   type Message,
   type Turn,
 } from '@skein/ai'
-import type { UppMessage } from '@skein/threads/upp'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded } from '../event.ts'
 import type { DrainContext } from './drain-context.ts'
@@ -105,7 +104,7 @@ export async function answerOf(
     stepId: begun.id,
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
-    message: messageToJSON(kept(turn.response, side)) as unknown as UppMessage, // same shape, two names
+    message: messageToJSON(kept(turn.response, side)),
     modelName: model.model.modelId,
     providerName: model.model.provider.name,
     finishReason: turn.stopReason,

@@ -1,5 +1,5 @@
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
-import type { UppMessage } from '@skein/threads/upp'
+import type { MessageJSON } from '@skein/base'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../event.ts'
 import { storedMessage } from '../services/stored-messages.ts'
@@ -43,10 +43,10 @@ async function updatedBy(
     before,
   )
   if (message === before) return event
-  const json = messageToJSON(message) as unknown as UppMessage // same shape, two names
+  const json = messageToJSON(message)
   const { toolCalls } = event.message as { readonly toolCalls?: unknown }
   const kept = { ...json, id: event.messageId, ...(toolCalls !== undefined && { toolCalls }) }
-  return { ...event, message: kept as UppMessage }
+  return { ...event, message: kept as MessageJSON }
 }
 
 /** Tells the hooks once it is stored. */

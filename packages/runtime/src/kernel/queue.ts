@@ -1,6 +1,5 @@
 import { messageFromJSON, messageToJSON } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { UppMessage } from '@skein/threads/upp'
 import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
 import type { StoredMessage } from '../thread-state.ts'
 import type { DrainContext } from './drain-context.ts'
@@ -69,7 +68,7 @@ export async function withHooks(
     before,
   )
   if (message === before) return added
-  const json = messageToJSON(message.message) as unknown as UppMessage // same shape, two names
+  const json = messageToJSON(message.message)
   return { ...added, message: { ...json, id: before.id } }
 }
 

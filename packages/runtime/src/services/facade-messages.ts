@@ -7,7 +7,7 @@ import {
   type Message,
 } from '@skein/ai'
 import type { JsonObject } from '@skein/base'
-import type { UppMessage } from '@skein/threads/upp'
+import type { MessageJSON } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { Entry } from '../kernel/state.ts'
 import type { NewMessage, StoredMessage, ThreadState } from '../thread-state.ts'
@@ -185,14 +185,14 @@ function hasOpenCalls(entry: Entry | undefined): boolean {
   return entry?.calls.some(({ outcome }) => outcome === undefined) ?? false
 }
 
-function toJson(message: Message, maxBytes: number): UppMessage {
+function toJson(message: Message, maxBytes: number): MessageJSON {
   const json = jsonCopy(messageToJSON(message), {
     subject: `The message ${message.id}`,
     code: 'INPUT_INVALID',
     maxBytes,
   })
   messageFromJSON(json) // what the log cannot be read from must not get in
-  return json as unknown as UppMessage // MessageJSON is the JSON of a UPP message
+  return json as unknown as MessageJSON // the copy of a message is a message
 }
 
 function metadataOf(metadata: JsonObject): JsonObject {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AssistantMessage, messageToJSON, UserMessage, type Message } from '@skein/ai'
 import { sha256Hex } from '@skein/base'
-import type { UppMessage } from '@skein/threads/upp'
+import type { MessageJSON } from '@skein/base'
 import type { ModelRequested, RuntimeEvent, StoredEvent } from '../event.ts'
 import { KernelFold } from '../kernel/fold.ts'
 import { deltaOf, frameOf, modelLogs, rebuildRequest, storedIn } from './model-log.ts'
@@ -218,6 +218,6 @@ function inOtherWords({ id, timestamp, text }: Message): Message {
   return new AssistantMessage(`other: ${text}`, undefined, { id, timestamp })
 }
 
-function toJson(message: Message): UppMessage {
-  return messageToJSON(message) as unknown as UppMessage // MessageJSON is its JSON
+function toJson(message: Message): MessageJSON {
+  return messageToJSON(message)
 }

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { AssistantMessage, messageToJSON, ToolResultMessage, UserMessage } from '@skein/ai'
 import { manualClock, sequentialIds, sha256Hex, type JsonValue } from '@skein/base'
-import type { UppMessage } from '@skein/threads/upp'
 import type { Registry, ResolvedAgent } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { KernelEnvironment } from '../kernel/environment.ts'
@@ -667,6 +666,6 @@ async function keep(path: string, text: string): Promise<void> {
 }
 
 function added(id: string, side: 'a' | 'b', message: UserMessage | AssistantMessage): RuntimeEvent {
-  const json = messageToJSON(message) as unknown as UppMessage // MessageJSON is its JSON
+  const json = messageToJSON(message)
   return { type: 'message_added', at, turnId: `turn-${id}`, side, message: json }
 }

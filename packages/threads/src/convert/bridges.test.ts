@@ -12,11 +12,9 @@ import {
 } from '../../test/samples.ts'
 import { withoutLost } from '../../test/without-lost.ts'
 import type { Converted } from '../issue.ts'
-import type { Thread } from '../types.ts'
-import { validateThread } from '../validate.ts'
-import { fromAgUiEvents, toAgUiEvents } from './ag-ui.ts'
-import { fromAnthropicMessages, toAnthropicMessages } from './anthropic.ts'
-import { fromResponsesItems, toResponsesItems } from './openai-responses.ts'
+import type { Thread } from '../document/thread.ts'
+import { validateThread } from '../document/validate.ts'
+import { fromAgUiEvents, toAgUiEvents } from './ag-ui/index.ts'
 import { toOtelMessages } from './otel.ts'
 import { fromUppMessages, toUppMessages } from './upp.ts'
 
@@ -28,8 +26,6 @@ const bridges: Record<
   { to(thread: Thread): Converted<unknown>; from(value: never): Converted<Thread> }
 > = {
   UPP: { to: toUppMessages, from: (value) => fromUppMessages(value, options) },
-  'OpenAI Responses': { to: toResponsesItems, from: (value) => fromResponsesItems(value, options) },
-  Anthropic: { to: toAnthropicMessages, from: (value) => fromAnthropicMessages(value, options) },
   'AG-UI': { to: toAgUiEvents, from: (value) => fromAgUiEvents(value, options) },
 }
 

@@ -1,4 +1,333 @@
-export { toUppMessages } from './upp/to-upp.ts'
-export { fromUppMessages } from './upp/from-upp.ts'
-export type { ImportOptions } from './bridge-build.ts'
-export type * from './upp/types.ts'
+import {
+  type ContentBlockJSON,
+  isPlainObject,
+  type JsonObject,
+  type MessageJSON,
+  type MetadataJSON,
+  type NativeBlockJSON,
+  type ToolCallJSON,
+  type ToolResultJSON,
+  type ToolResultMessageJSON,
+} from '@skein/base'
+import { assistantParts, extrasOf, userParts } from '../events/message-parts.ts'
+import { type Converted, joinPointer } from '../issue.ts'
+import type {
+  BinaryContent,
+  MessagePart,
+  MultiModalContent,
+  Thread,
+  UserPromptPart,
+} from '../document/thread.ts'
+import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
+import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
+import { toStandardAlphabet } from './bridge/media.ts'
+
+export type { ImportOptions } from './bridge/build.ts'
+
+const FORMAT = 'a UPP conversation'
+const NO_PLACE = 'UPP has no field for it'
+
+/**
+ * A thread as UPP messages, ready for any UPP `llm()` and, through a wire of `@skein/ai`, for any vendor's request.
+ * Tool results come before a prompt of the same request, as vendors demand.
+ */
+export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
+  const losses = new Losses()
+  const messages: MessageJSON[] = []
+  for (const walked of walkMessages(thread, losses, FORMAT)) {
+    if (walked.kind === 'system') losses.add(walked.pointer, 'UPP has no system events')
+    else if (walked.kind === 'response') messages.push(assistantMessage(walked, losses))
+    else messages.push(...requestMessages(walked, losses))
+  }
+  return { value: messages, lost: losses.list }
+}
+
+/** UPP messages as a thread. What UPP names and ThreadProtocol does not stands on the part, and comes back. */
+export function fromUppMessages(
+  messages: readonly MessageJSON[],
+  options?: ImportOptions,
+): Converted<Thread> {
+  const losses = new Losses()
+  const builder = new ThreadBuilder(options)
+  const names = new Map<string, string>()
+  for (const [index, message] of messages.entries()) {
+    const { id, timestamp, metadata } = message
+    const fields: object = { message_id: id, upp_metadata: metadata }
+    switch (message.type) {
+      case 'user': {
+        const parts = userParts(message.content, (block, reason) =>
+          losses.add(`/${index}/content/${block}`, reason),
+        )
+        builder.user(parts, timestamp, fields)
+        break
+      }
+      case 'assistant':
+        for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
+        builder.response(assistantParts(message), timestamp, fields)
+        break
+      case 'tool_result':
+        builder.request(resultParts(message, names), timestamp, fields)
+        break
+      default:
+        message satisfies never
+    }
+  }
+  return { value: builder.build(), lost: losses.list }
+}
+
+function resultParts(
+  { results }: ToolResultMessageJSON,
+  names: ReadonlyMap<string, string>,
+): MessagePart[] {
+  return results.map((entry): MessagePart => {
+    const { toolCallId, result, isError, toolName } = entry
+    return {
+      part_kind: 'tool-return',
+      tool_name: toolName ?? names.get(toolCallId) ?? '',
+      tool_call_id: toolCallId,
+      status: isError ? 'error' : 'success',
+      content: result ?? null,
+      ...extrasOf(entry),
+    }
+  })
+}
+
+type Spoken = Exclude<WalkedMessage, { kind: 'system' }>
+type PartOf<Kind extends MessagePart['part_kind']> = Extract<MessagePart, { part_kind: Kind }>
+
+const CARRIED = [
+  'turn_type',
+  'message_type',
+  'parts',
+  'timestamp',
+  'submitted_at',
+  'message_id',
+  'upp_metadata',
+  'turn_id',
+]
+
+function messageBase(
+  { message, at, id, pointer }: Spoken,
+  losses: Losses,
+): { id: string; timestamp: string; metadata?: MetadataJSON } {
+  losses.rest(message, pointer, CARRIED, NO_PLACE)
+  const { message_id } = message as { message_id?: string } // a field of ours that no type names
+  return { id: message_id ?? id, timestamp: at, ...metadataOf(message) }
+}
+
+function assistantMessage(walked: Spoken, losses: Losses): MessageJSON {
+  const content: ContentBlockJSON[] = []
+  const toolCalls: ToolCallJSON[] = []
+  walked.parts.forEach((part, index) => {
+    const pointer = joinPointer(walked.pointer, 'parts', index)
+    if (part.part_kind === 'tool-call') {
+      toolCalls.push(toolCall(part, pointer, losses))
+      return
+    }
+    const block = assistantBlock(part, pointer, losses)
+    if (!block) return
+    if (toolCalls.length > 0)
+      losses.add(pointer, 'UPP keeps calls apart: that this came after a call is not said')
+    content.push(block)
+  })
+  const fields = { ...messageBase(walked, losses), type: 'assistant', content } as const
+  return toolCalls.length === 0 ? fields : { ...fields, toolCalls }
+}
+
+function assistantBlock(
+  part: Exclude<MessagePart, PartOf<'tool-call'>>,
+  pointer: string,
+  losses: Losses,
+): ContentBlockJSON | undefined {
+  const carried = ['part_kind', 'content', 'upp_metadata']
+  switch (part.part_kind) {
+    case 'text':
+      losses.rest(part, pointer, carried, NO_PLACE)
+      return { type: 'text', text: part.content, ...metadataOf(part) }
+    case 'thinking':
+      // A signature belongs to the vendor that wrote it. Only a wire may replay one, from the metadata that it kept.
+      losses.rest(part, pointer, carried, NO_PLACE)
+      return { type: 'reasoning', text: part.content ?? '', ...metadataOf(part) }
+    case 'file': {
+      const block = mediaBlock(part.content)
+      // UPP §6.3: an answer holds no documents and no arbitrary bytes.
+      if (!block || block.type === 'document' || block.type === 'binary') break
+      losses.rest(part, pointer, carried, NO_PLACE)
+      mediaLosses(part.content, joinPointer(pointer, 'content'), losses)
+      return { ...block, ...metadataOf(part) }
+    }
+    case 'user-prompt':
+    case 'tool-return':
+    case 'retry-prompt':
+    case 'builtin-tool-call':
+    case 'builtin-tool-return':
+    case 'compaction':
+    case 'speech':
+    case 'tool-availability-delta':
+      break
+    default: {
+      const block = nativeBlock(part satisfies never)
+      if (block) return block
+    }
+  }
+  losses.add(pointer, `UPP has no block for a ${part.part_kind} part in an answer`)
+  return undefined
+}
+
+/** A vendor's block that came from UPP: documents keep it as a part of the kind `native`. */
+function nativeBlock(part: unknown): NativeBlockJSON | undefined {
+  if (!isPlainObject(part) || part['part_kind'] !== 'native') return undefined
+  const { name, metadata } = part
+  if (typeof name !== 'string' || !isPlainObject(metadata)) return undefined
+  return { type: 'native', name, metadata: metadata as MetadataJSON } // written by `assistantParts`
+}
+
+function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): ToolCallJSON {
+  const { tool_call_id: toolCallId, tool_name: toolName, args } = part
+  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'args', 'upp_metadata']
+  losses.rest(part, pointer, carried, NO_PLACE)
+  if (typeof args === 'string' || args === null)
+    losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
+  return { toolCallId, toolName, arguments: argumentsOf(args), ...metadataOf(part) }
+}
+
+function argumentsOf(args: unknown): JsonObject {
+  if (args === null || args === undefined || args === '') return {}
+  try {
+    const value: unknown = typeof args === 'string' ? JSON.parse(args) : args
+    if (isPlainObject(value)) return value as JsonObject // a thread document is JSON
+  } catch {
+    // Handled below, like a value that is not an object.
+  }
+  // Models write arguments that are no JSON object. An empty object would hide that from the model.
+  return { text: typeof args === 'string' ? args : JSON.stringify(args) }
+}
+
+function* requestMessages(walked: Spoken, losses: Losses): Generator<MessageJSON, void, undefined> {
+  const results: ToolResultJSON[] = []
+  const content: ContentBlockJSON[] = []
+  for (const [index, part] of walked.parts.entries()) {
+    const pointer = joinPointer(walked.pointer, 'parts', index)
+    switch (part.part_kind) {
+      case 'user-prompt':
+        content.push(...promptBlocks(part, pointer, losses))
+        continue
+      case 'tool-return':
+        results.push(toolResult(part, pointer, losses))
+        continue
+      case 'retry-prompt':
+        if (part.tool_name) results.push(toolResult(part, pointer, losses))
+        else if (typeof part.content === 'string') {
+          const reason = 'UPP knows no retry: it becomes text of the user'
+          losses.add(joinPointer(pointer, 'part_kind'), reason)
+          content.push({ type: 'text', text: part.content })
+        } else break
+        continue
+      case 'text':
+      case 'thinking':
+      case 'file':
+      case 'tool-call':
+      case 'builtin-tool-call':
+      case 'builtin-tool-return':
+      case 'compaction':
+      case 'speech':
+      case 'tool-availability-delta':
+        break
+      default:
+        part satisfies never
+    }
+    losses.add(pointer, `UPP has no block for a ${part.part_kind} part in a request`)
+  }
+  const fields = messageBase(walked, losses)
+  if (results.length > 0) yield { ...fields, type: 'tool_result', results }
+  const id = results.length > 0 ? `${fields.id}.user` : fields.id
+  if (content.length > 0 || results.length === 0) yield { ...fields, id, type: 'user', content }
+}
+
+function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): ContentBlockJSON[] {
+  losses.rest(part, pointer, ['part_kind', 'content'], NO_PLACE)
+  if (typeof part.content === 'string') return [{ type: 'text', text: part.content }]
+  const blocks = part.content.flatMap((item, index): ContentBlockJSON[] => {
+    if (typeof item === 'string') return [{ type: 'text', text: item }]
+    const place = joinPointer(pointer, 'content', index)
+    if (item.kind === 'text-content') {
+      losses.add(place, 'it becomes plain text: what stood beside the text is not kept')
+      return [{ type: 'text', text: item.content }]
+    }
+    const block = mediaBlock(item)
+    if (block) mediaLosses(item, place, losses)
+    else losses.add(place, `UPP has no block for ${item.kind} content`)
+    return block ? [block] : []
+  })
+  if (blocks.length === 1 && blocks[0]?.type === 'text')
+    losses.add(joinPointer(pointer, 'content'), 'a list of one text becomes a text')
+  return blocks
+}
+
+/** A thread's media as a UPP block; undefined when UPP has none for it. */
+function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
+  switch (content.kind) {
+    case 'image-url':
+      return {
+        type: 'image',
+        source: { type: 'url', url: content.url },
+        mimeType: content.media_type ?? 'image/*',
+      }
+    case 'document-url':
+      return {
+        type: 'document',
+        source: { type: 'url', url: content.url },
+        mimeType: content.media_type ?? 'application/octet-stream',
+      }
+    case 'binary':
+      return bytesBlock(content)
+    case 'audio-url':
+    case 'video-url':
+    case 'text-content':
+    case 'uploaded-file':
+    case 'cache-point':
+      return undefined
+    default:
+      return content satisfies never
+  }
+}
+
+function bytesBlock({ data, media_type: mimeType }: BinaryContent): ContentBlockJSON {
+  const base64 = toStandardAlphabet(data)
+  const [type] = mimeType.split('/')
+  if (type === 'audio' || type === 'video') return { type, data: { $bytes: base64 }, mimeType }
+  const source = { type: 'base64', data: base64 } as const
+  return { type: type === 'image' ? 'image' : 'document', source, mimeType }
+}
+
+function mediaLosses(content: MultiModalContent, pointer: string, losses: Losses): void {
+  losses.rest(content, pointer, ['kind', 'data', 'url', 'media_type'], NO_PLACE)
+  if (content.kind === 'binary' && /[-_]/.test(content.data))
+    losses.add(joinPointer(pointer, 'data'), 'the URL-safe alphabet is not kept')
+}
+
+function toolResult(
+  part: PartOf<'tool-return' | 'retry-prompt'>,
+  pointer: string,
+  losses: Losses,
+): ToolResultJSON {
+  const toolCallId = part.tool_call_id ?? ''
+  const names = part.tool_name ? { toolName: part.tool_name } : {}
+  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status', 'upp_metadata']
+  losses.rest(part, pointer, carried, NO_PLACE)
+  if (part.part_kind === 'retry-prompt') {
+    const reason = 'UPP knows one kind of error: a retry becomes an error'
+    losses.add(joinPointer(pointer, 'part_kind'), reason)
+    return { toolCallId, result: part.content, isError: true, ...names }
+  }
+  if (part.status === 'validation_error')
+    losses.add(joinPointer(pointer, 'status'), 'UPP knows one kind of error')
+  const isError = part.status === 'success' ? {} : { isError: true }
+  return { toolCallId, result: part.content, ...isError, ...names, ...metadataOf(part) }
+}
+
+/** Vendor data that came from UPP goes back to UPP. */
+function metadataOf(source: object): { metadata?: MetadataJSON } {
+  const { upp_metadata } = source as { upp_metadata?: MetadataJSON } // a field of ours that no type names
+  return upp_metadata ? { metadata: upp_metadata } : {}
+}

@@ -1,7 +1,7 @@
 import type { Converted } from '../../issue.ts'
-import type { AgentTurn, MessagePart, Thread } from '../../types.ts'
-import { ThreadBuilder, type ImportOptions } from '../bridge-build.ts'
-import { Losses } from '../bridge-losses.ts'
+import type { AgentTurn, MessagePart, Thread } from '../../document/thread.ts'
+import { ThreadBuilder, type ImportOptions } from '../bridge/build.ts'
+import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiKnownEvent, AgUiOutcome } from './types.ts'
 
 /** AG-UI events as a thread: one run is one turn. Events that are no conversation become system events, whole. */
@@ -59,11 +59,7 @@ class EventReader {
         return this.#finishRun(event.outcome)
       case 'RUN_ERROR':
         this.#flush()
-        this.#builder.event(
-          'stream.error',
-          { message: event.message, ...(event.code !== undefined && { code: event.code }) },
-          this.#at,
-        )
+        this.#builder.event('stream.error', { message: event.message, code: event.code }, this.#at)
         return this.#endRun(interrupted('error', this.#at))
       case 'STEP_STARTED':
         return this.#flush()

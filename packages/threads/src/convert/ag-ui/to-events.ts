@@ -1,5 +1,5 @@
 import { joinPointer, type Converted } from '../../issue.ts'
-import { pendingToolCalls } from '../../tool-calls.ts'
+import { pendingToolCalls } from '../../document/tool-calls.ts'
 import type {
   AgentTurn,
   MessagePart,
@@ -7,8 +7,8 @@ import type {
   Thread,
   ThreadMessage,
   UserTurn,
-} from '../../types.ts'
-import { Losses } from '../bridge-losses.ts'
+} from '../../document/thread.ts'
+import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'
@@ -160,7 +160,7 @@ class EventWriter {
   }
 
   #text(role: 'user' | 'assistant', delta: string, messageId: string, name?: string): void {
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, ...(name !== undefined && { name }) })
+    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, name })
     // An empty delta is not allowed.
     if (delta !== '') this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId })

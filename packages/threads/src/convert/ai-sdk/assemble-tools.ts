@@ -1,4 +1,4 @@
-import { missing } from './assemble.ts'
+import { ThreadError } from '../../issue.ts'
 import { parsePartialJson } from './partial-json.ts'
 import type { OpenToolPart, ProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
 
@@ -166,11 +166,11 @@ export class ToolAssembler {
     part.state = 'approval-requested'
     part.approval = {
       id: chunk.approvalId,
-      ...(chunk.approvalDescriptor != null && { descriptor: chunk.approvalDescriptor }),
+      descriptor: chunk.approvalDescriptor ?? undefined,
       ...('inputSchemaInput' in chunk && { inputSchemaInput: chunk.inputSchemaInput }),
-      ...(chunk.reason !== undefined && { requestReason: chunk.reason }),
-      ...(chunk.isAutomatic === true && { isAutomatic: true }),
-      ...(chunk.signature !== undefined && { signature: chunk.signature }),
+      requestReason: chunk.reason,
+      isAutomatic: chunk.isAutomatic || undefined,
+      signature: chunk.signature,
     }
     this.#nameApproval(chunk.approvalId, part)
   }
@@ -183,7 +183,7 @@ export class ToolAssembler {
       ...part.approval,
       id: chunk.approvalId,
       approved: chunk.approved,
-      ...(chunk.reason !== undefined && { reason: chunk.reason }),
+      reason: chunk.reason ?? part.approval?.reason,
     }
     if (chunk.providerExecuted !== undefined) part.providerExecuted = chunk.providerExecuted
     if (chunk.providerMetadata) part.callProviderMetadata = chunk.providerMetadata
@@ -233,9 +233,9 @@ function streamOf(part: OpenToolPart): InputStream {
   const call = {
     toolName: dynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
     dynamic,
-    ...(inputEncoding && { inputEncoding }),
-    ...(title !== undefined && { title }),
-    ...(toolMetadata !== undefined && { toolMetadata }),
+    inputEncoding,
+    title,
+    toolMetadata,
   }
   return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }
@@ -268,4 +268,15 @@ function clearOutcome(part: OpenToolPart): void {
   delete part.rawInput
   delete part.inputEncoding
   delete part.preliminary
+}
+
+/** Fails as the client does: a delta without its start means that the stream lost something. */
+export function missing(chunkType: string, id: string): never {
+  throw new ThreadError(
+    `The stream has a ${chunkType} chunk for "${id}", which it never started.`,
+    {
+      code: 'UI_CHUNK_ORPHAN',
+      hint: 'Send the start chunk first; a continuation needs the message that it continues.',
+    },
+  )
 }

@@ -1,6 +1,5 @@
 import { ThreadError } from '../../issue.ts'
-import { mergeMetadata } from './merge-metadata.ts'
-import { ToolAssembler, inputOf } from './assemble-tools.ts'
+import { inputOf, missing, ToolAssembler } from './assemble-tools.ts'
 import type {
   DataUIPart,
   OpenToolPart,
@@ -11,6 +10,7 @@ import type {
   UIMessageChunk,
   UIMessagePart,
 } from './types.ts'
+import { isObject } from '@skein/base'
 
 /** A chunk that left no trace in the message, and why. */
 export interface DroppedChunk {
@@ -256,7 +256,7 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
       return { type, mediaType: chunk.mediaType, url: chunk.url, ...metadataOf(chunk) }
     case 'source-url': {
       const { sourceId, url, title } = chunk
-      return { type, sourceId, url, ...(title !== undefined && { title }), ...metadataOf(chunk) }
+      return { type, sourceId, url, title, ...metadataOf(chunk) }
     }
     case 'source-document': {
       const { sourceId, mediaType, title, filename } = chunk
@@ -265,7 +265,7 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
         sourceId,
         mediaType,
         title,
-        ...(filename !== undefined && { filename }),
+        filename,
         ...metadataOf(chunk),
       }
     }
@@ -276,13 +276,15 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
   }
 }
 
-/** Fails as the client does: a delta without its start means that the stream lost something. */
-export function missing(chunkType: string, id: string): never {
-  throw new ThreadError(
-    `The stream has a ${chunkType} chunk for "${id}", which it never started.`,
-    {
-      code: 'UI_CHUNK_ORPHAN',
-      hint: 'Send the start chunk first; a continuation needs the message that it continues.',
-    },
-  )
+/** Merges message metadata as the client does: objects key by key, everything else replaced. */
+function mergeMetadata(base: unknown, change: unknown): unknown {
+  if (!isObject(base) || !isObject(change)) return change
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(change)) {
+    // The client skips these too, so that a stream cannot reach a prototype.
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype' || value === undefined)
+      continue
+    merged[key] = key in merged ? mergeMetadata(merged[key], value) : value
+  }
+  return merged
 }

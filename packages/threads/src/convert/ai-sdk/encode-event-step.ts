@@ -1,8 +1,8 @@
-import type { ToolOutcome } from '../../event.ts'
-import type { SystemMessage } from '../../types.ts'
-import { dataUrl, mediaTypeOf } from '../bridge-media.ts'
-import { fromMediaBlock } from '../upp/media-blocks.ts'
-import type { UppAssistantMessage, UppContentBlock } from '../upp/types.ts'
+import type { ToolOutcome } from '../../events/event.ts'
+import type { SystemMessage } from '../../document/thread.ts'
+import { dataUrl, contentMediaType } from '../bridge/media.ts'
+import { mediaContent } from '../../events/message-parts.ts'
+import type { AssistantMessageJSON, ContentBlockJSON } from '@skein/base'
 import { CARRIER } from './carrier.ts'
 import { reasoningId } from './to-ui-parts.ts'
 import type { ProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
@@ -82,7 +82,7 @@ export class EventStepEncoder {
   }
 
   /** The whole message. What was streamed stands if it says the same; otherwise the step is shown anew. */
-  complete(message: UppAssistantMessage): UIMessageChunk[] {
+  complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()
     const wanted = message.content.filter(
       (block) => block.type === 'text' || block.type === 'reasoning',
@@ -120,7 +120,7 @@ export class EventStepEncoder {
   #agrees(
     wanted: readonly { type: string; text: string }[],
     calls: readonly string[],
-    message: UppAssistantMessage,
+    message: AssistantMessageJSON,
   ): boolean {
     const words = this.#blocks.filter((block) => block.type !== 'tool')
     const tools = this.#blocks.filter((block) => block.type === 'tool')
@@ -137,7 +137,7 @@ export class EventStepEncoder {
     )
   }
 
-  #showAll(message: UppAssistantMessage): UIMessageChunk[] {
+  #showAll(message: AssistantMessageJSON): UIMessageChunk[] {
     return message.content.flatMap((block, index): UIMessageChunk[] => {
       if (block.type === 'text' || block.type === 'reasoning') {
         const chunks = this.delta(block.type, `whole-${index}`, block.text)
@@ -162,7 +162,7 @@ export class EventStepEncoder {
     const isText = typeof result === 'string'
     const carrier = {
       outcome: outcome === 'unknown' ? 'interrupted' : outcome,
-      ...(outcome === 'retry' && Array.isArray(result) && { errors: result as never }),
+      errors: outcome === 'retry' && Array.isArray(result) ? result : undefined,
     } as UIJsonObject
     const errorText = isText ? result : (JSON.stringify(result ?? null) ?? '')
     return [
@@ -192,7 +192,7 @@ export class EventStepEncoder {
           type: 'tool-approval-request',
           approvalId,
           toolCallId,
-          ...(reason !== undefined && { reason }),
+          reason,
         },
       ]
     }
@@ -205,7 +205,7 @@ export class EventStepEncoder {
         type: 'tool-approval-response',
         approvalId,
         approved,
-        ...(reason !== undefined && { reason }),
+        reason,
       },
     ]
   }
@@ -238,9 +238,9 @@ function deniedByRule(toolCallId: string, result: unknown): UIMessageChunk[] {
   ]
 }
 
-function fileChunks(block: UppContentBlock, providerMetadata: ProviderMetadata): UIMessageChunk[] {
+function fileChunks(block: ContentBlockJSON, providerMetadata: ProviderMetadata): UIMessageChunk[] {
   if (block.type === 'text' || block.type === 'reasoning' || !('mimeType' in block)) return []
-  const content = fromMediaBlock(block)
+  const content = mediaContent(block)
   const url = content.kind === 'binary' ? dataUrl(content.media_type, content.data) : content.url
-  return [{ type: 'file', url, mediaType: mediaTypeOf(content), providerMetadata }]
+  return [{ type: 'file', url, mediaType: contentMediaType(content), providerMetadata }]
 }

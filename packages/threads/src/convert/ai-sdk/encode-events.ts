@@ -1,13 +1,15 @@
-import type { ThreadEvent, UnknownThreadEvent } from '../../event.ts'
-import { isThreadEvent } from '../../event.ts'
-import { systemMessageOf } from '../../event-system.ts'
-import type { Interrupt } from '../../event.ts'
-import { userParts } from '../upp/from-upp.ts'
-import { CARRIER, carry, type TurnCarrier } from './carrier.ts'
+import {
+  type Interrupt,
+  isThreadEvent,
+  type ThreadEvent,
+  type UnknownThreadEvent,
+} from '../../events/event.ts'
+import { systemMessageOf } from '../../events/event-to-thread.ts'
+import { userParts } from '../../events/message-parts.ts'
+import { CARRIER, carry, eventPart, type TurnCarrier } from './carrier.ts'
 import { EventStepEncoder } from './encode-event-step.ts'
 import { encodePart } from './encode-ui-message.ts'
-import { eventPart } from './to-ui-events.ts'
-import { userContent } from './to-ui-user.ts'
+import { userContent } from './to-ui-parts.ts'
 import type { FileUIPart, TextUIPart, UIFinishReason, UIMessageChunk } from './types.ts'
 
 export interface UIStreamEncoderOptions {
@@ -106,11 +108,7 @@ export class UIStreamEncoder {
   /** Closes the response. A client that sees no `finish` cannot tell success from a broken connection. */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []
-    const finish: UIMessageChunk = {
-      type: 'finish',
-      ...(this.#finishReason && { finishReason: this.#finishReason }),
-    }
-    return [...this.#step.finish(), finish]
+    return [...this.#step.finish(), { type: 'finish', finishReason: this.#finishReason }]
   }
 
   /** Ends the response because something broke; the text is for the person who reads the page. */
@@ -121,12 +119,7 @@ export class UIStreamEncoder {
 
   #startTurn(event: Extract<ThreadEvent, { type: 'turn_start' }>): UIMessageChunk[] {
     const { turnId, agentId, continues } = event
-    const name = this.#names.get(agentId)
-    const who = {
-      turn_id: turnId,
-      agent_id: agentId,
-      ...(name !== undefined && { agent_name: name }),
-    }
+    const who = { turn_id: turnId, agent_id: agentId, agent_name: this.#names.get(agentId) }
     this.#turns.push(who)
     this.#step.beginTurn(turnId, carry({ agent_id: agentId }))
     const messageMetadata = { [CARRIER]: { turns: [...this.#turns] } }

@@ -1,5 +1,4 @@
-import type { AgentTurn, FinishReason, Thread } from '../../types.ts'
-import { encodeTool } from './encode-ui-tool.ts'
+import type { AgentTurn, FinishReason, Thread } from '../../document/thread.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'
 import type {
@@ -36,7 +35,7 @@ export function* encodeUIMessage(
   if (isStepOpen) yield { type: 'finish-step' }
   // A step boundary alone does not make the client look; metadata does, and the same again changes nothing.
   const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
-  yield { type: 'finish', ...(finishReason !== undefined && { finishReason }), ...wake }
+  yield { type: 'finish', finishReason, ...wake }
 }
 
 /** The chunks of a thread's last response: what a server sends again to a client that lost its connection. */
@@ -51,7 +50,7 @@ export function encodeLastResponse(
 }
 
 /** Why a turn ended, in the hyphenated words of the client. `interrupted` makes it stop sending by itself. */
-export function finishReasonOf(turn: AgentTurn): UIFinishReason | undefined {
+function finishReasonOf(turn: AgentTurn): UIFinishReason | undefined {
   if (turn.completion_status === 'interrupted') return 'interrupted'
   const last = turn.messages.findLast((message) => message.message_type === 'response')
   const { finish_reason, ui_finish_reason } = (last ?? {}) as {
@@ -113,4 +112,112 @@ function encodeData({ type, id, data }: DataUIPart): UIMessageChunk {
 
 function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { providerMetadata?: T } {
   return providerMetadata === undefined ? {} : { providerMetadata }
+}
+
+/** The chunks of one call, in the order that the client asks for: input, approval, outcome. */
+function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
+  const isDynamic = part.type === 'dynamic-tool'
+  const call = {
+    toolCallId: part.toolCallId,
+    toolName: isDynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
+    providerExecuted: part.providerExecuted,
+    providerMetadata: part.callProviderMetadata,
+    toolMetadata: part.toolMetadata,
+    dynamic: isDynamic || undefined,
+    title: part.title,
+  }
+  if (part.state === 'input-streaming') {
+    yield* encodeStreaming(part, call)
+  } else if (part.state === 'output-error' && part.input === undefined) {
+    yield { type: 'tool-input-start', ...call }
+    yield {
+      type: 'tool-input-error',
+      ...call,
+      input: undefined,
+      errorText: part.errorText ?? '',
+      ...resultOf(part),
+    }
+  } else {
+    yield { type: 'tool-input-available', ...call, input: part.input }
+    yield* encodeApproval(part)
+    yield* encodeOutcome(part)
+  }
+}
+
+type CallFields = Omit<Extract<UIMessageChunk, { type: 'tool-input-start' }>, 'type'>
+
+function* encodeStreaming(
+  part: OpenToolPart,
+  call: CallFields,
+): Generator<UIMessageChunk, void, undefined> {
+  const { inputEncoding, rawInput } = part
+  yield { type: 'tool-input-start', ...call, inputEncoding }
+  if (typeof rawInput === 'string' && rawInput !== '') {
+    yield { type: 'tool-input-delta', toolCallId: part.toolCallId, inputTextDelta: rawInput }
+  }
+}
+
+function* encodeApproval({
+  toolCallId,
+  approval,
+}: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
+  if (!approval) return
+  const {
+    id: approvalId,
+    approved,
+    reason,
+    requestReason,
+    descriptor,
+    isAutomatic,
+    signature,
+  } = approval
+  yield {
+    type: 'tool-approval-request',
+    approvalId,
+    toolCallId,
+    approvalDescriptor: descriptor,
+    ...('inputSchemaInput' in approval && { inputSchemaInput: approval.inputSchemaInput }),
+    reason: requestReason,
+    isAutomatic,
+    signature,
+  }
+  if (approved === undefined) return
+  yield {
+    type: 'tool-approval-response',
+    approvalId,
+    approved,
+    reason,
+  }
+}
+
+function* encodeOutcome(part: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
+  const { toolCallId, state, output, preliminary, errorText } = part
+  const dynamic = part.type === 'dynamic-tool' ? { dynamic: true } : {}
+  if (state === 'output-available') {
+    const early = preliminary === undefined ? {} : { preliminary }
+    yield {
+      type: 'tool-output-available',
+      toolCallId,
+      output,
+      ...early,
+      ...dynamic,
+      ...resultOf(part),
+    }
+  } else if (state === 'output-error') {
+    yield {
+      type: 'tool-output-error',
+      toolCallId,
+      errorText: errorText ?? '',
+      ...dynamic,
+      ...resultOf(part),
+    }
+  } else if (state === 'output-denied') {
+    yield { type: 'tool-output-denied', toolCallId }
+  }
+}
+
+function resultOf({ resultProviderMetadata }: OpenToolPart): {
+  providerMetadata?: NonNullable<typeof resultProviderMetadata>
+} {
+  return resultProviderMetadata ? { providerMetadata: resultProviderMetadata } : {}
 }

@@ -1,24 +1,21 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../types.ts'
+import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { carried, messageCarrier, without } from './carrier.ts'
-import { endEvents, finishFields, interruption } from './from-ui-ending.ts'
-import { approvalEvents, callPart, outcomePart } from './from-ui-tool.ts'
-import { foreignMetadata, userPrompt } from './from-ui-user.ts'
-import { contentOfUrl } from '../bridge-media.ts'
-import type { OpenToolPart, UIFinishReason, UIMessage, UIMessagePart } from './types.ts'
-
-/** What a stream told beyond the message that it made. */
-export interface StreamNotes {
-  readonly rawInputs: ReadonlyMap<UIMessagePart, string>
-  readonly outcomes: ReadonlySet<UIMessagePart>
-  readonly refusals: ReadonlySet<UIMessagePart>
-  readonly finishReason: UIFinishReason | undefined
-  readonly isFinished: boolean
-  readonly isAborted: boolean
-  readonly abortReason: string | undefined
-  readonly errors: readonly string[]
-}
+import {
+  approvalEvents,
+  callPart,
+  endEvents,
+  finishFields,
+  foreignMetadata,
+  interruption,
+  outcomePart,
+  providerFields,
+  type StreamNotes,
+  userPrompt,
+} from './from-ui-parts.ts'
+import { contentOfUrl } from '../bridge/media.ts'
+import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 export interface AssistantContext {
   readonly at: string
@@ -61,8 +58,11 @@ class TurnReader {
         return
       case 'text': {
         const { citations, providerMetadata } = part
-        const extra = { ...(citations && { citations }), ...providerFields(providerMetadata, 'id') }
-        return this.#add({ part_kind: 'text', content: part.text, ...extra }, providerMetadata)
+        const extra = providerFields(providerMetadata, 'id')
+        return this.#add(
+          { part_kind: 'text', content: part.text, citations, ...extra },
+          providerMetadata,
+        )
       }
       case 'reasoning': {
         const fields = providerFields(part.providerMetadata, 'thinking_id')
@@ -75,7 +75,7 @@ class TurnReader {
       case 'reasoning-file': {
         const content = contentOfUrl(part.url, part.mediaType)
         const extra = {
-          ...(part.type === 'reasoning-file' && { reasoning: true }),
+          reasoning: part.type === 'reasoning-file' || undefined,
           ...providerFields(part.providerMetadata, 'id'),
         }
         return this.#add({ part_kind: 'file', content, ...extra }, part.providerMetadata)
@@ -96,7 +96,7 @@ class TurnReader {
         const data = {
           source_id,
           url,
-          ...(title !== undefined && { title }),
+          title,
           ...foreignMetadata(part.providerMetadata),
         }
         return this.#event('source.url', data)
@@ -256,20 +256,6 @@ function inOrder(
 
 function firstAgent(message: UIMessage): string | undefined {
   return messageCarrier(message).turns?.[0]?.agent_id
-}
-
-/** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */
-export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
-  const all = metadata as Parameters<typeof foreignMetadata>[0]
-  const told = all?.['pydantic_ai'] ?? {}
-  const { id, signature, provider_name, provider_details, ...rest } = told
-  return {
-    ...(id !== undefined && { [idName]: id }),
-    ...(signature !== undefined && { signature }),
-    ...(provider_name !== undefined && { provider_name }),
-    ...(provider_details !== undefined && { provider_details }),
-    ...foreignMetadata(all, ...(Object.keys(rest).length === 0 ? ['pydantic_ai'] : [])),
-  }
 }
 
 /** A return shown as data has an outcome but no status; a thread asks for both. */

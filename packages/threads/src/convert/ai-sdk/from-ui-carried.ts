@@ -5,7 +5,7 @@ import type {
   Thread,
   ThreadMessage,
   Turn,
-} from '../../types.ts'
+} from '../../document/thread.ts'
 import { isToolPart } from './assemble-tools.ts'
 import {
   carried,
@@ -15,8 +15,8 @@ import {
   type PartCarrier,
   type TurnCarrier,
 } from './carrier.ts'
-import { approvalEvents, outcomePart } from './from-ui-tool.ts'
-import { dataUrlBody } from '../bridge-media.ts'
+import { approvalEvents, outcomePart } from './from-ui-parts.ts'
+import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 /** The turns of messages that carry their thread (`carry: 'all'`). */

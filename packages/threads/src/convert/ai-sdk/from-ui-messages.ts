@@ -1,11 +1,11 @@
 import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type { Converted, Loss } from '../../issue.ts'
-import { instantOf } from '../../timestamp.ts'
-import type { AgentConfig, Thread, Turn, UserTurn } from '../../types.ts'
+import { instantOf } from '../../document/timestamp.ts'
+import type { AgentConfig, Thread, Turn, UserTurn } from '../../document/thread.ts'
 import { CARRIER, messageCarrier, without } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
-import { agentTurns, type StreamNotes } from './from-ui-assistant.ts'
-import { userPrompt } from './from-ui-user.ts'
+import { agentTurns } from './from-ui-assistant.ts'
+import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
 /** Who and when, for messages that do not say. */

@@ -1,4 +1,4 @@
-import type { AgentTurn, Thread, Turn, UserTurn } from '../../types.ts'
+import type { AgentTurn, Thread, Turn, UserTurn } from '../../document/thread.ts'
 import { CARRIER, without, type MessageCarrier, type TurnCarrier } from './carrier.ts'
 import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
 import type { UIMessage } from './types.ts'
@@ -89,7 +89,7 @@ function assistantMessage(
     const who = {
       turn_id: turnIdOf(thread, index),
       agent_id,
-      ...(name !== undefined && { agent_name: name }),
+      agent_name: name,
     }
     builder.beginTurn(who.turn_id)
     if (offset > 0) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })

@@ -1,16 +1,16 @@
 import type {
   FilePart,
   MessagePart,
+  MultiModalContent,
   SystemMessage,
   ThreadMessage,
+  UserContent,
   UserPromptPart,
-} from '../../types.ts'
-import { dataUrl, mediaTypeOf } from '../bridge-media.ts'
-import { carry, without, type PartCarrier, type ShownField } from './carrier.ts'
-import { eventPart } from './to-ui-events.ts'
-import { UIToolBuilder, outcomeOf, type AnyReturn } from './to-ui-tools.ts'
-import { userContent } from './to-ui-user.ts'
-import type { Citation, UIMessagePart } from './types.ts'
+} from '../../document/thread.ts'
+import { dataUrl, contentMediaType } from '../bridge/media.ts'
+import { carry, eventPart, type PartCarrier, type ShownField, without } from './carrier.ts'
+import { type AnyReturn, outcomeOf, UIToolBuilder } from './to-ui-tools.ts'
+import type { Citation, FileUIPart, UIMessagePart } from './types.ts'
 
 /** How much of a thread travels with its UI messages. */
 export type Carry = 'public' | 'all'
@@ -130,7 +130,7 @@ export class UIPartBuilder {
         ? { part: { ...part, content: without(content, 'data') }, at, from: 'data' }
         : { part, at }
     const providerMetadata = carry(this.#hide({ agent_id }, hidden), part)
-    this.#parts.push({ type, mediaType: mediaTypeOf(content), url, providerMetadata })
+    this.#parts.push({ type, mediaType: contentMediaType(content), url, providerMetadata })
   }
 
   /** A prompt in mid-run, from a person who steers or an agent that asks another. */
@@ -186,4 +186,87 @@ export function reasoningId(turnId: string, index: number): string {
 
 function isReturn(part: MessagePart): part is AnyReturn {
   return part.part_kind === 'tool-return' || part.part_kind === 'retry-prompt'
+}
+
+/** What a person wrote, as UI parts: one for a text, one per item of a list. */
+export function userContent(part: UserPromptPart, at: string, mode: Carry): UIMessagePart[] {
+  const { content } = part
+  const own = (carrier: PartCarrier) =>
+    mode === 'all' ? { providerMetadata: carry({ at, ...carrier }, part) } : othersOf(part)
+  if (typeof content === 'string') {
+    return [
+      { type: 'text', text: content, ...own({ part: without(part, 'content'), from: 'content' }) },
+    ]
+  }
+  if (!Array.isArray(content) || content.length === 0) {
+    return mode === 'all' ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { part } }] : []
+  }
+  const prompt = without(part, 'content')
+  return content.flatMap((item: UserContent, index) =>
+    contentItem(item, `${at}.${index}`, mode, index === 0 ? { prompt } : {}),
+  )
+}
+
+function contentItem(
+  item: UserContent,
+  at: string,
+  mode: Carry,
+  extra: PartCarrier,
+): UIMessagePart[] {
+  const own = (carrier: PartCarrier) =>
+    mode === 'all' ? { providerMetadata: carry({ at, ...extra, ...carrier }) } : othersOf(item)
+  if (typeof item === 'string') return [{ type: 'text', text: item, ...own({ from: 'content' }) }]
+  if (item.kind === 'text-content') {
+    const metadata = own({ part: without(item, 'content'), from: 'content' })
+    return [{ type: 'text', text: item.content, ...metadata }]
+  }
+  const file = fileOf(item)
+  if (file) {
+    return [{ ...file, ...own(hiddenOf(item)) }]
+  }
+  return mode === 'all'
+    ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { ...extra, part: item } }]
+    : []
+}
+
+function fileOf(item: MultiModalContent): FileUIPart | undefined {
+  const { filename, provider_reference } = item as Extras
+  const extra = {
+    filename: typeof filename === 'string' ? filename : undefined,
+    providerReference: provider_reference,
+  }
+  if (item.kind === 'binary' && typeof item.data === 'string') {
+    return {
+      type: 'file',
+      mediaType: item.media_type,
+      url: dataUrl(item.media_type, item.data),
+      ...extra,
+    }
+  }
+  if ('url' in item && typeof item.url === 'string') {
+    return { type: 'file', mediaType: contentMediaType(item), url: item.url, ...extra }
+  }
+  if (item.kind === 'uploaded-file') {
+    const providerReference = { [item.provider_name]: item.file_id }
+    return { type: 'file', mediaType: contentMediaType(item), url: '', providerReference }
+  }
+  return undefined
+}
+
+/** What files of a UI have and the protocol does not name. */
+interface Extras {
+  readonly filename?: string
+  readonly provider_reference?: Record<string, string>
+}
+
+/** The item without the bytes or address that its URL shows; whole when its base64 is of the other alphabet. */
+function hiddenOf(item: MultiModalContent): PartCarrier {
+  if (item.kind === 'uploaded-file') return { part: item }
+  if (item.kind !== 'binary') return { part: without(item, 'url'), from: 'url' }
+  return /[-_]/.test(item.data) ? { part: item } : { part: without(item, 'data'), from: 'data' }
+}
+
+function othersOf(value: unknown): object {
+  const metadata = (value as { provider_metadata?: object } | null)?.provider_metadata
+  return metadata ? { providerMetadata: metadata } : {}
 }

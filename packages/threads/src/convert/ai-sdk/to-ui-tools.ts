@@ -3,8 +3,8 @@ import type {
   RetryPromptPart,
   ToolCallPart,
   ToolReturnPart,
-} from '../../types.ts'
-import { CARRIER, carry, type CallOutcome, type PartCarrier } from './carrier.ts'
+} from '../../document/thread.ts'
+import { CARRIER, carry, type CallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'
 
@@ -39,7 +39,7 @@ export class UIToolBuilder {
     if (this.#stepCalls.has(id)) return undefined
     this.#stepCalls.add(id)
     const isShown = typeof part.args === 'object' && part.args !== null
-    const hidden: HiddenFields = { part, at, ...(isShown && { from: 'args' }) }
+    const hidden: HiddenFields = { part, at, from: isShown ? 'args' : undefined }
     const tool: OpenToolPart = {
       ...describe(part),
       toolCallId: id,
@@ -77,25 +77,18 @@ export class UIToolBuilder {
     }
     tool.state = 'output-error'
     tool.errorText = isText ? (part.content as string) : (JSON.stringify(part.content) ?? '')
-    const shown: PartCarrier = {
-      outcome,
-      ...(outcome === 'retry' && !isText && { errors: part.content }),
-    }
-    tool.resultProviderMetadata = carry(
-      this.#hide(shown, { part, at, ...(isText && { from: 'content' }) }),
-    )
+    const errors = outcome === 'retry' && !isText ? part.content : undefined
+    const from = isText ? 'content' : undefined
+    tool.resultProviderMetadata = carry(this.#hide({ outcome, errors }, { part, at, from }))
   }
 
   #deny(tool: OpenToolPart, part: AnyReturn, at: string): void {
-    const hasReason = typeof part.content === 'string' && part.content !== ''
+    const reason =
+      typeof part.content === 'string' && part.content !== '' ? part.content : undefined
     tool.state = 'output-denied'
     tool.approval = tool.approval
       ? { ...tool.approval, approved: false }
-      : {
-          id: this.#approvalId(tool.toolCallId),
-          approved: false,
-          ...(hasReason && { reason: part.content as string }),
-        }
+      : { id: this.#approvalId(tool.toolCallId), approved: false, reason }
     const hidden = this.#hide({}, { part, at })
     if (hidden.at === undefined) return
     const own = tool.callProviderMetadata?.[CARRIER]
@@ -153,28 +146,30 @@ interface ApprovalEvent {
 function requestFields(event: ApprovalEvent): object {
   const { reason, is_automatic, signature, descriptor, input_schema_input } = event
   return {
-    ...(descriptor != null && { descriptor }),
+    descriptor: descriptor ?? undefined,
     ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
-    ...(typeof reason === 'string' && { requestReason: reason }),
-    ...(is_automatic === true && { isAutomatic: true }),
-    ...(typeof signature === 'string' && { signature }),
+    requestReason: typeof reason === 'string' ? reason : undefined,
+    isAutomatic: is_automatic === true || undefined,
+    signature: typeof signature === 'string' ? signature : undefined,
   }
 }
 
 /** What the client is told of a call beside its input. */
-function describe(part: AnyCall): { type: string } {
+function describe(
+  part: AnyCall,
+): Pick<OpenToolPart, 'type' | 'toolName' | 'title' | 'toolMetadata' | 'providerExecuted'> {
   const { title, tool_metadata, dynamic } = part as {
     title?: string
-    tool_metadata?: object
+    tool_metadata?: OpenToolPart['toolMetadata']
     dynamic?: boolean
   }
   return {
     ...(dynamic
       ? { type: 'dynamic-tool', toolName: part.tool_name }
       : { type: `tool-${part.tool_name}` }),
-    ...(title !== undefined && { title }),
-    ...(tool_metadata !== undefined && { toolMetadata: tool_metadata }),
-    ...(part.part_kind === 'builtin-tool-call' && { providerExecuted: true }),
+    title,
+    toolMetadata: tool_metadata,
+    providerExecuted: part.part_kind === 'builtin-tool-call' || undefined,
   }
 }
 

@@ -16,9 +16,9 @@ import {
   thread as sampleThread,
   userTurn,
 } from '../../../test/samples.ts'
-import type { AgentTurn, MessagePart, Thread } from '../../types.ts'
+import type { AgentTurn, MessagePart, Thread } from '../../document/thread.ts'
 import { encodeLastResponse, encodeUIMessage } from './encode-ui-message.ts'
-import { fromUIChunks } from './decode-ui-stream.ts'
+import { fromUIChunks } from './ui-stream.ts'
 import { fromUIMessages } from './from-ui-messages.ts'
 import { toUIMessages } from './to-ui-messages.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'

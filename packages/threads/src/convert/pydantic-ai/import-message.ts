@@ -1,15 +1,14 @@
-import type { ConfigStore } from '../../config-store.ts'
-import { isObject } from '../../is-object.ts'
-import { keepJsonText } from '../../json-notes.ts'
-import { setOwn } from '../../json-parse.ts'
-import { stringifyJson } from '../../json-stringify.ts'
-import type { SystemPromptMark, ToolReturnStatus } from '../../types.ts'
-import { isTime } from './time.ts'
+import { isObject } from '@skein/base'
+import type { ConfigStore } from './config-store.ts'
+import { keepJsonText, stringifyJson } from '../../json/json-stringify.ts'
+import { setOwn } from '../../json/json-parse.ts'
+import type { SystemPromptMark, ToolReturnStatus } from '../../document/thread.ts'
+import { instantOf } from '../../document/timestamp.ts'
 
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
 
-export interface MessageImport {
+interface MessageImport {
   /** Whether the message becomes a UserTurn or a message of an AgentTurn. */
   readonly owner: 'user' | 'agent'
   /** What to store as its time. */
@@ -134,4 +133,9 @@ export function renameKey(source: Fields, from: string, to: string): Draft {
   const copy: Draft = {}
   for (const key of Object.keys(source)) setOwn(copy, key === from ? to : key, source[key])
   return keepJsonText(source, copy, (key) => (key === from ? to : key))
+}
+
+/** True for text that a thread can store as a time. */
+export function isTime(value: unknown): value is string {
+  return typeof value === 'string' && !Number.isNaN(instantOf(value))
 }

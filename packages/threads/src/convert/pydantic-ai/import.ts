@@ -1,8 +1,7 @@
-import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
-import { createConfigStore, type ConfigStore } from '../../config-store.ts'
-import { isObject } from '../../is-object.ts'
-import { ThreadError, type Converted } from '../../issue.ts'
-import { parseJson, type JsonLimits } from '../../json-parse.ts'
+import { type Clock, type IdSource, isObject, systemClock, timeOrderedIds } from '@skein/base'
+import { type ConfigStore, createConfigStore } from './config-store.ts'
+import { type Converted, ThreadError } from '../../issue.ts'
+import { type JsonLimits, parseJson } from '../../json/json-parse.ts'
 import type {
   AgentTurn,
   SystemMessage,
@@ -10,10 +9,9 @@ import type {
   ThreadMessage,
   Turn,
   UserTurn,
-} from '../../types.ts'
-import { sumUsage } from '../../usage.ts'
-import { importMessage } from './import-message.ts'
-import { isTime } from './time.ts'
+} from '../../document/thread.ts'
+import { sumUsage } from '../../document/stats.ts'
+import { importMessage, isTime } from './import-message.ts'
 
 export interface FromPydanticOptions {
   /** The thread to continue: give the new messages of a run and get the longer thread. Default: a new one. */
@@ -189,8 +187,8 @@ class HistoryImport {
       agents[this.#agentId] = {
         agent_id: this.#agentId,
         agent_name: this.#options.agentName ?? 'agent',
-        ...(response?.model_name && { model_name: response.model_name }),
-        ...(response?.provider_name && { provider_name: response.provider_name }),
+        model_name: response?.model_name || undefined,
+        provider_name: response?.provider_name || undefined,
         created_at: times[0] ?? now,
       }
     }

@@ -1,0 +1,232 @@
+import { joinPointer, type Loss } from '../../issue.ts'
+import type {
+  AgentTurn,
+  FinishReason,
+  MessagePart,
+  SystemMessage,
+  ThreadMessage,
+  UserContent,
+} from '../../document/thread.ts'
+import { carried, CARRIER, without } from './carrier.ts'
+import { contentOfUrl } from '../bridge/media.ts'
+import type { OpenToolPart, ProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
+
+/** What a stream told beyond the message that it made. */
+export interface StreamNotes {
+  readonly rawInputs: ReadonlyMap<UIMessagePart, string>
+  readonly outcomes: ReadonlySet<UIMessagePart>
+  readonly refusals: ReadonlySet<UIMessagePart>
+  readonly finishReason: UIFinishReason | undefined
+  readonly isFinished: boolean
+  readonly isAborted: boolean
+  readonly abortReason: string | undefined
+  readonly errors: readonly string[]
+}
+
+/** A person's parts as one prompt: plain text when that is all there is, else a list. */
+export function userPrompt(
+  parts: readonly UIMessagePart[],
+  pointer: string,
+  lost: Loss[],
+): MessagePart[] {
+  const items: UserContent[] = []
+  parts.forEach((part, index) => {
+    const item = contentItem(part)
+    if (item !== undefined) items.push(item)
+    else {
+      const reason = `a user turn has no place for a part of type ${part.type}`
+      lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
+    }
+  })
+  if (items.length === 0) return []
+  const content = items.length === 1 && typeof items[0] === 'string' ? items[0] : items
+  return [{ part_kind: 'user-prompt', content }]
+}
+
+function contentItem(part: UIMessagePart): UserContent | undefined {
+  if (part.type === 'text') {
+    const others = foreignMetadata(part.providerMetadata)
+    return others
+      ? ({ kind: 'text-content', content: part.text, ...others } as UserContent)
+      : part.text
+  }
+  if (part.type !== 'file') return undefined
+  const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+  const others = foreignMetadata(part.providerMetadata)
+  return { ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others }
+}
+
+/** Metadata of other systems, under the name that `toUIMessages` reads it from again. */
+export function foreignMetadata(
+  metadata: ProviderMetadata | undefined,
+  ...consumed: readonly string[]
+): { provider_metadata: ProviderMetadata } | undefined {
+  if (!metadata) return undefined
+  const others = without(metadata, CARRIER, ...consumed) as ProviderMetadata
+  return Object.keys(others).length === 0 ? undefined : { provider_metadata: others }
+}
+
+/** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */
+export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
+  const all = metadata as Parameters<typeof foreignMetadata>[0]
+  const told = all?.['pydantic_ai'] ?? {}
+  const { id, signature, provider_name, provider_details, ...rest } = told
+  return {
+    ...(id !== undefined && { [idName]: id }),
+    signature,
+    provider_name,
+    provider_details,
+    ...foreignMetadata(all, ...(Object.keys(rest).length === 0 ? ['pydantic_ai'] : [])),
+  }
+}
+
+/** The call of a tool part. Argument text is kept byte for byte where the stream had it. */
+export function callPart(tool: OpenToolPart, rawInput: string | undefined): MessagePart {
+  const { title, toolMetadata, type } = tool
+  return {
+    part_kind: tool.providerExecuted ? 'builtin-tool-call' : 'tool-call',
+    tool_name: toolNameOf(tool),
+    tool_call_id: tool.toolCallId,
+    args: rawInput !== undefined && says(rawInput, tool.input) ? rawInput : (tool.input ?? null),
+    title,
+    tool_metadata: toolMetadata,
+    dynamic: type === 'dynamic-tool' || undefined,
+    ...providerFields(tool.callProviderMetadata, 'id'),
+  } as MessagePart
+}
+
+function toolNameOf(tool: OpenToolPart): string {
+  return tool.type === 'dynamic-tool' ? (tool.toolName ?? '') : tool.type.slice('tool-'.length)
+}
+
+/** True when the text is JSON for this value: a server may have mended the input after streaming it. */
+function says(text: string, value: unknown): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
+  } catch {
+    // Text that is no JSON was mended; the value is what counts.
+    return false
+  }
+}
+
+/** How Pydantic AI ends the text of a retry prompt; its adapter sends those as plain errors. */
+const RETRY_SUFFIX = '\n\nFix the errors and try again.'
+
+/** What became of a call; undefined while that is open. Retry, denial and interruption stay apart. */
+export function outcomePart(tool: OpenToolPart, isRefusal: boolean): MessagePart | undefined {
+  const ids = { tool_name: toolNameOf(tool), tool_call_id: tool.toolCallId }
+  const kind = tool.providerExecuted ? 'builtin-tool-return' : 'tool-return'
+  if (tool.state === 'output-available') {
+    if (tool.preliminary) return undefined
+    const content = tool.output ?? null
+    return {
+      part_kind: kind,
+      ...ids,
+      status: 'success',
+      content,
+      ...resultFields(tool),
+    } as MessagePart
+  }
+  if (tool.state === 'output-denied') {
+    const content = tool.approval?.reason ?? 'Tool call execution denied.'
+    return { part_kind: kind, ...ids, status: 'error', outcome: 'denied', content } as MessagePart
+  }
+  if (tool.state !== 'output-error') return undefined
+  const text = tool.errorText ?? ''
+  const { outcome, errors } = carried(tool.resultProviderMetadata)
+  if (outcome === 'retry' || isRefusal || (!outcome && text.endsWith(RETRY_SUFFIX))) {
+    const content = Array.isArray(errors)
+      ? errors
+      : text.endsWith(RETRY_SUFFIX)
+        ? text.slice(0, -RETRY_SUFFIX.length)
+        : text
+    return { part_kind: 'retry-prompt', content, ...ids, ...resultFields(tool) } as MessagePart
+  }
+  const fields = { part_kind: kind, ...ids, content: text, ...resultFields(tool) }
+  if (outcome === 'validation_error')
+    return { ...fields, status: 'validation_error' } as MessagePart
+  return { ...fields, status: 'error', outcome: outcome ?? 'failed' } as MessagePart
+}
+
+function resultFields(tool: OpenToolPart): object {
+  return providerFields(tool.resultProviderMetadata, 'id')
+}
+
+/** The approval that a tool part shows, as the events that made it. */
+export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMessage[] {
+  const { approval, toolCallId } = tool
+  if (!approval) return []
+  const {
+    id: approval_id,
+    approved,
+    reason,
+    requestReason,
+    descriptor,
+    isAutomatic,
+    signature,
+  } = approval
+  const request = {
+    approval_id,
+    tool_call_id: toolCallId,
+    reason: requestReason,
+    descriptor,
+    ...('inputSchemaInput' in approval && { input_schema_input: approval.inputSchemaInput }),
+    is_automatic: isAutomatic,
+    signature,
+  }
+  const base = { message_type: 'system', timestamp } as const
+  const asked: SystemMessage = {
+    ...base,
+    event_type: 'tool.approval.requested',
+    event_data: request,
+  }
+  if (approved === undefined) return [asked]
+  const answer = {
+    approval_id,
+    tool_call_id: toolCallId,
+    approved,
+    reason,
+  }
+  return [asked, { ...base, event_type: 'tool.approval.responded', event_data: answer }]
+}
+
+/** What a stream says about its own end, as events of the turn. */
+export function endEvents(notes: StreamNotes, timestamp: string): SystemMessage[] {
+  const failed = notes.errors.map((message) => streamEvent('stream.error', { message }, timestamp))
+  if (!notes.isAborted) return failed
+  const why = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
+  return [...failed, streamEvent('stream.aborted', why, timestamp)]
+}
+
+function streamEvent(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
+  return { message_type: 'system', timestamp, event_type, event_data }
+}
+
+const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
+  stop: 'stop',
+  length: 'length',
+  'content-filter': 'content_filter',
+  'tool-calls': 'tool_call',
+  error: 'error',
+}
+
+/** The protocol knows five reasons; the client's others are kept beside. */
+export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {
+  if (reason === undefined || reason === 'interrupted') return {}
+  const known = FINISH[reason]
+  return known ? { finish_reason: known } : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
+}
+
+/** A stream that did not reach `finish` was cut, whatever its last chunk looks like. */
+export function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
+  const { isFinished, isAborted, errors, finishReason, abortReason } = notes
+  if (isFinished && !isAborted && finishReason !== 'interrupted') return {}
+  const reason = isAborted
+    ? (abortReason ?? 'user_cancelled')
+    : isFinished
+      ? 'user_cancelled'
+      : errors.length > 0
+        ? 'error'
+        : 'network_failure'
+  return { completion_status: 'interrupted', interruption: { reason, interrupted_at: at } }
+}

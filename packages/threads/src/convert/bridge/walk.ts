@@ -1,0 +1,95 @@
+import { joinPointer, type Loss } from '../../issue.ts'
+import type {
+  AgentTurn,
+  MessagePart,
+  SystemMessage,
+  Thread,
+  ThreadMessage,
+  UserTurn,
+} from '../../document/thread.ts'
+
+/** One message of a thread, wherever it stands. */
+export type WalkedMessage =
+  | {
+      readonly kind: 'request' | 'response'
+      /** A request from a person is the UserTurn itself. */
+      readonly message: UserTurn | ThreadMessage
+      readonly parts: readonly MessagePart[]
+      readonly at: string
+      /** Undefined for a person. */
+      readonly agentId: string | undefined
+      readonly pointer: string
+      readonly id: string
+    }
+  | {
+      readonly kind: 'system'
+      readonly message: SystemMessage
+      readonly at: string
+      readonly pointer: string
+      readonly id: string
+    }
+
+const TURN_FIELDS = ['turn_type', 'messages']
+
+/** The messages of a thread in order, for formats that are lists of messages. Reports what stays with thread and turns. */
+export function* walkMessages(
+  thread: Thread,
+  losses: Losses,
+  format: string,
+): Generator<WalkedMessage, void, undefined> {
+  losses.rest(
+    thread,
+    '',
+    ['version', 'turns'],
+    `${format} is a list of messages; the thread keeps this`,
+  )
+  for (const [index, turn] of thread.turns.entries()) {
+    const pointer = `/turns/${index}`
+    const id = turn.turn_id ?? `${thread.thread_id}:${index}`
+    if (turn.turn_type === 'user') {
+      const { submitted_at: at, parts } = turn
+      yield { kind: 'request', message: turn, parts, at, agentId: undefined, pointer, id }
+    } else if (Array.isArray(turn.messages)) {
+      losses.rest(turn, pointer, TURN_FIELDS, `${format} has no turns`)
+      yield* walkTurn(turn, pointer, id)
+    } else {
+      losses.add(pointer, 'a kind of turn that is not known here')
+    }
+  }
+}
+
+function* walkTurn(
+  turn: AgentTurn,
+  pointer: string,
+  id: string,
+): Generator<WalkedMessage, void, undefined> {
+  for (const [index, message] of turn.messages.entries()) {
+    const place = {
+      at: message.timestamp,
+      pointer: joinPointer(pointer, 'messages', index),
+      id: `${id}.${index}`,
+    }
+    if (message.message_type === 'system') yield { kind: 'system', message, ...place }
+    else {
+      const { message_type: kind, parts, agent_id: agentId } = message
+      yield { kind, message, parts, agentId, ...place }
+    }
+  }
+}
+
+/** Collects what a conversion leaves behind. `null` counts as absent: no format here tells the two apart. */
+export class Losses {
+  readonly list: Loss[] = []
+
+  add(pointer: string, reason: string): void {
+    this.list.push({ pointer, reason })
+  }
+
+  /** Reports every field of `value` that is not among those carried over, so that no new field is lost in silence. */
+  rest(value: object, pointer: string, carried: readonly string[], reason: string): void {
+    for (const [key, field] of Object.entries(value)) {
+      if (field === undefined || field === null || carried.includes(key)) continue
+      this.list.push({ pointer: joinPointer(pointer, key), reason })
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { agentTurn, answer, call, request, response, thread } from '../../test/samples.ts'
+import { offloadContent, restoreContent, type ContentStore } from './content-ref.ts'
+import { parseThread, stringifyThread } from './thread-text.ts'
+import { validateThread } from './validate.ts'
+
+function memoryStore(): ContentStore & { readonly items: Map<string, Uint8Array> } {
+  const items = new Map<string, Uint8Array>()
+  return { items, put: (uri, bytes) => void items.set(uri, bytes), get: (uri) => items.get(uri) }
+}
+
+const big = { rows: Array.from({ length: 5000 }, (_, index) => `row ${index} of many, many rows`) }
+const sample = thread([
+  agentTurn('ada', [
+    response('ada', 1, call('a'), call('b'), call('c')),
+    request(
+      'ada',
+      2,
+      answer('a', 'look_up', big),
+      answer('b', 'look_up', 'x'.repeat(200_000)),
+      answer('c', 'look_up', 'small'),
+    ),
+  ]),
+])
+
+describe('content_ref', () => {
+  test('moves large returns out and brings them back equal', async () => {
+    const store = memoryStore()
+    const light = await offloadContent(sample, { store })
+    expect(JSON.stringify(light).length).toBeLessThan(3000)
+    const [a, b, c] = (light.turns[0] as never as { messages: { parts: never[] }[] }).messages[1]!
+      .parts
+    expect(a).toMatchObject({ content: null, content_ref: { media_type: 'application/json' } })
+    expect((b as unknown as { content: string }).content).toHaveLength(200)
+    expect(c).toEqual(answer('c', 'look_up', 'small'))
+    expect(validateThread(light).issues.filter((issue) => issue.severity === 'error')).toEqual([])
+    expect(await restoreContent(light, store)).toEqual(sample)
+    expect(await offloadContent(light, { store })).toBe(light)
+  })
+
+  test('equal contents are stored once, and number text survives', async () => {
+    const store = memoryStore()
+    const doubled = stringifyThread(sample).replaceAll('"row 0 of many, many rows"', '18.0')
+    const light = await offloadContent(parseThread(doubled), { store, minBytes: 1000 })
+    await offloadContent(parseThread(doubled), { store, minBytes: 1000 })
+    expect(store.items.size).toBe(2)
+    expect(stringifyThread(await restoreContent(light, store))).toBe(doubled)
+  })
+
+  test('a store that lost or changed the content is an error', async () => {
+    const store = memoryStore()
+    const light = await offloadContent(sample, { store })
+    for (const uri of store.items.keys()) store.items.set(uri, new TextEncoder().encode('"other"'))
+    await expect(restoreContent(light, store)).rejects.toMatchObject({ code: 'CONTENT_CHANGED' })
+    store.items.clear()
+    await expect(restoreContent(light, store)).rejects.toMatchObject({ code: 'CONTENT_MISSING' })
+  })
+})

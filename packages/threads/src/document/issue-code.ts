@@ -1,0 +1,246 @@
+import type { Issue, Severity } from '../issue.ts'
+import { CallLedger } from './tool-calls.ts'
+import { instantOf, isZoneless } from './timestamp.ts'
+
+/** How strictly to judge: the letter of the specification, what real threads need (default), or only what readers trip over. */
+export type Profile = 'strict' | 'standard' | 'lenient'
+
+/** Every code that validation reports. Codes are stable. */
+export const IssueCode = {
+  /** A required field is absent. */
+  MissingField: 'missing_field',
+  WrongType: 'wrong_type',
+  /** A value outside the specification's list. */
+  BadValue: 'bad_value',
+  /** An id is the empty string. */
+  EmptyId: 'empty_id',
+  /** Not an ISO 8601 date and time (rule V1). */
+  BadTimestamp: 'bad_timestamp',
+  BadBase64: 'bad_base64',
+  UnsupportedVersion: 'unsupported_version',
+  /** A 2.x version after 2.0.0: read and kept, not understood in full. */
+  NewerVersion: 'newer_version',
+  /** An id is not a UUID; reported only with `ids: 'uuid'`. */
+  IdNotUuid: 'id_not_uuid',
+  /** A registry key differs from its entry's `agent_id`. */
+  AgentKeyMismatch: 'agent_key_mismatch',
+  /** `agent_id` is not in the registry (rule V3). */
+  UnknownAgent: 'unknown_agent',
+  /** `source_agent` or `target_agents` name an agent outside the registry. */
+  UnknownEventAgent: 'unknown_event_agent',
+  UnknownTurnType: 'unknown_turn_type',
+  UnknownPartKind: 'unknown_part_kind',
+  UnknownContentKind: 'unknown_content_kind',
+  /** System prompts are configuration and not stored in a thread. */
+  InlineSystemPrompt: 'inline_system_prompt',
+  /** A tool return whose call is nowhere before it (rule V2). */
+  ReturnWithoutCall: 'return_without_call',
+  /** A tool return for a call that was answered already (rule V2). */
+  DuplicateReturn: 'duplicate_return',
+  ToolNameMismatch: 'tool_name_mismatch',
+  /** A call is still open although a later user turn was answered. */
+  CallLeftOpen: 'call_left_open',
+  /** Arguments that are neither text, object nor null. */
+  UnusualArgs: 'unusual_args',
+  /** A turn starts before an earlier one ended (rule V4). */
+  TurnsOverlap: 'turns_overlap',
+  TurnEndsBeforeStart: 'turn_ends_before_start',
+  /** A message is older than the one before it (rule V5). */
+  MessagesOutOfOrder: 'messages_out_of_order',
+  UpdatedBeforeCreated: 'updated_before_created',
+  /** A field of responses is set on a request. */
+  ResponseFieldOnRequest: 'response_field_on_request',
+  /** A message belongs to another agent than its turn. */
+  AgentDiffers: 'agent_differs',
+  /** A signature or id without the provider that issued it. */
+  ThinkingWithoutProvider: 'thinking_without_provider',
+  /** A timestamp without zone; read as UTC. */
+  ZonelessTimestamp: 'zoneless_timestamp',
+  /** Text with half of a surrogate pair, which Python refuses. Looked for in the profile `strict` only. */
+  LoneSurrogate: 'lone_surrogate',
+  /** A JSON key stands twice in one object; the last one won. */
+  DuplicateKey: 'duplicate_key',
+  InvalidJson: 'invalid_json',
+} as const
+export type IssueCode = (typeof IssueCode)[keyof typeof IssueCode]
+
+/** Codes that the JSON Schema finds too; together they are "the structure". */
+export const STRUCTURAL_CODES: ReadonlySet<string> = new Set<IssueCode>([
+  'missing_field',
+  'wrong_type',
+  'bad_value',
+  'empty_id',
+  'bad_timestamp',
+  'bad_base64',
+  'unsupported_version',
+])
+
+/** Severity in the profiles strict, standard, lenient; a code that is not listed is an error in each. */
+const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity, Severity] } = {
+  bad_timestamp: ['error', 'error', 'warning'],
+  bad_base64: ['error', 'error', 'warning'],
+  empty_id: ['error', 'error', 'warning'],
+  newer_version: ['error', 'warning', 'warning'],
+  agent_key_mismatch: ['error', 'error', 'warning'],
+  unknown_agent: ['error', 'error', 'warning'],
+  unknown_event_agent: ['warning', 'warning', 'info'],
+  unknown_turn_type: ['error', 'warning', 'warning'],
+  unknown_part_kind: ['error', 'info', 'info'],
+  unknown_content_kind: ['error', 'info', 'info'],
+  inline_system_prompt: ['error', 'warning', 'info'],
+  return_without_call: ['error', 'error', 'warning'],
+  duplicate_return: ['error', 'error', 'warning'],
+  tool_name_mismatch: ['error', 'warning', 'info'],
+  call_left_open: ['warning', 'warning', 'info'],
+  unusual_args: ['warning', 'warning', 'info'],
+  turns_overlap: ['error', 'warning', 'info'],
+  turn_ends_before_start: ['error', 'warning', 'info'],
+  messages_out_of_order: ['error', 'warning', 'info'],
+  updated_before_created: ['warning', 'warning', 'info'],
+  response_field_on_request: ['warning', 'warning', 'info'],
+  agent_differs: ['info', 'info', 'info'],
+  thinking_without_provider: ['warning', 'warning', 'info'],
+  zoneless_timestamp: ['warning', 'warning', 'info'],
+  lone_surrogate: ['warning', 'info', 'info'],
+  duplicate_key: ['error', 'warning', 'warning'],
+}
+
+const COLUMN = { strict: 0, standard: 1, lenient: 2 } as const
+
+export function severityOf(code: IssueCode, profile: Profile): Severity {
+  return SEVERITIES[code]?.[COLUMN[profile]] ?? 'error'
+}
+
+export interface ValidateOptions {
+  /** Default `standard`. */
+  readonly profile?: Profile
+  /** `uuid` asks for UUIDs in `thread_id` and `agent_id`; by default any non-empty string is an id. */
+  readonly ids?: 'any' | 'uuid'
+  /** Further issues are counted, not listed. Default 1,000. */
+  readonly maxIssues?: number
+}
+
+export interface Validation {
+  /** True when no issue is an error. */
+  readonly valid: boolean
+  /** True when the structure holds, whatever the rules on order, registry and call ids say. */
+  readonly wellFormed: boolean
+  readonly issues: readonly Issue[]
+  /** How many issues there are in all; more than `issues` when `maxIssues` was reached. */
+  readonly total: number
+}
+
+/** Where a call stands and which tool it asks for. */
+interface OpenCall {
+  readonly turnIndex: number
+  readonly messageIndex: number
+  readonly partIndex: number
+  readonly toolName: unknown
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * Checks of single values, and what they found. The current place is held as indices, and a pointer is made only for an
+ * issue, so a valid document costs no allocation beyond the ledger of calls.
+ */
+export class IssueCollector {
+  readonly calls: CallLedger<OpenCall> = new CallLedger()
+  /** Indices of the current place; -1 where there is none. */
+  turnIndex = -1
+  messageIndex = -1
+  partIndex = -1
+  itemIndex = -1
+
+  readonly #issues: Issue[] = []
+  readonly #profile: Profile
+  readonly #strict: boolean
+  readonly #uuids: boolean
+  readonly #maxIssues: number
+  #valid = true
+  #wellFormed = true
+  #total = 0
+
+  constructor({ profile = 'standard', ids = 'any', maxIssues = 1_000 }: ValidateOptions) {
+    this.#profile = profile
+    this.#strict = profile === 'strict'
+    this.#uuids = ids === 'uuid'
+    this.#maxIssues = maxIssues
+  }
+
+  result(): Validation {
+    return {
+      valid: this.#valid,
+      wellFormed: this.#wellFormed,
+      issues: this.#issues,
+      total: this.#total,
+    }
+  }
+
+  id(value: unknown, tail: string): void {
+    if (typeof value !== 'string') this.missingOr(value, tail, 'a string')
+    else if (value === '') this.report(IssueCode.EmptyId, tail)
+    else if (this.#uuids && this.partIndex < 0 && !UUID.test(value))
+      this.report(IssueCode.IdNotUuid, tail)
+  }
+
+  text(value: unknown, tail: string): void {
+    if (typeof value !== 'string') this.missingOr(value, tail, 'a string')
+    else if (this.#strict && !isWellFormed(value)) this.report(IssueCode.LoneSurrogate, tail)
+  }
+
+  /** Pydantic AI writes absent fields as null, so null counts as absent. */
+  optionalText(value: unknown, tail: string): void {
+    if (value !== undefined && value !== null && typeof value !== 'string') {
+      this.report(IssueCode.WrongType, tail, 'a string')
+    }
+  }
+
+  /** Rule V1. Gives the instant, or NaN, which compares as neither before nor after. */
+  time(value: unknown, tail: string): number {
+    if (typeof value !== 'string') {
+      this.missingOr(value, tail, 'a timestamp')
+      return NaN
+    }
+    const instant = instantOf(value)
+    if (Number.isNaN(instant)) this.report(IssueCode.BadTimestamp, tail)
+    else if (value.charCodeAt(value.length - 1) !== 90 && isZoneless(value)) {
+      this.report(IssueCode.ZonelessTimestamp, tail)
+    }
+    return instant
+  }
+
+  missingOr(value: unknown, tail: string, wanted: string): void {
+    this.report(value === undefined ? IssueCode.MissingField : IssueCode.WrongType, tail, wanted)
+  }
+
+  report(code: IssueCode, tail: string, wanted?: string): void {
+    const severity = severityOf(code, this.#profile)
+    if (severity === 'error') {
+      this.#valid = false
+      if (STRUCTURAL_CODES.has(code)) this.#wellFormed = false
+    }
+    if (this.#total++ >= this.#maxIssues) return
+    const pointer = this.#place() + tail
+    this.#issues.push({ code, severity, pointer, message: describe(code, pointer, wanted) })
+  }
+
+  #place(): string {
+    let place = this.turnIndex < 0 ? '' : `/turns/${this.turnIndex}`
+    if (this.messageIndex >= 0) place += `/messages/${this.messageIndex}`
+    if (this.partIndex >= 0) place += `/parts/${this.partIndex}`
+    if (this.itemIndex >= 0) place += `/content/${this.itemIndex}`
+    return place
+  }
+}
+
+/** In every engine since 2023, but not in the library types that this package compiles against. */
+function isWellFormed(text: string): boolean {
+  return (text as string & { isWellFormed(): boolean }).isWellFormed()
+}
+
+/** Says what is wrong where, never with the value itself: it may be private. */
+function describe(code: IssueCode, pointer: string, wanted: string | undefined): string {
+  const what = code.replaceAll('_', ' ')
+  return `${pointer || 'the document'}: ${what}${wanted ? `, expected ${wanted}` : ''}`
+}

@@ -1,0 +1,302 @@
+import { isObject, sha256Hex } from '@skein/base'
+import { keepJsonText } from '../json/json-stringify.ts'
+import type { MigrationReport } from './migrate.ts'
+import { sumUsage } from './stats.ts'
+import type { Usage } from './thread.ts'
+
+type Fields = { readonly [key: string]: unknown }
+type Draft = { [key: string]: unknown }
+
+/** System actions of 1.0.0 under the event names of 2.0.0. Others keep their name. */
+const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
+  ['system.tool_grant', 'tool.grant'],
+  ['system.tool_revoke', 'tool.revoke'],
+  ['system.agent_handoff', 'agent.handoff'],
+  ['system.state_update', 'state.update'],
+  ['system.ui_update', 'ui.update'],
+  ['system.context_switch', 'context.switch'],
+])
+
+/**
+ * Turns from the flat action list of 1.0.0. Runs and model responses are not marked there, so they are inferred: a run
+ * lasts as long as one agent acts; a tool return or a second answer ends a response.
+ */
+export function migrateActions(
+  actions: unknown,
+  document: Fields,
+  report: MigrationReport,
+): readonly unknown[] {
+  if (!Array.isArray(actions)) return []
+  const grouping = new ActionGrouping(document, report)
+  for (const [index, action] of inSequence(actions as readonly unknown[], report).entries()) {
+    if (isObject(action)) grouping.add(action, `/actions/${index}`)
+    else report.lost.push({ pointer: `/actions/${index}`, reason: 'not an action' })
+  }
+  return grouping.finish()
+}
+
+/** Actions in the order of their sequence numbers, which 2.0.0 replaces by position. */
+function inSequence(actions: readonly unknown[], report: MigrationReport): readonly unknown[] {
+  const numbers = actions.map((action) => (isObject(action) ? action['sequence'] : undefined))
+  if (!numbers.every((number) => typeof number === 'number')) return actions
+  if (numbers.every((number, index) => index === 0 || numbers[index - 1]! <= number)) return actions
+  report.inferred.push({
+    pointer: '/turns',
+    reason: 'actions were put in the order of their sequence numbers',
+  })
+  return actions.toSorted(
+    (a, b) => Number((a as Fields)['sequence']) - Number((b as Fields)['sequence']),
+  )
+}
+
+class ActionGrouping {
+  readonly #document: Fields
+  readonly #report: MigrationReport
+  readonly #turns: Draft[] = []
+  readonly #callers = new Map<unknown, unknown>()
+  #run: Draft | undefined
+  /** Events that happened while no agent ran: they open the next run. */
+  #waiting: Draft[] = []
+
+  constructor(document: Fields, report: MigrationReport) {
+    this.#document = document
+    this.#report = report
+  }
+
+  add(action: Fields, at: string): void {
+    switch (action['action_type']) {
+      case 'user_message':
+        return this.#user(action)
+      case 'assistant_message':
+        return this.#assistant(action)
+      case 'thinking':
+        return this.#respond(action, [
+          part(action, 'thinking', ['content', 'signature', 'provider_name', 'thinking_id']),
+        ])
+      case 'tool_call':
+        this.#callers.set(action['tool_call_id'], action['agent_id'])
+        return this.#respond(action, [
+          part(action, 'tool-call', ['tool_name', 'tool_call_id', 'args']),
+        ])
+      case 'tool_return':
+        return this.#toolReturn(action)
+      default:
+        if (typeof action['action_type'] === 'string') this.#event(action, action['action_type'])
+        else this.#report.lost.push({ pointer: at, reason: 'not an action' })
+    }
+  }
+
+  finish(): readonly unknown[] {
+    this.#closeRun()
+    if (this.#waiting.length > 0) this.#eventsAfterAll()
+    return this.#turns
+  }
+
+  #user(action: Fields): void {
+    this.#closeRun()
+    const { timestamp, content, attachments } = action
+    this.#turns.push({
+      turn_type: 'user',
+      submitted_at: timestamp,
+      parts: [
+        { part_kind: 'user-prompt', content: migrateContent(content, attachments, this.#infer()) },
+      ],
+      ...without(action, 'action_type', 'sequence', 'timestamp', 'content', 'attachments'),
+    })
+  }
+
+  #assistant(action: Fields): void {
+    const content = migrateContent(action['content'], undefined, this.#infer())
+    const items: readonly unknown[] = Array.isArray(content) ? content : [content]
+    // What the draft does not define, and the time, stay with the text they came with.
+    const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
+    const parts = items.map((item) =>
+      typeof item === 'string'
+        ? { part_kind: 'text', content: item, ...rest }
+        : { part_kind: 'file', content: item, ...rest },
+    )
+    const last = this.#lastMessage()
+    // One response has one answer; the next begins another response.
+    const answered = last?.['message_type'] === 'response' && last['answered'] === true
+    this.#respond(action, parts, answered)
+    const message = this.#lastMessage()!
+    message['answered'] = true
+    if (action['finish_reason'] !== undefined) message['finish_reason'] = action['finish_reason']
+  }
+
+  #respond(action: Fields, parts: readonly unknown[], fresh = false): void {
+    this.#openRun(action['agent_id'], action['timestamp'])
+    const message = this.#message('response', action, fresh)
+    ;(message['parts'] as unknown[]).push(...parts)
+    const usage = sumUsage([message['usage'] as Usage, action['usage'] as Usage])
+    if (usage) message['usage'] = usage
+  }
+
+  #toolReturn(action: Fields): void {
+    const agentId =
+      this.#callers.get(action['tool_call_id']) ?? this.#run?.['agent_id'] ?? this.#anyAgent()
+    this.#openRun(agentId, action['timestamp'])
+    const message = this.#message('request', { ...action, agent_id: agentId }, false)
+    ;(message['parts'] as unknown[]).push(
+      part(action, 'tool-return', ['tool_name', 'tool_call_id', 'status', 'content']),
+    )
+  }
+
+  #event(action: Fields, type: string): void {
+    const event: Draft = {
+      message_type: 'system',
+      timestamp: action['timestamp'],
+      event_type: EVENT_NAMES.get(type) ?? type,
+      event_data: action['data'] ?? null,
+    }
+    if (this.#run) (this.#run['messages'] as unknown[]).push(event)
+    else this.#waiting.push(event)
+  }
+
+  #openRun(agentId: unknown, time: unknown): void {
+    if (this.#run?.['agent_id'] === agentId && this.#run) return
+    this.#closeRun()
+    this.#run = {
+      turn_type: 'agent',
+      agent_id: agentId,
+      started_at: time,
+      completed_at: time,
+      messages: this.#waiting,
+    }
+    this.#waiting = []
+    this.#report.inferred.push({
+      pointer: `/turns/${this.#turns.length}`,
+      reason: '1.0.0 marks no runs: grouped by agent',
+    })
+  }
+
+  #closeRun(): void {
+    if (this.#run === undefined) return
+    const messages = this.#run['messages'] as Draft[]
+    this.#run['completed_at'] = messages.at(-1)?.['timestamp'] ?? this.#run['started_at']
+    for (const message of messages) delete message['answered']
+    const usage = sumUsage(messages.map((message) => message['usage'] as Usage | undefined))
+    if (usage) this.#run['total_usage'] = usage
+    this.#turns.push(this.#run)
+    this.#run = undefined
+  }
+
+  /** The message that the action belongs to: the last one if it has the right type, else a new one. */
+  #message(type: 'request' | 'response', action: Fields, fresh: boolean): Draft {
+    const last = this.#lastMessage()
+    if (!fresh && last?.['message_type'] === type) return last
+    const message: Draft = {
+      message_type: type,
+      timestamp: action['timestamp'],
+      agent_id: action['agent_id'],
+      parts: [],
+    }
+    ;(this.#run!['messages'] as unknown[]).push(message)
+    return message
+  }
+
+  #lastMessage(): Draft | undefined {
+    return (this.#run?.['messages'] as Draft[] | undefined)?.at(-1)
+  }
+
+  /** Events after the last run belong to no agent; they are put into a turn of the first one, or of the last run. */
+  #eventsAfterAll(): void {
+    const last = this.#turns.findLast((turn) => turn['turn_type'] === 'agent')
+    const agentId = last?.['agent_id'] ?? this.#anyAgent()
+    if (agentId === undefined) {
+      this.#report.lost.push({
+        pointer: '/actions',
+        reason: 'events of a thread without agents have no turn',
+      })
+      return
+    }
+    this.#openRun(agentId, this.#waiting[0]!['timestamp'])
+    this.#closeRun()
+  }
+
+  #anyAgent(): unknown {
+    return isObject(this.#document['agents']) ? Object.keys(this.#document['agents'])[0] : undefined
+  }
+
+  #infer(): (reason: string) => void {
+    return (reason) =>
+      this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
+  }
+}
+
+/** A part from the named fields of an action; fields that the draft does not define come along, time and id included. */
+function part(action: Fields, kind: string, names: readonly string[]): Draft {
+  const rest = without(action, ...OWN_FIELDS)
+  const made: Draft = { part_kind: kind }
+  for (const name of names) if (rest[name] !== undefined) made[name] = rest[name]
+  return keepJsonText(action, { ...made, ...rest, part_kind: kind })
+}
+
+/** Fields of an action that become something else than a field of a part. */
+const OWN_FIELDS = ['action_type', 'sequence', 'agent_id', 'usage']
+
+function without(source: Fields, ...names: readonly string[]): Draft {
+  return Object.fromEntries(Object.entries(source).filter(([key]) => !names.includes(key)))
+}
+
+/** Message content of 1.0.0, with attachments, as content of 2.0.0. */
+function migrateContent(
+  content: unknown,
+  attachments: unknown,
+  infer: (reason: string) => void,
+): unknown {
+  const extra: readonly unknown[] = Array.isArray(attachments) ? attachments : []
+  if (!Array.isArray(content)) {
+    if (extra.length === 0) return typeof content === 'string' ? content : ''
+    return [
+      ...(typeof content === 'string' ? [content] : []),
+      ...extra.map((item) => migrateMedia(item, infer)),
+    ]
+  }
+  return [...content, ...extra].map((item: unknown) => migrateMedia(item, infer))
+}
+
+function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
+  if (!isObject(item)) return item
+  const { type, text } = item
+  if (type === 'text' && typeof text === 'string') return text
+  const mediaType = typeof item['media_type'] === 'string' ? item['media_type'] : undefined
+  const kind = typeof type === 'string' ? type : (mediaType?.split('/')[0] ?? 'file')
+  const url = item[`${kind}_url`] ?? item['url']
+  const data = item[`${kind}_base64`] ?? item['data']
+  const name = item['name'] === undefined ? {} : { vendor_metadata: describe(item) }
+  if (typeof url === 'string') {
+    infer('an identifier was made for a URL')
+    return {
+      kind: URL_KINDS.get(kind) ?? 'document-url',
+      url,
+      identifier: sha256Hex(url).slice(0, 6),
+      media_type: mediaType || undefined,
+      ...name,
+    }
+  }
+  if (typeof data === 'string') {
+    infer('an identifier was made for binary content')
+    return {
+      kind: 'binary',
+      data,
+      media_type: mediaType ?? 'application/octet-stream',
+      identifier: sha256Hex(data).slice(0, 6),
+      ...name,
+    }
+  }
+  // Kept whole under a kind of its own: 1.0.0 leaves the fields of these open.
+  return { ...item, kind: `v1:${kind}` }
+}
+
+const URL_KINDS: ReadonlyMap<string, string> = new Map([
+  ['image', 'image-url'],
+  ['audio', 'audio-url'],
+  ['video', 'video-url'],
+  ['file', 'document-url'],
+])
+
+function describe(item: Fields): Fields {
+  const { name, size_bytes } = item
+  return size_bytes === undefined ? { name } : { name, size_bytes }
+}

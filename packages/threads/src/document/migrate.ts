@@ -1,0 +1,194 @@
+import { isObject } from '@skein/base'
+import { type Converted, type Loss, ThreadError } from '../issue.ts'
+import { type JsonLimits, parseJson } from '../json/json-parse.ts'
+import { keepJsonText } from '../json/json-stringify.ts'
+import { migrateActions } from './migrate-actions.ts'
+import { UnsupportedVersionError } from './thread-text.ts'
+import type { Thread } from './thread.ts'
+
+/** A thread of version 2.0.0, and what had to be assumed to make it one. */
+export interface Migration extends Converted<Thread> {
+  readonly from: string
+  /** Values that the source does not state; `pointer` is the place in the migrated thread. */
+  readonly inferred: readonly Loss[]
+}
+
+/** Collects the two reports while a converter works. */
+export interface MigrationReport {
+  readonly lost: Loss[]
+  readonly inferred: Loss[]
+}
+
+/**
+ * Reads a thread of an older draft: 1.0.0 (a flat list of actions), 0.0.3 or 0.0.4 (which, despite their numbers, come
+ * after 2.0.0 and extend it). Versions are looked up in a table, never compared. Threads of 2.x are given back as they are.
+ */
+export function migrateThread(input: unknown, limits: JsonLimits = {}): Migration {
+  const document = typeof input === 'string' ? parseJson(input, limits).value : input
+  if (!isObject(document) || typeof document['version'] !== 'string') {
+    throw new ThreadError('The document has no version, so it cannot be migrated.', {
+      code: 'INVALID_THREAD',
+      hint: 'A thread is an object with a "version".',
+    })
+  }
+  const from = document['version']
+  const report: MigrationReport = { lost: [], inferred: [] }
+  const migrate = CONVERTERS.get(/^2\.\d+\.\d+$/.test(from) ? '2.0.0' : from)
+  if (migrate === undefined) throw new UnsupportedVersionError(from, document)
+  return { value: migrate(document, report), from, ...report }
+}
+
+type Converter = (document: { readonly [key: string]: unknown }, report: MigrationReport) => Thread
+
+const CONVERTERS: ReadonlyMap<string, Converter> = new Map([
+  ['2.0.0', (document) => document as unknown as Thread],
+  ['0.0.3', withTurns],
+  ['0.0.4', withTurns],
+  ['1.0.0', withActions],
+])
+
+function withActions(
+  document: { readonly [key: string]: unknown },
+  report: MigrationReport,
+): Thread {
+  const rest = Object.entries(document).filter(([key]) => key !== 'actions')
+  return keepJsonText(document, {
+    ...Object.fromEntries(rest),
+    version: '2.0.0',
+    turns: migrateActions(document['actions'], document, report),
+  }) as unknown as Thread
+}
+
+function withTurns(document: { readonly [key: string]: unknown }, report: MigrationReport): Thread {
+  return keepJsonText(document, {
+    ...document,
+    version: '2.0.0',
+    turns: migrateTurns(document['turns'], report),
+  }) as unknown as Thread
+}
+
+type Fields = { readonly [key: string]: unknown }
+
+/** Normative events of the drafts under the names that 2.0.0 uses. Other `data-…` events keep theirs. */
+const EVENT_NAMES: ReadonlyMap<unknown, string> = new Map([
+  ['data-tp-agent_handoff', 'agent.handoff'],
+  ['data-tp-thread_spawn', 'thread.spawn'],
+  ['data-tp-thread_merge', 'thread.merge'],
+  ['data-tp-thread_end', 'thread.end'],
+  ['data-tp-error', 'error'],
+])
+
+/** Turns of 0.0.3 and 0.0.4: those of 2.0.0 with fields that may be missing. */
+export function migrateTurns(turns: unknown, report: MigrationReport): unknown[] {
+  if (!Array.isArray(turns)) return []
+  const migration = new TurnMigration(report)
+  return turns.map((turn: unknown, index) => migration.turn(turn, `/turns/${index}`))
+}
+
+class TurnMigration {
+  readonly #report: MigrationReport
+  /** Ids made up for calls without one, by tool name, oldest first. */
+  readonly #madeUp = new Map<unknown, string[]>()
+  #count = 0
+
+  constructor(report: MigrationReport) {
+    this.#report = report
+  }
+
+  turn(turn: unknown, at: string): unknown {
+    if (!isObject(turn)) return turn
+    if (turn['turn_type'] === 'user') return this.#withParts(turn, at)
+    if (turn['turn_type'] !== 'agent') return turn
+    const messages = Array.isArray(turn['messages']) ? (turn['messages'] as readonly unknown[]) : []
+    return this.#fill(
+      turn,
+      at,
+      {
+        completed_at: () => endOf(turn),
+        messages: () => [],
+      },
+      messages.length > 0
+        ? {
+            messages: messages.map((message, index) =>
+              this.#message(message, turn, `${at}/messages/${index}`),
+            ),
+          }
+        : {},
+    )
+  }
+
+  #message(message: unknown, turn: Fields, at: string): unknown {
+    if (!isObject(message)) return message
+    if (message['message_type'] === 'system') {
+      const name = EVENT_NAMES.get(message['event_type'])
+      return name === undefined ? message : keepJsonText(message, { ...message, event_type: name })
+    }
+    return this.#withParts(this.#fill(message, at, { agent_id: () => turn['agent_id'] }), at)
+  }
+
+  #withParts(owner: Fields, at: string): Fields {
+    const parts = owner['parts']
+    if (!Array.isArray(parts)) return owner
+    const migrated = parts.map((part: unknown, index) => this.#part(part, `${at}/parts/${index}`))
+    return migrated.every((part, index) => part === parts[index])
+      ? owner
+      : keepJsonText(owner, { ...owner, parts: migrated })
+  }
+
+  #part(part: unknown, at: string): unknown {
+    if (!isObject(part)) return part
+    if (part['part_kind'] === 'tool-call') {
+      return this.#fill(part, at, {
+        tool_call_id: () => this.#makeUp(part['tool_name']),
+        args: () => null,
+      })
+    }
+    if (part['part_kind'] !== 'tool-return') return part
+    return this.#fill(part, at, {
+      tool_call_id: () =>
+        this.#madeUp.get(part['tool_name'])?.shift() ?? this.#makeUp(part['tool_name']),
+      status: () => 'success',
+      // 2.0.0 wants `content`; the drafts leave it out when there is a `content_ref`.
+      content: () => null,
+    })
+  }
+
+  #makeUp(toolName: unknown): string {
+    const id = `migrated-${++this.#count}`
+    this.#madeUp.set(toolName, [...(this.#madeUp.get(toolName) ?? []), id])
+    return id
+  }
+
+  /** Adds missing fields and reports each. */
+  #fill(
+    source: Fields,
+    at: string,
+    missing: { readonly [key: string]: () => unknown },
+    changed: Fields = {},
+  ): Fields {
+    const added: { [key: string]: unknown } = {}
+    for (const [key, make] of Object.entries(missing)) {
+      if (source[key] !== undefined) continue
+      const value = make()
+      if (value === undefined) continue
+      added[key] = value
+      this.#report.inferred.push({
+        pointer: `${at}/${key}`,
+        reason: 'the draft allows it to be absent',
+      })
+    }
+    if (Object.keys(added).length === 0 && Object.keys(changed).length === 0) return source
+    return keepJsonText(source, { ...source, ...added, ...changed })
+  }
+}
+
+/** When a turn without `completed_at` ended: when it was interrupted, or at its last message. */
+function endOf(turn: Fields): unknown {
+  const interruption = turn['interruption']
+  if (isObject(interruption) && typeof interruption['interrupted_at'] === 'string')
+    return interruption['interrupted_at']
+  const last: unknown = Array.isArray(turn['messages']) ? turn['messages'].at(-1) : undefined
+  return isObject(last) && typeof last['timestamp'] === 'string'
+    ? last['timestamp']
+    : turn['started_at']
+}

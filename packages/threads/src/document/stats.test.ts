@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { agentTurn, fullThread, response, text, thread } from '../../test/samples.ts'
+import { addDecimals, threadStats } from './stats.ts'
+
+describe('threadStats', () => {
+  test('counts turns, messages, parts and the states of calls', () => {
+    const stats = threadStats(fullThread())
+    expect(stats.turns).toEqual({ user: 1, agent: 2 })
+    expect(stats.messages).toEqual({ request: 2, response: 3, system: 2 })
+    expect(stats.parts).toMatchObject({ text: 3, 'tool-call': 2, thinking: 1, file: 1 })
+    expect(stats.toolCalls).toEqual({ completed: 1, retried: 1 })
+  })
+
+  test('sums usage as Pydantic AI does: inclusive, open set, exact cost', () => {
+    const usage = {
+      input_tokens: 100,
+      cache_read_tokens: 40,
+      output_tokens: 20,
+      details: { reasoning_tokens: 12 },
+      novel_tokens: 3,
+      cost: '0.1',
+      total_tokens: 999,
+    }
+    const said = (agent: string, model: string) => ({
+      ...response(agent, 1, text('x')),
+      usage,
+      model_name: model,
+    })
+    const stats = threadStats(
+      thread([
+        agentTurn('ada', [said('ada', 'm1'), said('ada', 'm2'), said('ada', 'm1')]),
+        agentTurn('bob', [response('bob', 9, text('free'))]),
+      ]),
+    )
+    expect(stats.usage).toMatchObject({
+      responses: 4,
+      totalTokens: 360,
+      cost: '0.3',
+      usage: {
+        input_tokens: 300,
+        cache_read_tokens: 120,
+        output_tokens: 60,
+        details: { reasoning_tokens: 36 },
+        novel_tokens: 9,
+      },
+    })
+    expect(stats.byModel).toMatchObject({
+      m1: { responses: 2, cost: '0.2' },
+      m2: { cost: '0.1' },
+      unknown: { responses: 1 },
+    })
+    expect(stats.byAgent['bob']).toEqual({
+      responses: 1,
+      usage: {},
+      totalTokens: 0,
+      cost: undefined,
+    })
+  })
+})
+
+describe('addDecimals', () => {
+  test('is exact where floats are not', () => {
+    expect(addDecimals('0.1', '0.2')).toBe('0.3')
+    expect(addDecimals('0.10', '0.2')).toBe('0.30')
+    expect(addDecimals('-1.5', '1.5')).toBe('0.0')
+    expect(addDecimals('1e-7', '2')).toBe('2.0000001')
+    expect(addDecimals('12345678901234567890.00000000000000000001', '1')).toBe(
+      '12345678901234567891.00000000000000000001',
+    )
+    expect(addDecimals('-0.75', '0.5')).toBe('-0.25')
+    expect(addDecimals('1E3', '.5')).toBe('1000.5')
+  })
+
+  test('agrees with integers at any scale', () => {
+    fc.assert(
+      fc.property(fc.bigInt(), fc.bigInt(), fc.integer({ min: 0, max: 30 }), (a, b, scale) => {
+        const exponent = `e-${scale}`
+        const sum = addDecimals(`${a}${exponent}`, `${b}${exponent}`)
+        expect(BigInt(sum.replace('.', ''))).toBe(a + b)
+      }),
+      { seed: 3, numRuns: 200 },
+    )
+  })
+
+  test('refuses what is no number, without repeating much of it', () => {
+    for (const text of ['', 'abc', '1.2.3', 'NaN', '1e99999']) {
+      expect(() => addDecimals('1', text)).toThrow(
+        expect.objectContaining({ code: 'INVALID_DECIMAL' }),
+      )
+    }
+  })
+})

@@ -1,0 +1,192 @@
+import { toolCalls } from './tool-calls.ts'
+import type { Thread, ThreadMessage, Usage } from './thread.ts'
+import { ThreadError } from '../issue.ts'
+
+/** What a thread consists of and what it cost. */
+export interface ThreadStats {
+  readonly turns: { readonly user: number; readonly agent: number }
+  readonly messages: {
+    readonly request: number
+    readonly response: number
+    readonly system: number
+  }
+  /** Parts by kind. */
+  readonly parts: Readonly<Record<string, number>>
+  /** Local tool calls by state. */
+  readonly toolCalls: Readonly<Record<string, number>>
+  readonly usage: UsageStats
+  readonly byAgent: Readonly<Record<string, UsageStats>>
+  readonly byModel: Readonly<Record<string, UsageStats>>
+}
+
+export interface UsageStats {
+  readonly responses: number
+  /** Summed as Pydantic AI does; totals are inclusive. Empty when nothing was reported. */
+  readonly usage: Usage
+  /** Input plus output. A stored `total_tokens` is neither trusted nor added. */
+  readonly totalTokens: number
+  /** Decimal text, exact; undefined when no response had a price. */
+  readonly cost: string | undefined
+}
+
+/** Counts a thread and sums its usage, whole and by agent and model. */
+export function threadStats(thread: Thread): ThreadStats {
+  const turns = { user: 0, agent: 0 }
+  const messages = { request: 0, response: 0, system: 0 }
+  const parts = new Counter()
+  const responses: ThreadMessage[] = []
+  for (const turn of thread.turns) {
+    if (turn.turn_type === 'user') {
+      turns.user++
+      for (const part of turn.parts) parts.add(part.part_kind)
+      continue
+    }
+    turns.agent++
+    for (const message of turn.messages) {
+      messages[message.message_type]++
+      if (message.message_type === 'system') continue
+      for (const part of message.parts) parts.add(part.part_kind)
+      if (message.message_type === 'response') responses.push(message)
+    }
+  }
+  const calls = new Counter()
+  for (const { state } of toolCalls(thread)) calls.add(state)
+  return {
+    turns,
+    messages,
+    parts: parts.record(),
+    toolCalls: calls.record(),
+    usage: usageOf(responses),
+    byAgent: groupUsage(responses, (message) => message.agent_id),
+    byModel: groupUsage(responses, (message) => message.model_name ?? 'unknown'),
+  }
+}
+
+function groupUsage(
+  responses: readonly ThreadMessage[],
+  keyOf: (message: ThreadMessage) => string,
+): Readonly<Record<string, UsageStats>> {
+  const groups = new Map<string, ThreadMessage[]>()
+  for (const message of responses) {
+    const group = groups.get(keyOf(message))
+    if (group) group.push(message)
+    else groups.set(keyOf(message), [message])
+  }
+  return Object.fromEntries([...groups].map(([key, group]) => [key, usageOf(group)]))
+}
+
+function usageOf(responses: readonly ThreadMessage[]): UsageStats {
+  const usage = sumUsage(responses.map((message) => message.usage)) ?? {}
+  const { input_tokens = 0, output_tokens = 0, cost } = usage
+  return {
+    responses: responses.length,
+    usage,
+    totalTokens: input_tokens + output_tokens,
+    cost: cost === undefined || cost === null ? undefined : String(cost),
+  }
+}
+
+class Counter {
+  readonly #counts = new Map<string, number>()
+
+  add(key: string): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+
+  record(): Record<string, number> {
+    return Object.fromEntries(this.#counts)
+  }
+}
+
+/**
+ * Adds usages the way Pydantic AI does: every counter, the nested `details`, and `cost` as exact decimal text. Undefined
+ * when no counter was set at all.
+ */
+export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | undefined {
+  const sum: { [key: string]: unknown } = {}
+  const details: { [key: string]: number } = {}
+  let cost: string | undefined
+  let reported = false
+  for (const usage of usages) {
+    if (typeof usage !== 'object' || usage === null) continue
+    for (const [key, value] of Object.entries(usage)) {
+      if (typeof value === 'number' && key !== 'cost') {
+        sum[key] = ((sum[key] as number | undefined) ?? 0) + value
+        if (value !== 0) reported = true
+      }
+    }
+    addDetails(details, usage.details)
+    const price = costText(usage.cost)
+    if (price !== undefined) {
+      cost = cost === undefined ? price : addDecimals(cost, price)
+      reported = true
+    }
+  }
+  if (!reported) return undefined
+  if (Object.keys(details).length > 0) sum['details'] = details
+  if (cost !== undefined) sum['cost'] = cost
+  return sum
+}
+
+function addDetails(sum: { [key: string]: number }, details: unknown): void {
+  if (typeof details !== 'object' || details === null) return
+  for (const [key, value] of Object.entries(details)) {
+    if (typeof value === 'number') sum[key] = (Object.hasOwn(sum, key) ? sum[key]! : 0) + value
+  }
+}
+
+/** What can be added; other text in `cost` is nobody's price and is left out of the sum. */
+const DECIMAL = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/
+
+function costText(cost: unknown): string | undefined {
+  if (typeof cost !== 'string' && typeof cost !== 'number') return undefined
+  return DECIMAL.test(String(cost)) ? String(cost) : undefined
+}
+
+const SHAPE = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?$/
+/** Far beyond any price; it keeps `1e999999999` from asking for a gigabyte of digits. */
+const MAX_EXPONENT = 1_000
+
+/**
+ * Adds two decimal numbers given as text, exactly: no float is involved, so a million prices of 0.1 make 100000.0.
+ * The result has as many fraction digits as the longer operand, as Python's `Decimal` has.
+ */
+export function addDecimals(a: string, b: string): string {
+  const [left, right] = [parse(a), parse(b)]
+  const scale = Math.max(left.scale, right.scale)
+  return print(raise(left, scale) + raise(right, scale), scale)
+}
+
+interface Decimal {
+  readonly digits: bigint
+  readonly scale: number
+}
+
+function parse(text: string): Decimal {
+  const match = SHAPE.exec(text.trim())
+  const exponent = Number(match?.[3] ?? 0)
+  if (!match || Math.abs(exponent) > MAX_EXPONENT) {
+    throw new ThreadError(
+      `The amount ${JSON.stringify(text.slice(0, 40))} is not a decimal number.`,
+      {
+        code: 'INVALID_DECIMAL',
+        hint: 'Costs are decimal text such as "0.0125".',
+      },
+    )
+  }
+  const [whole = '', fraction = ''] = match[2]!.split('.')
+  const digits = BigInt((match[1] === '-' ? '-' : '') + (whole + fraction || '0'))
+  const scale = fraction.length - exponent
+  return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
+}
+
+function raise({ digits, scale }: Decimal, to: number): bigint {
+  return digits * 10n ** BigInt(to - scale)
+}
+
+function print(digits: bigint, scale: number): string {
+  if (scale === 0) return digits.toString()
+  const sign = digits < 0n ? '-' : ''
+  const text = (digits < 0n ? -digits : digits).toString().padStart(scale + 1, '0')
+  return `${sign}${text.slice(0, -scale)}.${text.slice(-scale)}`
+}

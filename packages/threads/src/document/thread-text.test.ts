@@ -1,0 +1,316 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { agentTurn, fullThread, response, text, thread, userTurn } from '../../test/samples.ts'
+import {
+  InvalidThreadError,
+  ThreadError,
+  ThreadLimitError,
+  UnsupportedVersionError,
+  keepJsonText,
+  numberText,
+  parseFragment,
+  parseJson,
+  parseThread,
+  safeParseThread,
+  stringifyJson,
+  stringifyThread,
+} from '../index.ts'
+
+const runs = process.env['SKEIN_DEEP'] ? 5_000 : 300
+
+/** Text of a thread with this JSON text somewhere inside. */
+function threadText(inner: string): string {
+  return stringifyThread(thread([userTurn('hi')], { metadata: { slot: 'SLOT' } })).replace(
+    '"SLOT"',
+    inner,
+  )
+}
+
+function caught(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+describe('number text', () => {
+  test('numbers come back as they were written', () => {
+    const numbers = [
+      '18.0',
+      '-0.0',
+      '-0',
+      '12345678901234567890',
+      '1e2',
+      '1E+2',
+      '0.10',
+      '1e400',
+      '9007199254740993',
+      '1.50',
+    ]
+    for (const number of numbers) {
+      for (const inner of [
+        `{"n":${number}}`,
+        `[${number}]`,
+        `[1,[${number},2]]`,
+        `{"a":{"b":[0,${number}]}}`,
+      ]) {
+        const source = threadText(inner)
+        expect(stringifyThread(parseThread(source))).toBe(source)
+      }
+    }
+  })
+
+  test('values are plain numbers, and a changed value is printed as it is now', () => {
+    const parsed = parseThread(threadText('{"n":18.0,"m":1.0}')) as unknown as {
+      metadata: { slot: Record<string, unknown> }
+    }
+    const slot = parsed.metadata.slot
+    expect(slot['n']).toBe(18)
+    expect(numberText(slot, 'n')).toBe('18.0')
+    slot['n'] = 19
+    expect(numberText(slot, 'n')).toBeUndefined()
+    expect(stringifyJson(slot)).toBe('{"n":19,"m":1.0}')
+    expect(stringifyJson(keepJsonText(slot, { ...slot }))).toBe('{"n":19,"m":1.0}')
+  })
+
+  test('keys that look like integers keep their place', () => {
+    const source = threadText('{"b":1,"10":{"x":2.0},"2":[],"a":0}')
+    expect(stringifyThread(parseThread(source))).toBe(source)
+  })
+
+  test('white space is not data, and an indent can be asked for', () => {
+    const loose = JSON.stringify(JSON.parse(threadText('{"n":[1,{"x":null}]}')), null, 3)
+    expect(stringifyThread(parseThread(loose))).toBe(JSON.stringify(JSON.parse(loose)))
+    expect(stringifyThread(parseThread(loose), { indent: 2 })).toBe(
+      JSON.stringify(JSON.parse(loose), null, 2),
+    )
+    const exact = stringifyThread(parseThread(threadText('{"n":[18.0,{},[],{"x":"a\\nb"}]}')), {
+      indent: 2,
+    })
+    expect(exact).toBe(
+      JSON.stringify(JSON.parse(threadText('{"n":["@",{},[],{"x":"a\\nb"}]}')), null, 2).replace(
+        '"@"',
+        '18.0',
+      ),
+    )
+  })
+
+  test('any JSON text is printed again unchanged', { timeout: 120_000 }, () => {
+    const number = fc.oneof(
+      fc.integer().map(String),
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
+      fc.constantFrom(
+        '18.0',
+        '-0.0',
+        '1e5',
+        '1E-7',
+        '0.100',
+        '123456789012345678901',
+        '-0',
+        '2.50e+10',
+      ),
+    )
+    const string = fc.string({ unit: 'binary', maxLength: 8 }).map((value) => JSON.stringify(value))
+    const key = fc.oneof(
+      string,
+      fc.constantFrom('"__proto__"', '"1"', '"0"', '"constructor"', '"a\\\\"', '"\\""', '""'),
+    )
+    const { json } = fc.letrec<{ json: string }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 4, depthSize: 'small' },
+        number,
+        string,
+        fc.constantFrom('true', 'false', 'null'),
+        fc.array(tie('json'), { maxLength: 4 }).map((items) => `[${items.join(',')}]`),
+        fc
+          .uniqueArray(fc.tuple(key, tie('json')), {
+            maxLength: 4,
+            selector: ([name]) => JSON.parse(name) as string,
+          })
+          .map((members) => `{${members.map(([name, value]) => `${name}:${value}`).join(',')}}`),
+      ),
+    }))
+    fc.assert(
+      fc.property(json, (inner) => {
+        const source = `[${inner}]`
+        const { value, duplicates } = parseJson(source)
+        expect(duplicates).toEqual([])
+        expect(stringifyJson(value)).toBe(source)
+        expect(value).toEqual(JSON.parse(source))
+      }),
+      { seed: 4, numRuns: runs * 4 },
+    )
+  })
+})
+
+describe('what text can do to a reader', () => {
+  test('__proto__ is a key like any other', () => {
+    for (const inner of [
+      '{"__proto__":{"polluted":true}}',
+      '{"__proto__":{"polluted":1.0},"2":1,"1":2}',
+    ]) {
+      const source = threadText(inner)
+      const parsed = parseThread(source)
+      expect(stringifyThread(parsed)).toBe(source)
+      expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+      expect(Object.getPrototypeOf((parsed.metadata as { slot: object }).slot)).toBe(
+        Object.prototype,
+      )
+    }
+  })
+
+  test('a repeated key is a warning, the last value wins; in strict it is an error', () => {
+    const source = threadText('{"a":1,"b":2,"a":3}')
+    const reading = safeParseThread(source)
+    expect(reading.ok && reading.thread.metadata).toEqual({ slot: { a: 3, b: 2 } })
+    expect(reading.issues).toMatchObject([
+      { code: 'duplicate_key', severity: 'warning', pointer: '/metadata/slot/a' },
+    ])
+    expect(caught(() => parseThread(source, { profile: 'strict' }))).toBeInstanceOf(
+      InvalidThreadError,
+    )
+  })
+
+  test('depth, length and counts have limits', () => {
+    const deep = threadText('['.repeat(300) + ']'.repeat(300))
+    const error = caught(() => parseThread(deep))
+    expect(error).toBeInstanceOf(ThreadLimitError)
+    expect(error).toMatchObject({ code: 'THREAD_LIMIT', limit: 'maxDepth', max: 256 })
+    expect(stringifyThread(parseThread(deep, { limits: { maxDepth: 400 } }))).toBe(deep)
+    const bottomless = '['.repeat(1_000_000) + ']'.repeat(1_000_000)
+    expect(caught(() => parseThread(bottomless, { limits: { maxDepth: 1e9 } }))).toMatchObject({
+      limit: 'maxDepth',
+    })
+
+    const source = stringifyThread(
+      thread([
+        userTurn('a'),
+        agentTurn('ada', [response('ada', 1, text('b')), response('ada', 2, text('c'))]),
+      ]),
+    )
+    expect(caught(() => parseThread(source, { limits: { maxLength: 10 } }))).toMatchObject({
+      limit: 'maxLength',
+    })
+    expect(caught(() => parseThread(source, { limits: { maxTurns: 1 } }))).toMatchObject({
+      limit: 'maxTurns',
+    })
+    expect(caught(() => parseThread(source, { limits: { maxMessages: 1 } }))).toMatchObject({
+      limit: 'maxMessages',
+    })
+    expect(
+      caught(() => parseThread(source, { limits: { maxTurns: 2, maxMessages: 2 } })),
+    ).toBeUndefined()
+  })
+
+  test('depth is counted alike on the fast and on the exact path', () => {
+    for (const inner of ['1', '1.0']) {
+      const nested = '['.repeat(10) + inner + ']'.repeat(10)
+      expect(caught(() => parseJson(nested, { maxDepth: 9 }))).toBeInstanceOf(ThreadLimitError)
+      expect(caught(() => parseJson(nested, { maxDepth: 10 }))).toBeUndefined()
+    }
+  })
+
+  test('broken text is a typed error that does not quote it', () => {
+    for (const broken of ['', '{', '{"a":}', '{"version":"sk-canary-123" oops', 'nul']) {
+      const error = caught(() => parseThread(broken)) as ThreadError
+      expect(error).toBeInstanceOf(ThreadError)
+      expect(error.code).toBe('INVALID_JSON')
+      expect(`${error.message}${String(error.cause)}`).not.toContain('canary')
+      expect(safeParseThread(broken)).toMatchObject({
+        ok: false,
+        issues: [{ code: 'invalid_json' }],
+      })
+    }
+  })
+
+  test('lone surrogates are kept', () => {
+    const source = threadText('"\\ud800 and \\udfff"')
+    expect(stringifyThread(parseThread(source))).toBe(source)
+    const reading = safeParseThread(stringifyThread(thread([userTurn('\ud800')])), {
+      profile: 'strict',
+    })
+    expect(reading.issues).toMatchObject([{ code: 'lone_surrogate', severity: 'warning' }])
+  })
+})
+
+describe('documents', () => {
+  test('TP-50 a thread has one version, which reading and writing never change', () => {
+    const newer = stringifyThread(fullThread()).replace('"2.0.0"', '"2.7.1"')
+    const reading = safeParseThread(newer)
+    expect(reading.issues).toMatchObject([{ code: 'newer_version', severity: 'warning' }])
+    expect(reading.ok && stringifyThread(reading.thread)).toBe(newer)
+
+    const other = stringifyThread(fullThread()).replace('"2.0.0"', '"3.0.0"')
+    const error = caught(() => parseThread(other)) as UnsupportedVersionError
+    expect(error).toBeInstanceOf(UnsupportedVersionError)
+    expect(error).toMatchObject({ code: 'UNSUPPORTED_VERSION', version: '3.0.0' })
+    expect(stringifyJson(error.document)).toBe(other)
+  })
+
+  test('an invalid thread names the first error and carries all of them', () => {
+    const error = caught(() => parseThread('{"version":"2.0.0","turns":7}')) as InvalidThreadError
+    expect(error).toBeInstanceOf(InvalidThreadError)
+    expect(error.code).toBe('INVALID_THREAD')
+    expect(error.issues.length).toBeGreaterThan(3)
+    expect(error.message).toContain('/thread_id')
+  })
+
+  test('without a profile broken rules are reported, not refused; with one they are refused', () => {
+    const source = stringifyThread(thread([agentTurn('eve', [response('eve', 1, text('hi'))])]))
+    const reading = safeParseThread(source)
+    expect([reading.ok, reading.issues[0]?.code]).toEqual([true, 'unknown_agent'])
+    expect(stringifyThread(parseThread(source))).toBe(source)
+    for (const profile of ['strict', 'standard'] as const) {
+      expect(caught(() => parseThread(source, { profile }))).toBeInstanceOf(InvalidThreadError)
+      expect(safeParseThread(source, { profile }).ok).toBe(false)
+    }
+    expect(safeParseThread(source, { profile: 'lenient' }).ok).toBe(true)
+    const broken = source.replace('"2.0.0"', '"2.0.0","title":7')
+    expect(caught(() => parseThread(broken))).toBeInstanceOf(InvalidThreadError)
+  })
+
+  test('fragments: turns without a registry, as the specification shows them', () => {
+    const { turns } = fullThread()
+    expect(parseFragment(JSON.stringify({ turns }))).toEqual(turns)
+    expect(parseFragment(JSON.stringify(turns))).toEqual(turns)
+    expect(caught(() => parseFragment('{"turns":[{"turn_type":"user"}]}'))).toBeInstanceOf(
+      InvalidThreadError,
+    )
+  })
+
+  test(
+    'TP-52 unknown fields at every level survive reading and writing',
+    { timeout: 120_000 },
+    () => {
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 0, max: 1_000_000 }),
+          fc.dictionary(fc.string({ maxLength: 6 }), fc.jsonValue(), { minKeys: 1, maxKeys: 3 }),
+          (pick, extra) => {
+            const source = JSON.stringify(withExtra(fullThread(), pick, extra))
+            const reading = safeParseThread(source)
+            expect(stringifyJson(reading.ok ? reading.thread : reading.document)).toBe(source)
+          },
+        ),
+        { seed: 52, numRuns: runs },
+      )
+    },
+  )
+})
+
+/** A copy with the extra fields (under names of no meaning) added to one of its objects. */
+function withExtra(document: unknown, pick: number, extra: object): unknown {
+  const copy = structuredClone(document)
+  const objects: object[] = []
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (!Array.isArray(value)) objects.push(value)
+    Object.values(value).forEach(collect)
+  }
+  collect(copy)
+  const target = objects[pick % objects.length]!
+  for (const [key, value] of Object.entries(extra)) Object.assign(target, { [`x-${key}`]: value })
+  return copy
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import {
+  agentTurn,
+  answer,
+  call,
+  event,
+  request,
+  response,
+  text,
+  thread,
+  userTurn,
+} from '../../test/samples.ts'
+import { pendingToolCalls, toolCalls, type MessagePart, type Thread } from '../index.ts'
+
+function pending(document: Thread): string[] {
+  return pendingToolCalls(document).map((part) => part.tool_call_id)
+}
+
+function settled(id: string, outcome: string, status = 'error'): MessagePart {
+  return { ...answer(id), status, outcome } as unknown as MessagePart
+}
+
+test('TP-32 nothing about pending calls is stored; the state is derived', () => {
+  const waiting = thread([agentTurn('ada', [response('ada', 1, call('a'))])])
+  expect(JSON.stringify(waiting)).not.toMatch(/pending|awaiting|deferred|approval/)
+  expect(toolCalls(waiting)).toMatchObject([
+    { state: 'pending', agent_id: 'ada', pointer: '/turns/0/messages/0/parts/0' },
+  ])
+})
+
+test('TP-33 a call is pending until its return, wherever that stands', () => {
+  const first = agentTurn('ada', [
+    response('ada', 1, call('a'), call('b')),
+    event('note', 2),
+    request('ada', 3, answer('b')),
+  ])
+  expect(pending(thread([first]))).toEqual(['a'])
+  expect(pending(thread([first, agentTurn('ada', [request('ada', 4, answer('a'))])]))).toEqual([])
+  expect(pending(thread([first, userTurn([answer('a')], 4)]))).toEqual([])
+})
+
+test('TP-33 ids that repeat, retries, and tools of the provider', () => {
+  const reused = agentTurn('ada', [
+    response('ada', 1, call('x', 'one')),
+    request('ada', 2, answer('x', 'one')),
+    response('ada', 3, call('x', 'two')),
+  ])
+  expect(pendingToolCalls(thread([reused])).map((part) => part.tool_name)).toEqual(['two'])
+
+  const twice = agentTurn('ada', [
+    response('ada', 1, call('x', 'one'), call('x', 'two')),
+    request('ada', 2, answer('x', 'two')),
+  ])
+  expect(pendingToolCalls(thread([twice])).map((part) => part.tool_name)).toEqual(['one'])
+
+  const both = agentTurn('ada', [
+    response('ada', 1, call('x', 'one'), call('x', 'two'), call('x', 'three')),
+    request('ada', 2, answer('x', 'three'), answer('x', 'two'), answer('x', 'one')),
+    response('ada', 3, call('x', 'four'), call('x', 'five')),
+    request('ada', 4, answer('x', 'five')),
+  ])
+  expect(pendingToolCalls(thread([both])).map((part) => part.tool_name)).toEqual(['four'])
+
+  const retry = (tool_name: string | null): MessagePart => ({
+    part_kind: 'retry-prompt',
+    content: 'no',
+    tool_name,
+    tool_call_id: 'x',
+  })
+  const retried = (name: string | null): Thread =>
+    thread([agentTurn('ada', [response('ada', 1, call('x')), request('ada', 2, retry(name))])])
+  expect(pending(retried('look_up'))).toEqual([])
+  expect(toolCalls(retried('look_up'))[0]?.state).toBe('retried')
+  expect(pending(retried(null))).toEqual(['x'])
+
+  const builtin = {
+    part_kind: 'builtin-tool-call',
+    tool_name: 'search',
+    tool_call_id: 's',
+    args: {},
+  } as const
+  expect(pending(thread([agentTurn('ada', [response('ada', 1, builtin, text('x'))])]))).toEqual([])
+  expect(
+    pending(
+      thread([agentTurn('ada', [request('ada', 1, answer('x')), response('ada', 2, call('x'))])]),
+    ),
+  ).toEqual(['x'])
+})
+
+test('TP-33 pending calls are the very parts, oldest first', () => {
+  const parts = [call('b'), call('a'), call('b')]
+  const document = thread([agentTurn('ada', [response('ada', 1, ...parts)])])
+  expect(pendingToolCalls(document)).toEqual(parts)
+  expect(pendingToolCalls(document)[1]).toBe(parts[1])
+})
+
+test('TP-34 called, completed, rejected, failed and interrupted are told apart', () => {
+  const ids = ['called', 'completed', 'denied', 'failed', 'cut', 'plain']
+  const document = thread([
+    agentTurn('ada', [
+      response('ada', 1, ...ids.map((id) => call(id))),
+      request(
+        'ada',
+        2,
+        answer('completed'),
+        settled('denied', 'denied'),
+        settled('failed', 'failed'),
+        settled('cut', 'interrupted'),
+      ),
+      request('ada', 3, { ...answer('plain'), status: 'validation_error' } as MessagePart),
+    ]),
+  ])
+  expect(toolCalls(document).map(({ state }) => state)).toEqual([
+    'pending',
+    'completed',
+    'denied',
+    'failed',
+    'interrupted',
+    'failed',
+  ])
+  expect(toolCalls(document)[1]?.answer).toMatchObject({ content: 'found' })
+})
+
+test('turns of an unknown type are passed over', () => {
+  const document = thread([
+    { turn_type: 'robot' } as never,
+    agentTurn('ada', [response('ada', 1, call('a'))]),
+  ])
+  expect(pending(document)).toEqual(['a'])
+})

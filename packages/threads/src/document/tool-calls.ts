@@ -1,0 +1,137 @@
+import { isObject } from '@skein/base'
+import type {
+  MessagePart,
+  RetryPromptPart,
+  Thread,
+  ToolCallPart,
+  ToolReturnPart,
+  Turn,
+} from './thread.ts'
+
+/**
+ * Where a call stands: nobody answered yet; it returned; it returned an error; a person refused it; it was cut off; or
+ * the model was asked to call again.
+ */
+export type ToolCallState =
+  'pending' | 'completed' | 'failed' | 'denied' | 'interrupted' | 'retried'
+
+export interface ToolCallRecord {
+  readonly call: ToolCallPart
+  readonly state: ToolCallState
+  /** What settled the call. */
+  readonly answer: ToolReturnPart | RetryPromptPart | undefined
+  readonly agent_id: string
+  /** JSON pointer of the call in the thread. */
+  readonly pointer: string
+}
+
+/**
+ * Every local tool call of a thread in order, with its state. Nothing of this is stored: the messages are the state.
+ * Calls that a provider ran itself are not among them.
+ */
+export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecord[] {
+  const records: Mutable<ToolCallRecord>[] = []
+  const ledger = new CallLedger<Mutable<ToolCallRecord>>()
+  for (const { part, agentId, pointer } of eachPart(thread.turns)) {
+    if (part.part_kind === 'tool-call') {
+      const record = {
+        call: part,
+        state: 'pending' as const,
+        answer: undefined,
+        agent_id: agentId,
+        pointer,
+      }
+      records.push(record)
+      ledger.call(part.tool_call_id, record)
+    } else if (
+      part.part_kind === 'tool-return' ||
+      (part.part_kind === 'retry-prompt' && part.tool_name)
+    ) {
+      const record = ledger.answer(part.tool_call_id ?? '')
+      if (record === undefined) continue
+      record.answer = part
+      record.state = stateOf(part)
+    }
+  }
+  return records
+}
+
+/** The calls that wait for an approval or a result, over the whole thread, oldest first. */
+export function pendingToolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallPart[] {
+  return toolCalls(thread)
+    .filter(({ state }) => state === 'pending')
+    .map(({ call }) => call)
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+function stateOf(answer: ToolReturnPart | RetryPromptPart): ToolCallState {
+  if (answer.part_kind === 'retry-prompt') return 'retried'
+  if (answer.outcome === 'denied' || answer.outcome === 'interrupted') return answer.outcome
+  if (answer.outcome === 'failed') return 'failed'
+  return answer.status === 'error' || answer.status === 'validation_error' ? 'failed' : 'completed'
+}
+
+function* eachPart(
+  turns: readonly Turn[],
+): Iterable<{ part: MessagePart; agentId: string; pointer: string }> {
+  for (const [turnIndex, turn] of turns.entries()) {
+    if (turn.turn_type === 'user') {
+      yield* partsOf(turn.parts, '', `/turns/${turnIndex}`)
+      continue
+    }
+    // Turns of a type that is not known yet may have no messages.
+    for (const [index, message] of (turn.messages ?? []).entries()) {
+      if (message.message_type === 'system') continue
+      yield* partsOf(message.parts, message.agent_id, `/turns/${turnIndex}/messages/${index}`)
+    }
+  }
+}
+
+function* partsOf(
+  parts: readonly MessagePart[],
+  agentId: string,
+  at: string,
+): Iterable<{ part: MessagePart; agentId: string; pointer: string }> {
+  for (const [index, part] of parts.entries()) {
+    if (isObject(part)) yield { part, agentId, pointer: `${at}/parts/${index}` }
+  }
+}
+
+/**
+ * Pairs tool calls with what answers them, over a whole thread, in order of position: an answer belongs to the nearest
+ * earlier call with its id that is still open. Ids may repeat, also within one response.
+ */
+export class CallLedger<Call extends object> {
+  /** Open calls by id: one, several (the latest last), or none any more. */
+  readonly #calls = new Map<string, Call | Call[] | undefined>()
+
+  call(id: string, call: Call): void {
+    const waiting = this.#calls.get(id)
+    if (waiting === undefined) this.#calls.set(id, call)
+    else if (Array.isArray(waiting)) waiting.push(call)
+    else this.#calls.set(id, [waiting, call])
+  }
+
+  /** Closes the call that an answer with this id belongs to, and gives it back; undefined when none is open. */
+  answer(id: string): Call | undefined {
+    const waiting = this.#calls.get(id)
+    if (waiting === undefined) return undefined
+    if (Array.isArray(waiting)) return waiting.pop()
+    this.#calls.set(id, undefined)
+    return waiting
+  }
+
+  /** Whether there was a call with this id, open or closed. */
+  knows(id: string): boolean {
+    return this.#calls.has(id)
+  }
+
+  /** Calls without an answer, grouped by id in the order in which the ids first appeared. */
+  *open(): Iterable<Call> {
+    for (const waiting of this.#calls.values()) {
+      if (Array.isArray(waiting)) yield* waiting
+      else if (waiting !== undefined) yield waiting
+    }
+  }
+}

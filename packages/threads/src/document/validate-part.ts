@@ -1,0 +1,206 @@
+import { isObject } from '@skein/base'
+import { IssueCode, type IssueCollector } from './issue-code.ts'
+
+type Fields = { readonly [key: string]: unknown }
+
+/** Checks one part at the current place of `check`, and enters calls and returns into its ledger. */
+export function checkPart(check: IssueCollector, part: unknown): void {
+  if (!isObject(part)) return check.report(IssueCode.WrongType, '', 'an object')
+  switch (part['part_kind']) {
+    case 'text':
+      check.text(part['content'], '/content')
+      return check.optionalText(part['id'], '/id')
+    case 'user-prompt':
+      return checkUserPrompt(check, part['content'])
+    case 'thinking':
+      return checkThinking(check, part)
+    case 'tool-call':
+      return checkToolCall(check, part)
+    case 'tool-return':
+      return checkToolReturn(check, part)
+    case 'retry-prompt':
+      return checkRetryPrompt(check, part)
+    case 'file':
+      return checkFile(check, part)
+    case 'builtin-tool-call':
+    case 'builtin-tool-return':
+      check.text(part['tool_name'], '/tool_name')
+      return check.id(part['tool_call_id'], '/tool_call_id')
+    case 'speech':
+      return checkSpeech(check, part)
+    case 'compaction':
+      return check.optionalText(part['content'], '/content')
+    case 'tool-availability-delta':
+      return
+    case 'system-prompt':
+      return check.report(IssueCode.InlineSystemPrompt, '')
+    default:
+      return checkUnknown(check, part['part_kind'], '/part_kind', IssueCode.UnknownPartKind)
+  }
+}
+
+function checkUnknown(check: IssueCollector, kind: unknown, tail: string, code: IssueCode): void {
+  if (typeof kind === 'string') check.report(code, tail)
+  else check.missingOr(kind, tail, 'a string')
+}
+
+function checkThinking(check: IssueCollector, part: Fields): void {
+  check.optionalText(part['content'], '/content')
+  check.optionalText(part['signature'], '/signature')
+  check.optionalText(part['thinking_id'], '/thinking_id')
+  const provider = part['provider_name']
+  check.optionalText(provider, '/provider_name')
+  // Visible thinking is harmless without a provider; a signature or id cannot be sent back without knowing to whom.
+  if (
+    (provider === undefined || provider === null) &&
+    (part['signature'] || part['thinking_id'] || part['id'])
+  ) {
+    check.report(IssueCode.ThinkingWithoutProvider, '/provider_name')
+  }
+}
+
+function checkToolCall(check: IssueCollector, part: Fields): void {
+  check.text(part['tool_name'], '/tool_name')
+  const id = part['tool_call_id']
+  check.id(id, '/tool_call_id')
+  const args = part['args']
+  if (args === undefined) check.report(IssueCode.MissingField, '/args')
+  else if (typeof args === 'number' || typeof args === 'boolean' || Array.isArray(args)) {
+    check.report(IssueCode.UnusualArgs, '/args')
+  }
+  if (typeof id !== 'string') return
+  const { turnIndex, messageIndex, partIndex } = check
+  check.calls.call(id, { turnIndex, messageIndex, partIndex, toolName: part['tool_name'] })
+}
+
+function checkToolReturn(check: IssueCollector, part: Fields): void {
+  check.text(part['tool_name'], '/tool_name')
+  const id = part['tool_call_id']
+  check.id(id, '/tool_call_id')
+  const status = part['status']
+  if (status !== 'success' && status !== 'error' && status !== 'validation_error') {
+    if (typeof status === 'string')
+      check.report(IssueCode.BadValue, '/status', 'success, error or validation_error')
+    else check.missingOr(status, '/status', 'a string')
+  }
+  if (part['content'] === undefined) check.report(IssueCode.MissingField, '/content')
+  if (typeof id === 'string') pairReturn(check, id, part['tool_name'])
+}
+
+/** Rule V2. */
+function pairReturn(check: IssueCollector, id: string, toolName: unknown): void {
+  const call = check.calls.answer(id)
+  if (call === undefined) {
+    const code = check.calls.knows(id) ? IssueCode.DuplicateReturn : IssueCode.ReturnWithoutCall
+    check.report(code, '/tool_call_id')
+  } else if (call.toolName !== toolName) {
+    check.report(IssueCode.ToolNameMismatch, '/tool_name')
+  }
+}
+
+function checkRetryPrompt(check: IssueCollector, part: Fields): void {
+  check.optionalText(part['tool_name'], '/tool_name')
+  const id = part['tool_call_id']
+  check.optionalText(id, '/tool_call_id')
+  // A retry without a tool carries an invented id: it answers no call.
+  if (typeof id === 'string' && typeof part['tool_name'] === 'string') check.calls.answer(id)
+  const content = part['content']
+  if (!Array.isArray(content)) return check.text(content, '/content')
+  eachItem(check, content, (item) => {
+    if (!isObject(item)) return check.report(IssueCode.WrongType, '', 'an object')
+    check.text(item['type'], '/type')
+    check.text(item['msg'], '/msg')
+    if (!Array.isArray(item['loc'])) check.missingOr(item['loc'], '/loc', 'an array')
+  })
+}
+
+function checkSpeech(check: IssueCollector, part: Fields): void {
+  const speaker = part['speaker']
+  if (speaker !== 'user' && speaker !== 'assistant') {
+    if (typeof speaker === 'string')
+      check.report(IssueCode.BadValue, '/speaker', 'user or assistant')
+    else check.missingOr(speaker, '/speaker', 'a string')
+  }
+  check.optionalText(part['transcript'], '/transcript')
+}
+
+function checkFile(check: IssueCollector, part: Fields): void {
+  check.optionalText(part['id'], '/id')
+  const content = part['content']
+  if (!isObject(content)) return check.missingOr(content, '/content', 'an object')
+  checkContent(check, content, '/content')
+}
+
+function checkUserPrompt(check: IssueCollector, content: unknown): void {
+  if (!Array.isArray(content)) return check.text(content, '/content')
+  eachItem(check, content, (item) => {
+    if (typeof item === 'string') return check.text(item, '')
+    if (!isObject(item)) return check.report(IssueCode.WrongType, '', 'a string or an object')
+    checkContent(check, item, '')
+  })
+}
+
+function eachItem(
+  check: IssueCollector,
+  items: readonly unknown[],
+  visit: (item: unknown) => void,
+): void {
+  for (let index = 0; index < items.length; index++) {
+    check.itemIndex = index
+    visit(items[index])
+  }
+  check.itemIndex = -1
+}
+
+function checkContent(check: IssueCollector, content: Fields, at: string): void {
+  switch (content['kind']) {
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url':
+      return checkUrl(check, content, at)
+    case 'binary':
+      check.text(content['media_type'], `${at}/media_type`)
+      check.text(content['identifier'], `${at}/identifier`)
+      return checkBase64(check, content['data'], `${at}/data`)
+    case 'text-content':
+      return check.text(content['content'], `${at}/content`)
+    case 'uploaded-file':
+      check.text(content['file_id'], `${at}/file_id`)
+      return check.text(content['provider_name'], `${at}/provider_name`)
+    case 'cache-point':
+      return
+    default:
+      return checkUnknown(check, content['kind'], `${at}/kind`, IssueCode.UnknownContentKind)
+  }
+}
+
+function checkUrl(check: IssueCollector, content: Fields, at: string): void {
+  check.text(content['url'], `${at}/url`)
+  check.text(content['identifier'], `${at}/identifier`)
+  check.optionalText(content['media_type'], `${at}/media_type`)
+  const force = content['force_download']
+  if (force !== undefined && typeof force !== 'boolean' && force !== 'allow-local') {
+    check.report(
+      typeof force === 'string' ? IssueCode.BadValue : IssueCode.WrongType,
+      `${at}/force_download`,
+      'a boolean or allow-local',
+    )
+  }
+}
+
+/** Either alphabet, padded or not. */
+export const BASE64_PATTERN: string =
+  '^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$'
+
+const NOT_BASE64 = /[^A-Za-z0-9+/_-]/
+
+function checkBase64(check: IssueCollector, data: unknown, tail: string): void {
+  if (typeof data !== 'string') return check.missingOr(data, tail, 'a string')
+  // The pattern above backtracks over every group; two plain looks suffice for data of any size.
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
+  const body = padding === 0 ? data : data.slice(0, -padding)
+  const rest = body.length % 4
+  const padded = padding === 0 ? rest !== 1 : rest + padding === 4
+  if (!padded || NOT_BASE64.test(body)) check.report(IssueCode.BadBase64, tail)
+}

@@ -1,0 +1,642 @@
+import { describe, expect, test } from 'vitest'
+import {
+  agentTurn,
+  answer,
+  at,
+  call,
+  event,
+  fullThread,
+  request,
+  response,
+  text,
+  thread,
+  userTurn,
+  withChange,
+} from '../../test/samples.ts'
+import type { MessagePart, Thread } from '../index.ts'
+import { validateThread, type Profile } from '../index.ts'
+
+function codes(document: unknown, profile: Profile = 'standard'): string[] {
+  return validateThread(document, { profile }).issues.map(
+    (issue) => `${issue.severity} ${issue.code} ${issue.pointer}`,
+  )
+}
+
+/** The sample with one place changed has exactly this error, at this place. */
+function expectError(pointer: string, value: unknown, code: string, where = pointer): void {
+  const document = withChange(fullThread(), pointer, value)
+  expect(codes(document)).toContain(`error ${code} ${where}`)
+  expect(validateThread(document).valid).toBe(false)
+}
+
+function expectFine(pointer: string, value: unknown): void {
+  expect(codes(withChange(fullThread(), pointer, value))).toEqual([])
+}
+
+/** A thread whose only part of interest is this one. */
+function withPart(part: object): Thread {
+  return thread([userTurn([part as MessagePart])])
+}
+
+function expectRequired(part: Record<string, unknown>, fields: readonly string[]): void {
+  expect(codes(withPart(part)).filter((line) => line.startsWith('error'))).toEqual([])
+  for (const field of fields) {
+    const pointer = `/turns/0/parts/0/${field}`
+    expect(codes(withChange(withPart(part), pointer, undefined))).toContain(
+      `error missing_field ${pointer}`,
+    )
+  }
+}
+
+test('the full sample is valid in every profile', () => {
+  for (const profile of ['strict', 'standard', 'lenient'] as const) {
+    expect(codes(fullThread(), profile)).toEqual([])
+  }
+})
+
+describe('root and registry', () => {
+  test('TP-01 the root is an object of version 2.0.0; a newer 2.x is read with a warning', () => {
+    for (const root of [null, [], 'thread', 7]) expect(codes(root)).toEqual(['error wrong_type '])
+    expectError('/version', undefined, 'missing_field')
+    expectError('/version', 2, 'wrong_type')
+    expectError('/version', '1.0.0', 'unsupported_version')
+    expectError('/version', '3.0.0', 'unsupported_version')
+    expectError('/version', '2.0', 'unsupported_version')
+    expect(codes(withChange(fullThread(), '/version', '2.1.0'))).toEqual([
+      'warning newer_version /version',
+    ])
+    expect(codes(withChange(fullThread(), '/version', '2.1.0'), 'strict')).toEqual([
+      'error newer_version /version',
+    ])
+  })
+
+  test('TP-02 thread_id is a non-empty string, and a UUID where that is asked for', () => {
+    expectError('/thread_id', undefined, 'missing_field')
+    expectError('/thread_id', '', 'empty_id')
+    expectError('/thread_id', 1, 'wrong_type')
+    expectFine('/thread_id', 'any text')
+    const named = withChange(fullThread(), '/thread_id', 'any text')
+    const issues = validateThread(named, { ids: 'uuid' }).issues.map(({ pointer }) => pointer)
+    expect(issues).toContain('/thread_id')
+    expect(issues).toContain('/agents/ada/agent_id')
+    expect(
+      validateThread(fullThread(), { ids: 'uuid' }).issues.some(
+        ({ pointer }) => pointer === '/thread_id',
+      ),
+    ).toBe(false)
+  })
+
+  test('TP-03 created_at and updated_at are timestamps, the second not before the first', () => {
+    for (const field of ['created_at', 'updated_at']) {
+      expectError(`/${field}`, undefined, 'missing_field')
+      expectError(`/${field}`, 'yesterday', 'bad_timestamp')
+      expectError(`/${field}`, 1_772_355_600, 'wrong_type')
+    }
+    expect(codes(withChange(fullThread(), '/updated_at', '2026-02-28T23:59:59Z'))).toEqual([
+      'warning updated_before_created /updated_at',
+    ])
+  })
+
+  test('TP-04 title is a string and metadata an object, both optional', () => {
+    expectFine('/title', 'Pictures')
+    expectFine('/metadata', { any: [1, null] })
+    expectError('/title', 5, 'wrong_type')
+    expectError('/metadata', [], 'wrong_type')
+    expectError('/metadata', null, 'wrong_type')
+  })
+
+  test('TP-05 agents is a required map, which may be empty', () => {
+    expectError('/agents', undefined, 'missing_field')
+    expectError('/agents', [], 'wrong_type')
+    expectError('/agents/ada', 'Ada', 'wrong_type')
+    expect(codes(thread([userTurn('hi')], { agents: {} }))).toEqual([])
+  })
+
+  test('TP-06 an agent has id, name and time; model, provider and config reference are optional text', () => {
+    for (const field of ['agent_id', 'agent_name', 'created_at']) {
+      expectError(`/agents/ada/${field}`, undefined, 'missing_field')
+      expectError(`/agents/ada/${field}`, 3, 'wrong_type')
+    }
+    for (const field of ['model_name', 'provider_name', 'config_ref']) {
+      expectFine(`/agents/ada/${field}`, 'text')
+      expectError(`/agents/ada/${field}`, {}, 'wrong_type')
+    }
+  })
+
+  test('TP-07 a registry key equals the agent_id of its entry', () => {
+    expectError('/agents/cyd/agent_id', 'eve', 'agent_key_mismatch')
+    const slash = thread([], {
+      agents: { 'a/b~c': { agent_id: 'x', agent_name: 'X', created_at: at(0) } },
+    })
+    expect(codes(slash)).toEqual(['error agent_key_mismatch /agents/a~1b~0c/agent_id'])
+  })
+
+  test('a registry entry named like an object method is no agent', () => {
+    const document = thread([agentTurn('constructor', [response('__proto__', 1)])])
+    expect(codes(document).filter((line) => line.includes('unknown_agent'))).toHaveLength(2)
+  })
+})
+
+describe('turns and messages', () => {
+  test('TP-08 turns is a list; a turn of unknown type is kept, and an error only in strict', () => {
+    expectError('/turns', undefined, 'missing_field')
+    expectError('/turns', {}, 'wrong_type')
+    expectError('/turns/0', 'hi', 'wrong_type')
+    expectError('/turns/0/turn_type', undefined, 'missing_field')
+    const future = withChange(fullThread(), '/turns/0/turn_type', 'robot')
+    expect(codes(future)).toEqual(['warning unknown_turn_type /turns/0/turn_type'])
+    expect(codes(future, 'strict')).toEqual(['error unknown_turn_type /turns/0/turn_type'])
+  })
+
+  test('TP-09 a user turn has submitted_at and parts', () => {
+    expectError('/turns/0/submitted_at', undefined, 'missing_field')
+    expectError('/turns/0/submitted_at', 'now', 'bad_timestamp')
+    expectError('/turns/0/parts', undefined, 'missing_field')
+    expectError('/turns/0/parts', 'hi', 'wrong_type')
+    expectError('/turns/0/parts/0', 'hi', 'wrong_type')
+    expectFine('/turns/0/parts', [])
+  })
+
+  test('TP-10 an agent turn has agent, start, end and messages; total_usage is optional', () => {
+    for (const field of ['agent_id', 'started_at', 'completed_at', 'messages']) {
+      expectError(`/turns/1/${field}`, undefined, 'missing_field')
+      expectError(`/turns/1/${field}`, 9, 'wrong_type')
+    }
+    expectFine('/turns/1/total_usage', { input_tokens: 3 })
+    expectError('/turns/1/total_usage', 9, 'wrong_type')
+    expectError(
+      '/turns/1/total_usage',
+      { input_tokens: '3' },
+      'wrong_type',
+      '/turns/1/total_usage/input_tokens',
+    )
+  })
+
+  test('TP-12 a message has type, time, parts and agent', () => {
+    for (const field of ['message_type', 'timestamp', 'parts', 'agent_id']) {
+      expectError(`/turns/1/messages/1/${field}`, undefined, 'missing_field')
+      expectError(`/turns/1/messages/1/${field}`, 9, 'wrong_type')
+    }
+    expectError('/turns/1/messages/1/message_type', 'reply', 'bad_value')
+    expectError('/turns/1/messages/1', null, 'wrong_type')
+  })
+
+  test('TP-13 fields of responses on a request are a warning', () => {
+    const fields = {
+      model_name: 'm',
+      provider_name: 'p',
+      provider_response_id: 'r',
+      usage: { input_tokens: 1 },
+      finish_reason: 'stop',
+    }
+    for (const [field, value] of Object.entries(fields)) {
+      expectFine(`/turns/1/messages/1/${field}`, value)
+      const pointer = `/turns/1/messages/2/${field}`
+      expect(codes(withChange(fullThread(), pointer, value))).toEqual([
+        `warning response_field_on_request ${pointer}`,
+      ])
+      expectFine(pointer, null)
+    }
+    expectError('/turns/1/messages/1/model_name', 4, 'wrong_type')
+  })
+
+  test('TP-14 a system message has time, type and data; source and targets are optional', () => {
+    for (const field of ['timestamp', 'event_type', 'event_data']) {
+      expectError(`/turns/1/messages/0/${field}`, undefined, 'missing_field')
+    }
+    expectFine('/turns/1/messages/0/event_data', null)
+    expectFine('/turns/1/messages/0/source_agent', 'ada')
+    expectFine('/turns/1/messages/0/target_agents', ['ada', 'bob'])
+    expectError('/turns/1/messages/0/source_agent', 1, 'wrong_type')
+    expectError('/turns/1/messages/0/target_agents', 'bob', 'wrong_type')
+    expectError(
+      '/turns/1/messages/0/target_agents',
+      [1],
+      'wrong_type',
+      '/turns/1/messages/0/target_agents/0',
+    )
+  })
+
+  test('TP-15 any event type is legal', () => {
+    for (const name of ['tool.grant', 'x', 'Ünï.code-9', 'data-app-score', '']) {
+      expectFine('/turns/1/messages/0/event_type', name)
+    }
+  })
+
+  test('a message of another agent than its turn is noted', () => {
+    expect(codes(withChange(fullThread(), '/turns/2/messages/1/agent_id', 'cyd'))).toEqual([
+      'info agent_differs /turns/2/messages/1/agent_id',
+    ])
+  })
+})
+
+describe('parts', () => {
+  const samples: Record<string, Record<string, unknown>> = {
+    text: { part_kind: 'text', content: 'a' },
+    thinking: { part_kind: 'thinking', provider_name: 'p' },
+    'tool-call': { part_kind: 'tool-call', tool_name: 't', tool_call_id: 'c', args: {} },
+    'retry-prompt': { part_kind: 'retry-prompt', content: 'again' },
+    file: {
+      part_kind: 'file',
+      content: { kind: 'binary', data: '', media_type: 'x/y', identifier: 'i' },
+    },
+    'user-prompt': { part_kind: 'user-prompt', content: 'a' },
+  }
+
+  test('TP-16 parts are told apart by part_kind; further fields and unknown kinds are kept', () => {
+    for (const part of [
+      ...Object.values(samples),
+      answer('x') as unknown as Record<string, unknown>,
+    ]) {
+      const errors = codes(withPart({ ...part, future_field: [1] })).filter(
+        (line) => !line.includes('return_without_call'),
+      )
+      expect(errors).toEqual([])
+      expect(codes(withChange(withPart(part), '/turns/0/parts/0/part_kind', undefined))).toContain(
+        'error missing_field /turns/0/parts/0/part_kind',
+      )
+    }
+    const unknown = withPart({ part_kind: 'hologram', anything: 1 })
+    expect(codes(unknown)).toEqual(['info unknown_part_kind /turns/0/parts/0/part_kind'])
+    expect(validateThread(unknown).valid).toBe(true)
+    expect(validateThread(unknown, { profile: 'strict' }).valid).toBe(false)
+    expect(codes(withPart({ part_kind: 7 }))).toEqual([
+      'error wrong_type /turns/0/parts/0/part_kind',
+    ])
+  })
+
+  test('TP-17 text has content, and may have an id', () => {
+    expectRequired(samples['text']!, ['content'])
+    expect(codes(withPart({ part_kind: 'text', content: 5 }))).toEqual([
+      'error wrong_type /turns/0/parts/0/content',
+    ])
+    expect(codes(withPart({ part_kind: 'text', content: '', id: 'i' }))).toEqual([])
+    expect(codes(withPart({ part_kind: 'text', content: '', id: 5 }))).toEqual([
+      'error wrong_type /turns/0/parts/0/id',
+    ])
+  })
+
+  test('TP-18 thinking may lack its provider unless something depends on it', () => {
+    for (const provider of [undefined, null]) {
+      expect(
+        codes(withPart({ part_kind: 'thinking', content: 'hm', provider_name: provider })),
+      ).toEqual([])
+      for (const field of ['signature', 'thinking_id', 'id']) {
+        expect(
+          codes(withPart({ part_kind: 'thinking', [field]: 's', provider_name: provider })),
+        ).toEqual(['warning thinking_without_provider /turns/0/parts/0/provider_name'])
+      }
+    }
+    for (const field of ['content', 'signature', 'provider_name', 'thinking_id']) {
+      expect(codes(withPart({ part_kind: 'thinking', provider_name: 'p', [field]: 5 }))).toContain(
+        `error wrong_type /turns/0/parts/0/${field}`,
+      )
+    }
+  })
+
+  test('TP-19 a call has name, id and arguments: text, object or null', () => {
+    expectRequired(samples['tool-call']!, ['tool_name', 'tool_call_id', 'args'])
+    for (const args of [null, '{"a": 1.0}', '', {}, { a: [1] }]) {
+      expect(codes(withPart({ ...samples['tool-call'], args }))).toEqual([])
+    }
+    for (const args of [5, [1], true]) {
+      expect(codes(withPart({ ...samples['tool-call'], args }))).toEqual([
+        'warning unusual_args /turns/0/parts/0/args',
+      ])
+    }
+    expect(codes(withPart({ ...samples['tool-call'], tool_call_id: '' }))).toEqual([
+      'error empty_id /turns/0/parts/0/tool_call_id',
+    ])
+  })
+
+  test('TP-20 a return has name, id, one of three states and content; metadata is free', () => {
+    const returns = (part: object): Thread =>
+      thread([userTurn([call('c')]), userTurn([part as MessagePart])])
+    const good = answer('c')
+    for (const status of ['success', 'error', 'validation_error']) {
+      expect(codes(returns({ ...good, status, content: null, metadata: 4 }))).toEqual([])
+    }
+    expect(codes(returns({ ...good, status: 'denied' }))).toEqual([
+      'error bad_value /turns/1/parts/0/status',
+    ])
+    for (const field of ['tool_name', 'tool_call_id', 'status', 'content']) {
+      expect(codes(withChange(returns(good), `/turns/1/parts/0/${field}`, undefined))).toContain(
+        `error missing_field /turns/1/parts/0/${field}`,
+      )
+    }
+  })
+
+  test('TP-21 a retry prompt is text or a list of problems; name and id are optional', () => {
+    expectRequired(samples['retry-prompt']!, ['content'])
+    const problem = { type: 'missing', loc: ['a', 0], msg: 'Field required' }
+    expect(
+      codes(
+        withPart({
+          ...samples['retry-prompt'],
+          content: [problem, { ...problem, input: {}, ctx: {}, url: 'u' }],
+        }),
+      ),
+    ).toEqual([])
+    for (const field of ['type', 'loc', 'msg']) {
+      expect(
+        codes(withPart({ ...samples['retry-prompt'], content: [{ ...problem, [field]: 5 }] })),
+      ).toEqual([`error wrong_type /turns/0/parts/0/content/0/${field}`])
+    }
+    expect(
+      codes(withPart({ ...samples['retry-prompt'], tool_name: null, tool_call_id: null })),
+    ).toEqual([])
+    expect(codes(withPart({ ...samples['retry-prompt'], tool_name: 5 }))).toEqual([
+      'error wrong_type /turns/0/parts/0/tool_name',
+    ])
+  })
+
+  test('TP-22 a file has binary content, or a URL where a UI knows no more', () => {
+    expectRequired(samples['file']!, [
+      'content',
+      'content/data',
+      'content/media_type',
+      'content/identifier',
+    ])
+    expect(codes(withPart({ part_kind: 'file', content: 'x' }))).toEqual([
+      'error wrong_type /turns/0/parts/0/content',
+    ])
+    expect(
+      codes(
+        withPart({ part_kind: 'file', content: { kind: 'image-url', url: 'u', identifier: 'i' } }),
+      ),
+    ).toEqual([])
+  })
+
+  test('TP-23 a user prompt is text or a list of text and content', () => {
+    expectRequired(samples['user-prompt']!, ['content'])
+    expect(codes(withPart({ part_kind: 'user-prompt', content: [] }))).toEqual([])
+    expect(
+      codes(withPart({ part_kind: 'user-prompt', content: ['a', { kind: 'cache-point' }, 'b'] })),
+    ).toEqual([])
+    expect(codes(withPart({ part_kind: 'user-prompt', content: {} }))).toEqual([
+      'error wrong_type /turns/0/parts/0/content',
+    ])
+    expect(codes(withPart({ part_kind: 'user-prompt', content: ['a', 5] }))).toEqual([
+      'error wrong_type /turns/0/parts/0/content/1',
+    ])
+    expect(codes(withPart({ part_kind: 'user-prompt', content: [{ kind: 'scent' }] }))).toEqual([
+      'info unknown_content_kind /turns/0/parts/0/content/0/kind',
+    ])
+  })
+
+  test('TP-24 URL content has url and identifier; the other fields are optional', () => {
+    for (const kind of ['image-url', 'audio-url', 'video-url', 'document-url']) {
+      const url = { kind, url: 'https://example.org/x', identifier: 'i' }
+      const prompt = (content: object): Record<string, unknown> => ({
+        part_kind: 'user-prompt',
+        content: [content],
+      })
+      expectRequired(prompt(url), ['content/0/url', 'content/0/identifier'])
+      for (const force_download of [true, false, 'allow-local']) {
+        expect(
+          codes(
+            withPart(
+              prompt({ ...url, force_download, vendor_metadata: { a: 1 }, media_type: 'x/y' }),
+            ),
+          ),
+        ).toEqual([])
+      }
+      expect(codes(withPart(prompt({ ...url, force_download: 'yes' })))).toEqual([
+        'error bad_value /turns/0/parts/0/content/0/force_download',
+      ])
+      expect(codes(withPart(prompt({ ...url, media_type: 1 })))).toEqual([
+        'error wrong_type /turns/0/parts/0/content/0/media_type',
+      ])
+    }
+  })
+
+  test('TP-25 binary data is base64 in either alphabet', () => {
+    const binary = (data: unknown): Thread =>
+      withPart({
+        part_kind: 'file',
+        content: { kind: 'binary', data, media_type: 'x/y', identifier: 'i' },
+      })
+    for (const data of ['', 'aGk=', 'aGk', '-_-_', '+/+/', 'AAAA', 'AA==', 'AA'])
+      expect(codes(binary(data))).toEqual([])
+    for (const data of ['a', 'aGk==', 'a b=', 'AAA*', '=', 'AA=A', 'AAAA=']) {
+      expect(codes(binary(data))).toEqual(['error bad_base64 /turns/0/parts/0/content/data'])
+    }
+    expect(codes(binary(5))).toEqual(['error wrong_type /turns/0/parts/0/content/data'])
+  })
+
+  test('TP-26 usage counters are numbers and the finish reason is one of five', () => {
+    for (const counter of ['input_tokens', 'output_tokens', 'thinking_tokens', 'total_tokens']) {
+      expectFine('/turns/1/messages/1/usage', { [counter]: 0 })
+      expectError(
+        '/turns/1/messages/1/usage',
+        { [counter]: '0' },
+        'wrong_type',
+        `/turns/1/messages/1/usage/${counter}`,
+      )
+    }
+    expectFine('/turns/1/messages/1/usage', { details: { x: 1 }, cost: '0.1', new_counter: 3 })
+    for (const reason of ['stop', 'length', 'content_filter', 'tool_call', 'error', null]) {
+      expectFine('/turns/1/messages/1/finish_reason', reason)
+    }
+    expectError('/turns/1/messages/1/finish_reason', 'tool-calls', 'bad_value')
+    expectError('/turns/1/messages/1/finish_reason', 1, 'wrong_type')
+  })
+
+  test('TP-27 a system prompt among the parts is reported', () => {
+    const inline = withPart({ part_kind: 'system-prompt', content: 'You are kind.' })
+    expect(codes(inline)).toEqual(['warning inline_system_prompt /turns/0/parts/0'])
+    expect(validateThread(inline, { profile: 'strict' }).valid).toBe(false)
+  })
+})
+
+describe('rules', () => {
+  test('TP-V1 timestamps: what is ISO 8601 and what is not', () => {
+    const good = [
+      '2026-03-01T09:00:00Z',
+      '2026-03-01T09:00Z',
+      '2026-03-01T09:00:00.1Z',
+      '2026-03-01T09:00:00,123456Z',
+      '2026-03-01T09:00:00.123456789+02:00',
+      '2026-03-01T09:00:00-0330',
+      '2026-03-01T09:00:00+05',
+      '2016-12-31T23:59:60Z',
+      '2024-02-29T00:00:00Z',
+      '2000-02-29T00:00:00Z',
+    ]
+    const bad = [
+      '',
+      '2026-03-01',
+      '2026-03-01 09:00:00Z',
+      '2026-13-01T09:00:00Z',
+      '2026-00-01T09:00:00Z',
+      '2026-02-29T09:00:00Z',
+      '1900-02-29T09:00:00Z',
+      '2026-04-31T09:00:00Z',
+      '2026-03-00T09:00:00Z',
+      '2026-03-01T24:00:00Z',
+      '2026-03-01T09:60:00Z',
+      '2026-03-01T09:00:61Z',
+      '2026-03-01T09:00:00.Z',
+      '2026-03-01T09:00:00z',
+      '2026-03-01T09:00:00+24:00',
+      '2026-03-01T09:00:00+2',
+      '2026-03-01T09:00:00ZZ',
+      '26-03-01T09:00:00Z',
+      ' 2026-03-01T09:00:00Z',
+      '01/03/2026 09:00',
+    ]
+    for (const time of good)
+      expect([
+        time,
+        codes(thread([], { created_at: '0001-01-01T00:00:00Z', updated_at: time })),
+      ]).toEqual([time, []])
+    for (const time of bad) {
+      expect([time, codes(thread([], { updated_at: time }))]).toEqual([
+        time,
+        ['error bad_timestamp /updated_at'],
+      ])
+    }
+    expect(codes(thread([], { updated_at: '2026-03-01T09:00:00' }))).toEqual([
+      'warning zoneless_timestamp /updated_at',
+    ])
+  })
+
+  test('TP-V2 each return belongs to the nearest earlier open call with its id', () => {
+    const run = (...messages: readonly MessagePart[][]): string[] =>
+      codes(
+        thread([
+          agentTurn(
+            'ada',
+            messages.map((parts, index) => response('ada', index, ...parts)),
+          ),
+        ]),
+      )
+    expect(run([call('a')], [answer('a')])).toEqual([])
+    expect(run([call('a')])).toEqual([])
+    expect(run([answer('a')])).toEqual([
+      'error return_without_call /turns/0/messages/0/parts/0/tool_call_id',
+    ])
+    expect(run([answer('a')], [call('a')])).toEqual([
+      'error return_without_call /turns/0/messages/0/parts/0/tool_call_id',
+    ])
+    expect(run([call('a')], [answer('a')], [answer('a')])).toEqual([
+      'error duplicate_return /turns/0/messages/2/parts/0/tool_call_id',
+    ])
+    expect(run([call('a')], [answer('a')], [call('a')], [answer('a')])).toEqual([])
+    expect(run([call('a'), call('a')], [answer('a'), answer('a')])).toEqual([])
+    expect(run([call('a', 'x')], [answer('a', 'y')])).toEqual([
+      'warning tool_name_mismatch /turns/0/messages/1/parts/0/tool_name',
+    ])
+    const retry: MessagePart = {
+      part_kind: 'retry-prompt',
+      content: 'again',
+      tool_name: 'look_up',
+      tool_call_id: 'a',
+    }
+    expect(run([call('a')], [retry], [answer('a')])).toEqual([
+      'error duplicate_return /turns/0/messages/2/parts/0/tool_call_id',
+    ])
+  })
+
+  test('TP-V2 calls may be answered in a later turn; one passed over by an answered user turn is a warning', () => {
+    const open = agentTurn('ada', [response('ada', 1, call('a'))])
+    expect(
+      codes(thread([userTurn('hi'), open, agentTurn('ada', [request('ada', 2, answer('a'))])])),
+    ).toEqual([])
+    expect(codes(thread([userTurn('hi'), open, userTurn([answer('a')], 2)]))).toEqual([])
+    expect(codes(thread([open, userTurn('still there?', 2)]))).toEqual([])
+    expect(
+      codes(
+        thread([open, userTurn('go on', 2), agentTurn('ada', [response('ada', 3, text('ok'))])]),
+      ),
+    ).toEqual(['warning call_left_open /turns/0/messages/0/parts/0/tool_call_id'])
+  })
+
+  test('TP-V3 agents are in the registry; those that events name, as a warning', () => {
+    expectError('/turns/1/agent_id', 'eve', 'unknown_agent')
+    expectError('/turns/1/messages/1/agent_id', 'eve', 'unknown_agent')
+    expect(codes(withChange(fullThread(), '/turns/1/agent_id', 'eve'), 'lenient')).toContain(
+      'warning unknown_agent /turns/1/agent_id',
+    )
+    expect(codes(withChange(fullThread(), '/turns/1/messages/0/source_agent', 'eve'))).toEqual([
+      'warning unknown_event_agent /turns/1/messages/0/source_agent',
+    ])
+    expect(
+      codes(withChange(fullThread(), '/turns/1/messages/0/target_agents', ['bob', 'eve'])),
+    ).toEqual(['warning unknown_event_agent /turns/1/messages/0/target_agents/1'])
+  })
+
+  test('TP-V4 turns do not overlap; one may start in the instant in which another ended', () => {
+    const second = (start: string): Thread =>
+      thread([
+        agentTurn('ada', [response('ada', 1, text('a')), response('ada', 5, text('b'))]),
+        { ...agentTurn('bob', [response('bob', 9, text('c'))]), started_at: start },
+      ])
+    expect(codes(second(at(5)))).toEqual([])
+    expect(codes(second(at(4)))).toEqual(['warning turns_overlap /turns/1/started_at'])
+    expect(codes(second(at(4)), 'strict')).toEqual(['error turns_overlap /turns/1/started_at'])
+    expect(codes(second('2026-03-01T11:00:05+02:00'))).toEqual([])
+    expect(codes(second('2026-03-01T11:00:04.999999+02:00'))).toEqual([
+      'warning turns_overlap /turns/1/started_at',
+    ])
+    expect(
+      codes(thread([agentTurn('ada', [response('ada', 5, text('a'))]), userTurn('hi', 4)])),
+    ).toEqual(['warning turns_overlap /turns/1/submitted_at'])
+    const backwards = { ...agentTurn('ada', [response('ada', 5, text('a'))]), completed_at: at(4) }
+    expect(codes(thread([backwards]))).toEqual([
+      'warning turn_ends_before_start /turns/0/completed_at',
+    ])
+  })
+
+  test('TP-V5 messages are in order of their instants, to the microsecond', () => {
+    const pair = (first: string, second: string): Thread =>
+      thread([
+        {
+          ...agentTurn('ada', [
+            { ...response('ada', 0, text('a')), timestamp: first },
+            { ...event('note', 0), timestamp: second },
+          ]),
+          started_at: at(0),
+          completed_at: at(50),
+        },
+      ])
+    const late = ['warning messages_out_of_order /turns/0/messages/1/timestamp']
+    expect(codes(pair(at(1), at(1)))).toEqual([])
+    expect(codes(pair(at(2), at(1)))).toEqual(late)
+    expect(codes(pair(at(2), at(1)), 'strict')).toEqual([late[0]!.replace('warning', 'error')])
+    expect(codes(pair('2026-03-01T09:00:00.000002Z', '2026-03-01T09:00:00.000001Z'))).toEqual(late)
+    expect(codes(pair('2026-03-01T09:00:00.000001Z', '2026-03-01T09:00:00.000002Z'))).toEqual([])
+    expect(codes(pair('2026-03-01T10:00:00+01:00', '2026-03-01T09:00:00Z'))).toEqual([])
+    expect(codes(pair('2026-03-01T09:00:01Z', '2026-03-01T10:00:00+01:00'))).toEqual(late)
+    expect(
+      codes(pair('2016-12-31T23:59:60Z', '2017-01-01T00:00:00Z')).filter((line) =>
+        line.includes('out_of_order'),
+      ),
+    ).toEqual([])
+  })
+
+  test('TP-49 order is position: no sequence numbers are wanted, and none are read', () => {
+    const numbered = withChange(fullThread(), '/turns/1/messages/1/sequence', 99)
+    expect(codes(numbered)).toEqual([])
+    expect(JSON.stringify(fullThread())).not.toContain('sequence')
+  })
+})
+
+test('further issues than maxIssues are counted, not listed', () => {
+  const many = thread(
+    Array.from({ length: 50 }, () => userTurn([{ part_kind: 'text' } as MessagePart])),
+  )
+  const { issues, total, valid } = validateThread(many, { maxIssues: 10 })
+  expect([issues.length, total, valid]).toEqual([10, 50, false])
+})
+
+test('messages of issues never quote the document', () => {
+  const secret = 'sk-canary-123'
+  const document = thread([userTurn('hi')], {
+    title: 5,
+    version: secret,
+    updated_at: secret,
+    thread_id: '',
+  })
+  expect(JSON.stringify(validateThread(document))).not.toContain(secret)
+})

@@ -1,0 +1,262 @@
+import { ThreadError } from '../issue.ts'
+import { keepJsonText } from '../json/json-stringify.ts'
+import type {
+  AgentTurn,
+  MessagePart,
+  TextPart,
+  Thread,
+  ThreadMessage,
+  UserPromptPart,
+  UserTurn,
+} from './thread.ts'
+
+/**
+ * How one agent sees what others did: `prefix` puts `{agent:NAME}: ` before their text (the specification's way),
+ * `as-user` shows them as user input, `text-only` keeps nothing but their labelled text, `raw` changes nothing.
+ */
+export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
+
+export interface ViewOptions {
+  /** Default `prefix`. */
+  readonly policy?: ViewPolicy
+  /** Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`. */
+  readonly foreignThinking?: 'drop' | 'keep'
+  /** With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label. */
+  readonly label?: boolean
+  /** Goes first, as its own request. */
+  readonly systemPrompt?: string
+}
+
+/** A message as a model is to see it. Parts are those of the thread, by reference where nothing had to change. */
+export interface ModelMessage {
+  readonly kind: 'request' | 'response'
+  readonly parts: readonly (
+    MessagePart | { readonly part_kind: 'system-prompt'; readonly content: string }
+  )[]
+  readonly timestamp?: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * The thread as input for one agent: user turns become requests, system messages are left out, order is kept. In every
+ * policy but `raw`, text that looks like a label is escaped (`\{agent:`), so that no text can speak for an agent.
+ * The thread itself is never changed.
+ */
+export function toModelMessages(
+  thread: Thread,
+  viewingAgentId: string,
+  options: ViewPolicy | ViewOptions = {},
+): readonly ModelMessage[] {
+  const view = new View(
+    thread,
+    viewingAgentId,
+    typeof options === 'string' ? { policy: options } : options,
+  )
+  return [...view.messages()]
+}
+
+/** Loads the system prompt of the viewing agent, which no thread holds, and puts it first, as its own request. */
+export async function withSystemPrompt(
+  messages: readonly ModelMessage[],
+  agentId: string,
+  load: (agentId: string) => string | undefined | Promise<string | undefined>,
+): Promise<readonly ModelMessage[]> {
+  const content = await load(agentId)
+  return content === undefined ? messages : [systemPromptMessage(content), ...messages]
+}
+
+/** Bookkeeping of the thread that is not part of a message. */
+const NOT_IN_VIEW = new Set([
+  'turn_type',
+  'message_type',
+  'submitted_at',
+  'timestamp',
+  'parts',
+  'pydantic_ai',
+  'system_prompts',
+  'instructions_ref',
+  'turn_id',
+  'user_id',
+  'name',
+  'client_metadata',
+])
+
+class View {
+  readonly #thread: Thread
+  readonly #viewer: string
+  readonly #policy: ViewPolicy
+  readonly #keepThinking: boolean
+  readonly #label: boolean
+  readonly #systemPrompt: string | undefined
+
+  constructor(thread: Thread, viewer: string, options: ViewOptions) {
+    this.#thread = thread
+    this.#viewer = viewer
+    this.#policy = options.policy ?? 'prefix'
+    this.#keepThinking = options.foreignThinking === 'keep'
+    this.#label = options.label ?? true
+    this.#systemPrompt = options.systemPrompt
+    if (!['prefix', 'as-user', 'text-only', 'raw'].includes(this.#policy)) {
+      throw new ThreadError(`There is no view policy "${String(this.#policy)}".`, {
+        code: 'UNKNOWN_VIEW_POLICY',
+        hint: 'Use prefix, as-user, text-only or raw.',
+      })
+    }
+  }
+
+  *messages(): Iterable<ModelMessage> {
+    if (this.#systemPrompt !== undefined) yield systemPromptMessage(this.#systemPrompt)
+    for (const turn of this.#thread.turns) {
+      if (turn.turn_type === 'user') yield this.#request(turn)
+      else if (turn.turn_type === 'agent') yield* this.#agentTurn(turn)
+    }
+  }
+
+  *#agentTurn(turn: AgentTurn): Iterable<ModelMessage> {
+    for (const message of turn.messages) {
+      if (message.message_type === 'system') continue
+      const viewed =
+        message.agent_id === this.#viewer
+          ? this.#message(message, this.#own(message.parts))
+          : this.#foreign(message)
+      if (viewed) yield viewed
+    }
+  }
+
+  #request(turn: UserTurn): ModelMessage {
+    return {
+      kind: 'request',
+      parts: this.#own(turn.parts),
+      timestamp: turn.submitted_at,
+      ...fieldsInView(turn),
+    }
+  }
+
+  #message(
+    message: ThreadMessage,
+    parts: readonly MessagePart[],
+    kind = message.message_type,
+  ): ModelMessage {
+    return { kind, parts, timestamp: message.timestamp, ...fieldsInView(message) }
+  }
+
+  #foreign(message: ThreadMessage): ModelMessage | undefined {
+    if (this.#policy === 'raw') return this.#message(message, message.parts)
+    const label = labelOf(this.#thread, message.agent_id)
+    const parts = message.parts.flatMap((part) => this.#foreignPart(part, label))
+    if (parts.length === 0 && message.parts.length > 0) return undefined
+    return this.#message(
+      message,
+      parts,
+      this.#policy === 'as-user' ? 'request' : message.message_type,
+    )
+  }
+
+  /** What becomes of another agent's part: one part or none. */
+  #foreignPart(part: MessagePart, label: string): MessagePart[] {
+    switch (part.part_kind) {
+      case 'text':
+        return [this.#policy === 'as-user' ? this.#userPrompt(part, label) : labelled(part, label)]
+      case 'user-prompt':
+        return [escapePrompt(part)]
+      case 'thinking':
+        return this.#keepThinking && this.#policy === 'prefix' ? [part] : []
+      case 'file':
+        return this.#policy === 'as-user'
+          ? [{ part_kind: 'user-prompt', content: [part.content] }]
+          : this.#policy === 'prefix'
+            ? [part]
+            : []
+      default:
+        return this.#policy === 'prefix' ? [part] : []
+    }
+  }
+
+  #userPrompt(part: TextPart, label: string): UserPromptPart {
+    const text = escapePrefixes(part.content)
+    return { part_kind: 'user-prompt', content: this.#label ? label + text : text }
+  }
+
+  /** Parts of the user or of the viewer: as they are, apart from look-alike labels. */
+  #own(parts: readonly MessagePart[]): readonly MessagePart[] {
+    if (this.#policy === 'raw') return parts
+    const viewed = parts.map((part) =>
+      part.part_kind === 'text'
+        ? escapeText(part)
+        : part.part_kind === 'user-prompt'
+          ? escapePrompt(part)
+          : part,
+    )
+    return viewed.every((part, index) => part === parts[index]) ? parts : viewed
+  }
+}
+
+function systemPromptMessage(content: string): ModelMessage {
+  return { kind: 'request', parts: [{ part_kind: 'system-prompt', content }] }
+}
+
+function fieldsInView(source: object): { [field: string]: unknown } {
+  return Object.fromEntries(Object.entries(source).filter(([key]) => !NOT_IN_VIEW.has(key)))
+}
+
+function labelled(part: TextPart, label: string): TextPart {
+  return keepJsonText(part, { ...part, content: label + escapePrefixes(part.content) })
+}
+
+function escapeText(part: TextPart): TextPart {
+  const content = escapePrefixes(part.content)
+  return content === part.content ? part : keepJsonText(part, { ...part, content })
+}
+
+function escapePrompt(part: UserPromptPart): UserPromptPart {
+  const content =
+    typeof part.content === 'string'
+      ? escapePrefixes(part.content)
+      : part.content.map(escapeContent)
+  const same =
+    typeof content === 'string'
+      ? content === part.content
+      : content.every((item, index) => item === part.content[index])
+  return same ? part : keepJsonText(part, { ...part, content })
+}
+
+function escapeContent<Content>(item: Content): Content {
+  if (typeof item === 'string') return escapePrefixes(item) as Content & string
+  if (
+    typeof item !== 'object' ||
+    item === null ||
+    !('content' in item) ||
+    typeof item.content !== 'string'
+  )
+    return item
+  const content = escapePrefixes(item.content)
+  return content === item.content ? item : { ...item, content }
+}
+
+/** The label before another agent's text: `{agent:NAME}: `, with the name of the registry. */
+function labelOf(thread: Thread, agentId: string): string {
+  const agent = Object.hasOwn(thread.agents, agentId) ? thread.agents[agentId] : undefined
+  return `{agent:${encodeName(agent?.agent_name ?? agentId)}}: `
+}
+
+/**
+ * Names that could end the label early or start a new line are percent-encoded; different names stay different, and
+ * ordinary names stay as they are.
+ */
+function encodeName(name: string): string {
+  return name.replace(/[{}\p{Cc}\p{Zl}\p{Zp}]|%(?=[0-9A-Fa-f]{2})/gu, (character) =>
+    encodeURIComponent(character),
+  )
+}
+
+const LOOK_ALIKE = /\\*\{\s*agent\s*:/giu
+
+/** Marks every look-alike of a label with a backslash; one that has backslashes gets one more, so it can be undone. */
+function escapePrefixes(text: string): string {
+  return text.includes('{') ? text.replace(LOOK_ALIKE, '\\$&') : text
+}
+
+/** Undoes `escapePrefixes`, for text that a model quotes back. */
+export function unescapePrefixes(text: string): string {
+  return text.replace(/\\(\\*\{\s*agent\s*:)/giu, '$1')
+}

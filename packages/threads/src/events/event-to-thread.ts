@@ -1,0 +1,351 @@
+import { assistantParts, userParts } from './message-parts.ts'
+import type { Interrupt, ThreadEvent, ToolOutcome, UnknownThreadEvent } from './event.ts'
+import type { Converted, Loss } from '../issue.ts'
+import { foldThread } from './reduce-thread.ts'
+import type {
+  AgentTurnState,
+  MessageItem,
+  ResultItem,
+  ThreadState,
+  TurnItem,
+  UserTurnState,
+} from './thread-state.ts'
+import type {
+  AgentConfig,
+  AgentTurn,
+  MessagePart,
+  SystemMessage,
+  Thread,
+  ThreadMessage,
+  Turn,
+  UserTurn,
+} from '../document/thread.ts'
+import { sumUsage } from '../document/stats.ts'
+
+/** How to treat a turn that has not ended. */
+export interface ThreadFromStateOptions {
+  /** Include it, marked as interrupted. Default: only complete turns are history. */
+  readonly includeRunning?: boolean
+}
+
+/** The ThreadProtocol document of a list of events. */
+export function threadFromEvents(
+  events: Iterable<ThreadEvent | UnknownThreadEvent>,
+  options?: ThreadFromStateOptions,
+): Converted<Thread> {
+  return threadFromState(foldThread(events), options)
+}
+
+/** The ThreadProtocol document of a live thread: one AgentTurn per side turn, facts as system messages. */
+export function threadFromState(
+  state: ThreadState,
+  { includeRunning = false }: ThreadFromStateOptions = {},
+): Converted<Thread> {
+  const lost: Loss[] = []
+  const turns: Turn[] = []
+  // A user turn has no place for events: they open the next agent turn.
+  let waiting: SystemMessage[] = []
+  state.turns.forEach((turn, index) => {
+    const pointer = `/turns/${index}`
+    if (turn.kind === 'user') {
+      waiting.push(...systemMessages(turn.items, state))
+      turns.push(userTurn(turn))
+    } else if (turn.outcome === 'running' && !includeRunning) {
+      lost.push({ pointer, reason: 'the turn is still running' })
+    } else {
+      turns.push(agentTurn(turn, state, waiting, pointer, lost))
+      waiting = []
+    }
+  })
+  for (const { event_type } of waiting) {
+    lost.push({
+      pointer: '/turns',
+      reason: `${event_type} came after the last agent turn and has no place yet`,
+    })
+  }
+  return { value: document(state, turns), lost }
+}
+
+function document(state: ThreadState, turns: Turn[]): Thread {
+  const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
+  return {
+    version: '2.0.0',
+    thread_id: threadId,
+    created_at: createdAt,
+    updated_at: updatedAt,
+    title,
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+    parent_thread_id: parentThreadId,
+    agents: registry(state, turns),
+    turns,
+  }
+}
+
+/** The registry; an agent that spoke without being registered gets an entry, because turns must refer to one. */
+function registry(state: ThreadState, turns: readonly Turn[]): Record<string, AgentConfig> {
+  const agents = { ...state.agents }
+  for (const turn of turns) {
+    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
+    const { agent_id } = turn
+    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: state.createdAt }
+  }
+  return agents
+}
+
+/** Fields of ours that ThreadProtocol does not name; readers of other make keep them. */
+interface Unnamed {
+  readonly is_silent?: boolean
+  readonly continues?: string
+  readonly message_id?: string
+  readonly upp_metadata?: object
+  readonly provider_finish_reason?: string
+}
+
+function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn {
+  const messages = items.filter(
+    (item) => item.kind === 'message' && !item.isRemoved,
+  ) as MessageItem[] // as just filtered
+  const parts = messages.flatMap(({ message }) =>
+    message.type === 'user' ? userParts(message.content) : [],
+  )
+  const turn: UserTurn & Unnamed = {
+    turn_type: 'user',
+    turn_id: turnId,
+    submitted_at: startedAt,
+    user_id: userId,
+    is_silent: messages.some((item) => item.isSilent) || undefined,
+    parts,
+  }
+  return turn
+}
+
+function agentTurn(
+  turn: AgentTurnState,
+  state: ThreadState,
+  before: readonly SystemMessage[],
+  pointer: string,
+  lost: Loss[],
+): AgentTurn {
+  const { turnId, agentId, startedAt, endedAt = state.updatedAt, continues } = turn
+  const messages = [
+    ...before,
+    ...agentMessages(turn, state),
+    ...draftMessage(turn, endedAt, pointer, lost),
+  ]
+  const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
+  const document: AgentTurn & Unnamed = {
+    turn_type: 'agent',
+    turn_id: turnId,
+    agent_id: agentId,
+    started_at: startedAt,
+    completed_at: endedAt,
+    continues,
+    ...completion(turn, endedAt),
+    messages,
+    total_usage: usage,
+  }
+  return document
+}
+
+function completion({ outcome, reason }: AgentTurnState, at: string): Partial<AgentTurn> {
+  if (outcome === 'completed' || outcome === 'parked') return {}
+  const why =
+    reason ??
+    (outcome === 'failed' ? 'error' : outcome === 'running' ? 'running' : 'user_cancelled')
+  return { completion_status: 'interrupted', interruption: { reason: why, interrupted_at: at } }
+}
+
+function* agentMessages(
+  turn: AgentTurnState,
+  state: ThreadState,
+): Generator<ThreadMessage | SystemMessage> {
+  let results: ResultItem[] = []
+  for (const item of turn.items) {
+    if (item.kind === 'result') {
+      results.push(item)
+      continue
+    }
+    // A tool result message repeats what the results say; nothing is stored twice.
+    if (item.kind === 'message' && (item.isRemoved || item.message.type === 'tool_result')) continue
+    if (results.length > 0) yield requestOf(results, turn.agentId)
+    results = []
+    yield item.kind === 'event'
+      ? systemMessageOf(item.event, (id) => state.interrupts[id])
+      : messageOf(item, turn)
+  }
+  if (results.length > 0) yield requestOf(results, turn.agentId)
+}
+
+function messageOf(item: MessageItem, turn: AgentTurnState): ThreadMessage {
+  const { message, at, finishReason } = item
+  const fields = {
+    timestamp: at,
+    agent_id: item.agentId ?? turn.agentId,
+    message_id: message.id,
+    upp_metadata: message.metadata,
+    is_silent: item.isSilent || undefined,
+  } satisfies Partial<ThreadMessage> & Unnamed
+  switch (message.type) {
+    case 'user':
+      return { message_type: 'request', ...fields, parts: userParts(message.content) }
+    case 'tool_result':
+      return { message_type: 'request', ...fields, parts: [] }
+    case 'assistant': {
+      // The protocol knows five reasons; a vendor's own word is kept beside.
+      const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
+      const response: ThreadMessage & Unnamed = {
+        message_type: 'response',
+        ...fields,
+        parts: assistantParts(message),
+        model_name: item.modelName,
+        provider_name: item.providerName,
+        provider_response_id: item.providerResponseId,
+        usage: item.usage,
+        finish_reason: known,
+        provider_finish_reason: known ? undefined : finishReason,
+      }
+      return response
+    }
+    default:
+      return message satisfies never
+  }
+}
+
+const FINISH_REASONS = ['stop', 'length', 'content_filter', 'tool_call', 'error'] as const
+
+function requestOf(results: readonly ResultItem[], agent_id: string): ThreadMessage {
+  const timestamp = results.at(-1)!.at
+  return { message_type: 'request', timestamp, agent_id, parts: results.map(resultPart) }
+}
+
+function resultPart({ toolCallId, toolName, outcome, result, at }: ResultItem): MessagePart {
+  const ids = { tool_name: toolName, tool_call_id: toolCallId }
+  const content = result ?? null
+  if (outcome === 'retry') {
+    const text =
+      typeof content === 'string' || Array.isArray(content) ? content : JSON.stringify(content)
+    return { part_kind: 'retry-prompt', content: text, ...ids, timestamp: at }
+  }
+  return { part_kind: 'tool-return', ...ids, ...STATUS[outcome], content, timestamp: at }
+}
+
+type Settled = { status: 'success' | 'error'; outcome?: 'failed' | 'denied' | 'interrupted' }
+
+const STATUS: Readonly<Record<Exclude<ToolOutcome, 'retry'>, Settled>> = {
+  success: { status: 'success' },
+  failed: { status: 'error', outcome: 'failed' },
+  denied: { status: 'error', outcome: 'denied' },
+  interrupted: { status: 'error', outcome: 'interrupted' },
+  unknown: { status: 'error', outcome: 'interrupted' },
+}
+
+/** What was streamed before a turn broke off: words are kept, half a call is not. */
+function draftMessage(
+  { draft, agentId }: AgentTurnState,
+  at: string,
+  pointer: string,
+  lost: Loss[],
+): ThreadMessage[] {
+  if (!draft) return []
+  const parts = draft.blocks.flatMap((block): MessagePart[] => {
+    if (block.type === 'text') return [{ part_kind: 'text', content: block.text }]
+    if (block.type === 'reasoning') return [{ part_kind: 'thinking', content: block.text }]
+    lost.push({ pointer, reason: `the arguments of call ${block.id} never became complete` })
+    return []
+  })
+  if (parts.length === 0) return []
+  return [{ message_type: 'response', timestamp: at, agent_id: agentId, parts }]
+}
+
+function systemMessages(items: readonly TurnItem[], state: ThreadState): SystemMessage[] {
+  return items.flatMap((item) =>
+    item.kind === 'event' ? [systemMessageOf(item.event, (id) => state.interrupts[id])] : [],
+  )
+}
+
+/**
+ * A fact of the live thread as a system message of the document. Approvals, handoffs and sources have names that the
+ * bridges know; anything else is its own type with a dot, and its own fields.
+ */
+export function systemMessageOf(
+  event: ThreadEvent | UnknownThreadEvent,
+  interrupts: (id: string) => Interrupt | undefined,
+): SystemMessage {
+  const known = event as ThreadEvent
+  switch (known.type) {
+    case 'interrupt_opened':
+      return opened(known)
+    case 'interrupt_answered':
+      return answered(known, interrupts(known.interruptId))
+    case 'agent_handoff': {
+      const { fromAgentId: from, toAgentId: to, reason, at } = known
+      const data = { from, to, reason }
+      return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
+    }
+    case 'source_added':
+      return source(known)
+    case 'custom_event': {
+      const system = message(known.name, known.data ?? null, known.at)
+      return known.id === undefined ? system : ({ ...system, event_id: known.id } as SystemMessage)
+    }
+    default: {
+      const { type, at, turnId: _, ...data } = event as UnknownThreadEvent
+      return message(type.replace('_', '.'), data, at)
+    }
+  }
+}
+
+function message(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
+  return { message_type: 'system', timestamp, event_type, event_data }
+}
+
+function opened({
+  interrupt,
+  at,
+}: Extract<ThreadEvent, { type: 'interrupt_opened' }>): SystemMessage {
+  const { id, toolCallId: tool_call_id, kind, path, request } = interrupt
+  const where = path === undefined ? {} : { path }
+  if (kind !== 'approval') {
+    return message(
+      'interrupt.opened',
+      { interrupt_id: id, tool_call_id, kind, ...where, request },
+      at,
+    )
+  }
+  const reason = (request as { reason?: unknown } | null | undefined)?.reason
+  const why = typeof reason === 'string' ? { reason } : {}
+  const asked = request === undefined ? {} : { request }
+  return message(
+    'tool.approval.requested',
+    { approval_id: id, tool_call_id, ...why, ...where, ...asked },
+    at,
+  )
+}
+
+function answered(
+  { interruptId, answer, answeredBy, at }: Extract<ThreadEvent, { type: 'interrupt_answered' }>,
+  interrupt: Interrupt | undefined,
+): SystemMessage {
+  const by = answeredBy === undefined ? {} : { answered_by: answeredBy }
+  const call = interrupt ? { tool_call_id: interrupt.toolCallId } : {}
+  if (answer.type !== 'approve' && answer.type !== 'deny') {
+    return message('interrupt.answered', { interrupt_id: interruptId, ...call, answer, ...by }, at)
+  }
+  const { reason } = answer
+  const why = reason === undefined ? {} : { reason }
+  const approved = answer.type === 'approve'
+  // The token stays behind: it is a credential, and a document is not a place for one.
+  return message(
+    'tool.approval.responded',
+    { approval_id: interruptId, ...call, approved, ...why, ...by },
+    at,
+  )
+}
+
+function source(event: Extract<ThreadEvent, { type: 'source_added' }>): SystemMessage {
+  const { sourceId: source_id, url, title, mediaType, filename, at } = event
+  const named = title === undefined ? {} : { title }
+  if (url !== undefined) return message('source.url', { source_id, url, ...named }, at)
+  const file = filename === undefined ? {} : { filename }
+  return message('source.document', { source_id, media_type: mediaType, ...named, ...file }, at)
+}

@@ -1,0 +1,376 @@
+/**
+ * The events of a live thread. A thread is an append-only list of them; its state is a fold (`reduceThread`), and the
+ * ThreadProtocol document, the UI stream and the line log are exports of the same list. Every event is plain JSON.
+ */
+import type { MessageJSON } from '@skein/base'
+import type { AgentConfig, Usage } from '../document/thread.ts'
+
+/** What every event carries. `at` is ISO 8601; order is the order of the list, never of the times. */
+interface EventBase<Type extends string> {
+  readonly type: Type
+  readonly at: string
+}
+
+/** How a tool call ended. `retry` asks the model to try again; `unknown` is an outcome lost in a crash. */
+export type ToolOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
+
+/** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
+export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
+
+export interface ThreadCreated extends EventBase<'thread_created'> {
+  readonly threadId: string
+  readonly title?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly parentThreadId?: string
+}
+
+/** Changes title or metadata. Metadata merges key by key; `null` removes a key. */
+export interface ThreadUpdated extends EventBase<'thread_updated'> {
+  readonly title?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+export interface AgentRegistered extends EventBase<'agent_registered'> {
+  readonly agent: AgentConfig
+}
+
+/**
+ * A complete UPP message, verbatim. A user message whose `turnId` is not a running agent turn is a turn of its own;
+ * an assistant message replaces what was streamed of it.
+ */
+export interface MessageAdded extends EventBase<'message_added'> {
+  readonly turnId: string
+  readonly message: MessageJSON
+  readonly agentId?: string
+  readonly userId?: string
+  readonly isSilent?: boolean
+  readonly modelName?: string
+  readonly providerName?: string
+  readonly providerResponseId?: string
+  readonly finishReason?: string
+  readonly usage?: Usage
+  /** For tool results: how each call ended, when `isError` alone does not say. */
+  readonly outcomes?: Readonly<Record<string, ToolOutcome>>
+}
+
+export interface MessageUpdated extends EventBase<'message_updated'> {
+  readonly messageId: string
+  readonly message: MessageJSON
+}
+
+export interface MessageRemoved extends EventBase<'message_removed'> {
+  readonly messageId: string
+}
+
+/** One side begins to speak: `agentId` is `<agent>/<side>`. */
+export interface TurnStart extends EventBase<'turn_start'> {
+  readonly turnId: string
+  readonly agentId: string
+  /** The parked turn that this one continues; the UI keeps one message for both. */
+  readonly continues?: string
+}
+
+export interface TurnEnd extends EventBase<'turn_end'> {
+  readonly turnId: string
+  readonly outcome: TurnOutcome
+  readonly reason?: string
+}
+
+/** One model call begins. */
+export interface StepStart extends EventBase<'step_start'> {
+  readonly turnId: string
+  readonly stepId: string
+}
+
+export interface StepEnd extends EventBase<'step_end'> {
+  readonly turnId: string
+  readonly stepId: string
+}
+
+/** The model call failed and is tried again: what it streamed is discarded. */
+export interface StepReset extends EventBase<'step_reset'> {
+  readonly turnId: string
+  readonly stepId: string
+  readonly reason?: string
+}
+
+export interface TextDelta extends EventBase<'text_delta'> {
+  readonly turnId: string
+  readonly blockId: string
+  readonly text: string
+}
+
+export interface ReasoningDelta extends EventBase<'reasoning_delta'> {
+  readonly turnId: string
+  readonly blockId: string
+  readonly text: string
+}
+
+/** Raw argument text of a call as it forms. */
+export interface ToolCallDelta extends EventBase<'tool_call_delta'> {
+  readonly turnId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly argumentsText: string
+}
+
+export interface ToolExecutionStart extends EventBase<'tool_execution_start'> {
+  readonly turnId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly arguments?: unknown
+}
+
+/** An intermediate output. Shown, never history. */
+export interface ToolExecutionProgress extends EventBase<'tool_execution_progress'> {
+  readonly turnId: string
+  readonly toolCallId: string
+  readonly output: unknown
+}
+
+export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
+  readonly turnId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly outcome: ToolOutcome
+  readonly result: unknown
+  readonly durationMs?: number
+}
+
+/** A hook hid a call from model views; the log keeps it. */
+export interface ToolCallHidden extends EventBase<'tool_call_hidden'> {
+  readonly toolCallId: string
+}
+
+/** A call that waits for a person, a child or a timer. */
+export interface Interrupt {
+  readonly id: string
+  readonly toolCallId: string
+  readonly path?: readonly string[]
+  readonly kind: 'approval' | 'input' | 'child' | 'timer'
+  readonly request?: unknown
+}
+
+/** The answer to an interrupt. Edited arguments are a denial plus a new call, never a mutation. */
+export type InterruptAnswer =
+  | { readonly type: 'approve'; readonly token?: unknown; readonly reason?: string }
+  | { readonly type: 'deny'; readonly reason?: string }
+  | { readonly type: 'result'; readonly value: unknown }
+  | { readonly type: 'error'; readonly message: string }
+
+export interface InterruptOpened extends EventBase<'interrupt_opened'> {
+  readonly turnId: string
+  readonly interrupt: Interrupt
+}
+
+export interface InterruptAnswered extends EventBase<'interrupt_answered'> {
+  readonly interruptId: string
+  readonly answer: InterruptAnswer
+  readonly answeredBy?: string
+}
+
+export interface SubagentCreated extends EventBase<'subagent_created'> {
+  /** The child's thread id. */
+  readonly reference: string
+  readonly name: string
+  readonly turnId?: string
+  readonly toolCallId?: string
+  readonly title?: string
+  readonly description?: string
+  readonly threadName?: string
+  readonly isBlocking?: boolean
+  readonly isResumable?: boolean
+}
+
+/** Lifecycle and free text are two fields, so a child that reports the text "terminated" stays addressable. */
+export interface SubagentUpdated extends EventBase<'subagent_updated'> {
+  readonly reference: string
+  readonly status: 'running' | 'idle' | 'awaiting_human'
+  readonly statusText?: string
+}
+
+export interface SubagentEnded extends EventBase<'subagent_ended'> {
+  readonly reference: string
+  readonly outcome: 'completed' | 'failed' | 'terminated'
+  readonly result?: unknown
+}
+
+export interface AgentHandoff extends EventBase<'agent_handoff'> {
+  readonly turnId: string
+  readonly fromAgentId: string
+  readonly toAgentId: string
+  readonly reason?: string
+}
+
+export interface FileWritten extends EventBase<'file_written'> {
+  readonly path: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  readonly hash?: string
+  readonly turnId?: string
+  readonly toolCallId?: string
+}
+
+export interface FileRemoved extends EventBase<'file_removed'> {
+  readonly path: string
+  readonly turnId?: string
+}
+
+/** A page (`url`) or a document (`mediaType`, `title`) that an answer rests on. */
+export interface SourceAdded extends EventBase<'source_added'> {
+  readonly sourceId: string
+  readonly turnId?: string
+  readonly url?: string
+  readonly mediaType?: string
+  readonly title?: string
+  readonly filename?: string
+}
+
+export interface EvidenceAdded extends EventBase<'evidence_added'> {
+  readonly evidenceId: string
+  readonly kind: string
+  readonly turnId?: string
+  readonly toolCallId?: string
+  readonly summary?: string
+  readonly data?: unknown
+}
+
+/** A governance gate judged a call or a candidate answer. */
+export interface GateDecided extends EventBase<'gate_decided'> {
+  readonly gate: string
+  readonly decision: 'allow' | 'deny' | 'review' | 'delivered' | 'repair' | 'fail_safe'
+  readonly turnId?: string
+  readonly toolCallId?: string
+  readonly reasonCodes?: readonly string[]
+}
+
+export interface StatusChanged extends EventBase<'status_changed'> {
+  readonly status: ThreadStatus
+  readonly text?: string
+}
+
+export type ThreadStatus = 'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated'
+
+/** Usage that belongs to no message, such as an embedding or a gate's own model call. */
+export interface UsageRecorded extends EventBase<'usage_recorded'> {
+  readonly usage: Usage
+  readonly turnId?: string
+  readonly agentId?: string
+}
+
+export interface ErrorRaised extends EventBase<'error_raised'> {
+  readonly code: string
+  readonly message: string
+  readonly hint?: string
+  readonly turnId?: string
+  readonly toolCallId?: string
+}
+
+/** Application data: `data-NAME` in a UI stream. The same `id` replaces; transient data is shown, never history. */
+export interface CustomEvent extends EventBase<'custom_event'> {
+  readonly name: string
+  readonly data: unknown
+  readonly id?: string
+  readonly turnId?: string
+  readonly isTransient?: boolean
+}
+
+/** Everything that can happen in a thread. */
+export type ThreadEvent =
+  | ThreadCreated
+  | ThreadUpdated
+  | AgentRegistered
+  | MessageAdded
+  | MessageUpdated
+  | MessageRemoved
+  | TurnStart
+  | TurnEnd
+  | StepStart
+  | StepEnd
+  | StepReset
+  | TextDelta
+  | ReasoningDelta
+  | ToolCallDelta
+  | ToolExecutionStart
+  | ToolExecutionProgress
+  | ToolExecutionEnd
+  | ToolCallHidden
+  | InterruptOpened
+  | InterruptAnswered
+  | SubagentCreated
+  | SubagentUpdated
+  | SubagentEnded
+  | AgentHandoff
+  | FileWritten
+  | FileRemoved
+  | SourceAdded
+  | EvidenceAdded
+  | GateDecided
+  | StatusChanged
+  | UsageRecorded
+  | ErrorRaised
+  | CustomEvent
+
+/** An event of a later version or of another layer. Folds keep count of them and go on. */
+export interface UnknownThreadEvent {
+  readonly type: string
+  readonly at: string
+  readonly [field: string]: unknown
+}
+
+// A record, not a list, so that the compiler demands every member of the union.
+const KNOWN: Readonly<Record<ThreadEvent['type'], true>> = {
+  thread_created: true,
+  thread_updated: true,
+  agent_registered: true,
+  message_added: true,
+  message_updated: true,
+  message_removed: true,
+  turn_start: true,
+  turn_end: true,
+  step_start: true,
+  step_end: true,
+  step_reset: true,
+  text_delta: true,
+  reasoning_delta: true,
+  tool_call_delta: true,
+  tool_execution_start: true,
+  tool_execution_progress: true,
+  tool_execution_end: true,
+  tool_call_hidden: true,
+  interrupt_opened: true,
+  interrupt_answered: true,
+  subagent_created: true,
+  subagent_updated: true,
+  subagent_ended: true,
+  agent_handoff: true,
+  file_written: true,
+  file_removed: true,
+  source_added: true,
+  evidence_added: true,
+  gate_decided: true,
+  status_changed: true,
+  usage_recorded: true,
+  error_raised: true,
+  custom_event: true,
+}
+
+/** True for the event types of this version. */
+export function isThreadEvent(event: { readonly type: string }): event is ThreadEvent {
+  return Object.hasOwn(KNOWN, event.type)
+}
+
+/** True for events that only matter while someone watches: they may be left out of a stored log. */
+export function isEphemeralEvent(event: ThreadEvent | UnknownThreadEvent): boolean {
+  switch (event.type) {
+    case 'text_delta':
+    case 'reasoning_delta':
+    case 'tool_call_delta':
+    case 'tool_execution_progress':
+      return true
+    case 'custom_event':
+      return event['isTransient'] === true
+    default:
+      return false
+  }
+}

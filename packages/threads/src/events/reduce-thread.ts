@@ -1,0 +1,203 @@
+import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
+import {
+  emptyThreadState,
+  getKey,
+  setKey,
+  StateEditor,
+  type SubagentState,
+  type ThreadState,
+  type Writable,
+} from './thread-state.ts'
+import {
+  addItem,
+  applyMessage,
+  applyStream,
+  applyTool,
+  applyTurnEnd,
+  applyTurnStart,
+  removeMessage,
+  updateMessage,
+} from './reduce-turn.ts'
+import { sumUsage } from '../document/stats.ts'
+
+/** A state that the current batch may write to. */
+export type StateDraft = Writable<ThreadState>
+
+/**
+ * Folds one event into the state of a thread: the only place where that state is made. The state given is left as it
+ * was. Events of unknown type are counted and otherwise ignored.
+ */
+export function reduceThread(
+  state: ThreadState,
+  event: ThreadEvent | UnknownThreadEvent,
+): ThreadState {
+  const fold = new ThreadFold(state)
+  fold.push(event)
+  return fold.state
+}
+
+/** Folds many events; linear in their number. */
+export function foldThread(
+  events: Iterable<ThreadEvent | UnknownThreadEvent>,
+  from: ThreadState = emptyThreadState,
+): ThreadState {
+  const fold = new ThreadFold(from)
+  for (const event of events) fold.push(event)
+  return fold.state
+}
+
+/** A fold with a life: push events as they come, read `state` when someone looks. What was read never changes. */
+export class ThreadFold {
+  #editor = new StateEditor()
+  #state: StateDraft
+
+  constructor(from: ThreadState = emptyThreadState) {
+    this.#state = this.#editor.own(from)
+  }
+
+  push(event: ThreadEvent | UnknownThreadEvent): void {
+    const state = this.#editor.own(this.#state)
+    this.#state = state
+    state.eventCount++
+    if (event.at > state.updatedAt) state.updatedAt = event.at
+    if (isThreadEvent(event)) apply(this.#editor, state, event)
+    else {
+      state.unknownEvents++
+      addItem(this.#editor, state, event)
+    }
+  }
+
+  get state(): ThreadState {
+    this.#editor = new StateEditor()
+    return this.#state
+  }
+}
+
+function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
+  switch (event.type) {
+    case 'thread_created':
+    case 'thread_updated':
+      return applyThread(edit, state, event)
+    case 'agent_registered':
+      return setKey(edit.at(state, 'agents'), event.agent.agent_id, event.agent)
+    case 'message_added':
+      return applyMessage(edit, state, event)
+    case 'message_updated':
+      return updateMessage(edit, state, event)
+    case 'message_removed':
+      return removeMessage(edit, state, event)
+    case 'turn_start':
+      return applyTurnStart(edit, state, event)
+    case 'turn_end':
+      return applyTurnEnd(edit, state, event)
+    case 'step_start':
+    case 'step_end':
+    case 'step_reset':
+    case 'text_delta':
+    case 'reasoning_delta':
+    case 'tool_call_delta':
+      return applyStream(edit, state, event)
+    case 'tool_execution_start':
+    case 'tool_execution_progress':
+    case 'tool_execution_end':
+    case 'tool_call_hidden':
+    case 'interrupt_opened':
+    case 'interrupt_answered':
+      return applyTool(edit, state, event)
+    case 'subagent_created':
+    case 'subagent_updated':
+    case 'subagent_ended':
+      applySubagent(edit, state, event)
+      return addItem(edit, state, event)
+    case 'file_written':
+    case 'file_removed':
+      applyFile(edit, state, event)
+      return addItem(edit, state, event)
+    case 'evidence_added':
+      edit.at(state, 'evidence').push(event)
+      return addItem(edit, state, event)
+    case 'gate_decided':
+      edit.at(state, 'gates').push(event)
+      return addItem(edit, state, event)
+    case 'error_raised':
+      edit.at(state, 'errors').push(event)
+      return addItem(edit, state, event)
+    case 'agent_handoff':
+    case 'source_added':
+      return addItem(edit, state, event)
+    case 'custom_event':
+      return event.isTransient ? undefined : addItem(edit, state, event)
+    case 'status_changed':
+      state.status = event.status
+      if (event.text === undefined) delete state.statusText
+      else state.statusText = event.text
+      return
+    case 'usage_recorded':
+      state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
+      return
+    default:
+      return event satisfies never
+  }
+}
+
+function applyThread(
+  edit: StateEditor,
+  state: StateDraft,
+  event: Extract<ThreadEvent, { type: 'thread_created' | 'thread_updated' }>,
+): void {
+  if (event.type === 'thread_created') {
+    state.threadId = event.threadId
+    state.createdAt = event.at
+    if (event.parentThreadId !== undefined) state.parentThreadId = event.parentThreadId
+  }
+  if (event.title !== undefined) state.title = event.title
+  if (!event.metadata) return
+  const metadata = edit.at(state, 'metadata')
+  for (const [key, value] of Object.entries(event.metadata)) {
+    if (value === null) delete metadata[key]
+    else setKey(metadata, key, value)
+  }
+}
+
+function applySubagent(
+  edit: StateEditor,
+  state: StateDraft,
+  event: Extract<ThreadEvent, { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }>,
+): void {
+  const subagents = edit.at(state, 'subagents')
+  if (event.type === 'subagent_created') {
+    const { type: _, at, ...fields } = event
+    return setKey<SubagentState>(subagents, event.reference, {
+      ...fields,
+      createdAt: at,
+      status: 'running',
+    })
+  }
+  const known = getKey(subagents, event.reference)
+  if (!known) return
+  const next: SubagentState =
+    event.type === 'subagent_updated'
+      ? { ...known, status: event.status, statusText: event.statusText ?? known.statusText }
+      : { ...known, status: event.outcome, endedAt: event.at, result: event.result }
+  setKey<SubagentState>(subagents, event.reference, next)
+}
+
+function applyFile(
+  edit: StateEditor,
+  state: StateDraft,
+  event: Extract<ThreadEvent, { type: 'file_written' | 'file_removed' }>,
+): void {
+  const files = edit.at(state, 'files')
+  if (event.type === 'file_removed') {
+    delete files[event.path]
+    return
+  }
+  const { path, mediaType, sizeBytes, hash, at } = event
+  setKey(files, path, {
+    path,
+    mediaType,
+    sizeBytes,
+    writtenAt: at,
+    hash,
+  })
+}

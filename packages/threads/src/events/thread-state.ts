@@ -1,0 +1,235 @@
+import type { MessageJSON } from '@skein/base'
+import type {
+  ErrorRaised,
+  EvidenceAdded,
+  GateDecided,
+  Interrupt,
+  InterruptAnswer,
+  SubagentCreated,
+  ThreadEvent,
+  ThreadStatus,
+  ToolOutcome,
+  TurnOutcome,
+  UnknownThreadEvent,
+} from './event.ts'
+import type { AgentConfig, Usage } from '../document/thread.ts'
+
+/** Everything known about a thread after some of its events: plain JSON, never changed in place. */
+export interface ThreadState {
+  readonly threadId: string
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly title?: string
+  readonly parentThreadId?: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly agents: Readonly<Record<string, AgentConfig>>
+  readonly turns: readonly TurnState[]
+  readonly status: ThreadStatus
+  readonly statusText?: string
+  readonly interrupts: Readonly<Record<string, InterruptState>>
+  readonly subagents: Readonly<Record<string, SubagentState>>
+  readonly files: Readonly<Record<string, FileState>>
+  readonly evidence: readonly EvidenceAdded[]
+  readonly gates: readonly GateDecided[]
+  readonly errors: readonly ErrorRaised[]
+  /** Sum over messages and `usage_recorded`. */
+  readonly usage: Usage
+  /** Events folded so far, unknown ones included: the number to resume a stream from. */
+  readonly eventCount: number
+  readonly unknownEvents: number
+  /** Where turns, messages and calls without an outcome stand. Ids may repeat; the latest is meant. */
+  readonly index: ThreadIndex
+}
+
+export interface ThreadIndex {
+  readonly turns: Readonly<Record<string, number>>
+  readonly messages: Readonly<Record<string, readonly [turn: number, item: number]>>
+  readonly calls: Readonly<Record<string, readonly [turn: number, call: number]>>
+}
+
+export type TurnState = UserTurnState | AgentTurnState
+
+export interface UserTurnState {
+  readonly kind: 'user'
+  readonly turnId: string
+  readonly startedAt: string
+  readonly userId?: string
+  readonly items: readonly TurnItem[]
+}
+
+export interface AgentTurnState {
+  readonly kind: 'agent'
+  readonly turnId: string
+  readonly agentId: string
+  readonly startedAt: string
+  readonly endedAt?: string
+  readonly continues?: string
+  readonly outcome: TurnOutcome | 'running'
+  readonly reason?: string
+  /** Messages and events in the order in which they came. */
+  readonly items: readonly TurnItem[]
+  readonly calls: readonly LiveToolCall[]
+  /** What the model has streamed of its next message. */
+  readonly draft?: DraftState
+}
+
+export type TurnItem = MessageItem | ResultItem | EventItem
+
+export interface MessageItem {
+  readonly kind: 'message'
+  readonly at: string
+  readonly message: MessageJSON
+  readonly isSilent?: boolean
+  readonly isRemoved?: boolean
+  readonly agentId?: string
+  readonly modelName?: string
+  readonly providerName?: string
+  readonly providerResponseId?: string
+  readonly finishReason?: string
+  readonly usage?: Usage
+}
+
+/** One call's outcome, stored once whether it came from the executor or in a tool result message. */
+export interface ResultItem {
+  readonly kind: 'result'
+  readonly at: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly outcome: ToolOutcome
+  readonly result: unknown
+}
+
+/** A fact to be shown at this place of the turn, verbatim. */
+export interface EventItem {
+  readonly kind: 'event'
+  readonly event: ThreadEvent | UnknownThreadEvent
+}
+
+export interface DraftState {
+  readonly stepId: string
+  readonly blocks: readonly DraftBlock[]
+  /** Facts that came while the model spoke: they follow its message. */
+  readonly events: readonly EventItem[]
+}
+
+export type DraftBlock =
+  | { readonly type: 'text' | 'reasoning'; readonly id: string; readonly text: string }
+  | {
+      readonly type: 'tool_call'
+      readonly id: string
+      readonly toolName: string
+      readonly text: string
+    }
+
+export interface LiveToolCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly arguments: unknown
+  /** `requested` until it runs; `waiting` while an interrupt is open; then its outcome. */
+  readonly status: 'requested' | 'waiting' | 'running' | ToolOutcome
+  readonly startedAt?: string
+  readonly endedAt?: string
+  readonly durationMs?: number
+  readonly result?: unknown
+  /** The latest intermediate output, while it runs. */
+  readonly progress?: unknown
+  readonly interruptId?: string
+  readonly isHidden?: boolean
+}
+
+export interface InterruptState extends Interrupt {
+  readonly turnId: string
+  readonly openedAt: string
+  readonly answer?: InterruptAnswer
+  readonly answeredAt?: string
+  readonly answeredBy?: string
+}
+
+export interface SubagentState extends Omit<SubagentCreated, 'type' | 'at'> {
+  readonly createdAt: string
+  readonly status: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
+  readonly statusText?: string
+  readonly endedAt?: string
+  readonly result?: unknown
+}
+
+export interface FileState {
+  readonly path: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  readonly writtenAt: string
+  readonly hash?: string
+}
+
+/** The state before the first event. */
+export const emptyThreadState: ThreadState = {
+  threadId: '',
+  createdAt: '',
+  updatedAt: '',
+  metadata: {},
+  agents: {},
+  turns: [],
+  status: 'idle',
+  interrupts: {},
+  subagents: {},
+  files: {},
+  evidence: [],
+  gates: [],
+  errors: [],
+  usage: {},
+  eventCount: 0,
+  unknownEvents: 0,
+  index: { turns: {}, messages: {}, calls: {} },
+}
+
+/** `T` without `readonly` at its first level. */
+export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K in keyof T]: T[K] }
+
+/**
+ * Copy on first write. One editor lives for one batch of events: the first time a batch touches an object it is
+ * copied, later writes of the same batch go to that copy. So a fold over n events is linear, and a state that was
+ * handed out before never changes.
+ */
+export class StateEditor {
+  readonly #owned = new Set<object>()
+
+  /** A copy of `value` that this editor may change, or `value` itself when it already made one. */
+  own<T extends object>(value: T): Writable<T> {
+    if (this.#owned.has(value)) return value as Writable<T>
+    const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Writable<T>
+    this.#owned.add(copy)
+    return copy
+  }
+
+  /** Makes `holder[key]` writable and returns it. `holder` must be owned. */
+  at<T extends object, K extends keyof T>(holder: T, key: K): Writable<NonNullable<T[K]>> {
+    const child = this.own(holder[key] as object)
+    holder[key] = child as T[K]
+    return child as Writable<NonNullable<T[K]>>
+  }
+
+  /** Marks an object made in this batch as writable. */
+  adopt<T extends object>(value: T): T {
+    this.#owned.add(value)
+    return value
+  }
+}
+
+/** Sets a key of a record as plain data, `__proto__` included. */
+export function setKey<T>(record: Record<string, T>, key: string, value: NoInfer<T>): void {
+  if (key === '__proto__') {
+    Object.defineProperty(record, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
+  } else {
+    record[key] = value
+  }
+}
+
+/** Reads an own key of a record, so that ids such as `constructor` find nothing by accident. */
+export function getKey<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}

@@ -1,0 +1,182 @@
+import { agreesWithText, endOfString, skipSpace } from './json-agree.ts'
+import { setJsonNotes, type JsonNotes } from './json-stringify.ts'
+import { ThreadError, ThreadLimitError, joinPointer } from '../issue.ts'
+
+/** Bounds on what is read. */
+export interface JsonLimits {
+  /** UTF-16 units of text. Default 256 Mi. */
+  readonly maxLength?: number
+  /** Nested arrays and objects. Default 256; at most 2,000. */
+  readonly maxDepth?: number
+}
+
+/** A value read from text, and the places where a key was repeated (the last one won). */
+export interface JsonReading {
+  readonly value: unknown
+  readonly duplicates: readonly string[]
+}
+
+const DEFAULT_LENGTH = 256 * 1024 * 1024
+const DEFAULT_DEPTH = 256
+/** Bounded by the stack of the recursive readers and writers. */
+const DEEPEST = 2_000
+
+/**
+ * Reads JSON so that `stringifyJson` can print it again without changing a number or the order of keys. Objects are
+ * plain; `__proto__` is a key like any other. Throws `ThreadLimitError` and, for broken text, `ThreadError`.
+ */
+export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
+  const maxLength = limits.maxLength ?? DEFAULT_LENGTH
+  if (text.length > maxLength) throw new ThreadLimitError('maxLength', maxLength, text.length)
+  const maxDepth = Math.min(limits.maxDepth ?? DEFAULT_DEPTH, DEEPEST)
+  const value = nativeParse(text)
+  if (agreesWithText(text, value, maxDepth)) return { value, duplicates: [] }
+  return new ExactReader(text, maxDepth).read()
+}
+
+function nativeParse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    // The native message quotes the text, which may hold secrets; only its position is passed on.
+    const position = /position (\d+)/.exec(String(cause))?.[1]
+    throw new ThreadError(`The text is not JSON${position ? ` (position ${position})` : ''}.`, {
+      code: 'INVALID_JSON',
+    })
+  }
+}
+
+/** Reads text that is known to be well-formed, and notes what a plain value cannot hold. */
+class ExactReader {
+  readonly #text: string
+  readonly #maxDepth: number
+  readonly #path: (string | number)[] = []
+  readonly #duplicates: string[] = []
+  #at = 0
+
+  constructor(text: string, maxDepth: number) {
+    this.#text = text
+    this.#maxDepth = maxDepth
+  }
+
+  read(): JsonReading {
+    this.#at = skipSpace(this.#text, 0)
+    // A number at the root has no holder to hang a note on; no document of ours is one.
+    const value = this.#value({}, '')
+    return { value, duplicates: this.#duplicates }
+  }
+
+  #value(note: JsonNotes, key: string): unknown {
+    switch (this.#text.charCodeAt(this.#at)) {
+      case 34:
+        return this.#string()
+      case 91:
+        return this.#array()
+      case 123:
+        return this.#object()
+      case 116:
+        return this.#word(true, 4)
+      case 102:
+        return this.#word(false, 5)
+      case 110:
+        return this.#word(null, 4)
+      default:
+        return this.#number(note, key)
+    }
+  }
+
+  #word(value: boolean | null, length: number): boolean | null {
+    this.#at += length
+    return value
+  }
+
+  #string(): string {
+    const start = this.#at
+    this.#at = endOfString(this.#text, start)
+    const inner = this.#text.slice(start + 1, this.#at - 1)
+    return inner.includes('\\') ? (JSON.parse(this.#text.slice(start, this.#at)) as string) : inner
+  }
+
+  #number(note: JsonNotes, key: string): number {
+    const start = this.#at
+    while ('+-.0123456789eE'.includes(this.#text.charAt(this.#at) || ' ')) this.#at++
+    const source = this.#text.slice(start, this.#at)
+    const value = Number(source)
+    if (String(value) !== source) (note.numbers ??= new Map()).set(key, source)
+    return value
+  }
+
+  #enter(): void {
+    if (this.#path.length >= this.#maxDepth) {
+      throw new ThreadLimitError('maxDepth', this.#maxDepth, undefined)
+    }
+  }
+
+  /** Moves past `,` (true) or the closing bracket (false). */
+  #more(): boolean {
+    this.#at = skipSpace(this.#text, this.#at)
+    const comma = this.#text.charCodeAt(this.#at++) === 44
+    if (comma) this.#at = skipSpace(this.#text, this.#at)
+    return comma
+  }
+
+  #array(): unknown[] {
+    this.#enter()
+    const items: unknown[] = []
+    const note: JsonNotes = {}
+    this.#at = skipSpace(this.#text, this.#at + 1)
+    if (this.#text.charCodeAt(this.#at) === 93) {
+      this.#at++
+      return items
+    }
+    do {
+      this.#path.push(items.length)
+      items.push(this.#value(note, String(items.length)))
+      this.#path.pop()
+    } while (this.#more())
+    if (note.numbers) setJsonNotes(items, note)
+    return items
+  }
+
+  #object(): object {
+    this.#enter()
+    const object: { [key: string]: unknown } = {}
+    const note: JsonNotes = {}
+    const keys: string[] = []
+    this.#at = skipSpace(this.#text, this.#at + 1)
+    if (this.#text.charCodeAt(this.#at) === 125) {
+      this.#at++
+      return object
+    }
+    do {
+      const key = this.#string()
+      this.#at = skipSpace(this.#text, skipSpace(this.#text, this.#at) + 1)
+      this.#path.push(key)
+      if (Object.hasOwn(object, key)) {
+        this.#duplicates.push(joinPointer('', ...this.#path))
+        note.numbers?.delete(key)
+      } else {
+        keys.push(key)
+      }
+      setOwn(object, key, this.#value(note, key))
+      this.#path.pop()
+    } while (this.#more())
+    if (Object.keys(object).some((key, index) => key !== keys[index])) note.keys = keys
+    if (note.numbers || note.keys) setJsonNotes(object, note)
+    return object
+  }
+}
+
+/** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
+export function setOwn(object: { [key: string]: unknown }, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
+  } else {
+    object[key] = value
+  }
+}

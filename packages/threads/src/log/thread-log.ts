@@ -1,0 +1,275 @@
+import { parseJson } from '../json/json-parse.ts'
+import { stringifyJson } from '../json/json-stringify.ts'
+import { ThreadError } from '../issue.ts'
+import {
+  checkRecord,
+  encodeRecord,
+  LogConflictError,
+  LogCorruptError,
+  recordText,
+} from './thread-log-record.ts'
+import type { Thread, Turn } from '../document/thread.ts'
+
+export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
+
+/** A thread without its turns. `updated_at` is derived from the last turn, so that an append changes no old line. */
+export type ThreadHead = Omit<Thread, 'turns' | 'updated_at'>
+
+export interface OpenThreadLogOptions {
+  /** The thread's own fields, needed when the log is new; ignored otherwise. */
+  readonly thread?: ThreadHead
+  /** Keep the intact lines before damage instead of failing. */
+  readonly repair?: boolean
+}
+
+export interface AppendOptions {
+  /** How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown. */
+  readonly expectedLength?: number
+  /** Wait until a power cut cannot undo it. Default false: then it survives the end of the process only. */
+  readonly sync?: boolean
+}
+
+/** Opens a log, or begins one. A torn last line, left by a crash in mid-write, is cut off and reported. */
+export async function openThreadLog(
+  storage: LogStorage,
+  options: OpenThreadLogOptions = {},
+): Promise<ThreadLog> {
+  const bytes = await storage.read()
+  const scan = scanLines(bytes, options.repair ?? false)
+  if (scan.size < bytes.length) await storage.truncate(scan.size)
+  const log = new ThreadLog(storage, bytes.subarray(0, scan.size), scan)
+  if (scan.lines.length === 0) await log.begin(options.thread)
+  return log
+}
+
+type LogRecord = { readonly thread: ThreadHead } | { readonly turn: Turn }
+
+/** An append-only thread: its first line is the thread's own fields, every further line one turn or new fields. */
+export class ThreadLog {
+  readonly #storage: LogStorage
+  readonly #bytes: Uint8Array
+  /** Turns by position: parsed, or the place of their line until someone asks. */
+  readonly #turns: (Turn | Line)[] = []
+  readonly #recoveredBytes: number
+  #head: ThreadHead | undefined
+  #size: number
+  #sum: number
+  #needsNewline: boolean
+  #queue: Promise<unknown> = Promise.resolve()
+
+  /** @internal */
+  constructor(storage: LogStorage, bytes: Uint8Array, scan: Scan) {
+    this.#storage = storage
+    this.#bytes = bytes
+    this.#size = scan.size
+    this.#sum = scan.sum
+    this.#needsNewline = scan.needsNewline
+    this.#recoveredBytes = scan.droppedBytes
+    for (const line of scan.lines) {
+      if (line.isTurn) this.#turns.push(line)
+      else this.#head = (this.#parse(line) as { thread: ThreadHead }).thread
+    }
+  }
+
+  /** The number of turns. */
+  get length(): number {
+    return this.#turns.length
+  }
+
+  /** Bytes of a torn last line that opening cut off; 0 when the log was whole. */
+  get recoveredBytes(): number {
+    return this.#recoveredBytes
+  }
+
+  /** One turn, parsed when it is first asked for. */
+  turn(index: number): Turn | undefined {
+    const entry = this.#turns.at(index)
+    if (entry === undefined || !(entry instanceof Line)) return entry
+    const { turn } = this.#parse(entry) as { turn: Turn }
+    this.#turns[index < 0 ? this.#turns.length + index : index] = turn
+    return turn
+  }
+
+  /** The whole thread. */
+  thread(): Thread {
+    const turns = this.#turns.map((_, index) => this.turn(index)!)
+    const last = turns.at(-1)
+    const time = last && (last.turn_type === 'user' ? last.submitted_at : last.completed_at)
+    const head = this.#head!
+    return { ...head, updated_at: time ?? head.created_at, turns }
+  }
+
+  /** Adds a turn; returns the new length. Cost does not depend on how long the log is. */
+  append(turn: Turn, { expectedLength, sync = false }: AppendOptions = {}): Promise<number> {
+    return this.#serialise(async () => {
+      if (expectedLength !== undefined && expectedLength !== this.length) {
+        throw new LogConflictError(expectedLength, this.length)
+      }
+      await this.#write({ turn })
+      this.#turns.push(turn)
+      if (sync) await this.#storage.sync()
+      return this.length
+    })
+  }
+
+  /** Replaces the thread's own fields: a title, a new agent in the registry. */
+  update(thread: ThreadHead): Promise<void> {
+    return this.#serialise(async () => {
+      await this.#write({ thread })
+      this.#head = thread
+    })
+  }
+
+  async sync(): Promise<void> {
+    await this.#serialise(async () => this.#storage.sync())
+  }
+
+  async close(): Promise<void> {
+    await this.#serialise(async () => this.#storage.close())
+  }
+
+  /** @internal */
+  async begin(thread: ThreadHead | undefined): Promise<void> {
+    if (!thread) {
+      throw new ThreadError('The thread log is empty and no thread was given to begin it with.', {
+        code: 'LOG_EMPTY',
+        hint: 'Pass { thread: { version, thread_id, created_at, agents } }.',
+      })
+    }
+    await this.update(thread)
+  }
+
+  async #write(record: LogRecord): Promise<void> {
+    const { bytes, sum } = encodeRecord(stringifyJson(record), this.#sum)
+    const line = this.#needsNewline ? withNewline(bytes) : bytes
+    const written = this.#storage.append(line, this.#size)
+    // Awaiting only what is asynchronous: a file's append is not, and a tick costs more than the write.
+    if (!(typeof written === 'boolean' ? written : await written)) {
+      throw new LogConflictError(this.length, undefined)
+    }
+    this.#needsNewline = false
+    this.#size += line.length
+    this.#sum = sum
+  }
+
+  #parse(line: Line): unknown {
+    return parseJson(recordText(this.#bytes, line.start, line.end)).value
+  }
+
+  /** One operation after the other; a failed one does not stop the next. */
+  #serialise<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work)
+    this.#queue = result.catch(() => undefined)
+    return result
+  }
+}
+
+/** The place of a line that has been checked but not parsed. */
+class Line {
+  readonly start: number
+  readonly end: number
+  readonly isTurn: boolean
+
+  constructor(start: number, end: number, isTurn: boolean) {
+    this.start = start
+    this.end = end
+    this.isTurn = isTurn
+  }
+}
+
+interface Scan {
+  readonly lines: Line[]
+  /** Bytes that belong to whole lines. */
+  readonly size: number
+  readonly sum: number
+  readonly droppedBytes: number
+  readonly needsNewline: boolean
+}
+
+/** `{"sum":"00000000","rec":{"turn":` tells what a line is without parsing it. */
+const TURN_MARK = 0x75 // the `u` of "turn"; "thread" has an `h` there
+const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
+
+/**
+ * Finds the lines and checks every sum. A last line without a line feed is torn unless it is whole; a line that ends
+ * but does not check is damage.
+ */
+function scanLines(bytes: Uint8Array, repair: boolean): Scan {
+  const lines: Line[] = []
+  let [start, sum] = [0, 0]
+  while (start < bytes.length) {
+    const feed = bytes.indexOf(0x0a, start)
+    const end = feed < 0 ? bytes.length : feed
+    const checked = checkRecord(bytes, start, end, sum)
+    if (checked === undefined) {
+      if (feed >= 0 && !repair) throw new LogCorruptError(lines.length + 1)
+      break
+    }
+    lines.push(new Line(start, end, bytes[start + MARK_OFFSET] === TURN_MARK))
+    sum = checked
+    start = feed < 0 ? end : end + 1
+  }
+  const needsNewline = start === bytes.length && start > 0 && bytes[start - 1] !== 0x0a
+  return { lines, size: start, sum, droppedBytes: bytes.length - start, needsNewline }
+}
+
+function withNewline(bytes: Uint8Array): Uint8Array {
+  const line = new Uint8Array(bytes.length + 1)
+  line[0] = 0x0a
+  line.set(bytes, 1)
+  return line
+}
+
+/**
+ * Where a log lives: a row of bytes that only grows at its end. Methods may be synchronous; a log calls one at a time.
+ */
+export interface LogStorage {
+  /** Everything that is stored. */
+  read(): Uint8Array | Promise<Uint8Array>
+  /**
+   * Adds bytes at the end, all or nothing, and only if `size` bytes are stored. Returns false, having written nothing,
+   * when they are not: someone else wrote.
+   */
+  append(bytes: Uint8Array, size: number): boolean | Promise<boolean>
+  /** Cuts to `size` bytes; only used to drop a torn tail. */
+  truncate(size: number): void | Promise<void>
+  /** Makes what was appended survive a power cut. */
+  sync(): void | Promise<void>
+  close(): void | Promise<void>
+}
+
+/** A log in memory: for tests, browsers, and as the portable twin of a file. */
+export class MemoryLogStorage implements LogStorage {
+  #bytes: Uint8Array
+  #size: number
+
+  constructor(initial: Uint8Array = new Uint8Array()) {
+    this.#bytes = initial.slice()
+    this.#size = initial.length
+  }
+
+  read(): Uint8Array {
+    return this.#bytes.slice(0, this.#size)
+  }
+
+  append(bytes: Uint8Array, size: number): boolean {
+    if (size !== this.#size) return false
+    const needed = size + bytes.length
+    if (needed > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2))
+      grown.set(this.#bytes.subarray(0, size))
+      this.#bytes = grown
+    }
+    this.#bytes.set(bytes, size)
+    this.#size = needed
+    return true
+  }
+
+  truncate(size: number): void {
+    this.#size = Math.min(size, this.#size)
+  }
+
+  sync(): void {}
+
+  close(): void {}
+}
