@@ -1,5 +1,5 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
+import type { GovernedTool } from '../contract/governed.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
 /** A tool as the AI SDK takes it in `tools`. */

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
-import { reason } from '../reason.ts'
+import { hashJson } from '../contract/envelope.ts'
+import type { Action, Decision, Policy } from '../contract/policy.ts'
+import { reason } from '../contract/reason.ts'
 
 /** `@cedar-policy/cedar-wasm`, as far as it is used here. */
 export interface Cedar {

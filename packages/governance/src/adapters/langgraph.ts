@@ -1,11 +1,10 @@
-import { sha256Hex, type JsonValue } from '@skein/base'
-import type { ApprovalRequest } from '../approval.ts'
-import type { TaskClass } from '../define-task-class.ts'
-import type { GovernedTool } from '../governed.ts'
-import type { Governor } from '../governor/governor.ts'
-import type { Delivered, FailedSafe, Result } from '../result.ts'
-import type { Init, Run } from '../run.ts'
-import { callThrough, type CallingRun } from './call-through.ts'
+import { type JsonValue, sha256Hex } from '@skein/base'
+import type { ApprovalRequest } from '../contract/approval.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import type { Governor } from '../governor.ts'
+import type { Delivered, FailedSafe, Init, Result, Run } from '../contract/run.ts'
+import { type CallingRun, callThrough } from './call-through.ts'
 
 /** `tool` of `@langchain/core/tools`, as far as it is used here. */
 export type MakeLangChainTool<Tool> = (

@@ -1,8 +1,12 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
-import type { Risk } from '../envelope.ts'
-import { isAtLeast, RISKS } from '../envelope.ts'
-import { governed, type Governance, type GovernedContext, type GovernedTool } from '../governed.ts'
-import { GovernanceError, reason } from '../reason.ts'
+import { isAtLeast, type Risk, RISKS } from '../contract/envelope.ts'
+import {
+  type Governance,
+  governed,
+  type GovernedContext,
+  type GovernedTool,
+} from '../contract/governed.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
 
 /** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
 export interface McpClient {

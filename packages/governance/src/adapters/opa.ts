@@ -1,5 +1,5 @@
-import { hashJson } from '../digest.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
+import { hashJson } from '../contract/envelope.ts'
+import type { Action, Decision, Policy } from '../contract/policy.ts'
 
 /** A policy loaded by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface LoadedOpaPolicy {

@@ -1,7 +1,6 @@
-import type { JournalRecord } from '../audit-log.ts'
-import { readItem } from '../governor/journal-line.ts'
-import type { JournalItem } from '../journal-event.ts'
-import type { Reason } from '../reason.ts'
+import { type JournalRecord, readItem } from '../journal/journal.ts'
+import type { JournalItem } from '../journal/events.ts'
+import type { Reason } from '../contract/reason.ts'
 
 type Attributes = Record<string, string | number | boolean | string[]>
 

@@ -1,16 +1,21 @@
 import type { JsonValue } from '@skein/base'
-import type { TaskClass } from '../define-task-class.ts'
-import type { Governor, Resume } from '../governor/governor.ts'
-import { GovernanceError, reason, type Reason } from '../reason.ts'
-import type { Result } from '../result.ts'
-import type { Init, Run } from '../run.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import type { Governor, Resume } from '../governor.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+import type { Init, Result, Run } from '../contract/run.ts'
 import type { CallingRun } from './call-through.ts'
-import { EventGate } from './uap-events.ts'
-import { GovernedStream } from './uap-stream.ts'
-import type { UapContext, UapInterrupt, UapResult, UapState, UapStrategy } from './uap-types.ts'
-import { uppTools, type UppTool } from './upp.ts'
+import {
+  EventGate,
+  GovernedStream,
+  type UapContext,
+  type UapInterrupt,
+  type UapResult,
+  type UapState,
+  type UapStrategy,
+} from './uap-stream.ts'
+import { type UppTool, uppTools } from './upp.ts'
 
-export type * from './uap-types.ts'
+export type * from './uap-stream.ts'
 
 /** Options of `governedExecution`. */
 export interface GovernedExecutionOptions<Context> {

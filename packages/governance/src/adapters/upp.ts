@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
-import { GovernanceError } from '../reason.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import { GovernanceError } from '../contract/reason.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
 /** A UPP tool (`@skein/ai`) that calls through a governed run. */

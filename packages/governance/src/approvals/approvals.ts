@@ -1,14 +1,27 @@
-import { SkeinError, systemClock, type Clock } from '@skein/base'
-import type { ApprovalRequest, Approvals, Approver, Redemption, SpentStore } from '../approval.ts'
-import { APPROVAL_TYP, GRANT_TYP, isDigestOfAction, readClaims } from './approval-token.ts'
-import type { TokenClaims } from './approval-token.ts'
-import { checkTimes, checkUse, MAX_SKEW_MS } from './check-approval.ts'
-import type { CheckContext, KnownIssuer } from './check-approval.ts'
-import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
-import { parseJws, verifyJws } from './jws.ts'
+import { type Clock, SkeinError, systemClock } from '@skein/base'
+import type {
+  ApprovalRequest,
+  Approvals,
+  Approver,
+  Redemption,
+  SpentStore,
+} from '../contract/approval.ts'
+import {
+  APPROVAL_TYP,
+  type CheckContext,
+  checkTimes,
+  checkUse,
+  GRANT_TYP,
+  isDigestOfAction,
+  type KnownIssuer,
+  MAX_SKEW_MS,
+  readClaims,
+  type TokenClaims,
+} from './approval-token.ts'
+import { createIssuerKeys, type IssuerKey, parseJws, verifyJws } from './jws.ts'
 import type { KeyAlgorithm } from '../keys/keys.ts'
-import type { Action } from '../policy.ts'
-import { reason, type Reason } from '../reason.ts'
+import type { Action } from '../contract/policy.ts'
+import { reason, type Reason } from '../contract/reason.ts'
 
 /** Whose approvals count, and for what. */
 export interface ApprovalIssuer {
@@ -65,7 +78,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     if (!(await isSigned(jws, issuer)))
       return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
-    // A clock that goes back must not revive what was seen to be over (A-28).
+    // A clock that goes back must not revive what was seen to be over.
     const seen = expired.has(tokenKey(claims))
     const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
     if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
@@ -184,4 +197,22 @@ function badSkew(skewMs: number): SkeinError {
   return new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
     code: 'APPROVAL_SKEW_INVALID',
   })
+}
+
+/** Spent tokens of one process. For tests, and where one process does everything and forgets all at its end. */
+export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
+  const spent = new Map<string, number>()
+  let nextSweep = 0
+  return {
+    async spend(jti, exp) {
+      const now = clock.now()
+      if (now >= nextSweep) {
+        for (const [key, end] of spent) if (end < now) spent.delete(key)
+        nextSweep = now + 60_000
+      }
+      if (spent.has(jti)) return false
+      spent.set(jti, exp)
+      return true
+    },
+  }
 }

@@ -1,16 +1,15 @@
 import {
-  SkeinError,
-  systemClock,
-  uuidV4,
   type Clock,
   type IdSource,
   type JsonObject,
+  SkeinError,
+  systemClock,
+  uuidV4,
 } from '@skein/base'
-import type { ApprovalRequest } from '../approval.ts'
+import type { ApprovalRequest } from '../contract/approval.ts'
 import { actionDetails, APPROVAL_TYP, GRANT_TYP, isDigestOfAction } from './approval-token.ts'
 import { signJws } from './jws.ts'
-import { toSigningKey } from '../keys/keys.ts'
-import type { PrivateJwk, SigningKey } from '../keys/keys.ts'
+import { type PrivateJwk, type SigningKey, toSigningKey } from '../keys/keys.ts'
 
 /** Who signs, for which governor, for how long. */
 export interface ApproveOptions {
@@ -53,7 +52,7 @@ export interface GrantScope {
 
 /**
  * Signs a wider, expiring consent ("this tool, for this agent, until five"). It approves nothing by
- * itself: a policy has to name it in its decision, and it is logged where it was used (A-11).
+ * itself: a policy has to name it in its decision, and it is logged where it was used.
  */
 export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
   return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })

@@ -11,7 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../approval.ts'
+import { syncFolder } from '../audit/folder-node.ts'
+import type { SpentStore } from '../contract/approval.ts'
 
 /** A store in a folder, with a broom. */
 export interface FileSpentStore extends SpentStore {
@@ -49,7 +50,7 @@ export function fileSpent({
       } finally {
         closeSync(file)
       }
-      syncFolder(dir)
+      await syncFolder(dir)
       return true
     },
     prune: () => prune(dir, clock.now()),
@@ -67,14 +68,4 @@ function prune(dir: string, now: number): number {
     removed++
   }
   return removed
-}
-
-function syncFolder(dir: string): void {
-  try {
-    const folder = openSync(dir, 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch {
-    // Windows does not open folders, and needs no such thing.
-  }
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../approval.ts'
+import type { SpentStore } from '../contract/approval.ts'
 
 /** An open `DatabaseSync` of `node:sqlite`, as far as it is used here. */
 export interface SqliteDatabase {

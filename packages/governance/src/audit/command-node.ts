@@ -1,11 +1,10 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { encodeBase64Url, decodeBase64 } from '@skein/base'
+import { decodeBase64, encodeBase64Url } from '@skein/base'
 import type { PublicJwk } from '../keys/keys.ts'
 import { parseCheckpoint } from './checkpoint.ts'
-import { readCheckpoints } from './file-log-restore-node.ts'
-import { verifyLogFolder } from './verify-folder-node.ts'
+import { readCheckpoints, verifyLogFolder } from './read-folder-node.ts'
 import type { LogVerdict } from './verify-log.ts'
 
 const HELP = `skein-audit verify <folder> --key <key> [--trusted <file>] [--json]

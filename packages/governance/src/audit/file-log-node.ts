@@ -3,7 +3,6 @@ import {
   closeSync,
   fdatasync,
   fstatSync,
-  fsyncSync,
   ftruncateSync,
   mkdirSync,
   openSync,
@@ -19,20 +18,25 @@ import type {
   JournalEntry,
   JournalRecord,
   ReadOptions,
-} from '../audit-log.ts'
+} from '../journal/journal.ts'
 import { parseCheckpoint, signCheckpoint } from './checkpoint.ts'
-import type { Envelope } from '../envelope.ts'
-import { lockFolder } from './file-lock-node.ts'
-import { restoreLog, type RestoredLog } from './file-log-restore-node.ts'
-import { toSigningKey } from '../keys/keys.ts'
-import type { PrivateJwk, PublicJwk, SigningKey } from '../keys/keys.ts'
-import { CHECKPOINTS_FILE, ENTRIES_FILE, readChunks } from './log-chunks-node.ts'
+import type { Envelope } from '../contract/envelope.ts'
+import { lockFolder, SharedTask, syncFolder } from './folder-node.ts'
+import {
+  CHECKPOINTS_FILE,
+  ENTRIES_FILE,
+  readChunks,
+  type RestoredLog,
+  restoreLog,
+} from './read-folder-node.ts'
+import { type PrivateJwk, type PublicJwk, type SigningKey, toSigningKey } from '../keys/keys.ts'
 import { splitLines } from './log-lines.ts'
-import type { LogSequences } from './log-sequences.ts'
-import { proveConsistency, proveInclusion } from './merkle-proof.ts'
-import type { CompactRange } from './merkle.ts'
-import { GovernanceError, reason } from '../reason.ts'
-import { SharedTask } from './shared-task.ts'
+import type { LogSequences } from './memory-log.ts'
+import { type CompactRange, proveConsistency, proveInclusion } from './merkle.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
+
+export { filePayloads, type ErasablePayloads } from './folder-node.ts'
+export { verifyLogFolder } from './read-folder-node.ts'
 
 /** Options of `fileLog`. */
 export interface FileLogOptions {
@@ -53,7 +57,9 @@ export async function fileLog(options: FileLogOptions): Promise<FileLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.dir)
   try {
-    return new FileLog(options, await restoreLog(options.dir, options.origin), unlock)
+    const log = new FileLog(options, await restoreLog(options.dir, options.origin), unlock)
+    await syncFolder(options.dir)
+    return log
   } catch (error) {
     unlock()
     throw error
@@ -104,7 +110,6 @@ export class FileLog implements AuditLog {
     this.#checkpoints = openSync(join(options.dir, CHECKPOINTS_FILE), 'a', 0o600)
     if (restored.tornBytes > 0) ftruncateSync(this.#entries, restored.bytes)
     ftruncateSync(this.#checkpoints, restored.checkpointBytes)
-    syncFolder(options.dir)
   }
 
   /** How many entries the log has. */
@@ -273,15 +278,4 @@ function unavailable(what: string, cause: unknown): GovernanceError {
     hint: 'Nothing that needs the log may run. Check disk space and permissions, then open it again.',
     cause,
   })
-}
-
-/** A new file's name is safe only when its folder is written too. */
-function syncFolder(path: string): void {
-  try {
-    const folder = openSync(path, 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch {
-    // Windows does not open folders, and needs no such thing.
-  }
 }

@@ -1,13 +1,12 @@
 import {
   canonicalJson,
   encodeBase64Url,
-  SkeinError,
   type JsonObject,
   type JsonValue,
+  SkeinError,
 } from '@skein/base'
-import type { PayloadStore } from '../audit-log.ts'
-import { hashText } from '../digest.ts'
-import type { Hash } from '../envelope.ts'
+import type { PayloadStore } from '../journal/journal.ts'
+import { type Hash, hashText } from '../contract/envelope.ts'
 
 /** The member that stands in for a committed value. */
 const COMMITMENT = 'uaicp:commitment'
@@ -25,7 +24,7 @@ export interface CommitOptions {
  * Replaces fields by salted commitments and puts what they held into the payload store, each under
  * its commitment. The result may be hashed, logged and shown to auditors: without the stored salt a
  * commitment tells nothing, so erasing the entry in the store erases the field, and every hash over
- * the rest stays true (A-29).
+ * the rest stays true.
  */
 export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
   const { fields, store, salt = randomSalt } = options

@@ -1,8 +1,14 @@
 import { decodeBase64, encodeBase64, type JsonValue } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import { toSigningKey, toVerifyKey } from '../keys/keys.ts'
-import type { PrivateJwk, PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
-import type { Delivered } from '../result.ts'
+import { hashJson } from '../contract/envelope.ts'
+import {
+  type PrivateJwk,
+  type PublicJwk,
+  type SigningKey,
+  toSigningKey,
+  toVerifyKey,
+  type VerifyKey,
+} from '../keys/keys.ts'
+import type { Delivered } from '../contract/run.ts'
 
 /** `predicateType` of our statements. */
 export const DELIVERY_PREDICATE = 'urn:uaicp:delivery:0.3'

@@ -1,14 +1,16 @@
 import { sha256 } from '@skein/base'
-import type { Checkpoint } from '../audit-log.ts'
-import { countWitnesses, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
-import type { ParsedCheckpoint, Witness } from './checkpoint.ts'
-import type { Envelope } from '../envelope.ts'
-import { readEnvelope } from './read-envelope.ts'
-import { toVerifyKey } from '../keys/keys.ts'
-import type { PublicJwk, VerifyKey } from '../keys/keys.ts'
-import { splitLines, type LogSource } from './log-lines.ts'
-import { LogOrder, type OrderFault } from './log-order.ts'
-import { LogSemantics } from './log-semantics.ts'
+import type { Checkpoint } from '../journal/journal.ts'
+import {
+  countWitnesses,
+  parseCheckpoint,
+  type ParsedCheckpoint,
+  verifyCheckpoint,
+  type Witness,
+} from './checkpoint.ts'
+import type { Envelope } from '../contract/envelope.ts'
+import { type LogSource, readEnvelope, splitLines } from './log-lines.ts'
+import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
+import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
 /** What can be wrong with a log. `fork`: signed, whole, and not the log the pinned checkpoint is of. */

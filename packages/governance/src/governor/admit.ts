@@ -1,16 +1,21 @@
 import type { JsonValue } from '@skein/base'
-import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
-import type { Risk, RollbackAction } from '../envelope.ts'
-import type { Evidence } from '../evidence.ts'
-import type { ShadowData } from '../journal-event.ts'
-import { reason, toLogText, type Reason } from '../reason.ts'
+import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
+import { hashText, type Risk, type RollbackAction } from '../contract/envelope.ts'
+import type { Evidence } from '../contract/evidence.ts'
+import type { ShadowData } from '../journal/events.ts'
+import { reason, type Reason, refusal, toLogText } from '../contract/reason.ts'
 import { judge, toAction } from './decide.ts'
-import type { CallState } from './governor-state.ts'
-import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
+import type { CallState } from '../journal/state.ts'
+import { type AdmittedCall, conflict, type GovernedRequest } from './request.ts'
 import { review } from './review.ts'
-import { declareRollback } from './rollback.ts'
+import {
+  type Candidate,
+  declareRollback,
+  findLimitReasons,
+  snapshot,
+  toAdmitted,
+} from './candidate.ts'
 import { evidenceOf } from './settle.ts'
-import { findLimitReasons, snapshot, toAdmitted, type Candidate } from './snapshot.ts'
 
 /** A call that asks to be made. `id` is unique in the request and the same on replay. */
 export interface CallRequest {
@@ -19,7 +24,7 @@ export interface CallRequest {
   readonly args: JsonValue
 }
 
-/** What the pre-action gate says (A-09). */
+/** What the pre-action gate says. */
 export type Admission =
   | { readonly type: 'allow'; readonly call: AdmittedCall }
   /** Made before: this is what came of it. */
@@ -29,7 +34,7 @@ export type Admission =
   | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
 /** `isFinal`: nobody will be asked again, so tokens that are of no use refuse the call. */
-export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
+type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
 
 /**
  * The pre-action gate: snapshot, tier, limits, rollback, policy, approval, and for writes the intent
@@ -191,4 +196,31 @@ async function replay(
   const { result_hash } = known.evidence ?? {}
   const result = result_hash ? await request.fetch(result_hash) : (evidence.payload ?? null)
   return { type: 'replay', result, evidence }
+}
+
+/**
+ * A tool that runs at the model's vendor cannot be wrapped: nothing here sees its arguments or its
+ * effect. It is refused unless a policy allows it by name; even then it is logged as ungoverned and
+ * never yields evidence.
+ */
+export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
+  const { state } = request
+  if (state.state === 'plan') await request.move('execute')
+  if (state.state !== 'execute') throw conflict(request, `it is in ${state.state}`)
+  const action = toAction(request, {
+    call: `native:${tool}`,
+    tool,
+    risk: 'write_high_risk',
+    args: null,
+    args_hash: hashText('null'),
+    native: true,
+  })
+  const { decision } = await judge(request, action)
+  const allowed = decision.effect === 'allow'
+  const detail = 'it runs at the model’s vendor; a policy that looks at action.native can allow it'
+  const reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...(decision.reasons ?? [])]
+  const data = { tool: toLogText(tool), allowed, reasons: allowed ? undefined : reasons }
+  const outcome = allowed ? 'uncertain' : 'failure'
+  await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
+  if (!allowed) throw refusal(tool, reasons)
 }

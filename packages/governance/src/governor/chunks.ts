@@ -1,10 +1,15 @@
-import { UAICP_VERSION, type Envelope, type Hash, type Streaming } from '../envelope.ts'
-import { hashText } from '../digest.ts'
-import { isClosed } from './governor-state.ts'
-import { timestampOf } from './journal-line.ts'
+import {
+  type Envelope,
+  type Hash,
+  hashText,
+  type Streaming,
+  UAICP_VERSION,
+} from '../contract/envelope.ts'
+import { isClosed } from '../journal/state.ts'
+import { timestampOf } from '../journal/journal.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
-/** Sends text on its way before it is verified, and says so (§4.2, A-16). */
+/** Sends text on its way before it is verified, and says so (UAICP §4.2). */
 export function emitChunk(request: GovernedRequest, text: string): void {
   const { state } = request
   if (isClosed(state) || state.state === 'fail_safe' || request.broken) {

@@ -1,13 +1,10 @@
 import { isPlainObject } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import type { Hash } from '../envelope.ts'
-import type { ShadowData } from '../journal-event.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
-import { messageOf, reason, REASON_CODES } from '../reason.ts'
-import { combineDecisions } from '../rules.ts'
-import type { GovernorCore } from './governor-options.ts'
+import { type Hash, hashJson } from '../contract/envelope.ts'
+import type { ShadowData } from '../journal/events.ts'
+import { type Action, combineDecisions, type Decision, type Policy } from '../contract/policy.ts'
+import { messageOf, reason, REASON_CODES } from '../contract/reason.ts'
+import { type GovernorCore, withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import { withTimeout } from './timer.ts'
 
 export interface Judgement {
   readonly decision: Decision
@@ -47,7 +44,7 @@ export function hashPolicies(policies: readonly Policy[]): Hash {
   return hashJson(counting.map(({ id, hash }) => ({ id, hash })))
 }
 
-/** Asks all policies. Errors, timeouts and odd answers deny; so does silence (§5.3). */
+/** Asks all policies. Errors, timeouts and odd answers deny; so does silence (UAICP §5.3). */
 export async function judge(
   { core, policies }: GovernedRequest,
   action: Action,

@@ -1,26 +1,30 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import { finalStreaming, send } from './chunks.ts'
-import { hashText } from '../digest.ts'
-import type { Evidence } from '../evidence.ts'
-import { failSafe, receiptOf, walkToVerify, type Failure } from './fail.ts'
-import { openReviews } from './governor-state.ts'
-import { collectEvidence, findMissing, findOpenReasons } from './invariants.ts'
-import { reason, type Reason, type ReasonCode } from '../reason.ts'
+import { hashText } from '../contract/envelope.ts'
+import type { Evidence } from '../contract/evidence.ts'
+import { failSafe, type Failure, receiptOf, settleChildren, walkToVerify } from './fail.ts'
+import { openReviews } from '../journal/state.ts'
+import {
+  collectEvidence,
+  findMissing,
+  findOpenReasons,
+  runVerifiers,
+  type Verdict,
+} from './verify.ts'
+import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import type { Delivered, FailedSafe } from '../result.ts'
-import { settleChildren } from './settle-child.ts'
-import { undoEffects, type FindOwner } from './undo.ts'
-import { runVerifiers, type Verdict } from './verify.ts'
+import type { Delivered, FailedSafe } from '../contract/run.ts'
+import { type FindOwner, undoEffects } from './undo.ts'
 
 /** What the pre-deliver gate says. */
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
-  /** Bounded repair (§4.1): begin attempt `attempt`, knowing why the last one failed. */
+  /** Bounded repair (UAICP §4.1): begin attempt `attempt`, knowing why the last one failed. */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * The pre-deliver gate (A-09). Nothing may be open. Verifiers look at the evidence; then every
+ * The pre-deliver gate. Nothing may be open. Verifiers look at the evidence; then every
  * invariant has to hold, or the run is repaired within its bound, or it fails safe.
  */
 export async function deliver(
@@ -59,7 +63,7 @@ export async function failAttempt(
   return repairOrFail(request, { reasons: [...reasons, ...needed], missing }, findOwner)
 }
 
-/** §4.2: the whole graph first. */
+/** UAICP §4.2: the whole graph first. */
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
   if (call !== undefined) return `call ${call} is running`

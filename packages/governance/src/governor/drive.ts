@@ -1,19 +1,21 @@
 import type { JsonValue } from '@skein/base'
 import { rewindChunks } from './chunks.ts'
-import { deliver, failAttempt, type Delivery } from './deliver.ts'
-import { driveChild } from './drive-child.ts'
-import { brokenResult } from './fail.ts'
-import { GovernedRun, type Answers, type Waiting } from './governed-run.ts'
-import { GovernanceError, messageOf, reason, type Reason } from '../reason.ts'
-import type { GovernedRequest, Listeners } from './request.ts'
-import { ownersOf } from './revive.ts'
-import type { Result } from '../result.ts'
-import type { Run } from '../run.ts'
+import { deliver, type Delivery, failAttempt } from './deliver.ts'
+import { brokenResult, failSafe, settleChild } from './fail.ts'
+import { type Answers, GovernedRun, type Waiting } from './governed-run.ts'
+import { GovernanceError, messageOf, reason, type Reason, refusal } from '../contract/reason.ts'
+import { conflict, type GovernedRequest, type Listeners, loadState } from './request.ts'
+import { closedResult, ownersOf, reviveRequest } from './revive.ts'
+import type { Init, Result, Run } from '../contract/run.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import { isClosed } from '../journal/state.ts'
+import type { ChildData, ChildSettledData } from '../journal/events.ts'
+import { newUuid, openRequest } from './open.ts'
 
 export type Body = (run: Run) => Promise<JsonValue>
 
 /** What was said while the request was pending, and who listens now. */
-export interface DriveOptions extends Listeners {
+interface DriveOptions extends Listeners {
   readonly signal?: AbortSignal
   readonly answers?: Answers
 }
@@ -132,4 +134,101 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
     signal?.removeEventListener('abort', cancel)
     cancelTimer?.()
   }
+}
+
+interface Child {
+  readonly id: string
+  readonly task: TaskClass
+  readonly init: Partial<Pick<Init, 'identity' | 'input'>>
+}
+
+/** A nested run (UAICP §4.3): its own request in the same log, within the parent's bounds. */
+async function driveChild(
+  parent: GovernedRequest,
+  child: Child,
+  body: Body,
+  answers: Answers,
+): Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }> {
+  if (parent.state.state === 'plan') await parent.move('execute')
+  const { id, task } = child
+  const known = parent.state.children.get(id)
+  if (known && known.task !== task.name) {
+    throw conflict(parent, `child ${id} was ${known.task} before`)
+  }
+  if (known?.settled) return replayChild(parent, known.settled)
+  const data = known ?? (await announce(parent, child))
+  const request = await enter(parent, child, data)
+  const { approve, onChunk } = parent.listeners
+  const result = isClosed(request.state)
+    ? await closedResult(request)
+    : await drive(request, body, { approve, onChunk, answers })
+  if (result.outcome === 'pending') return { waiting: toWaiting(result.waiting, result.rejected) }
+  if (request.broken) throw request.broken
+  await settleChild(parent, request, data)
+  if (result.state === 'deliver') return { value: result.value }
+  throw childFailed(task.name, result.reasons)
+}
+
+function toWaiting(
+  requests: readonly Waiting['request'][],
+  rejected: readonly Reason[] = [],
+): Waiting[] {
+  return requests.map((request, index) => {
+    const why = rejected[index]
+    return { request, ...(why && { rejected: why }) }
+  })
+}
+
+/** The parent's log names the child before the child's first entry. */
+async function announce(parent: GovernedRequest, { id, task }: Child): Promise<ChildData> {
+  if (parent.state.opened.limits.depth < 1) {
+    const detail = 'limits.depth of the outermost task class bounds it'
+    throw refusal(task.name, [reason('DEPTH_EXCEEDED', task.name, detail)])
+  }
+  const request_id = newUuid(parent.core)
+  const trace_id = newUuid(parent.core).replaceAll('-', '')
+  const data = { child: id, request_id, trace_id, task: task.name }
+  await parent.submit({ type: 'child_opened', data }, { outcome: 'pending', actor: parent.agent })
+  return data
+}
+
+/** The child's request: opened now, or taken up where its journal ends. */
+async function enter(
+  parent: GovernedRequest,
+  { id, task, init }: Child,
+  { request_id, trace_id }: ChildData,
+): Promise<GovernedRequest> {
+  const loaded = await loadState(parent.core, request_id)
+  const opened = loaded
+    ? { request: reviveRequest(parent.core, loaded, task, parent), refused: [] }
+    : await openRequest(
+        parent.core,
+        task,
+        {
+          identity: init.identity ?? parent.state.identity,
+          input: init.input ?? (await parent.fetch(parent.state.opened.input_hash)),
+          request_id,
+          trace_id,
+        },
+        parent,
+      )
+  const { request, refused } = opened
+  parent.children.set(id, request)
+  if (parent.stopped) request.stop(parent.stopped)
+  if (refused.length > 0) {
+    await failSafe(request, { reasons: refused, missing: [] }, ownersOf(request))
+  }
+  return request
+}
+
+async function replayChild(
+  parent: GovernedRequest,
+  { hash, task, reasons = [] }: ChildSettledData,
+): Promise<{ readonly value: JsonValue }> {
+  if (hash === undefined) throw childFailed(task, reasons)
+  return { value: await parent.fetch(hash) }
+}
+
+function childFailed(task: string, reasons: readonly Reason[]): GovernanceError {
+  return refusal(task, [reason('CHILD_FAIL_SAFE', task), ...reasons])
 }

@@ -1,9 +1,9 @@
-import { toolCore, type ToolCore } from '../governed.ts'
-import { messageOf, reason, type Reason } from '../reason.ts'
-import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
+import { type GovernedContext, toolCore, type ToolCore } from '../contract/governed.ts'
+import { messageOf, reason, type Reason, refusal } from '../contract/reason.ts'
+import { type AdmittedCall, conflict, type GovernedRequest } from './request.ts'
 import type { CallOutcome } from './settle.ts'
-import { withTimeout } from './timer.ts'
-import { contextOf } from './tool-context.ts'
+import { withTimeout } from './options.ts'
+import { emitChunk } from './chunks.ts'
 
 /** Runs an admitted call within its time and says what is known of its effect afterwards. */
 export async function execute(request: GovernedRequest, call: AdmittedCall): Promise<CallOutcome> {
@@ -131,4 +131,25 @@ function toReason({ tool }: AdmittedCall, error: unknown): Reason {
 
 function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+}
+
+/** What a tool is given beside its arguments. */
+export function contextOf(
+  request: GovernedRequest,
+  call: AdmittedCall,
+  signal: AbortSignal = request.controller.signal,
+): GovernedContext {
+  return {
+    signal,
+    idempotencyKey: call.idempotency_key,
+    requestId: call.request_id,
+    traceId: request.state.trace_id,
+    callId: call.call,
+    chunk: (text) => {
+      if (call.risk !== 'read_only') {
+        throw refusal(call.tool, [reason('POLICY_BLOCKED', call.tool, 'only reads may stream')])
+      }
+      emitChunk(request, text)
+    },
+  }
 }

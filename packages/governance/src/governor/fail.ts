@@ -1,12 +1,13 @@
 import { finalStreaming, send } from './chunks.ts'
-import type { MissingNeed } from '../evidence.ts'
-import { effectKey, isClosed } from './governor-state.ts'
-import type { FailedData } from '../journal-event.ts'
-import { reason, type Reason } from '../reason.ts'
-import type { GovernedRequest } from './request.ts'
-import type { FailedSafe, Receipt, Undo } from '../result.ts'
-import { settleChildren } from './settle-child.ts'
-import { effectsOf, toUndo, undoEffects, type FindOwner } from './undo.ts'
+import type { MissingNeed } from '../contract/evidence.ts'
+import { effectKey, isClosed } from '../journal/state.ts'
+import type { ChildData, ChildSettledData, FailedData } from '../journal/events.ts'
+import { reason, type Reason } from '../contract/reason.ts'
+import { type GovernedRequest, loadState } from './request.ts'
+import type { FailedSafe, Receipt, Undo } from '../contract/run.ts'
+import { effectsOf, type FindOwner, toUndo, undoEffects } from './undo.ts'
+import { callsOf } from './candidate.ts'
+import { ownersOf, reviveRequest } from './revive.ts'
 
 /** Why the run fails, and which needs are open. */
 export interface Failure {
@@ -15,7 +16,7 @@ export interface Failure {
 }
 
 /**
- * Ends a request safely (§7): the decision is written, then every write is inverted or reported, then
+ * Ends a request safely (UAICP §7): the decision is written, then every write is inverted or reported, then
  * the end is written. After a crash in between it is taken up where the journal ends.
  */
 export async function failSafe(
@@ -97,5 +98,42 @@ export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
   } catch {
     // The entries are written; a checkpoint can be made later. The receipt says it has none.
     return base
+  }
+}
+
+/** The parent takes over what an ended child did: its calls count, its writes are to be undone. */
+export async function settleChild(
+  parent: GovernedRequest,
+  child: GovernedRequest,
+  { child: id, request_id, trace_id, task }: ChildData,
+): Promise<void> {
+  const { delivered, failed } = child.state
+  const data: ChildSettledData = {
+    child: id,
+    request_id,
+    trace_id,
+    task,
+    calls: callsOf(child),
+    effects: delivered ? effectsOf(child).reverse() : [],
+    hash: delivered?.hash,
+    reasons: failed?.reasons,
+  }
+  const outcome = delivered ? 'success' : 'failure'
+  await parent.submit({ type: 'child_settled', data }, { outcome, actor: parent.agent })
+}
+
+/** Ends the children of a request that fails and that nobody runs any more. */
+export async function settleChildren(parent: GovernedRequest): Promise<void> {
+  for (const data of parent.state.children.values()) {
+    if (data.settled) continue
+    const loaded = await loadState(parent.core, data.request_id)
+    // Announced, but the process died before the child wrote its first entry: it did nothing.
+    if (!loaded) continue
+    const child = reviveRequest(parent.core, loaded, undefined, parent)
+    if (!isClosed(child.state)) {
+      const reasons = [reason('CANCELLED', data.request_id, 'its parent failed')]
+      await failSafe(child, { reasons, missing: [] }, ownersOf(child))
+    }
+    await settleChild(parent, child, data)
   }
 }

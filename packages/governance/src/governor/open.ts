@@ -1,16 +1,14 @@
-import { canonicalJson, deepFreeze, SkeinError, type JsonValue } from '@skein/base'
-import type { TaskClass } from '../define-task-class.ts'
-import { hashText } from '../digest.ts'
-import { CONTROL_CLASSES, RISKS, type Identity } from '../envelope.ts'
-import { isBareUuid, isTraceId } from '../formats.ts'
-import type { GovernorCore } from './governor-options.ts'
-import type { JournalItem, OpenedData, RunLimits } from '../journal-event.ts'
-import { reason, type Reason } from '../reason.ts'
-import { openState } from './reduce-journal.ts'
+import { canonicalJson, deepFreeze, type JsonValue, SkeinError } from '@skein/base'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import { CONTROL_CLASSES, hashText, type Identity, RISKS } from '../contract/envelope.ts'
+import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/check-schema.ts'
+import type { GovernorCore } from './options.ts'
+import type { JournalItem, OpenedData, RunLimits } from '../journal/events.ts'
+import { reason, type Reason } from '../contract/reason.ts'
+import { openState } from '../journal/reduce.ts'
 import { hashPolicies } from './decide.ts'
 import { GovernedRequest, policiesOf } from './request.ts'
-import { ENVELOPE_SCHEMA } from '../schema/envelope-schema.ts'
-import { findSchemaIssues } from '../validate-schema.ts'
+import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
 
 const DEFAULT_DEPTH = 3
 
@@ -92,7 +90,7 @@ function createRequest(
   return { request: new GovernedRequest(core, task, state, parent), item }
 }
 
-/** A child has the narrower of both bounds, in everything (§4.3). */
+/** A child has the narrower of both bounds, in everything (UAICP §4.3). */
 function limitsOf(core: GovernorCore, task: TaskClass, parent?: GovernedRequest): RunLimits {
   const {
     deadlineMs,

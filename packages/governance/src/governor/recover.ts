@@ -1,16 +1,21 @@
 import { coreOf } from './execute.ts'
 import { failSafe } from './fail.ts'
-import type { GovernorCore } from './governor-options.ts'
-import { isClosed, isInDoubt, openReviews, type CallState } from './governor-state.ts'
-import { identityOf, readItem } from './journal-line.ts'
-import { reason, type Reason } from '../reason.ts'
-import { openState, reduceJournal } from './reduce-journal.ts'
+import type { GovernorCore } from './options.ts'
+import {
+  type CallState,
+  type GovernorState,
+  isClosed,
+  isInDoubt,
+  openReviews,
+} from '../journal/state.ts'
+import { identityOf, readItem } from '../journal/journal.ts'
+import { reason, type Reason } from '../contract/reason.ts'
+import { openState, reduceJournal } from '../journal/reduce.ts'
 import type { GovernedRequest, LoadedState } from './request.ts'
 import { ownersOf, reviveRequest } from './revive.ts'
 import { submitSettled } from './settle.ts'
-import type { GovernorState } from './governor-state.ts'
 import { probeCall } from './undo.ts'
-import type { State } from '../envelope.ts'
+import type { State } from '../contract/envelope.ts'
 
 /** A request that had not ended, after what could be settled was. */
 export interface Recovered {

@@ -1,26 +1,31 @@
-import { deepFreeze, SkeinError, type JsonValue } from '@skein/base'
-import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
-import type { AppendOptions } from '../audit-log.ts'
+import { deepFreeze, type JsonValue, SkeinError } from '@skein/base'
+import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
+import {
+  type AppendOptions,
+  createLineWriter,
+  identityOf,
+  type LineWriter,
+  readItem,
+} from '../journal/journal.ts'
 import { hashPolicies } from './decide.ts'
-import type { TaskClass } from '../define-task-class.ts'
-import { hashText } from '../digest.ts'
-import type {
-  Actor,
-  Envelope,
-  Hash,
-  Outcome,
-  RollbackAction,
-  State,
-  Streaming,
-} from '../envelope.ts'
-import type { Evidence } from '../evidence.ts'
-import type { GovernorCore } from './governor-options.ts'
-import { isClosed, type GovernorState } from './governor-state.ts'
-import type { JournalEvent, JournalItem } from '../journal-event.ts'
-import { createLineWriter, identityOf, readItem, type LineWriter } from './journal-line.ts'
-import type { Policy } from '../policy.ts'
-import { GovernanceError, reason, type Reason } from '../reason.ts'
-import { openState, reduceJournal } from './reduce-journal.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import {
+  type Actor,
+  type Envelope,
+  type Hash,
+  hashText,
+  type Outcome,
+  type RollbackAction,
+  type State,
+  type Streaming,
+} from '../contract/envelope.ts'
+import type { Evidence } from '../contract/evidence.ts'
+import type { GovernorCore } from './options.ts'
+import { type GovernorState, isClosed } from '../journal/state.ts'
+import type { JournalEvent, JournalItem } from '../journal/events.ts'
+import type { Policy } from '../contract/policy.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+import { openState, reduceJournal } from '../journal/reduce.ts'
 
 /** What an entry says beside its event. `state` differs from the present one in transitions only. */
 export interface EntryOptions extends AppendOptions {
@@ -135,7 +140,7 @@ export class GovernedRequest {
 
   /**
    * Changes the state, if the table allows it. The fold changes with the call and not with the answer
-   * of the log, so of two that compete the second finds another state and is a conflict (A-06).
+   * of the log, so of two that compete the second finds another state and is a conflict.
    */
   async move(to: State, options: { readonly reasons?: readonly Reason[] } = {}): Promise<void> {
     const data = { from: this.state.state, ...options }

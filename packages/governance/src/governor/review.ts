@@ -1,11 +1,10 @@
-import { actionDigest } from '../digest.ts'
-import type { Candidate } from './snapshot.ts'
-import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../approval.ts'
-import type { Actor, Hash } from '../envelope.ts'
-import type { ReviewState } from './governor-state.ts'
-import { timestampOf } from './journal-line.ts'
-import type { Action, Decision } from '../policy.ts'
-import { messageOf, reason, type Reason } from '../reason.ts'
+import { actionDigest, type Actor, type Hash } from '../contract/envelope.ts'
+import type { Candidate } from './candidate.ts'
+import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../contract/approval.ts'
+import type { ReviewState } from '../journal/state.ts'
+import { timestampOf } from '../journal/journal.ts'
+import type { Action, Decision } from '../contract/policy.ts'
+import { messageOf, reason, type Reason } from '../contract/reason.ts'
 import type { GovernedRequest } from './request.ts'
 
 interface Question {

@@ -1,12 +1,12 @@
 import type { JsonValue } from '@skein/base'
-import type { TaskClass } from '../define-task-class.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
 import { receiptOf } from './fail.ts'
-import type { GovernorCore } from './governor-options.ts'
-import { collectEvidence } from './invariants.ts'
-import { GovernanceError, reason } from '../reason.ts'
-import type { VerificationReport } from '../report.ts'
+import type { GovernorCore } from './options.ts'
+import { collectEvidence } from './verify.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
+import type { VerificationReport } from '../contract/evidence.ts'
 import { conflict, GovernedRequest, loadState, type LoadedState } from './request.ts'
-import type { Delivered, FailedSafe, Undo } from '../result.ts'
+import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
 import { toUndo, type FindOwner } from './undo.ts'
 
 /** A request made again from its journal. */

@@ -1,11 +1,11 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import { hashText } from '../digest.ts'
-import { EVIDENCE_TYPES, type Evidence } from '../evidence.ts'
-import { toolCore, type EvidenceClaim, type ToolCore } from '../governed.ts'
-import type { CallState } from './governor-state.ts'
-import type { Effect, EvidenceData, SettledData } from '../journal-event.ts'
-import { timestampOf } from './journal-line.ts'
-import { messageOf, reason, type Reason } from '../reason.ts'
+import { hashText } from '../contract/envelope.ts'
+import { EVIDENCE_TYPES, type Evidence } from '../contract/evidence.ts'
+import { toolCore, type EvidenceClaim, type ToolCore } from '../contract/governed.ts'
+import type { CallState } from '../journal/state.ts'
+import type { Effect, EvidenceData, SettledData } from '../journal/events.ts'
+import { timestampOf } from '../journal/journal.ts'
+import { messageOf, reason, type Reason } from '../contract/reason.ts'
 import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
 
 /** What came of an admitted call. */

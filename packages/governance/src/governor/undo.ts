@@ -1,12 +1,11 @@
 import type { JsonValue } from '@skein/base'
-import { coreOf, probe } from './execute.ts'
-import { effectKey, type CallState } from './governor-state.ts'
-import type { EffectReference, UndoData, UndoStatus } from '../journal-event.ts'
-import { messageOf } from '../reason.ts'
-import { type AdmittedCall, type GovernedRequest } from './request.ts'
-import type { Undo } from '../result.ts'
-import { withTimeout } from './timer.ts'
-import { contextOf } from './tool-context.ts'
+import { contextOf, coreOf, probe } from './execute.ts'
+import { type CallState, effectKey } from '../journal/state.ts'
+import type { EffectReference, UndoData, UndoStatus } from '../journal/events.ts'
+import { messageOf } from '../contract/reason.ts'
+import type { AdmittedCall, GovernedRequest } from './request.ts'
+import type { Undo } from '../contract/run.ts'
+import { withTimeout } from './options.ts'
 
 /** A write to be inverted, and the request that made it: this one or a child that delivered. */
 interface Target {

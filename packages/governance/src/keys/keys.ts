@@ -1,5 +1,4 @@
-import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256 } from '@skein/base'
-import { keyError } from './key-error.ts'
+import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256, SkeinError } from '@skein/base'
 import { nodeSign, nodeVerify } from './keys-node.ts'
 
 /** What we sign with. The algorithm belongs to the key; a token never chooses it (RFC 8725 §3.1). */
@@ -178,4 +177,12 @@ function importJwk(jwk: PublicJwk, alg: KeyAlgorithm, use: 'sign' | 'verify'): P
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => (made ??= make())
+}
+
+/** A key that cannot be used. Never repeats any part of it. */
+export function keyError(message: string): SkeinError {
+  return new SkeinError(message, {
+    code: 'KEY_INVALID',
+    hint: 'Keys are JWKs: kty "OKP" with crv "Ed25519", or kty "EC" with crv "P-256".',
+  })
 }

@@ -8,7 +8,7 @@ import {
   validateReport,
   type Issue,
 } from '../../src/index.ts'
-import { ENVELOPE_SCHEMA } from '../../src/schema/index.ts'
+import { ENVELOPE_SCHEMA } from '../../src/schema/schemas.ts'
 import { fixture, normativeFolder } from '../support/normative.ts'
 
 /** One of the twelve baseline checks. */
@@ -21,8 +21,8 @@ export interface BaselineCheck {
 
 type Look = () => boolean | undefined
 
-const policySource = readFileSync(join(import.meta.dirname, '../../src/policy.ts'), 'utf8')
-const reasonSource = readFileSync(join(import.meta.dirname, '../../src/reason.ts'), 'utf8')
+const policySource = readFileSync(join(import.meta.dirname, '../../src/contract/policy.ts'), 'utf8')
+const reasonSource = readFileSync(join(import.meta.dirname, '../../src/contract/reason.ts'), 'utf8')
 
 /** Undefined where the specification's fixtures are not at hand. */
 function verdict(validate: (value: unknown) => Issue[], name: string, isValid: boolean): Look {

@@ -7,7 +7,7 @@ import {
   validateReport,
   type Issue,
 } from '../../src/index.ts'
-import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/index.ts'
+import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/schemas.ts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormatsModule from 'ajv-formats'
 import {

@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv'
 import addFormatsModule from 'ajv-formats'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/index.ts'
+import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/schemas.ts'
 
 const root = join(import.meta.dirname, '../../../..')
 const shared = process.env['SKEIN_SHARED'] ?? join(root, '../shared')
