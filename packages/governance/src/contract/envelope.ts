@@ -106,6 +106,16 @@ export function hashJson(value: unknown): Hash {
   return hashText(canonicalJson(value))
 }
 
+/** The canonical text of a value; undefined where JSON cannot express it. */
+export function tryCanonicalJson(value: unknown): string | undefined {
+  try {
+    return canonicalJson(value)
+  } catch {
+    // The caller refuses the value with a reason of its own.
+    return undefined
+  }
+}
+
 /** Hash of a text that is canonical JSON already. */
 export function hashText(canonical: string): Hash {
   return `sha256:${sha256Hex(canonical)}`

@@ -110,3 +110,9 @@ export function combineDecisions(decisions: readonly Decision[]): Decision | und
     ...(grant !== undefined && { grant }),
   }
 }
+
+/** Hash of the policies that count. When one of them changes, earlier approvals are no longer valid. */
+export function hashPolicies(policies: readonly Policy[]): Hash {
+  const counting = policies.filter(({ mode }) => mode !== 'shadow')
+  return hashJson(counting.map(({ id, hash }) => ({ id, hash })))
+}

@@ -1,72 +1,75 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import { hashText, isAtLeast, type Risk, RISKS, type RollbackAction } from '../contract/envelope.ts'
-import { type GovernedTool, toolCore, type ToolCore } from '../contract/governed.ts'
-import type { CallRequest } from './admit.ts'
-import { messageOf, reason, type Reason, toLogText } from '../contract/reason.ts'
-import type { AdmittedCall, GovernedRequest } from './request.ts'
+import { hashText, isAtLeast, RISKS } from '../contract/envelope.ts'
+import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
+import type { ToolCore } from '../contract/governed.ts'
+import { messageOf, reason, toLogText, type Reason } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
+import type { CallRequest } from './admit.ts'
 import { contextOf } from './execute.ts'
+import { toAdmitted, type GovernedRequest } from './request.ts'
 
-/** A call on its way through the gate. */
-export interface Candidate {
-  readonly id: string
-  readonly core: ToolCore
+/** How the journal names a call. */
+export interface CallNames {
+  readonly call: string
   readonly tool: string
   readonly risk: Risk
-  readonly args: JsonValue
-  readonly text: string
-  readonly args_hash: AdmittedCall['args_hash']
+  readonly args_hash: Hash
 }
 
-type Snapshot =
-  | Candidate
-  | {
-      readonly call: Pick<Candidate, 'id' | 'tool' | 'risk' | 'args_hash'>
-      readonly reasons: readonly Reason[]
-    }
+/** A call on its way through the gate. */
+export interface Candidate extends CallNames {
+  readonly core: ToolCore
+  /** The frozen snapshot of the arguments, and its canonical text. */
+  readonly args: JsonValue
+  readonly text: string
+}
 
-/** Clones, freezes and hashes the arguments: policy, people and tool all see this one object. */
-export function snapshot(request: GovernedRequest, { id, tool, args }: CallRequest): Snapshot {
-  const found = findTool(request, tool)
-  const core = found && toolCore(found)
-  // A name that nobody declared is whatever a model wrote.
-  const base = { id, tool: found ? tool : toLogText(tool), risk: found?.risk ?? RISKS[2] }
+/**
+ * Copies, freezes and hashes the arguments. From here on policies, people and the tool all see this
+ * one object; what the caller does to its own no longer matters. A call that cannot be judged at all
+ * comes back as its names and the reasons.
+ */
+export function snapshot(
+  request: GovernedRequest,
+  { id, tool, args }: CallRequest,
+): Candidate | { readonly names: CallNames; readonly reasons: readonly Reason[] } {
+  const core = request.findTool(tool)
+  // A name that the task does not have is text that a model wrote, so it is cut to fit the log.
+  const name = core ? tool : toLogText(tool)
+  const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
   let text: string
   try {
     text = canonicalJson(args ?? {})
   } catch (error) {
     const reasons = [reason('SCHEMA_INVALID', tool, messageOf(error))]
-    return { call: { ...base, args_hash: hashText('null') }, reasons }
+    return { names: { ...named, args_hash: hashText('null') }, reasons }
   }
-  const made = { ...base, text, args_hash: hashText(text) }
+  const names = { ...named, args_hash: hashText(text) }
   if (!core) {
-    return { call: made, reasons: [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')] }
+    const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
+    return { names, reasons }
   }
   const frozen = deepFreeze(JSON.parse(text) as JsonValue)
-  const risk = core.governance.raise ? raisedRisk(core, frozen) : base.risk
-  if (!risk) return { call: made, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
-  return { ...made, risk, core, args: frozen }
+  const risk = riskOf(core, frozen)
+  if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
+  return { ...names, risk, text, core, args: frozen }
 }
 
-/** One of the task's tools by its name. */
-function findTool({ task }: GovernedRequest, name: string): GovernedTool | undefined {
-  return task.tools.find((tool) => tool.name === name)
-}
-
-/** The higher of both tiers; undefined when `raise` gives none. */
-function raisedRisk({ governance }: ToolCore, args: JsonValue): Risk | undefined {
+/** The higher of the declared tier and what `raise` says; undefined when `raise` gives no tier. */
+function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Risk | undefined {
+  if (!raise) return risk
   try {
-    const raised = governance.raise?.(args) ?? governance.risk
+    const raised = raise(args) ?? risk
     if (!RISKS.includes(raised)) return undefined
-    return isAtLeast(raised, governance.risk) ? raised : governance.risk
+    return isAtLeast(raised, risk) ? raised : risk
   } catch {
-    // A tier that cannot be told is none; the caller refuses.
+    // The caller refuses the call: its tier is not known.
     return undefined
   }
 }
 
-/** Why the bounds of the run, or of one around it, do not allow the call. */
-export function findLimitReasons(request: GovernedRequest, { tool, risk }: Candidate): Reason[] {
+/** Why the bounds of the request, or of a request around it, do not allow the call. */
+export function findLimitReasons(request: GovernedRequest, { tool, risk }: CallNames): Reason[] {
   const { state, core, stopped } = request
   if (stopped) return [stopped]
   const { deadline, ceiling } = state.opened.limits
@@ -82,67 +85,50 @@ export function findLimitReasons(request: GovernedRequest, { tool, risk }: Candi
   return []
 }
 
-/** Calls made or running, with those of children that are still open; settled ones are in the count. */
-export function callsOf(request: GovernedRequest): number {
-  let count = request.state.callCount
-  for (const id of request.running.keys()) {
-    if (request.state.calls.get(id)?.status !== 'started') count += 1
-  }
-  for (const [id, child] of request.children) {
-    if (!request.state.children.get(id)?.settled) count += callsOf(child)
+/** Calls made or running, in the request and in its children. */
+export function callsOf({ state, running, children }: GovernedRequest): number {
+  let count = state.callCount
+  // A write is counted when its intent is written; a read that is still running is not in the state.
+  for (const id of running.keys()) if (state.calls.get(id)?.status !== 'started') count += 1
+  // The calls of a settled child are part of `callCount`.
+  for (const [id, child] of children) {
+    if (!state.children.get(id)?.settled) count += callsOf(child)
   }
   return count
 }
 
-/** The call as its tool will see it. */
-export function toAdmitted({ state }: GovernedRequest, made: Candidate): AdmittedCall {
-  const { id, tool, risk, args, args_hash } = made
-  return {
-    request_id: state.request_id,
-    call: id,
-    tool,
-    risk,
-    args,
-    args_hash,
-    // One key per effect: the same after a crash, another when a later attempt makes it anew.
-    idempotency_key: `${state.request_id}/${id}@${state.attempt}`,
-  }
-}
-
-/** The declared inverse, or why there is none that serves. */
+/**
+ * The rollback action that the tool declares for this call, or why there is none that can be used.
+ * Undefined: none is declared and none is needed. A call that was reviewed keeps the action that was
+ * shown to people.
+ */
 export async function declareRollback(
   request: GovernedRequest,
   made: Candidate,
 ): Promise<RollbackAction | undefined | Reason[]> {
-  const recorded = request.state.reviews.get(made.id)?.rollback
+  const { state, task, core } = request
+  const recorded = state.reviews.get(made.call)?.rollback
   if (recorded) return recorded
+  const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
   const { rollback } = made.core.governance
-  const isNeeded = made.risk === 'write_high_risk'
-  if (!rollback)
-    return isNeeded ? [reason('ROLLBACK_REQUIRED', made.tool, 'none declared')] : undefined
+  if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
   try {
-    const declared = await rollback(made.args, contextOf(request, toAdmitted(request, made)))
+    const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
+    const declared = await rollback(made.args, contextOf(request, call))
     const action = deepFreeze(JSON.parse(canonicalJson(declared)) as RollbackAction)
-    const problem = findRollbackProblem(request, action)
-    return problem ? [reason('ROLLBACK_REQUIRED', made.tool, problem)] : action
+    const [issue] = findRollbackIssues(action)
+    if (issue) return refuse(`${issue.path} ${issue.message}`)
+    const { type, target } = action
+    if (type === 'manual') {
+      return task.allowManualRollback ? action : refuse('the task allows no manual rollback')
+    }
+    if (type === 'tool_call') {
+      return request.findTool(target) ? action : refuse(`there is no tool "${target}"`)
+    }
+    return Object.hasOwn(core.undoers, type)
+      ? action
+      : refuse(`nothing inverts actions of type "${type}"`)
   } catch (error) {
-    return [reason('ROLLBACK_REQUIRED', made.tool, messageOf(error))]
+    return refuse(messageOf(error))
   }
-}
-
-function findRollbackProblem(request: GovernedRequest, action: RollbackAction): string | undefined {
-  let problem: string | undefined
-  findRollbackIssues(action, (_rule, path, message) => {
-    problem ??= `${path} ${message}`
-  })
-  if (problem) return problem
-  if (action.type === 'manual') {
-    return request.task.allowManualRollback ? undefined : 'the task allows no manual rollback'
-  }
-  if (action.type === 'tool_call') {
-    return findTool(request, action.target) ? undefined : `there is no tool "${action.target}"`
-  }
-  return Object.hasOwn(request.core.undoers, action.type)
-    ? undefined
-    : `nothing inverts actions of type "${action.type}"`
 }
