@@ -8,7 +8,7 @@ import { admit, type Admission, type CallRequest } from './governor/admit.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './governor/deliver.ts'
 import { drive, type Body } from './governor/drive.ts'
 import { brokenResult, failSafe } from './governor/fail.ts'
-import { openRequest, type OpenRequest } from './governor/open.ts'
+import { loadState, openRequest, reviveRequest, type OpenRequest } from './governor/open.ts'
 import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor/options.ts'
 import {
   recordFound,
@@ -17,13 +17,7 @@ import {
   settleDoubt,
   type Recovered,
 } from './governor/recover.ts'
-import {
-  conflict,
-  loadState,
-  reviveRequest,
-  toAdmitted,
-  type GovernedRequest,
-} from './governor/request.ts'
+import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
 import { settle, type CallOutcome, type Settlement } from './governor/settle.ts'
 import { isClosed, isInDoubt, type GovernorState } from './journal/state.ts'
 

@@ -8,7 +8,7 @@ export interface ApprovalRequest {
   /** `actionDigest(action)`; what the token has to carry. */
   readonly digest: Hash
   readonly action: Action
-  /** RFC 3339. Later tokens are of no use. */
+  /** RFC 3339. After this time no token counts. */
   readonly expires_at: string
   /** How many different approvers are needed. */
   readonly quorum: number
@@ -16,17 +16,18 @@ export interface ApprovalRequest {
   readonly excluded: readonly string[]
 }
 
-/** What came of asking. A denial needs no signature: refusing is always safe. */
+/** The answer to an approval request. A denial needs no signature: refusing is always safe. */
 export type ApprovalAnswer =
   | { readonly type: 'approve'; readonly tokens: readonly string[] }
   | { readonly type: 'deny'; readonly reason: string; readonly by?: Actor }
   | { readonly type: 'wait' }
 
-/** Who approved, by which tokens. */
+/** Who approved, or why the tokens do not count. */
 export type Redemption =
   | { readonly ok: true; readonly approvers: readonly Approver[] }
   | { readonly ok: false; readonly reason: Reason }
 
+/** One person or system that approved. */
 export interface Approver {
   readonly id: string
   readonly issuer: string

@@ -1,15 +1,10 @@
-import { type Risk, RISKS } from './envelope.ts'
-import {
-  type Check,
-  type Evidence,
-  EVIDENCE_TYPES,
-  type Need,
-  type VerificationReport,
-} from './evidence.ts'
-import { type GovernedTool, toolCore } from './governed.ts'
-import { invalidDefinition } from './reason.ts'
-import type { Policy } from './policy.ts'
 import type { JsonValue } from '@skein/base'
+import { RISKS, type Risk } from './envelope.ts'
+import { EVIDENCE_TYPES } from './evidence.ts'
+import type { Check, Evidence, Need, VerificationReport } from './evidence.ts'
+import { toolCore, type GovernedTool } from './governed.ts'
+import type { Policy } from './policy.ts'
+import { invalidDefinition } from './reason.ts'
 
 /** What must hold before a kind of task may deliver, and what it may do on the way. */
 export interface TaskClass {
@@ -21,15 +16,15 @@ export interface TaskClass {
   readonly policy?: Policy
   readonly repair?: RepairPolicy
   readonly limits?: TaskLimits
-  /** Accept verifiers that are not mechanical; the choice is logged. */
+  /** Accept verifiers that are graded by a model; the log says that they are not mechanical. */
   readonly acceptModelGraded?: boolean
   /** Accept `manual` rollbacks of high-risk writes. */
   readonly allowManualRollback?: boolean
-  /** Deliver although nobody knows what became of a write; the log says that it is in doubt. */
+  /** Deliver although the effect of a write is in doubt; the log says so. */
   readonly acceptInDoubt?: boolean
 }
 
-/** UAICP §4.1: how often a failed run may try again. */
+/** How often a failed run may try again (UAICP §4.1). */
 export interface RepairPolicy {
   readonly max: number
   /** Where to go back to, `plan` by default. */
@@ -38,6 +33,7 @@ export interface RepairPolicy {
   readonly undoFirst?: boolean
 }
 
+/** Bounds of a run. A child run gets the narrower of its own and its parent's. */
 export interface TaskLimits {
   readonly deadlineMs?: number
   readonly toolCalls?: number
@@ -47,55 +43,42 @@ export interface TaskLimits {
   readonly ceiling?: Risk
 }
 
-/** Declares a task class. All mistakes are named at once. */
+/** Declares a task class. Throws one error that names all mistakes. */
 export function defineTaskClass(task: TaskClass): TaskClass {
-  const problems = [
-    ...findNameProblems(task),
-    ...findToolProblems(task),
-    ...findLimitProblems(task),
-  ]
-  if (problems.length > 0) throw invalidDefinition('task class', task.name, problems)
-  return Object.freeze({
-    ...task,
-    tools: Object.freeze([...task.tools]),
-    needs: Object.freeze(task.needs.map((need) => Object.freeze({ ...need }))),
-    verifiers: Object.freeze([...task.verifiers]),
-  })
-}
-
-function findNameProblems({ name, verifiers }: TaskClass): string[] {
+  const { name, tools, needs, verifiers, repair, limits = {} } = task
   const problems: string[] = []
   if (typeof name !== 'string' || name === '') problems.push('it has no name')
   const ids = verifiers.map(({ id }) => id)
   if (new Set(ids).size < ids.length) problems.push('two verifiers have the same id')
-  return problems
-}
 
-function findToolProblems({ tools, needs }: TaskClass): string[] {
-  const names = tools.map((tool) => tool.name)
-  const problems = tools
-    .filter((tool) => !toolCore(tool))
-    .map((tool) => `the tool "${tool.name}" declares no risk; wrap it with governed()`)
-  if (new Set(names).size < names.length) problems.push('two tools have the same name')
+  const toolNames = tools.map((tool) => tool.name)
+  for (const tool of tools) {
+    if (toolCore(tool)) continue
+    problems.push(`the tool "${tool.name}" declares no risk; wrap it with governed()`)
+  }
+  if (new Set(toolNames).size < toolNames.length) problems.push('two tools have the same name')
   for (const { type, source, min = 1 } of needs) {
     if (!EVIDENCE_TYPES.includes(type)) problems.push(`"${type}" is not a type of evidence`)
-    if (source !== undefined && !names.includes(source)) {
+    if (source !== undefined && !toolNames.includes(source)) {
       problems.push(`it needs evidence from "${source}", which is none of its tools`)
     }
     if (!Number.isInteger(min) || min < 1) problems.push('a need has a min below 1')
   }
-  return problems
-}
 
-function findLimitProblems({ repair, limits = {} }: TaskClass): string[] {
-  const problems: string[] = []
-  if (repair && !isCount(repair.max)) problems.push('repair.max must be a number of repairs')
   const { deadlineMs, toolCalls, depth, ceiling } = limits
+  if (repair && !isCount(repair.max)) problems.push('repair.max must be a number of repairs')
   if (deadlineMs !== undefined && !(deadlineMs > 0)) problems.push('deadlineMs is not positive')
   if (toolCalls !== undefined && !isCount(toolCalls)) problems.push('toolCalls is not a count')
   if (depth !== undefined && !isCount(depth)) problems.push('depth is not a count')
   if (ceiling !== undefined && !RISKS.includes(ceiling)) problems.push('ceiling is not a risk tier')
-  return problems
+
+  if (problems.length > 0) throw invalidDefinition('task class', name, problems)
+  return Object.freeze({
+    ...task,
+    tools: Object.freeze([...tools]),
+    needs: Object.freeze(needs.map((need) => Object.freeze({ ...need }))),
+    verifiers: Object.freeze([...verifiers]),
+  })
 }
 
 function isCount(value: number): boolean {
@@ -114,9 +97,10 @@ export interface Verifier {
   ) => VerifierAnswer | Promise<VerifierAnswer>
 }
 
-/** Checks, or a whole report from a verifier that lives elsewhere. Anything else fails. */
+/** Checks, or a whole report from a verifier that runs elsewhere. Any other answer fails. */
 export type VerifierAnswer = readonly Check[] | VerificationReport
 
+/** What a verifier is given beside the evidence. */
 export interface VerifierContext {
   readonly request_id: string
   readonly candidate: JsonValue

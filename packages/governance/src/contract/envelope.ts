@@ -6,18 +6,26 @@ export const UAICP_VERSION = '0.3'
 
 /** The six phases of a run, in order. `deliver` and `fail_safe` are the only ends. */
 export const STATES = ['intake', 'plan', 'execute', 'verify', 'deliver', 'fail_safe'] as const
+
+/** One of `STATES`. */
 export type State = (typeof STATES)[number]
 
-/** What became of the thing an envelope speaks of. */
+/** How the thing that an envelope records ended. */
 export const OUTCOMES = ['success', 'failure', 'uncertain', 'pending'] as const
+
+/** One of `OUTCOMES`. */
 export type Outcome = (typeof OUTCOMES)[number]
 
 /** How much freedom the acting agent has. */
 export const CONTROL_CLASSES = ['autonomous', 'human-supervised', 'human-directed'] as const
+
+/** One of `CONTROL_CLASSES`. */
 export type ControlClass = (typeof CONTROL_CLASSES)[number]
 
 /** Risk tiers of tools, rising. */
 export const RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
+
+/** One of `RISKS`. */
 export type Risk = (typeof RISKS)[number]
 
 /** `sha256:` and 64 lower-case hex digits, over RFC 8785 canonical JSON. */
@@ -53,7 +61,7 @@ export interface Streaming {
   readonly [namespaced: `${string}:${string}`]: JsonValue
 }
 
-/** UAICP message envelope: one line of the audit log. Extensions live in `metadata`. */
+/** UAICP message envelope: one line of the audit log. Extensions are members of `metadata`. */
 export interface Envelope {
   readonly uaicp_version: string
   readonly request_id: string
@@ -91,17 +99,17 @@ export const TRANSITIONS: Readonly<Record<State, readonly State[]>> = {
   fail_safe: [],
 }
 
-/** True when the table has the transition. */
+/** True when `TRANSITIONS` has the transition. */
 export function canTransition(from: State, to: State): boolean {
   return TRANSITIONS[from].includes(to)
 }
 
-/** True for the two ends. */
+/** True for the two states that end a request. */
 export function isTerminal(state: State): boolean {
   return TRANSITIONS[state].length === 0
 }
 
-/** Hash of a JSON value: `sha256:` over its canonical text. Throws where JSON cannot say the value. */
+/** Hash of a JSON value: `sha256:` over its canonical text. Throws where JSON cannot express the value. */
 export function hashJson(value: unknown): Hash {
   return hashText(canonicalJson(value))
 }
@@ -130,14 +138,14 @@ export function actionDigest(action: Action): Hash {
   return hashJson({ request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash })
 }
 
-/** What is wrong with a stream of chunks. `open`: its last chunk did not come. */
+/** What is wrong with a stream of chunks. `open`: its last chunk is missing. */
 export interface ChunkFault {
   readonly type: 'gap' | 'duplicate' | 'open'
-  /** The index that is missing or came again. */
+  /** The index that is missing or arrived twice. */
   readonly stream_index: number
 }
 
-/** Looks at the chunks of one request as they arrived; empty when nothing is missing or doubled. */
+/** Finds missing and repeated chunks of one request, in the order in which they arrived. */
 export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): ChunkFault[] {
   const faults: ChunkFault[] = []
   let next = 0

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import type { Hash } from './envelope.ts'
 
-/** What evidence can be. `custom` names its kind in a namespaced `uaicp:subtype`. */
+/** Kinds of evidence. `custom` names its kind in a namespaced `uaicp:subtype`. */
 export const EVIDENCE_TYPES = [
   'tool_result',
   'source_citation',
@@ -9,11 +9,13 @@ export const EVIDENCE_TYPES = [
   'approval_token',
   'custom',
 ] as const
+
+/** One of `EVIDENCE_TYPES`. */
 export type EvidenceType = (typeof EVIDENCE_TYPES)[number]
 
 /**
- * UAICP evidence object. The governor mints it when a governed call completes; a look-alike made
- * elsewhere counts for nothing. `hash` covers the canonical JSON of `payload`.
+ * UAICP evidence object. The governor makes it when a governed call completes; an object of the same
+ * shape that was made elsewhere does not count. `hash` covers the canonical JSON of `payload`.
  */
 export interface Evidence {
   readonly evidence_id: string
@@ -61,7 +63,7 @@ export interface Check {
   readonly details?: string
 }
 
-/** Results of a whole report. Only `pass` opens the gate. */
+/** Results of a whole report. Only `pass` allows delivery. */
 export const REPORT_STATUSES = ['pass', 'fail', 'partial'] as const
 
 /** UAICP verification report: what one verifier found, looking at which evidence. */

@@ -21,20 +21,22 @@ export interface Governance<Args, Result> {
     args: Args,
     context: GovernedContext,
   ) => RollbackAction | Promise<RollbackAction>
-  /** Settles an effect in doubt by looking at the world. It must change nothing. */
+  /** Finds out whether an effect in doubt is there. It must change nothing. */
   readonly probe?: (
     args: Args,
     context: GovernedContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** Running twice with one idempotency key has one effect. */
+  /** True: running twice with the same idempotency key has one effect. */
   readonly idempotent?: boolean
   readonly timeoutMs?: number
   /** What the call proves; by default a `tool_result` whose payload is the result. */
   readonly evidence?: (result: Result, args: Args) => EvidenceClaim
 }
 
+/** What a probe found out about an effect. */
 export type Probed = 'applied' | 'absent' | 'unknown'
 
+/** What a tool declares a result to prove. */
 export interface EvidenceClaim {
   readonly type: EvidenceType
   readonly payload: JsonValue
@@ -64,13 +66,13 @@ export interface GovernedTool<Args = never, Result = unknown> {
   readonly run: (args: Args, context?: unknown) => Promise<Result>
 }
 
-/** What a governed tool holds inside. */
+/** The bare tool behind a governed one, and what was declared about it. */
 export interface ToolCore {
   readonly tool: PlainTool<unknown, unknown>
   readonly governance: Governance<unknown, unknown>
 }
 
-// Kept apart from the object that frameworks get, so that nothing there leads to the bare function.
+// Kept apart from the object that frameworks get: no member of it leads to the bare function.
 const cores = new WeakMap<object, ToolCore>()
 
 /**
@@ -87,14 +89,32 @@ export function governed<Args, Result>(
   tool: PlainTool<Args, Result> & Typed<Args, Result>,
   governance: Governance<NoInfer<Args>, NoInfer<Result>>,
 ): GovernedTool<Args, Result> {
-  checkTool(tool, governance)
   const { name, description, parameters } = tool
+  const { risk, timeoutMs } = governance ?? {}
+  const problems: string[] = []
+  if (typeof name !== 'string' || name === '') problems.push('it has no name')
+  if (typeof tool.run !== 'function') problems.push('it has no run function')
+  if (!RISKS.includes(risk)) problems.push(`its risk is not one of ${RISKS.join(', ')}`)
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) problems.push('timeoutMs is not positive')
+  if (problems.length > 0) {
+    throw new GovernanceError(
+      `The tool "${name}" cannot be governed: ${problems.join('; ')}.`,
+      [reason('RISK_UNDECLARED', name)],
+      { hint: 'governed(tool, { risk: "read_only" | "write_low_risk" | "write_high_risk" })' },
+    )
+  }
   const handle: GovernedTool<Args, Result> = Object.freeze({
     name,
     description,
     parameters,
-    risk: governance.risk,
-    run: () => Promise.reject(outsideRun(name)),
+    risk,
+    run: async () => {
+      throw new GovernanceError(
+        `The governed tool "${name}" was called outside a governed run.`,
+        [reason('POLICY_BLOCKED', name, 'no open run')],
+        { hint: 'Use run.call(tool, args), or the tools an adapter makes for a run.' },
+      )
+    },
   })
   // Inside, arguments are JSON of unknown shape: the tool's own `run` checks them.
   cores.set(handle, { tool, governance: { ...governance } } as unknown as ToolCore)
@@ -109,27 +129,4 @@ interface Typed<Args, Result> {
 /** The inside of a governed tool; undefined for any other object. */
 export function toolCore(tool: object): ToolCore | undefined {
   return cores.get(tool)
-}
-
-function checkTool(tool: PlainTool<never, unknown>, governance: Governance<never, never>): void {
-  const problems: string[] = []
-  if (typeof tool.name !== 'string' || tool.name === '') problems.push('it has no name')
-  if (typeof tool.run !== 'function') problems.push('it has no run function')
-  if (!RISKS.includes(governance?.risk)) problems.push(`its risk is not one of ${RISKS.join(', ')}`)
-  const { timeoutMs } = governance ?? {}
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) problems.push('timeoutMs is not positive')
-  if (problems.length === 0) return
-  throw new GovernanceError(
-    `The tool "${tool.name}" cannot be governed: ${problems.join('; ')}.`,
-    [reason('RISK_UNDECLARED', tool.name)],
-    { hint: 'governed(tool, { risk: "read_only" | "write_low_risk" | "write_high_risk" })' },
-  )
-}
-
-function outsideRun(name: string): GovernanceError {
-  return new GovernanceError(
-    `The governed tool "${name}" was called outside a governed run.`,
-    [reason('POLICY_BLOCKED', name, 'no open run')],
-    { hint: 'Use run.call(tool, args), or the tools an adapter makes for a run.' },
-  )
 }

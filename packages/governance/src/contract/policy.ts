@@ -45,21 +45,22 @@ export interface Policy {
   decide(action: Action): Decision | undefined | Promise<Decision | undefined>
 }
 
-/** One rule: what to say about the actions it is meant for. */
+/** One rule: a decision about the actions for which `when` is true. */
 export interface Rule extends Decision {
   readonly when: (action: Action) => boolean
 }
 
+/** Options of `rules`. */
 export interface RulesOptions {
   readonly id?: string
-  /** Say a new one when a rule changes through something its source text does not show. */
+  /** Change this when a rule changes through something that its source text does not show. */
   readonly version?: string
   readonly mode?: 'enforce' | 'shadow'
 }
 
 /**
- * A policy from typed rules. All that match are heard: deny beats review beats allow. Where none
- * matches there is no opinion, and a write that no policy allows is denied.
+ * A policy from typed rules. All rules that match count: deny beats review beats allow. Where none
+ * matches the policy has no opinion, and a write that no policy allows is denied.
  *
  *     rules([
  *       { when: (action) => action.risk === 'write_low_risk', effect: 'allow' },
@@ -77,11 +78,11 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): Policy
   })
 }
 
-/** Low-risk writes are allowed, high-risk ones go to a person. A sensible start, never the default. */
+/** Allows low-risk writes and sends high-risk ones to a person. A sensible start; never the default. */
 export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
-  // Not from the source text, which bundlers change: approvals that are asked for outlive an upgrade.
+  // Not of the source text, which bundlers change: an approval that was asked for stays valid after an upgrade.
   hash: hashJson({ id: 'standard', version: '1' }),
   decide: ({ risk, native }: Action): Decision | undefined => {
     if (risk === 'write_low_risk') return { effect: 'allow' }
@@ -104,10 +105,10 @@ export function combineDecisions(decisions: readonly Decision[]): Decision | und
   const grant = decisions.find((one) => one.grant !== undefined)?.grant
   return {
     effect,
-    ...(reasons.length > 0 && { reasons }),
+    reasons: reasons.length > 0 ? reasons : undefined,
     quorum: Math.max(1, ...decisions.map((one) => one.quorum ?? 1)),
     fourEyes: decisions.some((one) => one.fourEyes === true),
-    ...(grant !== undefined && { grant }),
+    grant,
   }
 }
 

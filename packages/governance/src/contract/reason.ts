@@ -52,6 +52,7 @@ export const REASON_CODES = [
   'VERSION_UNSUPPORTED',
 ] as const
 
+/** One of `REASON_CODES`. */
 export type ReasonCode = (typeof REASON_CODES)[number]
 
 /** A reason as data: the code, what it is about, and a sentence for people. No secrets. */

@@ -38,7 +38,7 @@ export interface Run {
   readonly why: readonly Reason[]
   /** Evidence of this attempt, frozen. */
   readonly evidence: readonly Evidence[]
-  /** Logs the hash of what a model proposes. It has no authority. */
+  /** Logs the hash of what a model proposes. A proposal permits nothing. */
   plan(proposal: JsonValue): Promise<void>
   /** Runs `fn` once per request: a resume gets the recorded value. For model calls and other reads. */
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T>
@@ -60,11 +60,13 @@ export interface Run {
   native(tool: string): Promise<void>
 }
 
+/** Options of `run.call`. */
 export interface CallOptions {
   /** A name that is the same in every attempt: a completed call is not run again in a repair. */
   readonly id?: string
 }
 
+/** What a call gave: the tool's result, and the evidence made of it. */
 export interface CallResult<Result> {
   readonly result: Result
   readonly evidence: Evidence
@@ -83,7 +85,7 @@ export interface Delivered<T> {
   readonly receipt: Receipt
 }
 
-/** Some invariant did not hold. Says why, what was missing and what became of every write. */
+/** Some invariant did not hold. Says why, which needs were not met, and what became of every write. */
 export interface FailedSafe {
   readonly state: 'fail_safe'
   readonly outcome: 'uncertain'
@@ -93,17 +95,17 @@ export interface FailedSafe {
   readonly receipt: Receipt
 }
 
-/** Waits for people. Go on with `resume`. */
+/** The run waits for people. Continue it with `resume`. */
 export interface Pending {
   readonly state: 'execute' | 'verify'
   readonly outcome: 'pending'
   readonly waiting: readonly ApprovalRequest[]
   readonly request_id: string
-  /** Why tokens that were given were of no use. */
+  /** Why tokens that were given do not count. */
   readonly rejected?: readonly Reason[]
 }
 
-/** What became of one write. */
+/** What became of one write of a run that failed. */
 export interface Undo {
   readonly request_id: string
   readonly call: string
@@ -113,7 +115,7 @@ export interface Undo {
   readonly error?: string
 }
 
-/** Where in the log the run stands. */
+/** Where the request is in the log. */
 export interface Receipt {
   readonly request_id: string
   readonly trace_id: string

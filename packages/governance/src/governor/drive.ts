@@ -7,14 +7,8 @@ import { rewindChunks } from './chunks.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
 import { GovernedRun, type Answers, type Child, type Waiting } from './governed-run.ts'
-import { newUuid, openRequest } from './open.ts'
-import {
-  conflict,
-  loadState,
-  reviveRequest,
-  type GovernedRequest,
-  type Listeners,
-} from './request.ts'
+import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
+import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
 /** The code of a governed run. */
 export type Body = (run: Run) => Promise<JsonValue>

@@ -5,7 +5,8 @@ import type { ChildData, ChildSettledData } from '../journal/events.ts'
 import { effectKey, isClosed } from '../journal/state.ts'
 import { callsOf } from './candidate.ts'
 import { finalStreaming, send } from './chunks.ts'
-import { loadState, reviveRequest, type GovernedRequest } from './request.ts'
+import { loadState, reviveRequest } from './open.ts'
+import type { GovernedRequest } from './request.ts'
 import { effectsOf, toUndo, undoEffects } from './undo.ts'
 
 /** Why the run fails, and which needs are not met. */

@@ -8,9 +8,11 @@ import {
   type Identity,
 } from '../contract/envelope.ts'
 import { hashPolicies } from '../contract/policy.ts'
-import { reason, type Reason } from '../contract/reason.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalItem, RunLimits } from '../journal/events.ts'
-import { openState } from '../journal/reduce.ts'
+import { identityOf, readItem, type JournalRecord } from '../journal/journal.ts'
+import { openState, reduceJournal } from '../journal/reduce.ts'
+import { isClosed, type GovernorState } from '../journal/state.ts'
 import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/check-schema.ts'
 import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
 import type { Failure } from './fail.ts'
@@ -143,4 +145,67 @@ function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reas
     return [reason('CONTROL_CLASS_BLOCKED', identity.control_class, 'a child has no more freedom')]
   }
   return []
+}
+
+/** A request as its journal has it, with the indices of its first and last entry. */
+export interface LoadedState {
+  readonly state: GovernorState
+  readonly first: number
+  last: number
+}
+
+/** One request from the journal; undefined when there is none. */
+export async function loadState(
+  core: GovernorCore,
+  requestId: string,
+): Promise<LoadedState | undefined> {
+  return (await fold(core.audit.read({ requestId }), true)).get(requestId)
+}
+
+/** All requests of the journal that have not ended. */
+export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
+  return [...(await fold(core.audit.read(), false)).values()]
+}
+
+/** Without `keepsClosed`, memory grows with the open requests and not with the log. */
+async function fold(
+  records: AsyncIterable<JournalRecord>,
+  keepsClosed: boolean,
+): Promise<Map<string, LoadedState>> {
+  const found = new Map<string, LoadedState>()
+  for await (const record of records) {
+    const item = readItem(record)
+    const known = found.get(item.request_id)
+    if (known) {
+      reduceJournal(known.state, item)
+      known.last = record.index
+      if (!keepsClosed && isClosed(known.state)) found.delete(item.request_id)
+    } else if (item.type === 'opened') {
+      const state = openState(item, identityOf(record.envelope))
+      found.set(item.request_id, { state, first: record.index, last: record.index })
+    }
+  }
+  return found
+}
+
+/** A request to work on, made from what its journal says. */
+export function reviveRequest(
+  core: GovernorCore,
+  { state, first, last }: LoadedState,
+  given?: TaskClass,
+  parent?: GovernedRequest,
+): GovernedRequest {
+  const task = given ?? core.tasks.get(state.opened.task)
+  if (!task || task.name !== state.opened.task) {
+    throw new GovernanceError(
+      `Request ${state.request_id} is of the task class "${state.opened.task}", which is not known here.`,
+      [reason('STATE_CONFLICT', state.opened.task)],
+      { hint: 'Name it in governor({ tasks }).' },
+    )
+  }
+  core.tasks.set(task.name, task)
+  const request = new GovernedRequest(core, task, state, parent)
+  request.first = first
+  request.last = last
+  return request
 }

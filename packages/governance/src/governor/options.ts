@@ -21,13 +21,13 @@ export interface GovernorOptions {
   readonly payloads?: PayloadStore
   /** Without it nothing that needs approval ever runs. */
   readonly approvals?: Approvals
-  /** Heard beside the task class's own. Without any, no write is allowed. */
+  /** Judges every write, together with the task class's own policy. Without any, no write is allowed. */
   readonly policy?: Policy | readonly Policy[]
-  /** Task classes that `recover` may meet; those of `run` and `resume` are known besides. */
+  /** Task classes whose requests `recover` may find in the log. Those given to `run` and `resume` are known too. */
   readonly tasks?: readonly TaskClass[]
-  /** Inverts rollback actions of types other than `tool_call` and `manual`. */
+  /** Functions that undo rollback actions of types other than `tool_call` and `manual`, by type. */
   readonly undoers?: Readonly<Record<string, Undoer>>
-  /** Sees every entry after it was handed to the log. For telemetry; its errors are dropped. */
+  /** Called with every entry after it was given to the log. For telemetry; its errors are ignored. */
   readonly observe?: (item: JournalItem) => void
   readonly clock?: Clock
   /** UUIDs, for requests and traces. */
@@ -36,16 +36,18 @@ export interface GovernorOptions {
   readonly limits?: GovernorLimits
 }
 
+/** Undoes a rollback action of one type. Throwing makes it be tried again. */
 export type Undoer = (action: RollbackAction, context: GovernedContext) => unknown
 
+/** Times and counts that bound the governor's own work. */
 export interface GovernorLimits {
   /** 5 s by default; a policy that takes longer has denied. */
   readonly policyTimeoutMs?: number
   /** How long an approval request stands; 24 h by default. */
   readonly approvalTtlMs?: number
-  /** How long probes may take, and each try of an inversion without a timeout; 30 s by default. */
+  /** How long a probe, or one try to undo a write, may take; 30 s by default. */
   readonly undoTimeoutMs?: number
-  /** Tries of each inversion; 3 by default. */
+  /** How often undoing one write is tried; 3 by default. */
   readonly undoTries?: number
   /** How long an aborted tool may still answer before its effect is in doubt; 1 s by default. */
   readonly graceMs?: number
@@ -62,6 +64,7 @@ export interface GovernorCore extends Required<
   readonly tasks: Map<string, TaskClass>
 }
 
+/** Fills in the defaults. */
 export function resolveOptions(options: GovernorOptions): GovernorCore {
   const { policy = [], tasks = [], approvals, observe } = options
   return {
@@ -87,7 +90,7 @@ export function resolveOptions(options: GovernorOptions): GovernorCore {
   }
 }
 
-/** Calls `fire` after `ms`; returns what calls it off. A parameter, so that tests need not wait. */
+/** Calls `fire` after `ms`; returns the function that cancels it. A parameter, so that tests need not wait. */
 export type Timer = (ms: number, fire: () => void) => () => void
 
 /** The timers of the platform. */

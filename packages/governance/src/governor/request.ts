@@ -17,9 +17,8 @@ import { toolCore, type ToolCore } from '../contract/governed.ts'
 import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem } from '../journal/events.ts'
-import { createLineWriter, identityOf, readItem } from '../journal/journal.ts'
-import type { AppendOptions, JournalRecord, LineWriter } from '../journal/journal.ts'
-import { openState, reduceJournal } from '../journal/reduce.ts'
+import { createLineWriter, type AppendOptions, type LineWriter } from '../journal/journal.ts'
+import { reduceJournal } from '../journal/reduce.ts'
 import { isClosed, type CallState, type GovernorState } from '../journal/state.ts'
 import type { GovernorCore } from './options.ts'
 
@@ -287,67 +286,4 @@ export function toAdmitted(
   // One key per effect: the same after a crash, another one when a later attempt repeats the call.
   const idempotency_key = `${request_id}/${call}@${attempt}`
   return { request_id, call, tool, risk, args, args_hash, idempotency_key }
-}
-
-/** A request as its journal has it, with the indices of its first and last entry. */
-export interface LoadedState {
-  readonly state: GovernorState
-  readonly first: number
-  last: number
-}
-
-/** One request from the journal; undefined when there is none. */
-export async function loadState(
-  core: GovernorCore,
-  requestId: string,
-): Promise<LoadedState | undefined> {
-  return (await fold(core.audit.read({ requestId }), true)).get(requestId)
-}
-
-/** All requests of the journal that have not ended. */
-export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
-  return [...(await fold(core.audit.read(), false)).values()]
-}
-
-/** Without `keepsClosed`, memory grows with the open requests and not with the log. */
-async function fold(
-  records: AsyncIterable<JournalRecord>,
-  keepsClosed: boolean,
-): Promise<Map<string, LoadedState>> {
-  const found = new Map<string, LoadedState>()
-  for await (const record of records) {
-    const item = readItem(record)
-    const known = found.get(item.request_id)
-    if (known) {
-      reduceJournal(known.state, item)
-      known.last = record.index
-      if (!keepsClosed && isClosed(known.state)) found.delete(item.request_id)
-    } else if (item.type === 'opened') {
-      const state = openState(item, identityOf(record.envelope))
-      found.set(item.request_id, { state, first: record.index, last: record.index })
-    }
-  }
-  return found
-}
-
-/** A request to work on, made from what its journal says. */
-export function reviveRequest(
-  core: GovernorCore,
-  { state, first, last }: LoadedState,
-  given?: TaskClass,
-  parent?: GovernedRequest,
-): GovernedRequest {
-  const task = given ?? core.tasks.get(state.opened.task)
-  if (!task || task.name !== state.opened.task) {
-    throw new GovernanceError(
-      `Request ${state.request_id} is of the task class "${state.opened.task}", which is not known here.`,
-      [reason('STATE_CONFLICT', state.opened.task)],
-      { hint: 'Name it in governor({ tasks }).' },
-    )
-  }
-  core.tasks.set(task.name, task)
-  const request = new GovernedRequest(core, task, state, parent)
-  request.first = first
-  request.last = last
-  return request
 }

@@ -3,8 +3,9 @@ import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
 import { effectKey, type CallState } from '../journal/state.ts'
 import { contextOf, probe } from './execute.ts'
+import { loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'
-import { loadState, reviveRequest, toAdmitted, type GovernedRequest } from './request.ts'
+import { toAdmitted, type GovernedRequest } from './request.ts'
 
 /**
  * Undoes the writes of a request, the last one first. A failure is recorded and the rest is still

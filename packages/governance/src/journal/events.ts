@@ -11,10 +11,9 @@ import type {
 import type { Reason } from '../contract/reason.ts'
 
 /**
- * What an entry of the journal says. In the log it is an envelope: the type stands in
- * `metadata["uaicp:event"]`, the data in `metadata["uaicp:data"]`, beside `uaicp:seq` and
- * `uaicp:attempt`. A request's state is the fold of its events and of nothing else. Members that are
- * undefined are not in the line.
+ * One event of a request. In the log an event is an envelope: the type is `metadata["uaicp:event"]`, the
+ * data `metadata["uaicp:data"]`, beside `uaicp:seq` and `uaicp:attempt`. The state of a request is the
+ * fold of its events and of nothing else. Members that are undefined are not in the line.
  */
 export type JournalEvent =
   | { readonly type: 'opened'; readonly data: OpenedData }
@@ -36,13 +35,14 @@ export type JournalEvent =
   | { readonly type: 'delivered'; readonly data: DeliveredData }
   | { readonly type: 'failed_safe'; readonly data: FailedData }
 
+/** The types of events. */
 export type JournalEventType = JournalEvent['type']
 
-/** An event with what its envelope says besides. */
+/** An event together with the rest of its envelope. */
 export type JournalItem = JournalEvent & {
   readonly request_id: string
   readonly trace_id: string
-  readonly parent_trace_id?: string | undefined
+  readonly parent_trace_id?: string
   readonly seq: number
   readonly attempt: number
   readonly state: State
@@ -50,10 +50,11 @@ export type JournalItem = JournalEvent & {
   readonly actor: Actor
   /** Milliseconds since 1970. */
   readonly at: number
-  readonly rollback?: RollbackAction | undefined
-  readonly streaming?: Streaming | undefined
+  readonly rollback?: RollbackAction
+  readonly streaming?: Streaming
 }
 
+/** `opened`: the first event of a request. */
 export interface OpenedData {
   readonly governor: string
   readonly task: string
@@ -62,25 +63,27 @@ export interface OpenedData {
   readonly depth: number
   readonly limits: RunLimits
   /** The request that opened this one as its child. */
-  readonly parent?: string | undefined
+  readonly parent?: string
   /** W3C traceparent of the surrounding distributed trace. */
-  readonly traceparent?: string | undefined
+  readonly traceparent?: string
 }
 
 /** Bounds of one run; a child's are never wider than its parent's. */
 export interface RunLimits {
   /** Milliseconds since 1970. */
-  readonly deadline?: number | undefined
-  readonly tool_calls?: number | undefined
+  readonly deadline?: number
+  readonly tool_calls?: number
   readonly depth: number
   readonly ceiling: Risk
 }
 
+/** `transition`: the request moves to another state. */
 export interface TransitionData {
   readonly from: State
-  readonly reasons?: readonly Reason[] | undefined
+  readonly reasons?: readonly Reason[]
 }
 
+/** `step`: the recorded value of `run.step`. */
 export interface StepData {
   readonly step: string
   readonly name: string
@@ -96,6 +99,7 @@ interface CallData {
   readonly args_hash: Hash
 }
 
+/** `review_requested`: the question that people are asked about a call. */
 export interface ReviewData extends CallData {
   readonly review: string
   readonly digest: Hash
@@ -103,65 +107,72 @@ export interface ReviewData extends CallData {
   readonly quorum: number
   readonly excluded: readonly string[]
   readonly expires_at: string
-  readonly reasons?: readonly Reason[] | undefined
+  readonly reasons?: readonly Reason[]
 }
 
+/** `review_answered`: what people said, or why their tokens do not count. */
 export interface AnswerData {
   readonly review: string
   readonly call: string
   readonly digest: Hash
   readonly answer: 'approved' | 'denied' | 'rejected' | 'expired'
-  readonly approvers?: readonly Actor[] | undefined
+  readonly approvers?: readonly Actor[]
   /** Ids of the tokens spent. */
-  readonly tokens?: readonly string[] | undefined
-  readonly reasons?: readonly Reason[] | undefined
+  readonly tokens?: readonly string[]
+  readonly reasons?: readonly Reason[]
 }
 
-/** Intent: on disk before a write starts. */
+/** `call_started`, the intent: on disk before the tool of a write runs. */
 export interface StartedData extends CallData {
   readonly policy_hash: Hash
-  readonly review?: string | undefined
-  readonly digest?: Hash | undefined
+  readonly review?: string
+  readonly digest?: Hash
   /** What policies in shadow mode would have said. */
-  readonly shadow?: readonly ShadowData[] | undefined
+  readonly shadow?: readonly ShadowData[]
 }
 
+/** What one policy in shadow mode would have decided. */
 export interface ShadowData {
   readonly policy: string
   readonly effect: 'allow' | 'deny' | 'review'
 }
 
-/** What is known of a call's effect on the world. `none` for reads. */
+/** What is known of a call's effect. `none` for reads. */
 export type Effect = 'none' | 'applied' | 'absent' | 'in_doubt'
 
+/** `call_settled`: the end of a call. */
 export interface SettledData extends CallData {
   readonly effect: Effect
-  readonly evidence?: EvidenceData | undefined
-  readonly reasons?: readonly Reason[] | undefined
+  readonly evidence?: EvidenceData
+  readonly reasons?: readonly Reason[]
   /** How an in-doubt effect was settled afterwards. */
-  readonly settled_by?: 'probe' | 'person' | 'idempotent' | undefined
+  readonly settled_by?: 'probe' | 'person' | 'idempotent'
 }
 
+/** The evidence made of a call's result; its payload is in the payload store. */
 export interface EvidenceData {
   readonly id: string
   readonly type: EvidenceType
   readonly hash: Hash
   /** Hash of the tool's result, where the evidence is not the result itself. */
-  readonly result_hash?: Hash | undefined
-  readonly subtype?: string | undefined
+  readonly result_hash?: Hash
+  readonly subtype?: string
 }
 
+/** `call_refused`: the gate denied a call. */
 export interface RefusedData extends CallData {
   readonly reasons: readonly Reason[]
-  readonly shadow?: readonly ShadowData[] | undefined
+  readonly shadow?: readonly ShadowData[]
 }
 
+/** `native_tool`: whether a tool that runs at the model's vendor was allowed. */
 export interface NativeData {
   readonly tool: string
   readonly allowed: boolean
-  readonly reasons?: readonly Reason[] | undefined
+  readonly reasons?: readonly Reason[]
 }
 
+/** `child_opened`: a nested run, named before it writes its own first entry. */
 export interface ChildData {
   readonly child: string
   readonly request_id: string
@@ -169,44 +180,53 @@ export interface ChildData {
   readonly task: string
 }
 
+/** `child_settled`: the end of a nested run. */
 export interface ChildSettledData extends ChildData {
-  readonly reasons?: readonly Reason[] | undefined
+  readonly reasons?: readonly Reason[]
   /** Hash of what the child delivered. */
-  readonly hash?: Hash | undefined
+  readonly hash?: Hash
   readonly calls: number
-  /** Writes of the child and its children that the parent now answers for, in order of completion. */
+  /** Writes of a delivered child that the parent now has to undo if it fails, in order of completion. */
   readonly effects: readonly EffectReference[]
 }
 
+/** Names one write: the request that made it, and the call. */
 export interface EffectReference {
   readonly request_id: string
   readonly call: string
 }
 
+/** `verified`: one verifier's report. */
 export interface VerifiedData {
   readonly verifier: string
   readonly report: string
   readonly report_hash: Hash
   readonly evidence: readonly string[]
   readonly mechanical: boolean
-  readonly reasons?: readonly Reason[] | undefined
+  readonly reasons?: readonly Reason[]
 }
 
-/** `skipped`: no inverse was declared. `manual`: a person has to. `unknown`: ran on an effect in doubt. */
+/**
+ * What became of the attempt to undo a write. `skipped`: no rollback was declared. `manual`: a person has
+ * to do it. `unknown`: the rollback ran, but whether it undid anything is not known.
+ */
 export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'unknown'
 
+/** `undo_settled`: the end of undoing one write. */
 export interface UndoData extends EffectReference {
   readonly status: UndoStatus
   readonly tries: number
-  readonly error?: string | undefined
+  readonly error?: string
 }
 
+/** `delivered`: the last event of a request that succeeded. */
 export interface DeliveredData {
   readonly hash: Hash
   readonly evidence: readonly string[]
   readonly reports: readonly string[]
 }
 
+/** `failed_safe`: the last event of a request that did not. */
 export interface FailedData {
   readonly reasons: readonly Reason[]
   readonly missing: readonly MissingNeed[]

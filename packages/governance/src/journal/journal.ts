@@ -6,7 +6,7 @@ import {
   UAICP_VERSION,
 } from '../contract/envelope.ts'
 import { canonicalJson } from '@skein/base'
-import type { JournalEvent, JournalItem, SettledData } from './events.ts'
+import type { JournalEvent, JournalItem } from './events.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
 
 /**
@@ -19,6 +19,7 @@ export interface JournalEntry {
   readonly line: string
 }
 
+/** How safe a line has to be when `append` resolves. */
 export interface AppendOptions {
   /** Resolve only when the line survives a crash of the machine. Set for intents of writes. */
   readonly durable?: boolean
@@ -34,6 +35,7 @@ export interface JournalRecord {
   readonly envelope: Envelope
 }
 
+/** Which lines to read. */
 export interface ReadOptions {
   /** First index; 0 by default. */
   readonly from?: number
@@ -140,14 +142,15 @@ export function timestampOf(at: number): string {
 let lastAt = Number.NaN
 let lastText = ''
 
+/**
+ * The data of an entry. The end of a successful call is by far the most frequent entry, so its members
+ * are written one by one, in canonical order.
+ */
 function writeData(item: JournalEvent): string {
-  return item.type === 'call_settled' && !item.data.reasons && !item.data.settled_by
-    ? writeSettled(item.data)
-    : canonicalJson(item.data)
-}
-
-/** The most frequent data of all, written by hand. */
-function writeSettled({ args_hash, call, effect, evidence, risk, tool }: SettledData): string {
+  if (item.type !== 'call_settled' || item.data.reasons || item.data.settled_by) {
+    return canonicalJson(item.data)
+  }
+  const { args_hash, call, effect, evidence, risk, tool } = item.data
   const subtype = evidence?.subtype ? `,"subtype":${JSON.stringify(evidence.subtype)}` : ''
   const result = evidence?.result_hash ? `,"result_hash":"${evidence.result_hash}"` : ''
   const minted = evidence
@@ -159,7 +162,7 @@ function writeSettled({ args_hash, call, effect, evidence, risk, tool }: Settled
   )
 }
 
-/** The event an envelope of our log carries. Throws SCHEMA_INVALID for envelopes of other origin. */
+/** The event in an envelope of our log. Throws SCHEMA_INVALID for an envelope of another origin. */
 export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): JournalItem {
   const { metadata = {}, identity, rollback_action, streaming, parent_trace_id } = envelope
   const { 'uaicp:event': type, 'uaicp:data': data } = metadata
@@ -185,11 +188,11 @@ export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): Journal
     rollback: rollback_action,
     streaming,
   }
-  // Its shape is what createLineWriter wrote; the log's own checks stand for its integrity.
+  // The shape is the one that createLineWriter wrote; that nobody changed the line is the log's to check.
   return item as unknown as JournalItem
 }
 
-/** Identity without what was added per entry. */
+/** The identity in an envelope, without the actor that each entry adds. */
 export function identityOf({ identity }: Envelope): Identity {
   const { 'uaicp:actor': _actor, ...rest } = identity
   return rest as Identity

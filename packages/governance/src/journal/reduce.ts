@@ -10,20 +10,12 @@ import {
   type StepState,
   type UndoState,
 } from './state.ts'
-import type {
-  AnswerData,
-  ChildSettledData,
-  EffectReference,
-  JournalItem,
-  SettledData,
-  StartedData,
-  UndoData,
-} from './events.ts'
+import type { EffectReference, JournalItem } from './events.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The accumulator behind a GovernorState. It may change in place; nobody outside may do so. */
+/** A GovernorState that this file may change in place. Everybody else gets it readonly. */
 type Draft = Mutable<GovernorState> & {
   readonly calls: Map<string, CallState>
   readonly reviews: Map<string, ReviewState>
@@ -68,8 +60,8 @@ export function openState(
 }
 
 /**
- * Folds one entry into a request's state, in place. The only place that state changes; live runs and
- * replays both come through here. Entries that cannot follow each other throw STATE_CONFLICT.
+ * Folds one entry into a request's state, in place. Nothing else changes that state: live runs and
+ * replays both come through here. An entry that cannot follow the ones before throws STATE_CONFLICT.
  */
 export function reduceJournal(state: GovernorState, item: JournalItem): void {
   const draft = state as Draft
@@ -77,56 +69,67 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
   draft.seq = item.seq + 1
   switch (item.type) {
     case 'opened':
-      break
-    case 'transition':
-      return moveTo(draft, item)
     case 'planned':
     case 'native_tool':
       break
+    case 'transition': {
+      const isRepair = draft.state === 'verify' && item.state !== 'fail_safe'
+      draft.state = item.state
+      if (item.data.reasons) draft.why = item.data.reasons
+      if (!isRepair) break
+      draft.attempt += 1
+      draft.reports = []
+      draft.refusals = []
+      break
+    }
     case 'step':
       draft.steps.set(item.data.step, { ...item.data, ok: item.outcome === 'success' })
       break
     case 'chunk':
       draft.chunks.push({ hash: item.data.hash, attempt: item.attempt })
       break
-    case 'review_requested':
-      draft.reviews.set(item.data.call, {
-        ...item.data,
-        rollback: item.rollback,
-        answer: undefined,
-      })
+    case 'review_requested': {
+      const review = { ...item.data, rollback: item.rollback, answer: undefined }
+      draft.reviews.set(item.data.call, review)
       break
-    case 'review_answered':
-      return answerReview(draft, item.data, item)
+    }
+    case 'review_answered': {
+      const review = draft.reviews.get(item.data.call)
+      const answer = { ...item.data, seq: item.seq, at: item.at }
+      if (review) draft.reviews.set(item.data.call, { ...review, answer })
+      break
+    }
     case 'call_started':
-      return startCall(draft, item.data, item)
     case 'call_settled':
-      return settleCall(draft, item.data, item)
     case 'call_refused':
-      draft.calls.set(item.data.call, {
-        ...callOf(draft, item.data, item.attempt),
-        status: 'refused',
-        reasons: item.data.reasons,
-      })
-      draft.refusals.push(...item.data.reasons)
+      return reduceCall(draft, item)
+    case 'child_opened': {
+      const child = { ...item.data, attempt: item.attempt, settled: undefined }
+      draft.children.set(item.data.child, child)
       break
-    case 'child_opened':
-      draft.children.set(item.data.child, {
-        ...item.data,
-        attempt: item.attempt,
-        settled: undefined,
-      })
+    }
+    case 'child_settled': {
+      const child = draft.children.get(item.data.child)
+      if (!child) break
+      const settled = { ...item.data, outcome: item.outcome }
+      draft.children.set(item.data.child, { ...child, settled })
+      draft.callCount += item.data.calls
+      draft.effects.push(...item.data.effects)
       break
-    case 'child_settled':
-      return settleChild(draft, item.data, item)
+    }
     case 'verified':
       draft.reports.push({ ...item.data, passed: item.outcome === 'success' })
       break
     case 'undo_started':
       draft.undo.set(effectKey(item.data), { ...item.data, settled: undefined })
       break
-    case 'undo_settled':
-      return settleUndo(draft, item.data)
+    case 'undo_settled': {
+      const { request_id, call, status } = item.data
+      draft.undo.set(effectKey(item.data), { request_id, call, settled: item.data })
+      const own = request_id === draft.request_id ? draft.calls.get(call) : undefined
+      if (own && status === 'done') draft.calls.set(call, { ...own, status: 'undone' })
+      break
+    }
     case 'delivered':
       draft.state = 'deliver'
       draft.delivered = item.data
@@ -139,7 +142,7 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
   }
 }
 
-/** Entries are contiguous, and stay in the state they claim; only these three change it. */
+/** Entries are contiguous. Only `transition` and `delivered` change the state; all others repeat it. */
 function checkOrder(draft: Draft, item: JournalItem): void {
   const isTransition = item.type === 'transition' || item.type === 'delivered'
   const isPossible = isTransition
@@ -154,94 +157,53 @@ function checkOrder(draft: Draft, item: JournalItem): void {
   )
 }
 
-function moveTo(draft: Draft, item: JournalItem & { readonly type: 'transition' }): void {
-  const isRepair = draft.state === 'verify' && item.state !== 'fail_safe'
-  draft.state = item.state
-  if (item.data.reasons) draft.why = item.data.reasons
-  if (!isRepair) return
-  draft.attempt += 1
-  draft.reports = []
-  draft.refusals = []
-}
-
-function callOf(
+/** The three entries of a call. A read has one, `call_settled`; a write is started first. */
+function reduceCall(
   draft: Draft,
-  data: Pick<CallState, 'call' | 'tool' | 'risk' | 'args_hash'>,
-  attempt: number,
-): CallState {
-  const { call, tool, risk, args_hash } = data
+  item: JournalItem & { readonly type: 'call_started' | 'call_settled' | 'call_refused' },
+): void {
+  const { call, tool, risk, args_hash } = item.data
   const before = draft.calls.get(call)
-  // A settled entry goes on with what its intent said; any other is a new call under this id.
+  // An end belongs to the start that is still open. Any other entry is a new call under this id.
   const isOpen = before?.status === 'started' || before?.effect === 'in_doubt'
-  const { policy_hash, rollback } = isOpen
-    ? before
-    : { policy_hash: undefined, rollback: undefined }
   if (!isOpen) draft.callCount += 1
-  return {
+  const base: CallState = {
     call,
     tool,
     risk,
     args_hash,
-    attempt,
+    attempt: item.attempt,
     status: 'started',
     effect: 'none',
-    policy_hash,
-    rollback,
+    policy_hash: isOpen ? before.policy_hash : undefined,
+    rollback: isOpen ? before.rollback : undefined,
     evidence: undefined,
     reasons: [],
   }
-}
-
-function startCall(draft: Draft, data: StartedData, item: JournalItem): void {
-  // A named call that was inverted in an earlier attempt happens anew.
-  draft.undo.delete(effectKey({ request_id: draft.request_id, call: data.call }))
-  draft.calls.set(data.call, {
-    ...callOf(draft, data, item.attempt),
-    effect: 'in_doubt',
-    policy_hash: data.policy_hash,
-    rollback: item.rollback,
-  })
-}
-
-function settleCall(draft: Draft, data: SettledData, item: JournalItem): void {
-  const { effect, evidence, reasons = [] } = data
-  draft.calls.set(data.call, {
-    ...callOf(draft, data, item.attempt),
-    status: statusOf(data, item),
-    effect,
-    evidence: evidence && { ...evidence, at: item.at },
-    reasons,
-  })
-  if (effect !== 'applied' && effect !== 'in_doubt') return
-  draft.effects.push({ request_id: draft.request_id, call: data.call })
-}
-
-function statusOf(
-  { evidence, effect, settled_by }: SettledData,
-  item: JournalItem,
-): CallState['status'] {
-  if (item.outcome === 'success' && evidence) return 'done'
-  // The effect is known not to be there, so the same call may run again under its approval.
-  if (settled_by && effect === 'absent') return 'retry'
-  return 'failed'
-}
-
-function answerReview(draft: Draft, data: AnswerData, item: JournalItem): void {
-  const review = draft.reviews.get(data.call)
-  if (!review) return
-  draft.reviews.set(data.call, { ...review, answer: { ...data, seq: item.seq, at: item.at } })
-}
-
-function settleChild(draft: Draft, data: ChildSettledData, item: JournalItem): void {
-  const child = draft.children.get(data.child)
-  if (!child) return
-  draft.children.set(data.child, { ...child, settled: { ...data, outcome: item.outcome } })
-  draft.callCount += data.calls
-  draft.effects.push(...data.effects)
-}
-
-function settleUndo(draft: Draft, data: UndoData): void {
-  draft.undo.set(effectKey(data), { request_id: data.request_id, call: data.call, settled: data })
-  const call = data.request_id === draft.request_id ? draft.calls.get(data.call) : undefined
-  if (call && data.status === 'done') draft.calls.set(data.call, { ...call, status: 'undone' })
+  const reference = { request_id: draft.request_id, call }
+  switch (item.type) {
+    case 'call_started': {
+      // A named call that was undone in an earlier attempt happens again.
+      draft.undo.delete(effectKey(reference))
+      const { policy_hash } = item.data
+      draft.calls.set(call, { ...base, effect: 'in_doubt', policy_hash, rollback: item.rollback })
+      break
+    }
+    case 'call_settled': {
+      const { effect, evidence, reasons = [], settled_by } = item.data
+      const isDone = item.outcome === 'success' && evidence
+      // A call whose effect was found absent may be made again, under the approval that it had.
+      const mayRepeat = settled_by && effect === 'absent'
+      const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
+      const minted = evidence && { ...evidence, at: item.at }
+      draft.calls.set(call, { ...base, status, effect, evidence: minted, reasons })
+      if (effect === 'applied' || effect === 'in_doubt') draft.effects.push(reference)
+      break
+    }
+    case 'call_refused': {
+      const { reasons } = item.data
+      draft.calls.set(call, { ...base, status: 'refused', reasons })
+      draft.refusals.push(...reasons)
+    }
+  }
 }

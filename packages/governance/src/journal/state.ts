@@ -16,7 +16,7 @@ import type {
 } from './events.ts'
 import type { Reason } from '../contract/reason.ts'
 
-/** What is known of a request: the fold of its journal entries and nothing else. */
+/** All that is known of a request: the fold of its journal entries. */
 export interface GovernorState {
   readonly request_id: string
   readonly trace_id: string
@@ -36,8 +36,9 @@ export interface GovernorState {
   readonly chunks: readonly ChunkState[]
   readonly children: ReadonlyMap<string, ChildState>
   /**
-   * Writes that happened or may have, own and of delivered children, in order of completion. One
-   * that was in doubt and settled later stands twice; `undo` says which were inverted.
+   * Writes that happened or may have, of the request and of its delivered children, in order of
+   * completion. A write that was in doubt and was settled later is listed twice. `undo` says which
+   * of them were undone.
    */
   readonly effects: readonly EffectReference[]
   readonly undo: ReadonlyMap<string, UndoState>
@@ -51,13 +52,14 @@ export interface GovernorState {
   readonly failed: FailedData | undefined
 }
 
+/** One call of a request. */
 export interface CallState {
   readonly call: string
   readonly tool: string
   readonly risk: Risk
   readonly args_hash: Hash
   readonly attempt: number
-  /** `started` without an end is in doubt once its process is gone. */
+  /** A call that is `started` is in doubt once the process that made it is gone. */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: Effect
   readonly policy_hash: Hash | undefined
@@ -66,29 +68,35 @@ export interface CallState {
   readonly reasons: readonly Reason[]
 }
 
+/** A question to people, with the latest answer. */
 export interface ReviewState extends ReviewData {
   readonly rollback: RollbackAction | undefined
   readonly answer: (AnswerData & { readonly seq: number; readonly at: number }) | undefined
 }
 
+/** A recorded step; `ok` is false where it threw. */
 export interface StepState extends StepData {
   readonly ok: boolean
 }
 
+/** A chunk of text that was streamed. */
 export interface ChunkState {
   readonly hash: Hash
   readonly attempt: number
 }
 
+/** A nested run, with its end once it has one. */
 export interface ChildState extends ChildData {
   readonly attempt: number
   readonly settled: (ChildSettledData & { readonly outcome: Outcome }) | undefined
 }
 
+/** A verifier's report of the present attempt. */
 export interface ReportState extends VerifiedData {
   readonly passed: boolean
 }
 
+/** The undoing of one write. */
 export interface UndoState extends EffectReference {
   /** Undefined while it runs. */
   readonly settled: UndoData | undefined
@@ -99,7 +107,7 @@ export function effectKey({ request_id, call }: EffectReference): string {
   return `${request_id}/${call}`
 }
 
-/** True once the last entry was written. */
+/** True once the request's last entry is written. */
 export function isClosed({ delivered, failed }: GovernorState): boolean {
   return delivered !== undefined || failed !== undefined
 }
@@ -109,12 +117,15 @@ export function isInDoubt({ effect, status }: CallState): boolean {
   return effect === 'in_doubt' && status !== 'undone'
 }
 
-/** Calls that were named by the body keep their meaning in every attempt; others are positions. */
+/**
+ * True for a call id that the body chose: it means the same call in every attempt. An id like `1.2` is a
+ * position (second call of the first attempt).
+ */
 export function isNamedCall(call: string): boolean {
   return !/^\d+\.\d+$/.test(call)
 }
 
-/** Calls of the present attempt whose result stands. */
+/** Calls whose results count in the present attempt: its own, and named ones of earlier attempts. */
 export function standingCalls(state: GovernorState): CallState[] {
   const standing: CallState[] = []
   for (const call of state.calls.values()) {
@@ -124,7 +135,7 @@ export function standingCalls(state: GovernorState): CallState[] {
   return standing
 }
 
-/** Reviews nobody has answered for good. */
+/** Reviews without an answer, or whose tokens were rejected: both still wait for people. */
 export function openReviews(state: GovernorState): ReviewState[] {
   return [...state.reviews.values()].filter(
     (review) => review.answer === undefined || review.answer.answer === 'rejected',

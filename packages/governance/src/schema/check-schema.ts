@@ -8,63 +8,51 @@ export interface Issue {
   readonly message: string
 }
 
-/** Judges as a 2020-12 validator that asserts formats. Finds all issues, not only the first. */
+/**
+ * Judges a value as a 2020-12 validator does that asserts formats. Finds all issues, not only the
+ * first. Reads only own members and indices: an object from outside may have methods of its own.
+ */
 export function findSchemaIssues(schema: ContractSchema, value: unknown, path = ''): Issue[] {
   const types = [schema.type].flat() as readonly JsonType[]
   if (!types.some((type) => isOfType(type, value))) {
     return [{ path, rule: 'type', message: `must be ${types.join(' or ')}` }]
   }
-  if (typeof value === 'string') return findStringIssues(schema, value, path)
-  if (Array.isArray(value)) {
-    return schema.items ? findItemIssues(schema.items, value, path) : []
-  }
-  // The type was checked: what is an object and no array has named members.
-  return typeof value === 'object' && value !== null
-    ? findMemberIssues(schema, value as Record<string, unknown>, path)
-    : []
-}
-
-function findItemIssues(schema: ContractSchema, items: readonly unknown[], path: string): Issue[] {
   const issues: Issue[] = []
-  // By index: the methods of an array from outside may not be what they seem.
-  for (let i = 0; i < items.length; i++) {
-    issues.push(...findSchemaIssues(schema, items[i], `${path}/${i}`))
-  }
-  return issues
-}
-
-function findMemberIssues(
-  { required = [], properties = {}, additionalProperties }: ContractSchema,
-  value: Record<string, unknown>,
-  path: string,
-): Issue[] {
-  const issues: Issue[] = required
-    .filter((key) => value[key] === undefined)
-    .map((key) => ({ path: `${path}/${key}`, rule: 'required', message: 'is missing' }))
-  for (const key of Object.keys(value)) {
-    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
-    const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (!schema) {
-      if (additionalProperties !== false) continue
-      issues.push({ path: at, rule: 'additionalProperties', message: 'is not a known member' })
-    } else if (value[key] !== undefined) {
-      issues.push(...findSchemaIssues(schema, value[key], at))
+  if (typeof value === 'string') {
+    if (schema.minLength && value === '') {
+      issues.push({ path, rule: 'minLength', message: 'must not be empty' })
     }
+    if (schema.enum && !schema.enum.includes(value)) {
+      issues.push({ path, rule: 'enum', message: `must be one of ${schema.enum.join(', ')}` })
+    }
+    const isOfFormat = schema.format === 'uuid' ? UUID.test(value) : isDateTime(value)
+    if (schema.format && !isOfFormat) {
+      issues.push({ path, rule: 'format', message: `must be a ${schema.format}` })
+    }
+    return issues
   }
-  return issues
-}
-
-function findStringIssues(schema: ContractSchema, text: string, path: string): Issue[] {
-  const issues: Issue[] = []
-  if (schema.minLength && text === '') {
-    issues.push({ path, rule: 'minLength', message: 'must not be empty' })
+  if (Array.isArray(value)) {
+    for (let i = 0; schema.items && i < value.length; i++) {
+      issues.push(...findSchemaIssues(schema.items, value[i], `${path}/${i}`))
+    }
+    return issues
   }
-  if (schema.enum && !schema.enum.includes(text)) {
-    issues.push({ path, rule: 'enum', message: `must be one of ${schema.enum.join(', ')}` })
+  if (typeof value !== 'object' || value === null) return issues
+  // An object that is no array has named members.
+  const members = value as Record<string, unknown>
+  const { required = [], properties = {}, additionalProperties } = schema
+  for (const key of required) {
+    if (members[key] !== undefined) continue
+    issues.push({ path: `${path}/${key}`, rule: 'required', message: 'is missing' })
   }
-  const isOfFormat = schema.format === 'uuid' ? isUuid : isDateTime
-  if (schema.format && !isOfFormat(text)) {
-    issues.push({ path, rule: 'format', message: `must be a ${schema.format}` })
+  for (const key of Object.keys(members)) {
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined
+    const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    if (known) {
+      if (members[key] !== undefined) issues.push(...findSchemaIssues(known, members[key], at))
+    } else if (additionalProperties === false) {
+      issues.push({ path: at, rule: 'additionalProperties', message: 'is not a known member' })
+    }
   }
   return issues
 }
@@ -86,30 +74,28 @@ function isOfType(type: JsonType, value: unknown): boolean {
   }
 }
 
+// JSON Schema format `uuid` as common validators assert it: any case, with or without `urn:uuid:`.
 const UUID = /^(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const BARE_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)[t\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d)(?::?(\d\d))?)$/i
-// Upper-case T and Z, or an offset with its colon: what every reader of RFC 3339 takes.
+// Upper-case T and Z, or an offset with its colon: what every reader of RFC 3339 accepts.
 const STRICT_DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** JSON Schema format `uuid` as common validators assert it: any case, with or without `urn:uuid:`. */
-function isUuid(text: string): boolean {
-  return UUID.test(text)
-}
-
-/** The one form this package writes: lower case, bare. */
+/** The one form of UUID that this package writes: lower case, bare. */
 export function isBareUuid(text: string): boolean {
   return BARE_UUID.test(text)
 }
 
-/** JSON Schema format `date-time` as common validators assert it: also with a space for the T. */
+/** JSON Schema format `date-time` as common validators assert it: a space in place of the T passes too. */
 function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text)
   if (!match) return false
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as SixNumbers
-  if (!isDay(year, month, day)) return false
+  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  const days = month === 2 && isLeapYear ? 29 : DAYS[month - 1]
+  if (days === undefined || day < 1 || day > days) return false
   const sign = match[7] === '-' ? -1 : 1
   const offset = { hours: Number(match[8] ?? 0), minutes: Number(match[9] ?? 0) }
   if (offset.hours > 23 || offset.minutes > 59) return false
@@ -131,10 +117,4 @@ export function isStrictDateTime(text: string): boolean {
 /** A W3C trace id: 32 lower-case hex digits, not all zero. */
 export function isTraceId(text: string): boolean {
   return /^[0-9a-f]{32}$/.test(text) && !/^0+$/.test(text)
-}
-
-function isDay(year: number, month: number, day: number): boolean {
-  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  const days = month === 2 && isLeapYear ? 29 : DAYS[month - 1]
-  return days !== undefined && day >= 1 && day <= days
 }
