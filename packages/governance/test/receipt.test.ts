@@ -116,7 +116,7 @@ test('skein-audit says what is right and wrong, with 0, 1 and 2', async () => {
   })
   expect(audit('verify', dir, '--key', vkey)).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('No checkpoint was pinned') as string,
+    stdout: expect.stringContaining('No trusted checkpoint was given') as string,
   })
   expect(audit('checkpoint', dir)).toMatchObject({
     status: 0,

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { ApprovalRequest } from '../contract/approval.ts'
 import { actionDigest, hashJson, isAtLeast, type Risk } from '../contract/envelope.ts'
 import type { VerifyKey } from '../keys/keys.ts'
@@ -30,9 +30,10 @@ export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const nbf = payload['nbf'] ?? iat
   // A token for two audiences could be spent once at each, so an array must name exactly one.
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
-  const details = onlyDetails(payload['authorization_details'])
+  const listed = payload['authorization_details']
+  const details = Array.isArray(listed) && listed.length === 1 ? (listed[0] as unknown) : undefined
   if (!isName(iss) || !isName(sub) || !isName(audience) || !isName(jti)) return undefined
-  if (!isTime(iat) || !isTime(nbf) || !isTime(exp) || details === undefined) return undefined
+  if (!isTime(iat) || !isTime(nbf) || !isTime(exp) || !isPlainObject(details)) return undefined
   return {
     issuer: iss,
     approver: sub,
@@ -41,7 +42,7 @@ export function readClaims(payload: JsonObject): TokenClaims | undefined {
     issuedAt: iat * 1000,
     notBefore: nbf * 1000,
     expires: exp * 1000,
-    details,
+    details: details as JsonObject,
   }
 }
 
@@ -59,24 +60,14 @@ export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   try {
     return hashJson(action.args) === action.args_hash && actionDigest(action) === digest
   } catch {
-    return false // Arguments that JSON cannot say have no digest.
+    return false // Arguments that JSON cannot express have no digest.
   }
-}
-
-function onlyDetails(value: JsonValue | undefined): JsonObject | undefined {
-  if (!Array.isArray(value) || value.length !== 1) return undefined
-  const [entry] = value
-  return typeof entry === 'object' && entry !== null && !Array.isArray(entry) ? entry : undefined
 }
 
 /** Ids go into store keys and logs, so they are short and plain. */
 function isName(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= 512 && !hasControls(value)
-}
-
-function hasControls(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return /[\u0000-\u001f\u007f]/.test(text)
+  return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{1,512}$/.test(value)
 }
 
 /** Seconds since 1970 (RFC 7519 NumericDate), within what a Date can say. */
@@ -128,30 +119,26 @@ export function checkTimes(claims: TokenClaims, context: CheckContext): Reason |
 export function checkUse(claims: TokenClaims, context: CheckContext): Reason | undefined {
   const { request, issuer, kind } = context
   const { action, excluded } = request
+  // An approval has to carry every member that `actionDetails` writes, with the same value.
   const fits =
-    kind === 'uaicp_action' ? isForAction(claims, request) : isForGrant(claims.details, action)
+    kind === 'uaicp_action'
+      ? Object.entries(actionDetails(request)).every(
+          ([name, value]) => claims.details[name] === value,
+        )
+      : isForGrant(claims.details, action)
   if (!fits) return reason('APPROVAL_SCOPE', action.tool, 'It was given for something else.')
   // "Self" is the acting agent; policy adds the user where it wants four eyes.
   if (claims.approver === action.identity.agent_id || excluded.includes(claims.approver))
     return reason('APPROVAL_SELF', action.tool)
-  if (!isAllowed(issuer, action, claims.approver))
-    return reason('APPROVAL_SCOPE', action.tool, 'This person may not approve it.')
-  return undefined
-}
-
-/** Every member that we would have written has to be there and equal. */
-function isForAction(
-  { details }: TokenClaims,
-  { action, digest, quorum }: ApprovalRequest,
-): boolean {
-  return (
-    details['type'] === 'uaicp_action' &&
-    details['digest'] === digest &&
-    details['request_id'] === action.request_id &&
-    details['tool'] === action.tool &&
-    details['risk'] === action.risk &&
-    details['quorum'] === quorum
-  )
+  let isAllowed = false
+  try {
+    isAllowed = issuer.may(action, claims.approver) === true
+  } catch {
+    // A rule that throws has not allowed anything.
+  }
+  return isAllowed
+    ? undefined
+    : reason('APPROVAL_SCOPE', action.tool, 'This person may not approve it.')
 }
 
 const grantMembers = ['request_id', 'task', 'args_hash'] as const
@@ -167,14 +154,6 @@ function isForGrant(details: TokenClaims['details'], action: Action): boolean {
   for (const [name, value] of Object.entries(action.identity)) {
     if (name.includes(':') || grantIdentity.has(name)) facts[name] = value
   }
-  // A limit that we do not know must limit, not vanish.
+  // A scope that we do not know makes the grant unusable; ignoring it would widen the grant.
   return Object.entries(scope).every(([name, value]) => name in facts && facts[name] === value)
-}
-
-function isAllowed(issuer: KnownIssuer, action: Action, approver: string): boolean {
-  try {
-    return issuer.may(action, approver) === true
-  } catch {
-    return false // A rule that fails has not said yes.
-  }
 }

@@ -46,6 +46,7 @@ export interface TokenReference {
   readonly issuedAt: number
 }
 
+/** Options of `approvals`. */
 export interface ApprovalsOptions {
   /** The governor's id. Tokens for anyone else are refused. */
   readonly audience: string
@@ -61,9 +62,16 @@ export interface ApprovalsOptions {
 /** Checks approvals and spends them, each once. Whatever is not certain is refused. */
 export function approvals(options: ApprovalsOptions): Approvals {
   const { audience, spent, skewMs = 30_000, clock = systemClock } = options
-  if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS)) throw badSkew(skewMs)
+  if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS))
+    throw new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
+      code: 'APPROVAL_SKEW_INVALID',
+    })
   const issuers = new Map(
-    Object.entries(options.issuers).map(([name, issuer]) => [name, knownIssuer(name, issuer)]),
+    Object.entries(options.issuers).map(([name, issuer]): [string, KnownIssuer] => {
+      const { alg = 'Ed25519', maxTtlMs = 3_600_000, approvers = 'human', may } = issuer
+      const keys = createIssuerKeys(name, issuer.keys, alg)
+      return [name, { name, keys, maxTtlMs, approvers, may }]
+    }),
   )
   const expired = new BoundedSet()
 
@@ -78,7 +86,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     if (!(await isSigned(jws, issuer)))
       return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
-    // A clock that goes back must not revive what was seen to be over.
+    // A token that was seen to be expired stays expired, even if the clock is set back.
     const seen = expired.has(tokenKey(claims))
     const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
     if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
@@ -97,7 +105,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
 
   async function spend(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
     try {
-      // Kept until no clock within the skew would still take the token.
+      // Remembered until no clock within the skew would still accept the token.
       const first = await spent.spend(tokenKey(claims), claims.expires + 2 * skewMs)
       return first === true ? undefined : reason('APPROVAL_REPLAYED', subject)
     } catch {
@@ -118,7 +126,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
       for (const token of new Set(tokens)) {
         const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
         if ('code' in checked) reasons.push(checked)
-        // One voice per person, whichever issuer vouches for them.
+        // Each person counts once, whichever issuer signed for them.
         else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
       }
       const quorum = Math.max(1, request.quorum)
@@ -148,16 +156,11 @@ interface Use {
   readonly kind: CheckContext['kind']
 }
 
-/** The reason that helps most: tokens for other calls in the same bundle are no news. */
+/** The most useful of the reasons: that a token was signed for another call is to be expected in a bundle. */
 function refused(reasons: readonly Reason[], { action, quorum }: ApprovalRequest): Redemption {
-  const telling = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
+  const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
   const detail = `${Math.max(1, quorum)} approval${quorum > 1 ? 's' : ''} needed.`
-  return { ok: false, reason: telling ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
-}
-
-function knownIssuer(name: string, issuer: ApprovalIssuer): KnownIssuer {
-  const { alg = 'Ed25519', maxTtlMs = 3_600_000, approvers = 'human', may } = issuer
-  return { name, keys: createIssuerKeys(name, issuer.keys, alg), maxTtlMs, approvers, may }
+  return { ok: false, reason: useful ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
 }
 
 async function isSigned(
@@ -191,12 +194,6 @@ class BoundedSet {
       break
     }
   }
-}
-
-function badSkew(skewMs: number): SkeinError {
-  return new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
-    code: 'APPROVAL_SKEW_INVALID',
-  })
 }
 
 /** Spent tokens of one process. For tests, and where one process does everything and forgets all at its end. */

@@ -30,7 +30,16 @@ export interface ApproveOptions {
  * governor. Refuses a request that shows one action and carries the digest of another.
  */
 export async function approve(request: ApprovalRequest, options: ApproveOptions): Promise<string> {
-  if (!isDigestOfAction(request)) throw mismatch(request)
+  if (!isDigestOfAction(request)) {
+    const { id, action } = request
+    throw new SkeinError(
+      `Approval request "${id}" shows a call of "${action.tool}", but its digest is that of another action.`,
+      {
+        code: 'APPROVAL_REQUEST_INVALID',
+        hint: 'The request was changed on its way. Do not sign it; fetch it again from the governor.',
+      },
+    )
+  }
   // Rounded down to seconds: a token must never outlive the request.
   const latest = Math.floor(Date.parse(request.expires_at) / 1000)
   return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
@@ -63,26 +72,13 @@ async function sign(
   { audience, issuer, approver, key, ttlMs, clock = systemClock, ids = uuidV4 }: ApproveOptions,
   { typ, latest }: { readonly typ: string; readonly latest: number },
 ): Promise<string> {
-  if (!(ttlMs > 0)) throw badLifetime(ttlMs)
+  if (!(ttlMs > 0))
+    throw new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
+      code: 'APPROVAL_TTL_INVALID',
+      hint: 'Give ttlMs as a positive number of milliseconds.',
+    })
   const iat = Math.floor(clock.now() / 1000)
   const exp = Math.min(Math.floor((clock.now() + ttlMs) / 1000), latest)
   const claims = { iss: issuer, sub: approver, aud: audience, jti: ids(), iat, nbf: iat, exp }
   return signJws({ ...claims, authorization_details: [details] }, toSigningKey(key), { typ })
-}
-
-function mismatch({ id, action }: ApprovalRequest): SkeinError {
-  return new SkeinError(
-    `Approval request "${id}" shows a call of "${action.tool}" that its digest does not belong to.`,
-    {
-      code: 'APPROVAL_REQUEST_INVALID',
-      hint: 'The request was changed on its way. Fetch it again from the governor; do not sign it.',
-    },
-  )
-}
-
-function badLifetime(ttlMs: number): SkeinError {
-  return new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
-    code: 'APPROVAL_TTL_INVALID',
-    hint: 'Give ttlMs as a positive number of milliseconds.',
-  })
 }

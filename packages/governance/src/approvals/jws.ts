@@ -57,9 +57,11 @@ export function parseJws(token: unknown): ParsedJws | undefined {
     const header = decodeJson(token.slice(0, first))
     const payload = decodeJson(token.slice(first + 1, second))
     const signature = decodeBase64Url(token.slice(second + 1))
-    if (!isHeader(header) || !isPlainObject(payload)) return undefined
+    if (!isPlainObject(header) || !isPlainObject(payload)) return undefined
+    // `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11).
+    if (typeof header['alg'] !== 'string' || 'crit' in header) return undefined
     return {
-      header,
+      header: header as JwsHeader,
       payload: payload as JsonObject,
       signed: utf8.encode(token.slice(0, second)),
       signature,
@@ -83,11 +85,6 @@ export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean
   }
 }
 
-/** `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11). */
-function isHeader(value: unknown): value is JwsHeader {
-  return isPlainObject(value) && typeof value['alg'] === 'string' && !('crit' in value)
-}
-
 function encodeJson(value: unknown): string {
   return encodeBase64Url(utf8.encode(JSON.stringify(value)))
 }
@@ -108,7 +105,9 @@ export function createIssuerKeys(
   keys: readonly IssuerKey[],
   alg: KeyAlgorithm,
 ): (kid: unknown) => Promise<readonly VerifyKey[]> {
-  const plain = keys.flatMap((key) => (isCryptoKey(key) ? [] : [named(key)]))
+  const plain = keys.flatMap((key): NamedKey[] =>
+    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
+  )
   for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
   let all: Promise<readonly NamedKey[]> | undefined
   return async (kid) => {
@@ -125,10 +124,6 @@ export function createIssuerKeys(
 interface NamedKey {
   readonly name: string | undefined
   readonly key: VerifyKey
-}
-
-function named(key: PublicJwk | VerifyKey): NamedKey {
-  return { name: key.kid, key: toVerifyKey(key) }
 }
 
 function isCryptoKey(key: IssuerKey): key is CryptoKey {

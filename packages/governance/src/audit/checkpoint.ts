@@ -142,7 +142,10 @@ export function parseNote(note: string): SignedNote | undefined {
 
 /** A note as text. */
 function formatNote({ text, signatures }: SignedNote): string {
-  return `${text}\n${signatures.map(formatSignature).join('')}`
+  const lines = signatures.map(
+    ({ name, keyId, bytes }) => `— ${name} ${encodeBase64(new Uint8Array([...keyId, ...bytes]))}\n`,
+  )
+  return `${text}\n${lines.join('')}`
 }
 
 /** A signature line's key id: SHA-256 over name, type and public key, four bytes of it. */
@@ -157,7 +160,12 @@ function noteKeyId(name: string, jwk: PublicJwk, type: NoteType): Uint8Array {
 
 /** Signs a text as `name` with an Ed25519 key. */
 async function signNote(text: string, name: string, key: SigningKey): Promise<NoteSignature> {
-  if (!isKeyName(name)) throw invalidName(name)
+  // Spaces and "+" divide the forms in which names are written.
+  if (name === '' || /[\s+]/u.test(name))
+    throw new SkeinError(`"${name}" cannot be the name of a log or a witness.`, {
+      code: 'NOTE_NAME_INVALID',
+      hint: 'Use a name without spaces and "+", such as "example.com/audit".',
+    })
   const bytes = await key.sign(utf8.encode(text))
   return { name, keyId: noteKeyId(name, key.jwk, NoteType.Ed25519), bytes }
 }
@@ -180,11 +188,6 @@ export function encodeNoteKey(name: string, jwk: PublicJwk): string {
   return `${name}+${id}+${encodeBase64(new Uint8Array([NoteType.Ed25519, ...rawEd25519(jwk)]))}`
 }
 
-/** A name may hold neither spaces nor `+`, which divide the forms it stands in. */
-function isKeyName(name: string): boolean {
-  return name !== '' && !/[\s+]/u.test(name)
-}
-
 /** True for the same four bytes. */
 function isSameId(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
@@ -202,19 +205,8 @@ function parseSignature(line: string): NoteSignature | undefined {
   }
 }
 
-function formatSignature({ name, keyId, bytes }: NoteSignature): string {
-  return `— ${name} ${encodeBase64(new Uint8Array([...keyId, ...bytes]))}\n`
-}
-
 /** No control characters but newline, and no broken UTF-16. */
 function isPlainText(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   return !/[\u0000-\u0009\u000b-\u001f]|\p{Surrogate}/u.test(text)
-}
-
-function invalidName(name: string): SkeinError {
-  return new SkeinError(`"${name}" cannot be the name of a log or a witness.`, {
-    code: 'NOTE_NAME_INVALID',
-    hint: 'Use a name without spaces and "+", such as "example.com/audit".',
-  })
 }

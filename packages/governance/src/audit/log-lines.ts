@@ -31,7 +31,8 @@ export async function* splitLines(source: LogSource): AsyncGenerator<StoredLine[
   // The first byte is room for the first leaf's 0.
   let rest: Uint8Array = new Uint8Array(1)
   let offset = 0
-  for await (const piece of toPieces(source)) {
+  const isOne = typeof source === 'string' || source instanceof Uint8Array
+  for await (const piece of isOne ? [source] : source) {
     const bytes = typeof piece === 'string' ? utf8.encode(piece) : piece
     const buffer = new Uint8Array(rest.length + bytes.length)
     buffer.set(rest)
@@ -54,12 +55,6 @@ export async function* splitLines(source: LogSource): AsyncGenerator<StoredLine[
 
 function findEnd(buffer: Uint8Array, from: number): number {
   return buffer.indexOf(NEWLINE, from)
-}
-
-function toPieces(
-  source: LogSource,
-): Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array> {
-  return typeof source === 'string' || source instanceof Uint8Array ? [source] : source
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -114,29 +109,25 @@ function isValidMember(key: string, value: unknown): boolean {
     case 'timestamp':
       return typeof value === 'string' && isKnownTime(value)
     case 'identity':
-      return isPlainObject(value) && isIdentity(value)
+      return (
+        isPlainObject(value) &&
+        isName(value['agent_id']) &&
+        isName(value['owner_id']) &&
+        (value['user_id'] === undefined || isName(value['user_id'])) &&
+        controls.has(value['control_class'])
+      )
     case 'metadata':
       return isPlainObject(value)
     case 'rollback_action':
-      return isPlainObject(value) && isRollback(value)
+      return (
+        isPlainObject(value) &&
+        typeof value['type'] === 'string' &&
+        typeof value['target'] === 'string' &&
+        (typeof value['payload'] === 'string' || isPlainObject(value['payload']))
+      )
     default:
       return false // Rare members are the general validator's.
   }
-}
-
-function isIdentity({
-  agent_id,
-  owner_id,
-  user_id,
-  control_class,
-}: Record<string, unknown>): boolean {
-  const isUser = user_id === undefined || isName(user_id)
-  return isName(agent_id) && isName(owner_id) && isUser && controls.has(control_class)
-}
-
-function isRollback({ type, target, payload }: Record<string, unknown>): boolean {
-  const isPayload = typeof payload === 'string' || isPlainObject(payload)
-  return typeof type === 'string' && typeof target === 'string' && isPayload
 }
 
 function isName(value: unknown): boolean {

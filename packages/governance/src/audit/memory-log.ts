@@ -44,7 +44,8 @@ export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): Me
   const tree = new CompactRange()
   let signer: Promise<SigningKey> | undefined
   let sealedSize = -1
-  const getSigner = (): Promise<SigningKey> => (signer ??= key ? one(key) : newKey())
+  const getSigner = (): Promise<SigningKey> =>
+    (signer ??= (async () => toSigningKey(key ?? (await generateKey()).privateJwk))())
 
   return {
     lines,
@@ -93,14 +94,6 @@ function* hashes(lines: readonly string[], size: number): Iterable<Uint8Array> {
   for (const line of lines.slice(0, size)) yield leafHash(line)
 }
 
-async function one(key: PrivateJwk | SigningKey): Promise<SigningKey> {
-  return toSigningKey(key)
-}
-
-async function newKey(): Promise<SigningKey> {
-  return toSigningKey((await generateKey()).privateJwk)
-}
-
 /** Where a request stands in a log. */
 interface RequestPlace {
   /** The `seq` its next entry must have. */
@@ -111,15 +104,27 @@ interface RequestPlace {
   readonly offset: number
 }
 
-/** Keeps every request's entries contiguous: of two writers with the same `seq`, one loses. */
+/** Keeps every request's entries contiguous: of two writers with the same `seq`, the second is refused. */
 export class LogSequences {
   readonly #places = new Map<string, RequestPlace>()
 
   /** Throws STATE_CONFLICT unless this is the next entry of its request, on one line. */
   check({ request_id, seq, line }: JournalEntry): void {
     const expected = this.#places.get(request_id)?.next ?? 0
-    if (seq !== expected) throw conflict(request_id, seq, expected)
-    if (line.includes('\n')) throw notOneLine(request_id)
+    if (seq !== expected) {
+      throw new GovernanceError(
+        `Entry ${seq} of request ${request_id} was refused: the log expects entry ${expected}.`,
+        [reason('STATE_CONFLICT', request_id, `expected ${expected}`)],
+        {
+          hint: 'Another process has continued this request. Read its journal again, then decide.',
+        },
+      )
+    }
+    if (line.includes('\n')) {
+      throw new GovernanceError(`An entry of request ${request_id} is not one line.`, [
+        reason('SCHEMA_INVALID', request_id, 'line break in an entry'),
+      ])
+    }
   }
 
   /** Counts an entry that is in the log now. */
@@ -132,18 +137,4 @@ export class LogSequences {
   get(request_id: string): RequestPlace | undefined {
     return this.#places.get(request_id)
   }
-}
-
-function conflict(request_id: string, seq: number, expected: number): GovernanceError {
-  return new GovernanceError(
-    `Entry ${seq} of request ${request_id} was refused: the log expects entry ${expected}.`,
-    [reason('STATE_CONFLICT', request_id, `expected ${expected}`)],
-    { hint: 'Another writer went on with this request. Read its journal and decide anew.' },
-  )
-}
-
-function notOneLine(request_id: string): GovernanceError {
-  return new GovernanceError(`An entry of request ${request_id} is not one line.`, [
-    reason('SCHEMA_INVALID', request_id, 'line break in an entry'),
-  ])
 }

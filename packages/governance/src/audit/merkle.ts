@@ -74,11 +74,7 @@ interface LeafRange {
   readonly to: number
 }
 
-/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree of `size`. */
-function inclusionRanges(index: number, size: number): LeafRange[] {
-  return pathRanges(index, { from: 0, to: size })
-}
-
+/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree over a range. */
 function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
   if (to - from <= 1) return []
   const middle = from + largestPowerBelow(to - from)
@@ -87,11 +83,7 @@ function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
     : [...pathRanges(index, { from: middle, to }), { from, to: middle }]
 }
 
-/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` grew into that of `second`. */
-function consistencyRanges(first: number, second: number): LeafRange[] {
-  return first === 0 || first === second ? [] : subproof(first, { from: 0, to: second }, true)
-}
-
+/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` leaves grew into the range. */
 function subproof(first: number, range: LeafRange, isWhole: boolean): LeafRange[] {
   const { from, to } = range
   if (first === to) return isWhole ? [] : [range]
@@ -200,7 +192,7 @@ export function proveInclusion(
   index: number,
   size: number,
 ): Promise<TreeHash[]> {
-  return rootsOf(leaves, inclusionRanges(index, size))
+  return rootsOf(leaves, pathRanges(index, { from: 0, to: size }))
 }
 
 /** The consistency proof from the tree of `first` to the tree of `second`, from one pass. */
@@ -209,7 +201,8 @@ export function proveConsistency(
   first: number,
   second: number,
 ): Promise<TreeHash[]> {
-  return rootsOf(leaves, consistencyRanges(first, second))
+  const isSame = first === 0 || first === second
+  return rootsOf(leaves, isSame ? [] : subproof(first, { from: 0, to: second }, true))
 }
 
 /** The roots of disjoint ranges, in the order asked for, in O(log n) memory. */

@@ -22,12 +22,17 @@ export interface RestoredLog {
 }
 
 /**
- * Reads a log from its files. Half a line at the end was never acknowledged and is left out; lines
- * that do not match the last checkpoint, or fewer of them, are damage that a writer must not hide.
+ * Reads a log from its files. Half a line at the end was never acknowledged and is left out. Lines that
+ * do not match the last checkpoint, or too few of them, are damage: going on to write would hide it.
  */
 export async function restoreLog(dir: string, origin: string): Promise<RestoredLog> {
   const last = await lastCheckpoint(dir)
-  if (last && last.head.origin !== origin) throw otherLog(dir, last.head.origin, origin)
+  if (last && last.head.origin !== origin) {
+    throw new SkeinError(`The log in "${dir}" is "${last.head.origin}", not "${origin}".`, {
+      code: 'LOG_ORIGIN_MISMATCH',
+      hint: 'Give each log a folder of its own, and open it with the same origin each time.',
+    })
+  }
   const tree = new CompactRange()
   const sequences = new LogSequences()
   let bytes = 0
@@ -113,18 +118,11 @@ async function lastCheckpoint(
 function damaged(dir: string, what: string): SkeinError {
   return new SkeinError(`The log in "${dir}" was changed or damaged: ${what}.`, {
     code: 'LOG_DAMAGED',
-    hint: 'Run "skein-audit verify" on the folder, keep it as it is, and begin a new log elsewhere.',
+    hint: 'Run "skein-audit verify" on the folder, do not change it, and begin a new log elsewhere.',
   })
 }
 
-function otherLog(dir: string, found: string, wanted: string): SkeinError {
-  return new SkeinError(`The log in "${dir}" is "${found}", not "${wanted}".`, {
-    code: 'LOG_ORIGIN_MISMATCH',
-    hint: 'Give each log its own folder and always the same origin.',
-  })
-}
-
-/** Verifies the log in a folder with the checkpoints it keeps itself, and the one you kept. */
+/** Verifies the log in a folder against the checkpoints in that folder, and against one that you kept. */
 export function verifyLogFolder(
   dir: string,
   options: Omit<VerifyLogOptions, 'checkpoints'>,
@@ -139,7 +137,10 @@ export const CHECKPOINTS_FILE = 'checkpoints.ndjson'
 
 /** A file's bytes from `start`, in pieces; nothing for a file that is not there. Each piece is valid until the next. */
 export async function* readChunks(path: string, start = 0): AsyncGenerator<Uint8Array, void> {
-  const file = await openToRead(path)
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
   if (file === undefined) return
   try {
     const buffer = new Uint8Array(1 << 18)
@@ -151,14 +152,5 @@ export async function* readChunks(path: string, start = 0): AsyncGenerator<Uint8
     }
   } finally {
     await file.close()
-  }
-}
-
-async function openToRead(path: string): Promise<Awaited<ReturnType<typeof open>> | undefined> {
-  try {
-    return await open(path, 'r')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }

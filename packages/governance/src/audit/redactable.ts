@@ -23,11 +23,12 @@ export interface CommitOptions {
 /**
  * Replaces fields by salted commitments and puts what they held into the payload store, each under
  * its commitment. The result may be hashed, logged and shown to auditors: without the stored salt a
- * commitment tells nothing, so erasing the entry in the store erases the field, and every hash over
- * the rest stays true.
+ * commitment reveals nothing, so erasing the entry in the store erases the field, and every hash over
+ * the rest stays valid.
  */
 export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
-  const { fields, store, salt = randomSalt } = options
+  const { fields, store } = options
+  const { salt = () => crypto.getRandomValues(new Uint8Array(16)) } = options
   const copy = structuredClone(value)
   const holder = { '': copy }
   for (const field of fields) {
@@ -48,7 +49,16 @@ export async function openFields(value: JsonValue, store: PayloadStore): Promise
   if (Array.isArray(value)) return Promise.all(value.map((item) => openFields(item, store)))
   // Not an array, which the type of Array.isArray cannot say of readonly ones.
   const commitment = commitmentIn(value as JsonObject)
-  if (commitment !== undefined) return (await opened(commitment, store)) ?? value
+  if (commitment !== undefined) {
+    const text = await store.get(commitment)
+    if (text === undefined) return value
+    if (hashText(text) !== commitment)
+      throw new SkeinError(`The payload stored under ${commitment} has another hash.`, {
+        code: 'COMMITMENT_MISMATCH',
+        hint: 'The payload was changed after it was stored. Treat it as lost.',
+      })
+    return (JSON.parse(text) as { value: JsonValue }).value
+  }
   const members = Object.entries(value).map(
     async ([name, member]) =>
       [name, member === undefined ? member : await openFields(member, store)] as const,
@@ -64,17 +74,6 @@ function commitmentIn(value: JsonObject): Hash | undefined {
     : undefined
 }
 
-async function opened(commitment: Hash, store: PayloadStore): Promise<JsonValue | undefined> {
-  const text = await store.get(commitment)
-  if (text === undefined) return undefined
-  if (hashText(text) !== commitment)
-    throw new SkeinError(`What the store holds under ${commitment} is something else.`, {
-      code: 'COMMITMENT_MISMATCH',
-      hint: 'The payload was changed after it was stored. Treat it as lost.',
-    })
-  return (JSON.parse(text) as { value: JsonValue }).value
-}
-
 /** The object or array around a field, and its key there. A path that leads nowhere is an error. */
 function locate(
   holder: JsonObject,
@@ -84,18 +83,12 @@ function locate(
   const key = keys.pop() ?? ''
   let parent: JsonValue = holder
   for (const name of pointer === '' ? [] : keys) parent = (parent as JsonObject)?.[name] ?? null
-  if (typeof parent !== 'object' || parent === null) throw nowhere(pointer)
+  if (typeof parent !== 'object' || parent === null) {
+    throw new SkeinError(`The value has no field "${pointer}".`, {
+      code: 'FIELD_UNKNOWN',
+      hint: 'Fields are JSON pointers, such as "/customer/name".',
+    })
+  }
   // Arrays are indexed by text as objects are.
   return { parent: parent as Record<string, JsonValue>, key }
-}
-
-function nowhere(pointer: string): SkeinError {
-  return new SkeinError(`The value has no field "${pointer}".`, {
-    code: 'FIELD_UNKNOWN',
-    hint: 'Fields are JSON pointers, such as "/customer/name".',
-  })
-}
-
-function randomSalt(): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(16))
 }

@@ -27,6 +27,7 @@ export interface DeliveryStatement {
   readonly predicate: DeliveryPredicate
 }
 
+/** What a delivery rests on: evidence, reports, and its place in the log. */
 export interface DeliveryPredicate {
   readonly request_id: string
   readonly trace_id: string

@@ -13,10 +13,11 @@ import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
 import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
-/** What can be wrong with a log. `fork`: signed, whole, and not the log the pinned checkpoint is of. */
+/** What can be wrong with a log. `fork`: signed and complete, but not the log of the pinned checkpoint. */
 export type LogFaultKind =
   'edit' | 'insert' | 'reorder' | 'truncate' | 'fork' | 'torn' | 'signature' | 'semantics'
 
+/** One thing that is wrong with a log. */
 export interface LogFault {
   /** The entry at which it shows; the cause is there or before. */
   readonly index: number
@@ -32,17 +33,18 @@ export interface LogVerdict {
   readonly size: number
   /** How many of them a verified checkpoint covers; the rest could have been changed by its writer. */
   readonly sealed: number
-  /** Whether a checkpoint kept elsewhere was compared; without one, a rewritten log looks good. */
+  /** Whether a checkpoint kept elsewhere was compared; without one, a log that was rewritten as a whole passes. */
   readonly pinned: boolean
   readonly faults: readonly LogFault[]
 }
 
+/** What a log is verified against. */
 export interface VerifyLogOptions {
   /** Public keys of the log. */
   readonly keys: readonly (PublicJwk | VerifyKey)[]
   /** The log's own checkpoints, oldest first. */
   readonly checkpoints?: Iterable<Checkpoint> | AsyncIterable<Checkpoint>
-  /** A checkpoint that you kept, outside the reach of who keeps the log. */
+  /** A checkpoint that you kept where the log's operator cannot change it. */
   readonly trusted?: Checkpoint
   /** So many of these must have cosigned the newest checkpoint. */
   readonly witnesses?: { readonly known: readonly Witness[]; readonly quorum: number }
@@ -75,20 +77,23 @@ class LogAudit {
   readonly #semantics = new LogSemantics()
   readonly #faults: LogFault[] = []
   readonly #heads: AsyncIterator<Checkpoint>
-  /** Disorder since the last head that was right; what it means shows at the next. */
+  /** Disorder since the last head that matched. The next head shows whether it was signed like that. */
   #disorder: OrderFault[] = []
   #trusted: ParsedCheckpoint | undefined
   #head: ParsedCheckpoint | undefined
   #newest: ParsedCheckpoint | undefined
   #sealed = 0
   #isTampered = false
-  /** The lines are not those of the pinned checkpoint; whether own checkpoints cover them shows later. */
+  /** The lines are not those of the pinned checkpoint; later heads show whether the log's own match them. */
   #isForked = false
 
   constructor(options: VerifyLogOptions) {
     this.#options = options
     this.#keys = options.keys.map(toVerifyKey)
-    this.#heads = iterate(options.checkpoints ?? [])
+    const checkpoints = options.checkpoints ?? []
+    this.#heads = (async function* () {
+      yield* checkpoints
+    })()
   }
 
   async begin(): Promise<void> {
@@ -144,14 +149,14 @@ class LogAudit {
     else this.#blame(size)
   }
 
-  /** The lines are those that were signed. Disorder among them was there when they were written. */
+  /** The lines are those that were signed; if they are out of order, they were written so. */
   #agree(size: number): void {
     this.#sealed = Math.max(this.#sealed, size)
     for (const { index } of this.#disorder) this.#fault('semantics', 'entries out of order', index)
     this.#disorder = []
   }
 
-  /** The lines are not those that were signed: what disorder shows is how they were changed. */
+  /** The lines are not those that were signed; the disorder among them shows how they were changed. */
   #blame(size: number): void {
     if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })
     for (const fault of this.#disorder) this.#tampered(fault)
@@ -160,7 +165,7 @@ class LogAudit {
   }
 
   #tampered({ index, kind }: { readonly index: number; readonly kind: LogFaultKind }): void {
-    // One change makes every later head wrong; it is told once.
+    // One change makes every later head wrong; it is reported once.
     if (!this.#isTampered)
       this.#fault(kind, 'entries are not those that were signed', Math.max(0, index))
   }
@@ -187,7 +192,7 @@ class LogAudit {
 
   async end(): Promise<LogVerdict> {
     const { size } = this.#tree
-    // Own checkpoints agree with the lines, so whoever wrote both wrote another history.
+    // The log's own checkpoints match its lines, so its writer signed another history than the pinned one.
     const pinnedSize = this.#trusted?.size ?? 0
     if (this.#isForked && this.#sealed >= pinnedSize)
       this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))
@@ -221,12 +226,4 @@ class LogAudit {
   #fault(kind: LogFaultKind, detail: string, index: number = this.#tree.size): void {
     if (this.#faults.length < MAX_FAULTS) this.#faults.push({ index, kind, detail })
   }
-}
-
-function iterate<T>(values: Iterable<T> | AsyncIterable<T>): AsyncIterator<T> {
-  return Symbol.asyncIterator in values
-    ? values[Symbol.asyncIterator]()
-    : (async function* () {
-        yield* values
-      })()
 }

@@ -66,7 +66,10 @@ export interface GovernorCore extends Required<
 
 /** Fills in the defaults. */
 export function resolveOptions(options: GovernorOptions): GovernorCore {
-  const { policy = [], tasks = [], approvals, observe } = options
+  const { policy = [], tasks = [], approvals, observe, limits = {} } = options
+  // One by one: a limit that is given as undefined has to get its default too.
+  const { policyTimeoutMs = 5_000, approvalTtlMs = 24 * 3_600_000, graceMs = 1_000 } = limits
+  const { undoTimeoutMs = 30_000, undoTries = 3 } = limits
   return {
     id: options.id,
     audit: options.audit,
@@ -79,14 +82,7 @@ export function resolveOptions(options: GovernorOptions): GovernorCore {
     clock: options.clock ?? systemClock,
     ids: options.ids ?? randomIds(),
     timer: options.timer ?? systemTimer,
-    limits: {
-      policyTimeoutMs: 5_000,
-      approvalTtlMs: 24 * 3_600_000,
-      undoTimeoutMs: 30_000,
-      undoTries: 3,
-      graceMs: 1_000,
-      ...options.limits,
-    },
+    limits: { policyTimeoutMs, approvalTtlMs, graceMs, undoTimeoutMs, undoTries },
   }
 }
 

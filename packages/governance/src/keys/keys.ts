@@ -54,7 +54,7 @@ export async function generateKey({ alg = 'Ed25519', kid }: GenerateKeyOptions =
     'verify',
   ])) as CryptoKeyPair
   const { kty, crv, x, y, d } = await crypto.subtle.exportKey('jwk', pair.privateKey)
-  const bare = publicMembers({ kty: kty!, crv: crv!, x: x!, ...(y !== undefined && { y }) })
+  const bare = publicMembers({ kty: kty!, crv: crv!, x: x!, y })
   const publicJwk = { ...bare, alg, kid: kid ?? thumbprint(bare) }
   return { publicJwk, privateJwk: { ...publicJwk, d: d! } }
 }
