@@ -37,14 +37,14 @@ export function aiSdkTools(
       tool.name,
       {
         description: tool.description,
-        inputSchema: schemaOf(tool.parameters),
+        inputSchema: toSchema(tool.parameters),
         execute: (input, { toolCallId }) => callThrough(run, tool, input, toolCallId),
       },
     ]),
   )
 }
 
-function schemaOf(parameters: JsonSchema): AiSdkSchema {
+function toSchema(parameters: JsonSchema): AiSdkSchema {
   const toJson = (): Record<string, unknown> => ({ ...(parameters as object) })
   return {
     '~standard': {

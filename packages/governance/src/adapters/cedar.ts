@@ -56,11 +56,12 @@ export function cedarPolicy(options: CedarPolicyOptions): Policy {
     mode,
     hash,
     decide(action) {
+      const { args, risk, identity, depth, rollback } = action
       const answer = cedar.statefulIsAuthorized({
         principal: { type: 'Agent', id: action.identity.agent_id },
         action: { type: 'Action', id: action.tool },
         resource: { type: 'Task', id: action.task },
-        context: contextOf(action),
+        context: toCedar({ args, risk, identity, depth, rollback }),
         preparsedPolicySetId: setId,
         entities: entities?.(action) ?? [],
       } as never)
@@ -109,14 +110,6 @@ function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
     all.set(`policy${index}`, annotations)
   }
   return all
-}
-
-function contextOf(action: Action): Record<string, unknown> {
-  const { args, risk, identity, depth, rollback } = action
-  return toCedar({ args, risk, identity, depth, ...(rollback && { rollback }) }) as Record<
-    string,
-    unknown
-  >
 }
 
 /**

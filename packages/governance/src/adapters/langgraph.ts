@@ -79,7 +79,9 @@ export function governedNode<State, Value extends JsonValue, Update>(
         ? await governor.run(task, { ...options.init(state), request_id }, body)
         : await governor.resume(request_id, task, body)
     while (result.outcome === 'pending') {
-      const tokens = tokensIn(interrupt(result.waiting))
+      // Only text can be a token; any other answer keeps the request waiting.
+      const answers = [interrupt(result.waiting)].flat()
+      const tokens = answers.filter((answer): answer is string => typeof answer === 'string')
       result = await governor.resume(request_id, task, body, { tokens })
     }
     return options.update(result, state)
@@ -94,9 +96,4 @@ function requestIdOf({ configurable = {} }: NodeConfig): string {
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
   return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')
-}
-
-/** Anything but text is no token, and means no. */
-function tokensIn(value: unknown): string[] {
-  return [value].flat().filter((token): token is string => typeof token === 'string')
 }

@@ -1,11 +1,7 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import { isAtLeast, type Risk, RISKS } from '../contract/envelope.ts'
-import {
-  type Governance,
-  governed,
-  type GovernedContext,
-  type GovernedTool,
-} from '../contract/governed.ts'
+import { governed } from '../contract/governed.ts'
+import type { Governance, GovernedContext, GovernedTool, PlainTool } from '../contract/governed.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
 
 /** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
@@ -51,11 +47,25 @@ export async function governedMcpTools(
 ): Promise<GovernedTool<Record<string, JsonValue>, JsonValue>[]> {
   const found = await listAll(client)
   const missing = Object.keys(governance).filter((name) => !found.has(name))
-  if (missing.length > 0) throw unknownTools(missing)
+  if (missing.length > 0) {
+    throw new GovernanceError(
+      `The MCP server has no tool ${missing.map((name) => `"${name}"`).join(', ')}.`,
+      [reason('TOOL_UNKNOWN', missing[0])],
+      { hint: 'Check the names in the table given to governedMcpTools.' },
+    )
+  }
   return Object.entries(governance).map(([name, own]) => {
     const tool = found.get(name)!
-    const risk = raised(own.risk, tool)
-    return governed(plainTool(client, tool), { ...own, risk })
+    const plain: PlainTool<Record<string, JsonValue>, JsonValue> = {
+      name,
+      description: tool.description ?? '',
+      parameters: tool.inputSchema as JsonSchema,
+      run: async (args, { signal }: GovernedContext) => {
+        const result = await client.callTool({ name, arguments: args }, undefined, { signal })
+        return resultOf(name, result as McpResult)
+      },
+    }
+    return governed(plain, { ...own, risk: raised(own.risk, tool) })
   })
 }
 
@@ -85,28 +95,6 @@ function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
   return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
 }
 
-interface PlainMcpTool {
-  readonly name: string
-  readonly description: string
-  readonly parameters: JsonSchema
-  readonly run: (args: Record<string, JsonValue>, context: GovernedContext) => Promise<JsonValue>
-}
-
-function plainTool(
-  client: McpClient,
-  { name, description = '', inputSchema }: McpTool,
-): PlainMcpTool {
-  return {
-    name,
-    description,
-    parameters: inputSchema as JsonSchema,
-    run: async (args, { signal }) => {
-      const result = await client.callTool({ name, arguments: args }, undefined, { signal })
-      return resultOf(name, result as McpResult)
-    },
-  }
-}
-
 interface McpResult {
   readonly isError?: boolean
   readonly structuredContent?: JsonValue
@@ -127,13 +115,5 @@ function resultOf(
     (content.length === 1 && texts.length === 1
       ? texts[0]!
       : ([...content] as unknown as JsonValue))
-  )
-}
-
-function unknownTools(names: readonly string[]): GovernanceError {
-  return new GovernanceError(
-    `The MCP server has no tool ${names.map((name) => `"${name}"`).join(', ')}.`,
-    [reason('TOOL_UNKNOWN', names[0])],
-    { hint: 'Check the names in the table given to governedMcpTools.' },
   )
 }

@@ -38,13 +38,11 @@ function toDecision(results: unknown): Decision | undefined {
   if (results.length === 0) return undefined
   const { result } = results[0] as { readonly result: unknown }
   if (typeof result === 'boolean') return { effect: result ? 'allow' : 'deny' }
-  if (!isDecision(result) || results.length > 1)
+  // Whether the rest of the decision is well formed is for the governor to check.
+  const decision = result as Decision | null | undefined
+  if (!decision || !effects.has(decision.effect) || results.length > 1)
     throw new TypeError('OPA answered something else than one decision.')
-  return result
+  return decision
 }
 
 const effects: ReadonlySet<unknown> = new Set(['allow', 'deny', 'review'])
-
-function isDecision(value: unknown): value is Decision {
-  return typeof value === 'object' && value !== null && effects.has((value as Decision).effect)
-}

@@ -15,7 +15,15 @@ import {
 } from './uap-stream.ts'
 import { type UppTool, uppTools } from './upp.ts'
 
-export type * from './uap-stream.ts'
+export type {
+  UapAnswer,
+  UapContext,
+  UapInterrupt,
+  UapResult,
+  UapState,
+  UapStrategy,
+  UapStream,
+} from './uap-stream.ts'
 
 /** Options of `governedExecution`. */
 export interface GovernedExecutionOptions<Context> {
@@ -89,7 +97,7 @@ interface GovernedCall {
   readonly signal: AbortSignal | undefined
   /** Lets the inner strategy work. */
   readonly ask: (context: UapContext & { readonly signal: AbortSignal }) => Promise<UapResult>
-  /** Told how the request ended, before anybody else. */
+  /** Called with the end of the request, before the caller gets it. */
   readonly onEnd: (result: Result<JsonValue>) => void
 }
 
@@ -129,14 +137,17 @@ async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<
     task.tools.filter(({ name }) => names.has(name)),
   )
   const { signal } = run
+  // Every waiting call is made again, whatever its answer says: the gate judges the tokens.
+  const deferred = context.state.suspension?.deferred ?? []
+  const again = deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }] as const)
   const result = await ask({
     ...context,
     tools,
     signal,
     llm: context.llm.with({ tools, signal }) as UapContext['llm'],
-    // Every checkpoint names the request, so that a restored state goes on with it.
+    // Every checkpoint names the request, so that a restored state continues the same one.
     state: marked(context.state, { request_id: run.request_id }),
-    ...(context.resume && { resume: { answers: askAgain(context) } }),
+    resume: context.resume && { answers: Object.fromEntries(again) },
   })
   const other = result.interrupts?.find(({ request }) => !parked.has(request))
   if (other)
@@ -151,18 +162,13 @@ function begin(
   answers: Resume,
   body: (run: Run) => Promise<JsonValue>,
 ): Promise<Result<JsonValue>> {
-  const stop = signal && { signal }
   const init = options.init(context)
   const known = context.resume && (context.state.metadata['uaicp'] as { request_id?: unknown })
   if (typeof known?.request_id !== 'string')
-    return options.governor.run(task, { ...init, ...stop }, body)
+    return options.governor.run(task, { ...init, signal }, body)
   const { approve, onChunk } = init
-  const listeners = { ...(approve && { approve }), ...(onChunk && { onChunk }) }
-  return options.governor.resume(known.request_id, task, body, {
-    ...answers,
-    ...listeners,
-    ...stop,
-  })
+  const resume = { ...answers, approve, onChunk, signal }
+  return options.governor.resume(known.request_id, task, body, resume)
 }
 
 async function conclude(
@@ -209,7 +215,7 @@ function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredErr
   return new NotDeliveredError('This state was resumed before.', why, result, error)
 }
 
-/** What policy has not seen must not run: an agent's tool that the task does not govern is an error. */
+/** Refuses an agent that has a tool which the task does not govern: no policy would judge its calls. */
 function checkTools({ task, context }: GovernedCall): void {
   const other = context.tools.find(({ name }) => task.tools.every((tool) => tool.name !== name))
   if (!other) return
@@ -220,7 +226,7 @@ function checkTools({ task, context }: GovernedCall): void {
   )
 }
 
-/** Tokens and denials for the gate. An answer to nothing is refused before the request is touched. */
+/** Tokens and denials for the gate. An answer to a call that does not wait throws, before anything is done. */
 function readAnswers({ state, resume }: UapContext): Resume {
   const deferred = state.suspension?.deferred ?? []
   const tokens: string[] = []
@@ -236,12 +242,6 @@ function readAnswers({ state, resume }: UapContext): Resume {
       denials.push({ id: String(call.request.request), reason: answer.reason ?? '' })
   }
   return { tokens, denials }
-}
-
-/** Every waiting call is made again: only the gate says what an answer is worth. */
-function askAgain({ state }: UapContext): Record<string, { readonly type: 'approve' }> {
-  const deferred = state.suspension?.deferred ?? []
-  return Object.fromEntries(deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }]))
 }
 
 function marked(state: UapState, mark: object): UapState {
