@@ -48,11 +48,11 @@ export function langGraphTools<Tool>(
 export interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
   readonly governor: Governor
   readonly task: TaskClass
-  /** `interrupt` of `@langchain/langgraph`. It gets the approval requests; tokens must come back. */
+  /** `interrupt` of `@langchain/langgraph`. It is given the approval requests and returns tokens. */
   readonly interrupt: (waiting: readonly ApprovalRequest[]) => unknown
   readonly init: (state: State) => Omit<Init, 'request_id'>
   readonly body: (run: Run, state: State) => Promise<Value>
-  /** What the graph's state becomes. */
+  /** The update of the graph's state when the request has ended. */
   readonly update: (result: Delivered<Value> | FailedSafe, state: State) => Update
 }
 
@@ -64,8 +64,8 @@ export interface NodeConfig {
 /**
  * A node that is one governed request. LangGraph runs a node from its beginning each time it is
  * resumed; the request is named after the node's place in its thread, so every run of the node finds
- * the same journal and no completed call happens again. What is resumed with must be tokens: one,
- * several, or none, which keeps waiting.
+ * the same journal and no completed call happens again. Resume the node with approval tokens: one or
+ * several. With none, the node keeps waiting.
  */
 export function governedNode<State, Value extends JsonValue, Update>(
   options: GovernedNodeOptions<State, Value, Update>,

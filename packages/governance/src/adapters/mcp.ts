@@ -72,7 +72,7 @@ export async function governedMcpTools(
 async function listAll(client: McpClient): Promise<Map<string, McpTool>> {
   const found = new Map<string, McpTool>()
   let cursor: string | undefined
-  // A server decides how many pages there are; a thousand is a server that never ends.
+  // Bounded: a faulty server could return a next page for ever.
   for (let page = 0; page < 1000; page++) {
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
     for (const tool of tools) found.set(tool.name, tool)
@@ -91,7 +91,7 @@ function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
       : readOnlyHint === false
         ? 'write_low_risk'
         : 'read_only'
-  // A tier that is missing or misspelt is refused where the tool is governed, not made up here.
+  // A tier that is missing or misspelt is left as it is: `governed` refuses it.
   return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
 }
 
@@ -101,7 +101,7 @@ interface McpResult {
   readonly content?: readonly { readonly type: string; readonly text?: string }[]
 }
 
-/** Structured content if there is any, else the texts; an error result is an error. */
+/** The result's structured content, else its texts. Throws for a result that reports an error. */
 function resultOf(
   name: string,
   { isError, structuredContent, content = [] }: McpResult,

@@ -25,8 +25,8 @@ export interface OpenAiAgentsTool {
 }
 
 /**
- * A run's tools for agents of the OpenAI Agents SDK. The pause of the SDK is not used: whatever its
- * stored state says after one, the gate judges the arguments that would run.
+ * A run's tools for agents of the OpenAI Agents SDK. The SDK's own approval is not used: its stored state
+ * could be changed while it waits, whereas the gate judges the arguments that run.
  *
  *     const agent = new Agent({ name, instructions, tools: openAiAgentsTools(run, task.tools) })
  */

@@ -35,7 +35,7 @@ interface UapDeferred {
   readonly request: { readonly request: unknown }
 }
 
-/** What a call that waits is answered with. Here only a token or a denial counts. */
+/** The answer to a call that waits. Here only a token or a denial counts. */
 export interface UapAnswer {
   readonly type: string
   readonly token?: string
@@ -51,7 +51,7 @@ export interface UapInterrupt {
   readonly request: unknown
 }
 
-/** What a strategy gives. */
+/** The result of a strategy. */
 export interface UapResult {
   readonly turn: { readonly data?: unknown; readonly response: { readonly text: string } }
   readonly state: UapState
@@ -59,13 +59,13 @@ export interface UapResult {
   readonly stopReason?: string
 }
 
-/** A run while it happens. */
+/** A run in progress: its events, and its result at the end. */
 export interface UapStream extends AsyncIterable<object> {
   readonly result: Promise<UapResult>
   abort(reason?: unknown): void
 }
 
-/** Stands between the inner stream and the reader. */
+/** Marks the events of the inner stream as unverified, or holds them back until the call is delivered. */
 export class EventGate {
   readonly #emit: (event: object) => void
   readonly #context: UapContext
@@ -96,7 +96,7 @@ export class EventGate {
     }
   }
 
-  /** Confirms or retracts what was told, or tells what was held back. */
+  /** Emits the events that were held back, if the call was delivered, and the event `governed` with the outcome. */
   end(result: Result<JsonValue>): void {
     const { agent, state } = this.#context
     if (result.outcome === 'success') this.#held.forEach((event) => this.#emit(event))
@@ -107,15 +107,15 @@ export class EventGate {
   }
 }
 
-/** Runs a call: tells its events, stops when the signal says so. */
+/** Runs a call, emits its events, and stops when the signal is aborted. */
 export type StreamedCall = (
   emit: (event: object) => void,
   signal: AbortSignal,
 ) => Promise<UapResult>
 
 /**
- * The stream of a governed call. It starts with the first read of events or of `result`; leaving the
- * loop early aborts it; a failure that nobody looks at is no unhandled rejection.
+ * The stream of a governed call. The call starts when events or `result` are first read, and is aborted when
+ * the reader leaves the loop early. A failure that nobody reads is not an unhandled rejection.
  */
 export class GovernedStream implements UapStream {
   readonly #call: StreamedCall

@@ -28,7 +28,7 @@ export type {
 /** Options of `governedExecution`. */
 export interface GovernedExecutionOptions<Context> {
   readonly governor: Governor
-  /** Who acts, and on what. When a call is resumed, only its listeners count. */
+  /** Identity and input of the request. When a call is resumed, only `approve` and `onChunk` are used. */
   readonly init: (context: Context) => Omit<Init, 'signal'>
   /** Holds all events back until the call is delivered. Otherwise they carry `unverified: true`. */
   readonly hold?: boolean
@@ -36,7 +36,7 @@ export interface GovernedExecutionOptions<Context> {
 
 /** Thrown when a call of an agent ends without delivery. An agent throws it as `cause` of its error. */
 export class NotDeliveredError extends GovernanceError {
-  /** With reasons and undo of a call that failed safe; else what waits, or what was delivered before. */
+  /** How the request ended: failed safe, with reasons and undo; or still waiting; or delivered before. */
   readonly result: Result<JsonValue>
 
   constructor(message: string, why: readonly Reason[], result: Result<JsonValue>, cause: unknown) {
@@ -95,7 +95,7 @@ interface GovernedCall {
   readonly options: GovernedExecutionOptions<UapContext>
   readonly context: UapContext
   readonly signal: AbortSignal | undefined
-  /** Lets the inner strategy work. */
+  /** Runs the inner strategy. */
   readonly ask: (context: UapContext & { readonly signal: AbortSignal }) => Promise<UapResult>
   /** Called with the end of the request, before the caller gets it. */
   readonly onEnd: (result: Result<JsonValue>) => void
@@ -205,7 +205,7 @@ function waitingFor(
   return { interrupts: asked, stopReason: 'interrupted' }
 }
 
-/** The strategy was not asked, because the request is over; or it failed while a call waits. */
+/** The error where there is no turn: the request had ended before, or the strategy failed while a call waits. */
 function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredError {
   if (result.outcome === 'pending') {
     const why = result.waiting.map(({ id, action }) => reason('APPROVAL_REQUIRED', action.tool, id))

@@ -5,13 +5,13 @@ import type { VerifyKey } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
-/** `typ` of an approval; tokens made for anything else are refused by it (RFC 8725 §3.11). */
+/** `typ` of an approval. A token that was made for another purpose has another `typ` (RFC 8725 §3.11). */
 export const APPROVAL_TYP = 'uaicp-approval+jwt'
 
 /** `typ` of a standing grant. */
 export const GRANT_TYP = 'uaicp-grant+jwt'
 
-/** What a token says, its claims of the right kind. Times in milliseconds. */
+/** The claims of a token, each of the right type. Times in milliseconds. */
 export interface TokenClaims {
   readonly issuer: string
   readonly approver: string
@@ -24,7 +24,7 @@ export interface TokenClaims {
   readonly details: JsonObject
 }
 
-/** The claims of a payload, or undefined when one is missing, of another kind or ambiguous. */
+/** Reads the claims of a payload; undefined when one is missing, of another type or ambiguous. */
 export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const { iss, sub, aud, jti, iat, exp } = payload
   const nbf = payload['nbf'] ?? iat
@@ -53,8 +53,8 @@ export function actionDetails({ action, digest, quorum }: ApprovalRequest): Json
 }
 
 /**
- * True when the request's digest is that of the action it shows, arguments included. Both the
- * person's side and the governor's check this: what was looked at is what is signed and run.
+ * True when the request's digest is that of the action in it, arguments included. Checked where a person
+ * signs and again at the governor, so that the action that was seen is the one that is signed and run.
  */
 export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   try {
@@ -64,18 +64,18 @@ export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   }
 }
 
-/** Ids go into store keys and logs, so they are short and plain. */
+/** Ids become keys of stores and text in logs, so they have to be short and without control characters. */
 function isName(value: JsonValue | undefined): value is string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{1,512}$/.test(value)
 }
 
-/** Seconds since 1970 (RFC 7519 NumericDate), within what a Date can say. */
+/** Seconds since 1970 (RFC 7519 NumericDate), within the range of Date. */
 function isTime(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && value >= 0 && value <= 8.64e12
 }
 
-/** Clocks that differ by more are broken, not skewed. */
+/** The largest difference between clocks that may be allowed for. */
 export const MAX_SKEW_MS = 300_000
 
 /** An issuer with its defaults filled in. */
@@ -88,7 +88,7 @@ export interface KnownIssuer {
   readonly may: (action: Action, approver: string) => boolean
 }
 
-/** What claims are judged against. */
+/** What the claims of a token are checked against. */
 export interface CheckContext {
   readonly request: ApprovalRequest
   readonly issuer: KnownIssuer
@@ -97,7 +97,7 @@ export interface CheckContext {
   readonly kind: 'uaicp_action' | 'uaicp_grant'
 }
 
-/** Why the token's times do not allow it now, or undefined. */
+/** Why a token does not count at this time; undefined if it does. */
 export function checkTimes(claims: TokenClaims, context: CheckContext): Reason | undefined {
   const { now, skewMs, issuer, request } = context
   const subject = request.action.tool
@@ -108,14 +108,14 @@ export function checkTimes(claims: TokenClaims, context: CheckContext): Reason |
   if (!(end > now)) return reason('APPROVAL_EXPIRED', subject, 'The request itself is over.')
   if (notBefore - skewMs > now || issuedAt - skewMs > now)
     return reason('APPROVAL_NOT_YET_VALID', subject)
-  // From when it was issued, and from now: neither end of its life may be stretched.
+  // Measured from its issue and from now: a token cannot get a longer life by a false time of issue.
   const longest = Math.max(expires - Math.min(issuedAt, notBefore), expires - now - skewMs)
   if (longest > issuer.maxTtlMs)
     return reason('APPROVAL_INVALID', subject, 'It is valid for longer than its issuer may say.')
   return undefined
 }
 
-/** Why this person's token does not fit this action, or undefined. */
+/** Why this person's token does not count for this action; undefined if it does. */
 export function checkUse(claims: TokenClaims, context: CheckContext): Reason | undefined {
   const { request, issuer, kind } = context
   const { action, excluded } = request
@@ -127,7 +127,7 @@ export function checkUse(claims: TokenClaims, context: CheckContext): Reason | u
         )
       : isForGrant(claims.details, action)
   if (!fits) return reason('APPROVAL_SCOPE', action.tool, 'It was given for something else.')
-  // "Self" is the acting agent; policy adds the user where it wants four eyes.
+  // The acting agent never approves its own action; with four eyes, its user does not either.
   if (claims.approver === action.identity.agent_id || excluded.includes(claims.approver))
     return reason('APPROVAL_SELF', action.tool)
   let isAllowed = false

@@ -25,11 +25,11 @@ import { reason, type Reason } from '../contract/reason.ts'
 
 /** Whose approvals count, and for what. */
 export interface ApprovalIssuer {
-  /** Public keys: JWKs, WebCrypto keys, or anything that verifies. Several while keys rotate. */
+  /** Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. Several while keys are rotated. */
   readonly keys: readonly IssuerKey[]
   /** Every key of the issuer must be of this kind; `Ed25519` by default. */
   readonly alg?: KeyAlgorithm
-  /** Whether this person may approve this action. Throwing is a no. */
+  /** Whether this person may approve this action. If it throws, the person may not. */
   readonly may: (action: Action, approver: string) => boolean
   /** Longest life of a token, one hour by default. */
   readonly maxTtlMs?: number
@@ -54,12 +54,12 @@ export interface ApprovalsOptions {
   readonly spent: SpentStore
   /** How far clocks may differ; 30 s by default, 5 min at most. */
   readonly skewMs?: number
-  /** True for a token, key holder or person whose approvals no longer count. Throwing is a yes. */
+  /** True for a token or a person whose approvals no longer count. If it throws, the token counts as revoked. */
   readonly revoked?: (token: TokenReference) => boolean | Promise<boolean>
   readonly clock?: Clock
 }
 
-/** Checks approvals and spends them, each once. Whatever is not certain is refused. */
+/** Checks approval tokens and spends each of them once. A token that cannot be checked is refused. */
 export function approvals(options: ApprovalsOptions): Approvals {
   const { audience, spent, skewMs = 30_000, clock = systemClock } = options
   if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS))
@@ -173,7 +173,7 @@ async function isSigned(
   return false
 }
 
-/** A `jti` is unique for its issuer only. Names hold no control characters, so this is unambiguous. */
+/** A `jti` is unique only for its issuer. Neither contains a line break, so the key is unambiguous. */
 function tokenKey({ issuer, jti }: TokenClaims): string {
   return `${issuer}\n${jti}`
 }

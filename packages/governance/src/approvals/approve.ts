@@ -45,7 +45,7 @@ export async function approve(request: ApprovalRequest, options: ApproveOptions)
   return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
 }
 
-/** What a standing grant covers. Every member that is there has to fit the action. */
+/** What a standing grant covers. Every member that is given has to equal the action's. */
 export interface GrantScope {
   readonly tool: string
   readonly risk: 'write_low_risk' | 'write_high_risk'
@@ -60,8 +60,8 @@ export interface GrantScope {
 }
 
 /**
- * Signs a wider, expiring consent ("this tool, for this agent, until five"). It approves nothing by
- * itself: a policy has to name it in its decision, and it is logged where it was used.
+ * Signs a standing grant: a wider consent that expires ("this tool, for this agent, until five"). A grant
+ * approves nothing by itself. A policy has to name it in its decision, and every use of it is logged.
  */
 export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
   return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })

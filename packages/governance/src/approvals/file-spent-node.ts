@@ -14,9 +14,9 @@ import { systemClock, type Clock } from '@skein/base'
 import { syncFolder } from '../audit/folder-node.ts'
 import type { SpentStore } from '../contract/approval.ts'
 
-/** A store in a folder, with a broom. */
+/** A store in a folder that can remove expired tokens. */
 export interface FileSpentStore extends SpentStore {
-  /** Removes tokens that no clock would take any more; returns how many. */
+  /** Deletes tokens that have expired on any clock; returns how many. */
   prune(): number
 }
 
@@ -37,7 +37,7 @@ export function fileSpent({
     async spend(jti, exp) {
       let file: number
       try {
-        // Hashed: a token id must not become a path.
+        // Hashed, because a token id could contain a path.
         const name = createHash('sha256').update(jti).digest('hex')
         file = openSync(join(dir, name), 'wx', 0o600)
       } catch (error) {
@@ -61,7 +61,7 @@ function prune(dir: string, now: number): number {
   let removed = 0
   for (const name of readdirSync(dir)) {
     if (!/^[0-9a-f]{64}$/.test(name)) continue
-    // An empty file is one that another process is just writing: it stays.
+    // Another process is writing an empty file right now; it is kept.
     const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
     if (!(exp < now)) continue
     unlinkSync(join(dir, name))

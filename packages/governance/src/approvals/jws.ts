@@ -21,16 +21,16 @@ interface JwsHeader {
   readonly [parameter: string]: unknown
 }
 
-/** A compact JWS taken apart; nothing in it is to be believed before `verifyJws`. */
+/** A parsed compact JWS. Nothing in it can be trusted before `verifyJws`. */
 interface ParsedJws {
   readonly header: JwsHeader
   readonly payload: JsonObject
-  /** The ASCII bytes that were signed: header and payload as they came, never re-encoded. */
+  /** The ASCII bytes that were signed: header and payload as received, never encoded again. */
   readonly signed: Uint8Array
   readonly signature: Uint8Array
 }
 
-/** An approval holds digests, not arguments; a longer token is an attack on the reader. */
+/** An approval holds digests and no arguments, so an honest token is far shorter than this. */
 const MAX_TOKEN_CHARACTERS = 16_384
 
 const utf8 = new TextEncoder()
@@ -72,9 +72,8 @@ export function parseJws(token: unknown): ParsedJws | undefined {
 }
 
 /**
- * True when this key signed these bytes with its own algorithm. What the header says can only make
- * the answer false: `alg` must be the key's own, so neither "none" nor HMAC over a public
- * key can pass.
+ * True when this key signed these bytes with the key's own algorithm. The header cannot choose another one:
+ * its `alg` must be the key's, so neither "none" nor HMAC with a public key as secret passes.
  */
 export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
   if (jws.header.alg !== key.alg) return false
@@ -97,8 +96,8 @@ function decodeJson(part: string): unknown {
 export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
 
 /**
- * Finds an issuer's keys by `kid`. A `kid` picks among keys that have one; it is a hint and proves
- * nothing. Keys without a name are always tried.
+ * Finds an issuer's keys by `kid`. A `kid` only selects among keys that have one, to save work; it proves
+ * nothing. Keys without a `kid` are always tried.
  */
 export function createIssuerKeys(
   issuer: string,

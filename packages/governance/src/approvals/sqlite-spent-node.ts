@@ -21,7 +21,7 @@ export interface SqliteSpentOptions {
 
 /** A store in a database. */
 export interface SqliteSpentStore extends SpentStore {
-  /** Removes tokens that no clock would take any more; returns how many. */
+  /** Deletes tokens that have expired on any clock; returns how many. */
   prune(): number
   /** Closes the database if the store opened it. */
   close(): void

@@ -15,7 +15,7 @@ export interface TreeHead {
   readonly root: TreeHash
 }
 
-/** A checkpoint taken apart. */
+/** A parsed checkpoint. */
 export interface ParsedCheckpoint extends TreeHead {
   readonly note: SignedNote
 }
@@ -33,7 +33,7 @@ export function parseCheckpoint(checkpoint: string): ParsedCheckpoint | undefine
   const note = parseNote(checkpoint)
   if (note === undefined) return undefined
   const [origin, size, root] = note.text.split('\n')
-  // At most 15 digits: beyond that a number is not exact. A leading zero would give a second text.
+  // At most 15 digits: larger numbers are not exact. No leading zero: each size has one spelling.
   if (!origin || size === undefined || !/^(?:0|[1-9]\d{0,14})$/.test(size)) return undefined
   try {
     const hash = decodeBase64(root ?? '')
@@ -105,7 +105,7 @@ function cosigned(text: string, seconds: number): Uint8Array {
   return utf8.encode(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
-/** One signature line of a signed note: who, a hint which key, and the bytes. */
+/** One signature line of a signed note: the signer's name, a hint which key it was, and the bytes. */
 interface NoteSignature {
   readonly name: string
   /** The first four bytes of the key's id, to find the key; proves nothing. */
@@ -127,10 +127,10 @@ type NoteType = (typeof NoteType)[keyof typeof NoteType]
 const MAX_NOTE_CHARACTERS = 65_536
 const MAX_SIGNATURES = 64
 
-/** The note a text holds, or undefined for text that is not one. */
+/** Parses a signed note; undefined for any other text. */
 export function parseNote(note: string): SignedNote | undefined {
   if (note.length > MAX_NOTE_CHARACTERS || !isPlainText(note) || !note.endsWith('\n')) return
-  // The last blank line divides; the text itself may have blank lines.
+  // The last blank line divides text and signatures; the text itself may have blank lines.
   const split = note.lastIndexOf('\n\n')
   if (split < 0) return undefined
   const lines = note.slice(split + 2, -1).split('\n')
@@ -160,7 +160,7 @@ function noteKeyId(name: string, jwk: PublicJwk, type: NoteType): Uint8Array {
 
 /** Signs a text as `name` with an Ed25519 key. */
 async function signNote(text: string, name: string, key: SigningKey): Promise<NoteSignature> {
-  // Spaces and "+" divide the forms in which names are written.
+  // Spaces and "+" are separators in the formats that contain names.
   if (name === '' || /[\s+]/u.test(name))
     throw new SkeinError(`"${name}" cannot be the name of a log or a witness.`, {
       code: 'NOTE_NAME_INVALID',
@@ -170,7 +170,7 @@ async function signNote(text: string, name: string, key: SigningKey): Promise<No
   return { name, keyId: noteKeyId(name, key.jwk, NoteType.Ed25519), bytes }
 }
 
-/** True when `key` signed the note under `name`, plainly. */
+/** True when `key` signed the note under `name`, as a log does (not as a witness). */
 export async function isSignedBy(note: SignedNote, name: string, key: VerifyKey): Promise<boolean> {
   const keyId = noteKeyId(name, key.jwk, NoteType.Ed25519)
   for (const signature of note.signatures) {

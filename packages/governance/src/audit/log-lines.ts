@@ -6,17 +6,17 @@ import { validateEnvelope } from '../schema/validate.ts'
 /** One line of a stored log. */
 interface StoredLine {
   /**
-   * The line's bytes behind a 0 byte, as RFC 6962 hashes a leaf; without line break. Valid until the
-   * next line.
+   * A 0 byte and then the line's bytes without line break: what RFC 6962 hashes as a leaf. The buffer is
+   * reused after the next line.
    */
   readonly leaf: Uint8Array
   /** Where the line begins in the log. */
   readonly offset: number
-  /** False for a last line that was never ended. */
+  /** False for a last line without line break: its writer was interrupted. */
   readonly isWhole: boolean
 }
 
-/** What a log can be read from: text or bytes as they are stored, cut anywhere. */
+/** What a log can be read from: text or bytes as they are stored, in pieces of any size. */
 export type LogSource =
   string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
@@ -24,8 +24,8 @@ const NEWLINE = 10
 const utf8 = new TextEncoder()
 
 /**
- * Splits a stored log into lines without copying them: the byte before a line is the line break of
- * the one before, already read, and becomes the 0 that a leaf begins with.
+ * Splits a stored log into lines without copying each line. A leaf begins with a 0 byte; it overwrites the
+ * line break before the line, which was read already.
  */
 export async function* splitLines(source: LogSource): AsyncGenerator<StoredLine[], void> {
   // The first byte is room for the first leaf's 0.
@@ -136,7 +136,7 @@ function isName(value: unknown): boolean {
 
 let lastTime = ''
 
-/** Neighbours often have the same millisecond. */
+/** Remembers the last valid time: entries next to each other often have the same one. */
 function isKnownTime(text: string): boolean {
   if (text === lastTime) return true
   if (!isStrictDateTime(text)) return false

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { canTransition, type Envelope, type State } from '../contract/envelope.ts'
 
-/** What the checker remembers of a request that is not over. */
+/** What the checker remembers of a request that has not ended. */
 interface OpenRequest {
   state: State
   seq: number
@@ -15,9 +15,9 @@ interface OpenRequest {
 }
 
 /**
- * Looks for sequences that no governor can write, whoever signed them. Written apart from the
- * governor's own fold on purpose: a fault in one does not hide in the other. Remembers requests
- * only while they are open.
+ * Finds sequences of entries that no governor writes, even if they are signed. It does not use the
+ * governor's own fold, on purpose: a bug in one is not hidden by the other. Requests are remembered only
+ * while they are open.
  */
 export class LogSemantics {
   readonly #open = new Map<string, OpenRequest>()
@@ -45,7 +45,7 @@ export class LogSemantics {
   }
 
   #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
-    // Also what a late entry of a finished request looks like, since those are forgotten.
+    // An entry after the end of a request is reported like this too: ended requests are forgotten.
     if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
     if (state !== 'intake') return 'a request that does not begin at intake'
     this.#open.set(request_id, {
@@ -135,18 +135,18 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** How the entries of a request fail to count up, seen from one pass. */
+/** How the numbering of a request's entries is broken. */
 type Disorder = 'insert' | 'reorder' | 'truncate'
 
-/** A place where counting failed. */
+/** An entry at which the numbering is broken. */
 export interface OrderFault {
   readonly index: number
   kind: Disorder | 'edit'
 }
 
 /**
- * Watches the `seq` of each request. A number that comes again was inserted; one that is skipped was
- * removed, unless it comes later, which is a swap. Remembers requests only while they are open.
+ * Checks that the `seq` of each request counts up. A number that appears twice was inserted. A number that
+ * is skipped was removed, or, if it appears later, swapped. Requests are remembered only while open.
  */
 export class LogOrder {
   readonly #next = new Map<string, number>()
@@ -171,7 +171,7 @@ export class LogOrder {
     fault: OrderFault,
     { request_id, expected, seq }: { request_id: string; expected: number; seq: number },
   ): OrderFault {
-    // A forged number must not cost memory.
+    // At most 64 gaps are remembered: a forged number must not fill the memory.
     const last = Math.min(seq, expected + 64)
     for (let missing = expected; missing < last; missing++)
       this.#gaps.set(`${request_id}/${missing}`, fault)
@@ -179,7 +179,7 @@ export class LogOrder {
     return fault
   }
 
-  /** The request is over; what comes after is the semantics' to find. */
+  /** Called when a request has ended. Entries of it that follow are reported by LogSemantics. */
   forget(request_id: string): void {
     this.#next.delete(request_id)
   }

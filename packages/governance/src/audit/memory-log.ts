@@ -60,7 +60,7 @@ export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): Me
     async seal() {
       const signing = await getSigner()
       if (sealedSize === lines.length) return checkpoints.at(-1)!
-      // The tree is built when it is needed: nobody asks a log in memory for every head.
+      // The tree is built here and not in `append`: a log in memory is sealed seldom, if ever.
       while (tree.size < lines.length) tree.append(leafHash(lines[tree.size]!))
       sealedSize = tree.size
       const head = { origin, size: tree.size, root: tree.root() }
@@ -83,7 +83,7 @@ async function* readLines(
   for (let index = from; index < lines.length; index++) {
     const line = lines[index]!
     if (requestId !== undefined && !line.includes(requestId)) continue
-    // Lines are what the governor wrote; an audit checks them before they are believed.
+    // Not validated: these are lines that the governor wrote. `verifyLog` is for logs that others kept.
     const envelope = JSON.parse(line) as Envelope
     if (requestId === undefined || envelope.request_id === requestId)
       yield { index, line, envelope }
@@ -94,7 +94,7 @@ function* hashes(lines: readonly string[], size: number): Iterable<Uint8Array> {
   for (const line of lines.slice(0, size)) yield leafHash(line)
 }
 
-/** Where a request stands in a log. */
+/** Where a request is in a log. */
 interface RequestPlace {
   /** The `seq` its next entry must have. */
   next: number
@@ -127,7 +127,7 @@ export class LogSequences {
     }
   }
 
-  /** Counts an entry that is in the log now. */
+  /** Called when an entry has been written. */
   advance(request_id: string, seq: number, first: number, offset = 0): void {
     const place = this.#places.get(request_id)
     if (place) place.next = seq + 1

@@ -5,7 +5,7 @@ export type TreeHash = Uint8Array
 
 const utf8 = new TextEncoder()
 
-/** RFC 6962 §2.1: a leaf is hashed behind a 0 byte, so that no leaf can pass for a node. */
+/** RFC 6962 §2.1: a 0 byte is hashed before the leaf, so that no leaf can be taken for a node. */
 export function leafHash(data: Uint8Array | string): TreeHash {
   const bytes = typeof data === 'string' ? utf8.encode(data) : data
   const input = new Uint8Array(bytes.length + 1)
@@ -13,9 +13,9 @@ export function leafHash(data: Uint8Array | string): TreeHash {
   return sha256(input)
 }
 
-/** RFC 6962 §2.1: a node is hashed behind a 1 byte. */
+/** RFC 6962 §2.1: a 1 byte is hashed before the two children. */
 export function nodeHash(left: TreeHash, right: TreeHash): TreeHash {
-  // One buffer for all calls: the hash is taken before anything else can run.
+  // One buffer for all calls: hashing is synchronous, so no two calls use it at the same time.
   nodeInput.set(left, 1)
   nodeInput.set(right, 33)
   return sha256(nodeInput)
@@ -46,7 +46,7 @@ export class CompactRange {
     return this.#size
   }
 
-  /** The perfect subtrees' roots, to go on from later with `new CompactRange(size, peaks)`. */
+  /** The perfect subtrees' roots. `new CompactRange(size, peaks)` continues from them. */
   get peaks(): readonly TreeHash[] {
     return [...this.#peaks]
   }
@@ -108,7 +108,7 @@ export interface InclusionClaim {
   readonly proof: readonly TreeHash[]
 }
 
-/** RFC 9162 §2.1.3.2. True when the leaf stands at `index` in the tree with this root. */
+/** RFC 9162 §2.1.3.2. True when the leaf is at `index` in the tree with this root. */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!isCount(index) || !isCount(size) || index >= size || !proof.every(isHash)) return false
   let node = index
@@ -160,12 +160,12 @@ export function verifyConsistency(claim: ConsistencyClaim): boolean {
   return last === 0 && isEqualHash(before, firstRoot) && isEqualHash(after, secondRoot)
 }
 
-/** True for equal hashes. They are public, so the time it takes tells nothing. */
+/** True for equal hashes. Hashes are public, so the comparison need not take constant time. */
 export function isEqualHash(a: TreeHash, b: TreeHash): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
-// Sizes may pass 2^31, so no bit operations.
+// Sizes may exceed 2^31, where bit operations would overflow.
 function half(value: number): number {
   return Math.floor(value / 2)
 }

@@ -9,14 +9,14 @@ import { CompactRange, isEqualHash } from './merkle.ts'
 import { type LogVerdict, verifyLog, type VerifyLogOptions } from './verify-log.ts'
 import { open } from 'node:fs/promises'
 
-/** What a log's files say when it is opened. */
+/** What was read from a log's files when it was opened. */
 export interface RestoredLog {
   readonly tree: CompactRange
   readonly sequences: LogSequences
-  /** Length of the whole lines. */
+  /** Length of all complete lines. */
   readonly bytes: number
   readonly tornBytes: number
-  /** Length of the whole checkpoints. */
+  /** Length of all complete checkpoints. */
   readonly checkpointBytes: number
   readonly sealed: { readonly size: number; readonly checkpoint: string } | undefined
 }
@@ -75,7 +75,7 @@ function readEntry(leaf: Uint8Array): { request_id: string; seq: number } | unde
   }
 }
 
-/** Every checkpoint that was written whole. */
+/** All complete checkpoints, oldest first. */
 export async function* readCheckpoints(dir: string): AsyncGenerator<string, void> {
   for await (const { checkpoint } of storedCheckpoints(dir)) yield checkpoint
 }
@@ -95,7 +95,7 @@ async function* storedCheckpoints(dir: string): AsyncGenerator<StoredCheckpoint,
   }
 }
 
-/** A line that is not a JSON string stands for itself; no checkpoint can be read from it. */
+/** The text of a checkpoint. A damaged line is returned as it is; parsing it as a checkpoint then fails. */
 function parseLine(line: string): string {
   try {
     return String(JSON.parse(line))
@@ -135,7 +135,7 @@ export function verifyLogFolder(
 export const ENTRIES_FILE = 'entries.ndjson'
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson'
 
-/** A file's bytes from `start`, in pieces; nothing for a file that is not there. Each piece is valid until the next. */
+/** Reads a file from `start` in pieces; no pieces if there is no file. The buffer is reused for the next piece. */
 export async function* readChunks(path: string, start = 0): AsyncGenerator<Uint8Array, void> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

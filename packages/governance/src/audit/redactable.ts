@@ -8,7 +8,7 @@ import {
 import type { PayloadStore } from '../journal/journal.ts'
 import { type Hash, hashText } from '../contract/envelope.ts'
 
-/** The member that stands in for a committed value. */
+/** The only member of an object that replaces a committed value. */
 const COMMITMENT = 'uaicp:commitment'
 
 /** Options of `commitFields`. */
@@ -47,7 +47,7 @@ export async function commitFields(value: JsonValue, options: CommitOptions): Pr
 export async function openFields(value: JsonValue, store: PayloadStore): Promise<JsonValue> {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Promise.all(value.map((item) => openFields(item, store)))
-  // Not an array, which the type of Array.isArray cannot say of readonly ones.
+  // The compiler does not know that Array.isArray excludes readonly arrays.
   const commitment = commitmentIn(value as JsonObject)
   if (commitment !== undefined) {
     const text = await store.get(commitment)
@@ -89,6 +89,6 @@ function locate(
       hint: 'Fields are JSON pointers, such as "/customer/name".',
     })
   }
-  // Arrays are indexed by text as objects are.
+  // An array may be indexed by text, like an object.
   return { parent: parent as Record<string, JsonValue>, key }
 }

@@ -19,7 +19,7 @@ export type LogFaultKind =
 
 /** One thing that is wrong with a log. */
 export interface LogFault {
-  /** The entry at which it shows; the cause is there or before. */
+  /** The entry at which the fault was noticed; the cause is there or before. */
   readonly index: number
   readonly kind: LogFaultKind
   readonly detail?: string
@@ -46,15 +46,15 @@ export interface VerifyLogOptions {
   readonly checkpoints?: Iterable<Checkpoint> | AsyncIterable<Checkpoint>
   /** A checkpoint that you kept where the log's operator cannot change it. */
   readonly trusted?: Checkpoint
-  /** So many of these must have cosigned the newest checkpoint. */
+  /** At least `quorum` of the known witnesses must have cosigned the newest checkpoint. */
   readonly witnesses?: { readonly known: readonly Witness[]; readonly quorum: number }
 }
 
 const MAX_FAULTS = 100
 
 /**
- * Reads a log once, in memory that grows with the logarithm of its size and with the requests that
- * are open at a time, and says everything that is wrong with it.
+ * Reads a log once and lists everything that is wrong with it. Memory grows with the logarithm of the
+ * log's size and with the number of requests that are open at the same time.
  */
 export async function verifyLog(source: LogSource, options: VerifyLogOptions): Promise<LogVerdict> {
   const audit = new LogAudit(options)
@@ -107,7 +107,7 @@ class LogAudit {
     if (this.isAtHead) await this.compareHead()
   }
 
-  /** True when a signed head, own or pinned, is of exactly the entries read so far. */
+  /** True when the log's next head, or the pinned one, covers exactly the entries read so far. */
   get isAtHead(): boolean {
     const { size } = this.#tree
     return this.#head?.size === size || this.#trusted?.size === size
@@ -134,7 +134,7 @@ class LogAudit {
     this.#fault('torn', 'the last line does not end')
   }
 
-  /** Compares the tree with the heads that are of this size. */
+  /** Compares the tree with the heads of this size. */
   async compareHead(): Promise<void> {
     const root = this.#tree.root()
     const { size } = this.#tree

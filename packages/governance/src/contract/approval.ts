@@ -38,8 +38,8 @@ export interface Approver {
 
 /**
  * Checks and spends approvals. `redeem` verifies signature, type, issuer, audience, times, digest,
- * separation of duty and revocation, takes only the tokens that fit this request out of those given,
- * and spends them before it answers. Everything it cannot decide is a refusal.
+ * separation of duty and revocation. Of the tokens given it uses only those for this request, and spends
+ * them before it answers. Whatever it cannot decide is a refusal.
  */
 export interface Approvals {
   redeem(tokens: readonly string[], request: ApprovalRequest): Promise<Redemption>

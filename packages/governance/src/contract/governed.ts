@@ -3,7 +3,7 @@ import { RISKS, type Risk, type RollbackAction } from './envelope.ts'
 import type { EvidenceType } from './evidence.ts'
 import { GovernanceError, reason } from './reason.ts'
 
-/** A tool as UPP shapes it, of any origin. */
+/** A tool in the shape of UPP, from anywhere. */
 export interface PlainTool<Args, Result> {
   readonly name: string
   readonly description: string
@@ -121,7 +121,7 @@ export function governed<Args, Result>(
   return handle
 }
 
-/** Types that some tools carry without a value. */
+/** Types that some tools declare for inference; there is no such member at run time. */
 interface Typed<Args, Result> {
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }

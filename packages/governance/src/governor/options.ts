@@ -43,7 +43,7 @@ export type Undoer = (action: RollbackAction, context: GovernedContext) => unkno
 export interface GovernorLimits {
   /** 5 s by default; a policy that takes longer has denied. */
   readonly policyTimeoutMs?: number
-  /** How long an approval request stands; 24 h by default. */
+  /** How long an approval request is open; 24 h by default. */
   readonly approvalTtlMs?: number
   /** How long a probe, or one try to undo a write, may take; 30 s by default. */
   readonly undoTimeoutMs?: number

@@ -112,7 +112,7 @@ export class GovernedRequest {
 
   /**
    * Folds one entry and writes it. The fold happens at once, so the state follows the order of the
-   * calls to `submit`; who must not act before the entry is safe awaits the result.
+   * calls to `submit`. A caller that must not act before the entry is safe awaits the result.
    */
   submit(event: JournalEvent, options: EntryOptions): number | Promise<number> {
     if (this.broken) throw this.broken

@@ -11,7 +11,7 @@ import { GovernanceError, reason } from '../contract/reason.ts'
 
 /**
  * One line to be written. `line` is the canonical JSON of a schema-valid envelope, without line
- * break; `seq` counts the entries of one request from 0 and stands in the line as `uaicp:seq`.
+ * break; `seq` counts the entries of one request from 0 and is in the line as `uaicp:seq`.
  */
 export interface JournalEntry {
   readonly request_id: string
@@ -44,7 +44,7 @@ export interface ReadOptions {
 }
 
 /**
- * What the governor writes to and folds its state from. Entries stand in the order of the calls.
+ * What the governor writes to and folds its state from. Entries are kept in the order of the calls.
  * `append` resolves to the index; it rejects when the line may be lost, and with code STATE_CONFLICT
  * when the request already has an entry with this `seq` (another process was faster). After a
  * rejection the governor does nothing more for that request.
@@ -68,13 +68,13 @@ export interface AuditLog extends Journal {
 }
 
 /**
- * Where payloads live: arguments, results, values of steps. The log holds their hashes only, so that
+ * Stores payloads: arguments, results, values of steps. The log holds their hashes only, so that
  * a payload can be erased and the log still verifies. `text` is canonical JSON.
  */
 export interface PayloadStore {
   /** Called before the entry that names the hash; `durable` as for that entry. */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void>
-  /** Undefined when erased or never there. */
+  /** Undefined when the payload was erased or never stored. */
   get(hash: Hash): string | undefined | Promise<string | undefined>
 }
 
@@ -138,7 +138,7 @@ export function timestampOf(at: number): string {
   return lastText
 }
 
-// Many entries fall into one millisecond.
+// Remembered, because many entries have the same millisecond.
 let lastAt = Number.NaN
 let lastText = ''
 

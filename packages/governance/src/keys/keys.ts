@@ -1,10 +1,10 @@
 import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256, SkeinError } from '@skein/base'
 import { nodeSign, nodeVerify } from './keys-node.ts'
 
-/** What we sign with. The algorithm belongs to the key; a token never chooses it (RFC 8725 §3.1). */
+/** The algorithms of signatures. The key decides which one is used, never a token (RFC 8725 §3.1). */
 export type KeyAlgorithm = 'Ed25519' | 'ES256'
 
-/** A public key as plain JSON (RFC 7517). Unknown members are left alone. */
+/** A public key as plain JSON (RFC 7517). Unknown members are ignored. */
 export interface PublicJwk {
   readonly kty: string
   readonly crv: string
@@ -120,7 +120,7 @@ function publicMembers({ kty, crv, x, y }: PublicJwk): PublicJwk {
   return y === undefined ? { crv, kty, x } : { crv, kty, x, y }
 }
 
-/** The curve says the algorithm; an `alg` member that says another one is a mistake worth stopping at. */
+/** The algorithm of a key's curve. Throws if the key's `alg` member names another one. */
 function algorithmOf(jwk: PublicJwk): KeyAlgorithm {
   const alg = jwk.crv === 'Ed25519' ? 'Ed25519' : 'ES256'
   // "EdDSA" is the older name of Ed25519 in key files.
@@ -173,13 +173,13 @@ function importJwk(jwk: PublicJwk, alg: KeyAlgorithm, use: 'sign' | 'verify'): P
   return crypto.subtle.importKey('jwk', { ...jwk }, parametersOf(alg), false, [use])
 }
 
-/** Imported on first use, so that naming a key costs nothing and a failure reaches who uses it. */
+/** Calls `make` on first use, so that unused keys cost nothing and an error reaches the first user of a key. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => (made ??= make())
 }
 
-/** A key that cannot be used. Never repeats any part of it. */
+/** The error of a key that cannot be used. No part of the key is in the message. */
 export function keyError(message: string): SkeinError {
   return new SkeinError(message, {
     code: 'KEY_INVALID',

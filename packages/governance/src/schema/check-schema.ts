@@ -10,7 +10,7 @@ export interface Issue {
 
 /**
  * Judges a value as a 2020-12 validator does that asserts formats. Finds all issues, not only the
- * first. Reads only own members and indices: an object from outside may have methods of its own.
+ * first. Arrays are read by index: an array from outside may have replaced its own methods.
  */
 export function findSchemaIssues(schema: ContractSchema, value: unknown, path = ''): Issue[] {
   const types = [schema.type].flat() as readonly JsonType[]
@@ -100,7 +100,7 @@ function isDateTime(text: string): boolean {
   const offset = { hours: Number(match[8] ?? 0), minutes: Number(match[9] ?? 0) }
   if (offset.hours > 23 || offset.minutes > 59) return false
   if (hour <= 23 && minute <= 59 && second <= 59) return true
-  // A leap second stands at 23:59:60 UTC, wherever that is on the local clock.
+  // A leap second is 23:59:60 in UTC, so the offset has to be taken off first.
   const utcMinute = minute - offset.minutes * sign
   const utcHour = hour - offset.hours * sign - (utcMinute < 0 ? 1 : 0)
   const isLastMinute = utcMinute === 59 || utcMinute === -1
