@@ -14,19 +14,30 @@ export {
   type RollbackAction,
   type State,
   type Streaming,
-} from './envelope.ts'
+} from './contract/envelope.ts'
 export {
   EVIDENCE_TYPES,
   type Evidence,
   type EvidenceType,
   type MissingNeed,
   type Need,
-} from './evidence.ts'
-export { CHECK_RESULTS, REPORT_STATUSES, type Check, type VerificationReport } from './report.ts'
-export { GovernanceError, reason, REASON_CODES, type Reason, type ReasonCode } from './reason.ts'
-export { actionDigest, hashJson, hashText } from './digest.ts'
-export type { Action, Decision, Policy } from './policy.ts'
-export { rules, standardPolicy, type Rule, type RulesOptions } from './rules.ts'
+} from './contract/evidence.ts'
+export {
+  CHECK_RESULTS,
+  REPORT_STATUSES,
+  type Check,
+  type VerificationReport,
+} from './contract/evidence.ts'
+export {
+  GovernanceError,
+  reason,
+  REASON_CODES,
+  type Reason,
+  type ReasonCode,
+} from './contract/reason.ts'
+export { actionDigest, hashJson, hashText } from './contract/envelope.ts'
+export type { Action, Decision, Policy } from './contract/policy.ts'
+export { rules, standardPolicy, type Rule, type RulesOptions } from './contract/policy.ts'
 export type {
   ApprovalAnswer,
   ApprovalRequest,
@@ -34,7 +45,7 @@ export type {
   Approver,
   Redemption,
   SpentStore,
-} from './approval.ts'
+} from './contract/approval.ts'
 export type {
   AppendOptions,
   AuditLog,
@@ -44,9 +55,9 @@ export type {
   JournalRecord,
   PayloadStore,
   ReadOptions,
-} from './audit-log.ts'
-export { memoryPayloads } from './memory-payloads.ts'
-export type { JournalEvent, JournalEventType, JournalItem } from './journal-event.ts'
+} from './journal/journal.ts'
+export { memoryPayloads } from './journal/journal.ts'
+export type { JournalEvent, JournalEventType, JournalItem } from './journal/events.ts'
 export {
   governed,
   type EvidenceClaim,
@@ -55,41 +66,40 @@ export {
   type GovernedTool,
   type PlainTool,
   type Probed,
-} from './governed.ts'
-export { NoEffectError } from './no-effect.ts'
+} from './contract/governed.ts'
+export { NoEffectError } from './contract/reason.ts'
 export {
   defineVerifier,
   type Verifier,
   type VerifierAnswer,
   type VerifierContext,
-} from './define-verifier.ts'
+} from './contract/define-task-class.ts'
 export {
   defineTaskClass,
   type RepairPolicy,
   type TaskClass,
   type TaskLimits,
-} from './define-task-class.ts'
-export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './result.ts'
-export type { CallOptions, CallResult, Init, Run } from './run.ts'
-export {
-  governor,
-  type Denial,
-  type Governor,
-  type Opening,
-  type Resume,
-} from './governor/governor.ts'
-export type { GovernorLimits, GovernorOptions, Undoer } from './governor/governor-options.ts'
-export type { CallState, GovernorState } from './governor/governor-state.ts'
+} from './contract/define-task-class.ts'
+export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
+export type { CallOptions, CallResult, Init, Run } from './contract/run.ts'
+export { governor, type Denial, type Governor, type Opening, type Resume } from './governor.ts'
+export type { GovernorLimits, GovernorOptions, Undoer } from './governor/options.ts'
+export type { CallState, GovernorState } from './journal/state.ts'
 export type { Admission, CallRequest } from './governor/admit.ts'
 export type { CallOutcome, Settlement } from './governor/settle.ts'
 export type { Delivery } from './governor/deliver.ts'
 export type { OpenRequest } from './governor/open.ts'
 export type { AdmittedCall } from './governor/request.ts'
 export type { Recovered } from './governor/recover.ts'
-export type { Timer } from './governor/timer.ts'
-export { canTransition, isTerminal, TRANSITIONS } from './transitions.ts'
-export { parseEnvelope, validateEnvelope, validateEvidence, validateReport } from './validate.ts'
-export type { ValidationLevel } from './validate.ts'
-export type { Issue } from './validate-schema.ts'
-export { isSupportedVersion } from './version.ts'
-export { checkChunks, type ChunkFault } from './check-chunks.ts'
+export type { Timer } from './governor/options.ts'
+export { canTransition, isTerminal, TRANSITIONS } from './contract/envelope.ts'
+export {
+  parseEnvelope,
+  validateEnvelope,
+  validateEvidence,
+  validateReport,
+} from './schema/validate.ts'
+export type { ValidationLevel } from './schema/validate.ts'
+export type { Issue } from './schema/check-schema.ts'
+export { isSupportedVersion } from './contract/envelope.ts'
+export { checkChunks, type ChunkFault } from './contract/envelope.ts'

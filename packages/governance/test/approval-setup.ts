@@ -1,14 +1,20 @@
 import { manualClock, type ManualClock } from '@skein/base'
-import type { Action, ApprovalRequest, Approvals, SpentStore } from '../src/index.ts'
-import { actionDigest, hashJson } from '../src/index.ts'
 import {
-  approvals,
+  type Action,
+  actionDigest,
+  type ApprovalRequest,
+  type Approvals,
+  hashJson,
+  type SpentStore,
+} from '../src/index.ts'
+import {
   type ApprovalIssuer,
+  approvals,
   type ApprovalsOptions,
+  memorySpent,
 } from '../src/approvals/approvals.ts'
 import { approve, type ApproveOptions } from '../src/approvals/approve.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
-import { memorySpent } from '../src/approvals/memory-spent.ts'
 
 export const START: number = Date.UTC(2026, 0, 1, 12)
 export const AUDIENCE = 'governor.test'

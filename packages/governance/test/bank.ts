@@ -1,22 +1,21 @@
-import { manualClock, sequentialIds, type JsonValue, type ManualClock } from '@skein/base'
+import { type JsonValue, manualClock, type ManualClock, sequentialIds } from '@skein/base'
 import {
+  type ApprovalRequest,
   defineTaskClass,
   defineVerifier,
-  governed,
-  governor,
-  rules,
-  type ApprovalRequest,
   type Governance,
-  type Governor,
+  governed,
   type GovernedTool,
+  governor,
+  type Governor,
   type GovernorOptions,
   type Identity,
   type Policy,
+  rules,
   type TaskClass,
 } from '../src/index.ts'
-import { approvals } from '../src/approvals/approvals.ts'
+import { approvals, memorySpent } from '../src/approvals/approvals.ts'
 import { approve, type ApproveOptions } from '../src/approvals/approve.ts'
-import { memorySpent } from '../src/approvals/memory-spent.ts'
 import { memoryLog, type MemoryLog } from '../src/audit/memory-log.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
 

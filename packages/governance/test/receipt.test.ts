@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { hashJson, type Delivered, type Hash } from '../src/index.ts'
 import { fileLog } from '../src/audit/file-log-node.ts'
-import { filePayloads } from '../src/audit/file-payloads-node.ts'
-import { encodeNoteKey } from '../src/audit/signed-note.ts'
+import { filePayloads } from '../src/audit/folder-node.ts'
+import { encodeNoteKey } from '../src/audit/checkpoint.ts'
 import { signStatement, toStatement, verifyStatement } from '../src/audit/statement.ts'
-import { verifyLogFolder } from '../src/audit/verify-folder-node.ts'
+import { verifyLogFolder } from '../src/audit/read-folder-node.ts'
 import { generateKey } from '../src/keys/keys.ts'
 import { identity, openBank } from './bank.ts'
 
@@ -116,7 +116,7 @@ test('skein-audit says what is right and wrong, with 0, 1 and 2', async () => {
   })
   expect(audit('verify', dir, '--key', vkey)).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('No checkpoint was pinned') as string,
+    stdout: expect.stringContaining('No trusted checkpoint was given') as string,
   })
   expect(audit('checkpoint', dir)).toMatchObject({
     status: 0,

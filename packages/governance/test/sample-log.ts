@@ -1,7 +1,6 @@
-import type { JournalEntry } from '../src/audit-log.ts'
-import type { Actor, Outcome, RollbackAction, State } from '../src/envelope.ts'
-import { createLineWriter } from '../src/governor/journal-line.ts'
-import type { JournalEvent } from '../src/journal-event.ts'
+import { createLineWriter, type JournalEntry } from '../src/journal/journal.ts'
+import type { Actor, Outcome, RollbackAction, State } from '../src/contract/envelope.ts'
+import type { JournalEvent } from '../src/journal/events.ts'
 
 const hash = `sha256:${'ab'.repeat(32)}` as const
 const agent: Actor = { type: 'agent', id: 'agent-1' }

@@ -1,16 +1,15 @@
-import { fork, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { decodeBase64Url, encodeBase64Url, seededRandom, type JsonObject } from '@skein/base'
-import { approvals } from '../src/approvals/approvals.ts'
-import { memorySpent } from '../src/approvals/memory-spent.ts'
-import { actionDigest, type Action, type ApprovalRequest, type Redemption } from '../src/index.ts'
+import { decodeBase64Url, encodeBase64Url, type JsonObject, seededRandom } from '@skein/base'
+import { approvals, memorySpent } from '../src/approvals/approvals.ts'
+import { type Action, actionDigest, type ApprovalRequest, type Redemption } from '../src/index.ts'
 import { generateKey } from '../src/keys/keys.ts'
 import { AUDIENCE, desk, ISSUER, request } from './approval-setup.ts'
-import { identity, openBank, type Bank } from './bank.ts'
+import { type Bank, identity, openBank } from './bank.ts'
 
 type Json = Record<string, unknown>
 const encode = (value: unknown): string =>

@@ -1,5 +1,5 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
+import type { GovernedTool } from '../contract/governed.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
 /** A tool as the AI SDK takes it in `tools`. */
@@ -37,14 +37,14 @@ export function aiSdkTools(
       tool.name,
       {
         description: tool.description,
-        inputSchema: schemaOf(tool.parameters),
+        inputSchema: toSchema(tool.parameters),
         execute: (input, { toolCallId }) => callThrough(run, tool, input, toolCallId),
       },
     ]),
   )
 }
 
-function schemaOf(parameters: JsonSchema): AiSdkSchema {
+function toSchema(parameters: JsonSchema): AiSdkSchema {
   const toJson = (): Record<string, unknown> => ({ ...(parameters as object) })
   return {
     '~standard': {

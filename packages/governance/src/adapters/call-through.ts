@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
-import { isNamedCall } from '../governor/governor-state.ts'
-import type { Run } from '../run.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import { isNamedCall } from '../journal/state.ts'
+import type { Run } from '../contract/run.ts'
 
 /** What adapters need of a run. */
 export type CallingRun = Pick<Run, 'call'>

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
-import { reason } from '../reason.ts'
+import { hashJson } from '../contract/envelope.ts'
+import type { Action, Decision, Policy } from '../contract/policy.ts'
+import { reason } from '../contract/reason.ts'
 
 /** `@cedar-policy/cedar-wasm`, as far as it is used here. */
 export interface Cedar {
@@ -56,11 +56,12 @@ export function cedarPolicy(options: CedarPolicyOptions): Policy {
     mode,
     hash,
     decide(action) {
+      const { args, risk, identity, depth, rollback } = action
       const answer = cedar.statefulIsAuthorized({
         principal: { type: 'Agent', id: action.identity.agent_id },
         action: { type: 'Action', id: action.tool },
         resource: { type: 'Task', id: action.task },
-        context: contextOf(action),
+        context: toCedar({ args, risk, identity, depth, rollback }),
         preparsedPolicySetId: setId,
         entities: entities?.(action) ?? [],
       } as never)
@@ -109,14 +110,6 @@ function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
     all.set(`policy${index}`, annotations)
   }
   return all
-}
-
-function contextOf(action: Action): Record<string, unknown> {
-  const { args, risk, identity, depth, rollback } = action
-  return toCedar({ args, risk, identity, depth, ...(rollback && { rollback }) }) as Record<
-    string,
-    unknown
-  >
 }
 
 /**

@@ -1,11 +1,10 @@
-import { sha256Hex, type JsonValue } from '@skein/base'
-import type { ApprovalRequest } from '../approval.ts'
-import type { TaskClass } from '../define-task-class.ts'
-import type { GovernedTool } from '../governed.ts'
-import type { Governor } from '../governor/governor.ts'
-import type { Delivered, FailedSafe, Result } from '../result.ts'
-import type { Init, Run } from '../run.ts'
-import { callThrough, type CallingRun } from './call-through.ts'
+import { type JsonValue, sha256Hex } from '@skein/base'
+import type { ApprovalRequest } from '../contract/approval.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import type { Governor } from '../governor.ts'
+import type { Delivered, FailedSafe, Init, Result, Run } from '../contract/run.ts'
+import { type CallingRun, callThrough } from './call-through.ts'
 
 /** `tool` of `@langchain/core/tools`, as far as it is used here. */
 export type MakeLangChainTool<Tool> = (
@@ -49,11 +48,11 @@ export function langGraphTools<Tool>(
 export interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
   readonly governor: Governor
   readonly task: TaskClass
-  /** `interrupt` of `@langchain/langgraph`. It gets the approval requests; tokens must come back. */
+  /** `interrupt` of `@langchain/langgraph`. It is given the approval requests and returns tokens. */
   readonly interrupt: (waiting: readonly ApprovalRequest[]) => unknown
   readonly init: (state: State) => Omit<Init, 'request_id'>
   readonly body: (run: Run, state: State) => Promise<Value>
-  /** What the graph's state becomes. */
+  /** The update of the graph's state when the request has ended. */
   readonly update: (result: Delivered<Value> | FailedSafe, state: State) => Update
 }
 
@@ -65,8 +64,8 @@ export interface NodeConfig {
 /**
  * A node that is one governed request. LangGraph runs a node from its beginning each time it is
  * resumed; the request is named after the node's place in its thread, so every run of the node finds
- * the same journal and no completed call happens again. What is resumed with must be tokens: one,
- * several, or none, which keeps waiting.
+ * the same journal and no completed call happens again. Resume the node with approval tokens: one or
+ * several. With none, the node keeps waiting.
  */
 export function governedNode<State, Value extends JsonValue, Update>(
   options: GovernedNodeOptions<State, Value, Update>,
@@ -80,7 +79,9 @@ export function governedNode<State, Value extends JsonValue, Update>(
         ? await governor.run(task, { ...options.init(state), request_id }, body)
         : await governor.resume(request_id, task, body)
     while (result.outcome === 'pending') {
-      const tokens = tokensIn(interrupt(result.waiting))
+      // Only text can be a token; any other answer keeps the request waiting.
+      const answers = [interrupt(result.waiting)].flat()
+      const tokens = answers.filter((answer): answer is string => typeof answer === 'string')
       result = await governor.resume(request_id, task, body, { tokens })
     }
     return options.update(result, state)
@@ -95,9 +96,4 @@ function requestIdOf({ configurable = {} }: NodeConfig): string {
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
   return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')
-}
-
-/** Anything but text is no token, and means no. */
-function tokensIn(value: unknown): string[] {
-  return [value].flat().filter((token): token is string => typeof token === 'string')
 }

@@ -1,8 +1,8 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
-import type { Risk } from '../envelope.ts'
-import { isAtLeast, RISKS } from '../envelope.ts'
-import { governed, type Governance, type GovernedContext, type GovernedTool } from '../governed.ts'
-import { GovernanceError, reason } from '../reason.ts'
+import { isAtLeast, type Risk, RISKS } from '../contract/envelope.ts'
+import { governed } from '../contract/governed.ts'
+import type { Governance, GovernedContext, GovernedTool, PlainTool } from '../contract/governed.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
 
 /** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
 export interface McpClient {
@@ -47,18 +47,32 @@ export async function governedMcpTools(
 ): Promise<GovernedTool<Record<string, JsonValue>, JsonValue>[]> {
   const found = await listAll(client)
   const missing = Object.keys(governance).filter((name) => !found.has(name))
-  if (missing.length > 0) throw unknownTools(missing)
+  if (missing.length > 0) {
+    throw new GovernanceError(
+      `The MCP server has no tool ${missing.map((name) => `"${name}"`).join(', ')}.`,
+      [reason('TOOL_UNKNOWN', missing[0])],
+      { hint: 'Check the names in the table given to governedMcpTools.' },
+    )
+  }
   return Object.entries(governance).map(([name, own]) => {
     const tool = found.get(name)!
-    const risk = raised(own.risk, tool)
-    return governed(plainTool(client, tool), { ...own, risk })
+    const plain: PlainTool<Record<string, JsonValue>, JsonValue> = {
+      name,
+      description: tool.description ?? '',
+      parameters: tool.inputSchema as JsonSchema,
+      run: async (args, { signal }: GovernedContext) => {
+        const result = await client.callTool({ name, arguments: args }, undefined, { signal })
+        return resultOf(name, result as McpResult)
+      },
+    }
+    return governed(plain, { ...own, risk: raised(own.risk, tool) })
   })
 }
 
 async function listAll(client: McpClient): Promise<Map<string, McpTool>> {
   const found = new Map<string, McpTool>()
   let cursor: string | undefined
-  // A server decides how many pages there are; a thousand is a server that never ends.
+  // Bounded: a faulty server could return a next page for ever.
   for (let page = 0; page < 1000; page++) {
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
     for (const tool of tools) found.set(tool.name, tool)
@@ -77,30 +91,8 @@ function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
       : readOnlyHint === false
         ? 'write_low_risk'
         : 'read_only'
-  // A tier that is missing or misspelt is refused where the tool is governed, not made up here.
+  // A tier that is missing or misspelt is left as it is: `governed` refuses it.
   return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
-}
-
-interface PlainMcpTool {
-  readonly name: string
-  readonly description: string
-  readonly parameters: JsonSchema
-  readonly run: (args: Record<string, JsonValue>, context: GovernedContext) => Promise<JsonValue>
-}
-
-function plainTool(
-  client: McpClient,
-  { name, description = '', inputSchema }: McpTool,
-): PlainMcpTool {
-  return {
-    name,
-    description,
-    parameters: inputSchema as JsonSchema,
-    run: async (args, { signal }) => {
-      const result = await client.callTool({ name, arguments: args }, undefined, { signal })
-      return resultOf(name, result as McpResult)
-    },
-  }
 }
 
 interface McpResult {
@@ -109,7 +101,7 @@ interface McpResult {
   readonly content?: readonly { readonly type: string; readonly text?: string }[]
 }
 
-/** Structured content if there is any, else the texts; an error result is an error. */
+/** The result's structured content, else its texts. Throws for a result that reports an error. */
 function resultOf(
   name: string,
   { isError, structuredContent, content = [] }: McpResult,
@@ -123,13 +115,5 @@ function resultOf(
     (content.length === 1 && texts.length === 1
       ? texts[0]!
       : ([...content] as unknown as JsonValue))
-  )
-}
-
-function unknownTools(names: readonly string[]): GovernanceError {
-  return new GovernanceError(
-    `The MCP server has no tool ${names.map((name) => `"${name}"`).join(', ')}.`,
-    [reason('TOOL_UNKNOWN', names[0])],
-    { hint: 'Check the names in the table given to governedMcpTools.' },
   )
 }

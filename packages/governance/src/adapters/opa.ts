@@ -1,5 +1,5 @@
-import { hashJson } from '../digest.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
+import { hashJson } from '../contract/envelope.ts'
+import type { Action, Decision, Policy } from '../contract/policy.ts'
 
 /** A policy loaded by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface LoadedOpaPolicy {
@@ -38,13 +38,11 @@ function toDecision(results: unknown): Decision | undefined {
   if (results.length === 0) return undefined
   const { result } = results[0] as { readonly result: unknown }
   if (typeof result === 'boolean') return { effect: result ? 'allow' : 'deny' }
-  if (!isDecision(result) || results.length > 1)
+  // Whether the rest of the decision is well formed is for the governor to check.
+  const decision = result as Decision | null | undefined
+  if (!decision || !effects.has(decision.effect) || results.length > 1)
     throw new TypeError('OPA answered something else than one decision.')
-  return result
+  return decision
 }
 
 const effects: ReadonlySet<unknown> = new Set(['allow', 'deny', 'review'])
-
-function isDecision(value: unknown): value is Decision {
-  return typeof value === 'object' && value !== null && effects.has((value as Decision).effect)
-}

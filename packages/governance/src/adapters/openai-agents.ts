@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
-import { GovernanceError } from '../reason.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import { GovernanceError } from '../contract/reason.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
 /** A function tool as the OpenAI Agents SDK takes it in `tools`. */
@@ -25,8 +25,8 @@ export interface OpenAiAgentsTool {
 }
 
 /**
- * A run's tools for agents of the OpenAI Agents SDK. The pause of the SDK is not used: whatever its
- * stored state says after one, the gate judges the arguments that would run.
+ * A run's tools for agents of the OpenAI Agents SDK. The SDK's own approval is not used: its stored state
+ * could be changed while it waits, whereas the gate judges the arguments that run.
  *
  *     const agent = new Agent({ name, instructions, tools: openAiAgentsTools(run, task.tools) })
  */
@@ -38,8 +38,15 @@ export function openAiAgentsTools(
     type: 'function',
     name: tool.name,
     description: tool.description,
-    parameters: objectSchema(tool.parameters),
-    // The gate takes what comes; strict schemas forbid optional members that tools may have.
+    // The SDK's type asks for all these members; a tool's schema may leave some out.
+    parameters: {
+      properties: {},
+      required: [],
+      additionalProperties: true,
+      ...(tool.parameters as object),
+      type: 'object',
+    } as OpenAiAgentsTool['parameters'],
+    // Not strict: a strict schema forbids optional members, which tools may have.
     strict: false,
     invoke: (_context, input, details) => invoke(run, tool, input, details?.toolCall?.callId),
     needsApproval: async () => false,
@@ -55,21 +62,12 @@ async function invoke(
 ): Promise<string> {
   try {
     const args: unknown = JSON.parse(input)
-    return toText(await callThrough(run, tool, args, id))
+    const result = await callThrough(run, tool, args, id)
+    return typeof result === 'string' ? result : JSON.stringify(result)
   } catch (error) {
-    // As the SDK's own tools do: the model is told, the agent goes on.
+    // As the SDK's own tools do: the model reads the error, and the agent goes on.
     if (error instanceof GovernanceError) return `Error: ${error.message}`
     if (error instanceof SyntaxError) return 'Error: the arguments are not JSON.'
     throw error
   }
-}
-
-function toText(result: unknown): string {
-  return typeof result === 'string' ? result : JSON.stringify(result)
-}
-
-/** The SDK's type asks for these members; a tool's schema may leave them out. */
-function objectSchema(parameters: JsonSchema): OpenAiAgentsTool['parameters'] {
-  const filled = { properties: {}, required: [], additionalProperties: true }
-  return { ...filled, ...(parameters as object), type: 'object' } as OpenAiAgentsTool['parameters']
 }

@@ -1,7 +1,6 @@
-import type { JournalRecord } from '../audit-log.ts'
-import { readItem } from '../governor/journal-line.ts'
-import type { JournalItem } from '../journal-event.ts'
-import type { Reason } from '../reason.ts'
+import { type JournalRecord, readItem } from '../journal/journal.ts'
+import type { JournalItem } from '../journal/events.ts'
+import type { Reason } from '../contract/reason.ts'
 
 type Attributes = Record<string, string | number | boolean | string[]>
 
@@ -56,7 +55,17 @@ export async function exportSpans<Context>(
     if (item.type === 'opened') {
       const parent = item.data.parent === undefined ? undefined : requests.get(item.data.parent)
       requests.set(item.request_id, openSpans({ api, tracer }, item, record, parent))
-    } else if (known) followSpans(known, item, tracer)
+    }
+    if (item.type === 'opened' || !known) continue
+    known.last = item.at
+    if (item.type === 'call_started') known.started.set(item.data.call, item.at)
+    if (item.type === 'call_settled') {
+      endCall(known, item, tracer)
+      continue
+    }
+    known.span.addEvent(`uaicp.${item.type}`, attributesOf(item), item.at)
+    if (item.type !== 'failed_safe') continue
+    known.span.setStatus({ code: STATUS_ERROR, message: codesOf(item.data.reasons).join(', ') })
   }
   for (const { span, last } of requests.values()) span.end(last)
 }
@@ -96,19 +105,6 @@ function openSpans<Context>(
   )
   const context = api.trace.setSpan(around, span as never)
   return { span, context, started: new Map(), last: item.at }
-}
-
-function followSpans<Context>(
-  known: RequestSpans<Context>,
-  item: JournalItem,
-  tracer: OtelTracer<Context>,
-): void {
-  known.last = item.at
-  if (item.type === 'call_started') known.started.set(item.data.call, item.at)
-  if (item.type === 'call_settled') return endCall(known, item, tracer)
-  known.span.addEvent(`uaicp.${item.type}`, attributesOf(item), item.at)
-  if (item.type !== 'failed_safe') return
-  known.span.setStatus({ code: STATUS_ERROR, message: codesOf(item.data.reasons).join(', ') })
 }
 
 function endCall<Context>(

@@ -1,14 +1,121 @@
-import type { UapResult, UapStream } from './uap-types.ts'
+import type { JsonValue } from '@skein/base'
+import type { UppTool } from './upp.ts'
+import type { Result } from '../contract/run.ts'
 
-/** Runs a call: tells its events, stops when the signal says so. */
+/** An execution strategy of UAP §5.1 (`ExecutionStrategy` of `@skein/agents`), by shape. */
+export interface UapStrategy {
+  readonly name: string
+  execute(context: never): Promise<UapResult>
+  stream(context: never): UapStream
+}
+
+/** The context of one call, as far as it is used here. Everything else passes through. */
+export interface UapContext {
+  readonly agent: { readonly id: string }
+  readonly llm: {
+    with(changes: { readonly tools: readonly UppTool[]; readonly signal: AbortSignal }): unknown
+  }
+  readonly state: UapState
+  readonly tools: readonly { readonly name: string }[]
+  readonly signal?: AbortSignal
+  readonly resume?: { readonly answers: Readonly<Record<string, UapAnswer>> }
+  readonly checkpoint?: (state: UapState) => void | Promise<void>
+}
+
+/** An agent's state, as far as it is used here. */
+export interface UapState {
+  readonly step: number
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly suspension?: { readonly deferred: readonly UapDeferred[] }
+  withMetadata(name: string, value: JsonValue): UapState
+}
+
+interface UapDeferred {
+  readonly toolCallId: string
+  readonly request: { readonly request: unknown }
+}
+
+/** The answer to a call that waits. Here only a token or a denial counts. */
+export interface UapAnswer {
+  readonly type: string
+  readonly token?: string
+  readonly reason?: string
+}
+
+/** A call that waits for somebody. */
+export interface UapInterrupt {
+  readonly id: string
+  readonly toolCallId: string
+  readonly path: readonly string[]
+  readonly kind: string
+  readonly request: unknown
+}
+
+/** The result of a strategy. */
+export interface UapResult {
+  readonly turn: { readonly data?: unknown; readonly response: { readonly text: string } }
+  readonly state: UapState
+  readonly interrupts?: readonly UapInterrupt[]
+  readonly stopReason?: string
+}
+
+/** A run in progress: its events, and its result at the end. */
+export interface UapStream extends AsyncIterable<object> {
+  readonly result: Promise<UapResult>
+  abort(reason?: unknown): void
+}
+
+/** Marks the events of the inner stream as unverified, or holds them back until the call is delivered. */
+export class EventGate {
+  readonly #emit: (event: object) => void
+  readonly #context: UapContext
+  readonly #holds: boolean
+  #held: object[] = []
+
+  constructor(emit: (event: object) => void, context: UapContext, holds: boolean) {
+    this.#emit = emit
+    this.#context = context
+    this.#holds = holds
+  }
+
+  async read(
+    inner: UapStrategy,
+    context: UapContext & { readonly signal: AbortSignal },
+  ): Promise<UapResult> {
+    this.#held = [] // of an attempt that was not delivered
+    const stream = inner.stream(context as never)
+    const abort = (): void => stream.abort(context.signal.reason)
+    context.signal.addEventListener('abort', abort, { once: true })
+    try {
+      for await (const event of stream)
+        if (this.#holds) this.#held.push(event)
+        else this.#emit({ ...event, unverified: true })
+      return await stream.result
+    } finally {
+      context.signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Emits the events that were held back, if the call was delivered, and the event `governed` with the outcome. */
+  end(result: Result<JsonValue>): void {
+    const { agent, state } = this.#context
+    if (result.outcome === 'success') this.#held.forEach((event) => this.#emit(event))
+    const request_id = 'receipt' in result ? result.receipt.request_id : result.request_id
+    const data = { state: result.state, outcome: result.outcome, request_id }
+    const uap = { type: 'governed', step: state.step, agentId: agent.id, data }
+    this.#emit({ source: 'uap', uap })
+  }
+}
+
+/** Runs a call, emits its events, and stops when the signal is aborted. */
 export type StreamedCall = (
   emit: (event: object) => void,
   signal: AbortSignal,
 ) => Promise<UapResult>
 
 /**
- * The stream of a governed call. It starts with the first read of events or of `result`; leaving the
- * loop early aborts it; a failure that nobody looks at is no unhandled rejection.
+ * The stream of a governed call. The call starts when events or `result` are first read, and is aborted when
+ * the reader leaves the loop early. A failure that nobody reads is not an unhandled rejection.
  */
 export class GovernedStream implements UapStream {
   readonly #call: StreamedCall

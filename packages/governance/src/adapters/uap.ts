@@ -1,21 +1,34 @@
 import type { JsonValue } from '@skein/base'
-import type { TaskClass } from '../define-task-class.ts'
-import type { Governor, Resume } from '../governor/governor.ts'
-import { GovernanceError, reason, type Reason } from '../reason.ts'
-import type { Result } from '../result.ts'
-import type { Init, Run } from '../run.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import type { Governor, Resume } from '../governor.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+import type { Init, Result, Run } from '../contract/run.ts'
 import type { CallingRun } from './call-through.ts'
-import { EventGate } from './uap-events.ts'
-import { GovernedStream } from './uap-stream.ts'
-import type { UapContext, UapInterrupt, UapResult, UapState, UapStrategy } from './uap-types.ts'
-import { uppTools, type UppTool } from './upp.ts'
+import {
+  EventGate,
+  GovernedStream,
+  type UapContext,
+  type UapInterrupt,
+  type UapResult,
+  type UapState,
+  type UapStrategy,
+} from './uap-stream.ts'
+import { type UppTool, uppTools } from './upp.ts'
 
-export type * from './uap-types.ts'
+export type {
+  UapAnswer,
+  UapContext,
+  UapInterrupt,
+  UapResult,
+  UapState,
+  UapStrategy,
+  UapStream,
+} from './uap-stream.ts'
 
 /** Options of `governedExecution`. */
 export interface GovernedExecutionOptions<Context> {
   readonly governor: Governor
-  /** Who acts, and on what. When a call is resumed, only its listeners count. */
+  /** Identity and input of the request. When a call is resumed, only `approve` and `onChunk` are used. */
   readonly init: (context: Context) => Omit<Init, 'signal'>
   /** Holds all events back until the call is delivered. Otherwise they carry `unverified: true`. */
   readonly hold?: boolean
@@ -23,7 +36,7 @@ export interface GovernedExecutionOptions<Context> {
 
 /** Thrown when a call of an agent ends without delivery. An agent throws it as `cause` of its error. */
 export class NotDeliveredError extends GovernanceError {
-  /** With reasons and undo of a call that failed safe; else what waits, or what was delivered before. */
+  /** How the request ended: failed safe, with reasons and undo; or still waiting; or delivered before. */
   readonly result: Result<JsonValue>
 
   constructor(message: string, why: readonly Reason[], result: Result<JsonValue>, cause: unknown) {
@@ -82,9 +95,9 @@ interface GovernedCall {
   readonly options: GovernedExecutionOptions<UapContext>
   readonly context: UapContext
   readonly signal: AbortSignal | undefined
-  /** Lets the inner strategy work. */
+  /** Runs the inner strategy. */
   readonly ask: (context: UapContext & { readonly signal: AbortSignal }) => Promise<UapResult>
-  /** Told how the request ended, before anybody else. */
+  /** Called with the end of the request, before the caller gets it. */
   readonly onEnd: (result: Result<JsonValue>) => void
 }
 
@@ -124,14 +137,17 @@ async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<
     task.tools.filter(({ name }) => names.has(name)),
   )
   const { signal } = run
+  // Every waiting call is made again, whatever its answer says: the gate judges the tokens.
+  const deferred = context.state.suspension?.deferred ?? []
+  const again = deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }] as const)
   const result = await ask({
     ...context,
     tools,
     signal,
     llm: context.llm.with({ tools, signal }) as UapContext['llm'],
-    // Every checkpoint names the request, so that a restored state goes on with it.
+    // Every checkpoint names the request, so that a restored state continues the same one.
     state: marked(context.state, { request_id: run.request_id }),
-    ...(context.resume && { resume: { answers: askAgain(context) } }),
+    resume: context.resume && { answers: Object.fromEntries(again) },
   })
   const other = result.interrupts?.find(({ request }) => !parked.has(request))
   if (other)
@@ -146,18 +162,13 @@ function begin(
   answers: Resume,
   body: (run: Run) => Promise<JsonValue>,
 ): Promise<Result<JsonValue>> {
-  const stop = signal && { signal }
   const init = options.init(context)
   const known = context.resume && (context.state.metadata['uaicp'] as { request_id?: unknown })
   if (typeof known?.request_id !== 'string')
-    return options.governor.run(task, { ...init, ...stop }, body)
+    return options.governor.run(task, { ...init, signal }, body)
   const { approve, onChunk } = init
-  const listeners = { ...(approve && { approve }), ...(onChunk && { onChunk }) }
-  return options.governor.resume(known.request_id, task, body, {
-    ...answers,
-    ...listeners,
-    ...stop,
-  })
+  const resume = { ...answers, approve, onChunk, signal }
+  return options.governor.resume(known.request_id, task, body, resume)
 }
 
 async function conclude(
@@ -194,7 +205,7 @@ function waitingFor(
   return { interrupts: asked, stopReason: 'interrupted' }
 }
 
-/** The strategy was not asked, because the request is over; or it failed while a call waits. */
+/** The error where there is no turn: the request had ended before, or the strategy failed while a call waits. */
 function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredError {
   if (result.outcome === 'pending') {
     const why = result.waiting.map(({ id, action }) => reason('APPROVAL_REQUIRED', action.tool, id))
@@ -204,7 +215,7 @@ function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredErr
   return new NotDeliveredError('This state was resumed before.', why, result, error)
 }
 
-/** What policy has not seen must not run: an agent's tool that the task does not govern is an error. */
+/** Refuses an agent that has a tool which the task does not govern: no policy would judge its calls. */
 function checkTools({ task, context }: GovernedCall): void {
   const other = context.tools.find(({ name }) => task.tools.every((tool) => tool.name !== name))
   if (!other) return
@@ -215,7 +226,7 @@ function checkTools({ task, context }: GovernedCall): void {
   )
 }
 
-/** Tokens and denials for the gate. An answer to nothing is refused before the request is touched. */
+/** Tokens and denials for the gate. An answer to a call that does not wait throws, before anything is done. */
 function readAnswers({ state, resume }: UapContext): Resume {
   const deferred = state.suspension?.deferred ?? []
   const tokens: string[] = []
@@ -231,12 +242,6 @@ function readAnswers({ state, resume }: UapContext): Resume {
       denials.push({ id: String(call.request.request), reason: answer.reason ?? '' })
   }
   return { tokens, denials }
-}
-
-/** Every waiting call is made again: only the gate says what an answer is worth. */
-function askAgain({ state }: UapContext): Record<string, { readonly type: 'approve' }> {
-  const deferred = state.suspension?.deferred ?? []
-  return Object.fromEntries(deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }]))
 }
 
 function marked(state: UapState, mark: object): UapState {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@skein/base'
-import type { GovernedTool } from '../governed.ts'
-import { GovernanceError } from '../reason.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import { GovernanceError } from '../contract/reason.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
 /** A UPP tool (`@skein/ai`) that calls through a governed run. */
@@ -12,8 +12,9 @@ export interface UppTool {
 }
 
 /**
- * A run's tools for `llm()` and agents. A call that waits for a person ends the turn with the call
- * open; every other refusal is told to the model.
+ * A run's tools for `llm()` and agents. Order, concurrency and events of calls stay with `llm()`; each
+ * tool's `run` goes through the gate. A call that waits for a person ends the turn with the call open;
+ * every other refusal is an error that the model reads.
  *
  *     const turn = await llm({ model, tools: uppTools(run, task.tools) }).generate(question)
  */
@@ -22,19 +23,16 @@ export function uppTools(run: CallingRun, tools: readonly GovernedTool[]): UppTo
     name: tool.name,
     description: tool.description,
     parameters: tool.parameters,
-    // Two declared parameters: this is how a UPP tool asks for the context.
+    // A UPP tool asks for the context by declaring two parameters.
     run: async (params, context) => {
       try {
         return await callThrough(run, tool, params, context?.toolCallId)
       } catch (error) {
         if (!(error instanceof GovernanceError) || error.code !== 'APPROVAL_REQUIRED') throw error
-        return deferred({ kind: 'approval', request: error.reasons[0]?.detail ?? tool.name })
+        // What `defer()` of `@skein/ai` makes, without importing it.
+        const request = error.reasons[0]?.detail ?? tool.name
+        return Object.freeze({ kind: 'approval', request, [Symbol.for('skein.deferred')]: true })
       }
     },
   }))
-}
-
-/** What `defer()` of `@skein/ai` makes, without importing it. */
-function deferred(request: { kind: 'approval'; request: string }): object {
-  return Object.freeze({ ...request, [Symbol.for('skein.deferred')]: true })
 }

@@ -1,14 +1,17 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { ApprovalRequest } from '../approval.ts'
-import { actionDigest, hashJson } from '../digest.ts'
+import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import type { ApprovalRequest } from '../contract/approval.ts'
+import { actionDigest, hashJson, isAtLeast, type Risk } from '../contract/envelope.ts'
+import type { VerifyKey } from '../keys/keys.ts'
+import type { Action } from '../contract/policy.ts'
+import { reason, type Reason } from '../contract/reason.ts'
 
-/** `typ` of an approval; tokens made for anything else are refused by it (RFC 8725 §3.11). */
+/** `typ` of an approval. A token that was made for another purpose has another `typ` (RFC 8725 §3.11). */
 export const APPROVAL_TYP = 'uaicp-approval+jwt'
 
 /** `typ` of a standing grant. */
 export const GRANT_TYP = 'uaicp-grant+jwt'
 
-/** What a token says, its claims of the right kind. Times in milliseconds. */
+/** The claims of a token, each of the right type. Times in milliseconds. */
 export interface TokenClaims {
   readonly issuer: string
   readonly approver: string
@@ -21,15 +24,16 @@ export interface TokenClaims {
   readonly details: JsonObject
 }
 
-/** The claims of a payload, or undefined when one is missing, of another kind or ambiguous. */
+/** Reads the claims of a payload; undefined when one is missing, of another type or ambiguous. */
 export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const { iss, sub, aud, jti, iat, exp } = payload
   const nbf = payload['nbf'] ?? iat
   // A token for two audiences could be spent once at each, so an array must name exactly one.
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
-  const details = onlyDetails(payload['authorization_details'])
+  const listed = payload['authorization_details']
+  const details = Array.isArray(listed) && listed.length === 1 ? (listed[0] as unknown) : undefined
   if (!isName(iss) || !isName(sub) || !isName(audience) || !isName(jti)) return undefined
-  if (!isTime(iat) || !isTime(nbf) || !isTime(exp) || details === undefined) return undefined
+  if (!isTime(iat) || !isTime(nbf) || !isTime(exp) || !isPlainObject(details)) return undefined
   return {
     issuer: iss,
     approver: sub,
@@ -38,7 +42,7 @@ export function readClaims(payload: JsonObject): TokenClaims | undefined {
     issuedAt: iat * 1000,
     notBefore: nbf * 1000,
     expires: exp * 1000,
-    details,
+    details: details as JsonObject,
   }
 }
 
@@ -49,34 +53,107 @@ export function actionDetails({ action, digest, quorum }: ApprovalRequest): Json
 }
 
 /**
- * True when the request's digest is that of the action it shows, arguments included. Both the
- * person's side and the governor's check this: what was looked at is what is signed and run.
+ * True when the request's digest is that of the action in it, arguments included. Checked where a person
+ * signs and again at the governor, so that the action that was seen is the one that is signed and run.
  */
 export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   try {
     return hashJson(action.args) === action.args_hash && actionDigest(action) === digest
   } catch {
-    return false // Arguments that JSON cannot say have no digest.
+    return false // Arguments that JSON cannot express have no digest.
   }
 }
 
-function onlyDetails(value: JsonValue | undefined): JsonObject | undefined {
-  if (!Array.isArray(value) || value.length !== 1) return undefined
-  const [entry] = value
-  return typeof entry === 'object' && entry !== null && !Array.isArray(entry) ? entry : undefined
-}
-
-/** Ids go into store keys and logs, so they are short and plain. */
+/** Ids become keys of stores and text in logs, so they have to be short and without control characters. */
 function isName(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= 512 && !hasControls(value)
-}
-
-function hasControls(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return /[\u0000-\u001f\u007f]/.test(text)
+  return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{1,512}$/.test(value)
 }
 
-/** Seconds since 1970 (RFC 7519 NumericDate), within what a Date can say. */
+/** Seconds since 1970 (RFC 7519 NumericDate), within the range of Date. */
 function isTime(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && value >= 0 && value <= 8.64e12
+}
+
+/** The largest difference between clocks that may be allowed for. */
+export const MAX_SKEW_MS = 300_000
+
+/** An issuer with its defaults filled in. */
+export interface KnownIssuer {
+  readonly name: string
+  /** The keys a token with this `kid` may have been signed by. */
+  readonly keys: (kid: unknown) => Promise<readonly VerifyKey[]>
+  readonly maxTtlMs: number
+  readonly approvers: 'human' | 'system'
+  readonly may: (action: Action, approver: string) => boolean
+}
+
+/** What the claims of a token are checked against. */
+export interface CheckContext {
+  readonly request: ApprovalRequest
+  readonly issuer: KnownIssuer
+  readonly now: number
+  readonly skewMs: number
+  readonly kind: 'uaicp_action' | 'uaicp_grant'
+}
+
+/** Why a token does not count at this time; undefined if it does. */
+export function checkTimes(claims: TokenClaims, context: CheckContext): Reason | undefined {
+  const { now, skewMs, issuer, request } = context
+  const subject = request.action.tool
+  const { issuedAt, notBefore, expires } = claims
+  if (expires + skewMs <= now) return reason('APPROVAL_EXPIRED', subject)
+  const end = Date.parse(request.expires_at)
+  // Not `end <= now`: an unreadable time must refuse too.
+  if (!(end > now)) return reason('APPROVAL_EXPIRED', subject, 'The request itself is over.')
+  if (notBefore - skewMs > now || issuedAt - skewMs > now)
+    return reason('APPROVAL_NOT_YET_VALID', subject)
+  // Measured from its issue and from now: a token cannot get a longer life by a false time of issue.
+  const longest = Math.max(expires - Math.min(issuedAt, notBefore), expires - now - skewMs)
+  if (longest > issuer.maxTtlMs)
+    return reason('APPROVAL_INVALID', subject, 'It is valid for longer than its issuer may say.')
+  return undefined
+}
+
+/** Why this person's token does not count for this action; undefined if it does. */
+export function checkUse(claims: TokenClaims, context: CheckContext): Reason | undefined {
+  const { request, issuer, kind } = context
+  const { action, excluded } = request
+  // An approval has to carry every member that `actionDetails` writes, with the same value.
+  const fits =
+    kind === 'uaicp_action'
+      ? Object.entries(actionDetails(request)).every(
+          ([name, value]) => claims.details[name] === value,
+        )
+      : isForGrant(claims.details, action)
+  if (!fits) return reason('APPROVAL_SCOPE', action.tool, 'It was given for something else.')
+  // The acting agent never approves its own action; with four eyes, its user does not either.
+  if (claims.approver === action.identity.agent_id || excluded.includes(claims.approver))
+    return reason('APPROVAL_SELF', action.tool)
+  let isAllowed = false
+  try {
+    isAllowed = issuer.may(action, claims.approver) === true
+  } catch {
+    // A rule that throws has not allowed anything.
+  }
+  return isAllowed
+    ? undefined
+    : reason('APPROVAL_SCOPE', action.tool, 'This person may not approve it.')
+}
+
+const grantMembers = ['request_id', 'task', 'args_hash'] as const
+const grantIdentity: ReadonlySet<string> = new Set(['agent_id', 'owner_id', 'user_id'])
+
+function isForGrant(details: TokenClaims['details'], action: Action): boolean {
+  const { type, tool, risk, ...scope } = details
+  if (type !== 'uaicp_grant' || tool !== action.tool) return false
+  if (risk !== 'write_low_risk' && risk !== 'write_high_risk') return false
+  if (!isAtLeast(risk satisfies Risk, action.risk)) return false
+  const facts: Record<string, unknown> = {}
+  for (const name of grantMembers) facts[name] = action[name]
+  for (const [name, value] of Object.entries(action.identity)) {
+    if (name.includes(':') || grantIdentity.has(name)) facts[name] = value
+  }
+  // A scope that we do not know makes the grant unusable; ignoring it would widen the grant.
+  return Object.entries(scope).every(([name, value]) => name in facts && facts[name] === value)
 }

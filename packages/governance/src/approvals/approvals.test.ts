@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest'
 import * as jose from 'jose'
 import { encodeBase64Url } from '@skein/base'
 import { action, AUDIENCE, desk, ISSUER, request, START } from '../../test/approval-setup.ts'
-import { approvals } from './approvals.ts'
+import { approvals, memorySpent } from './approvals.ts'
 import { approve, signGrant } from './approve.ts'
 import { fromCryptoKeyPair, generateKey, toSigningKey } from '../keys/keys.ts'
-import { memorySpent } from './memory-spent.ts'
 
 const encode = (value: unknown): string =>
   encodeBase64Url(new TextEncoder().encode(JSON.stringify(value)))

@@ -1,22 +1,35 @@
-import { SkeinError, systemClock, type Clock } from '@skein/base'
-import type { ApprovalRequest, Approvals, Approver, Redemption, SpentStore } from '../approval.ts'
-import { APPROVAL_TYP, GRANT_TYP, isDigestOfAction, readClaims } from './approval-token.ts'
-import type { TokenClaims } from './approval-token.ts'
-import { checkTimes, checkUse, MAX_SKEW_MS } from './check-approval.ts'
-import type { CheckContext, KnownIssuer } from './check-approval.ts'
-import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
-import { parseJws, verifyJws } from './jws.ts'
+import { type Clock, SkeinError, systemClock } from '@skein/base'
+import type {
+  ApprovalRequest,
+  Approvals,
+  Approver,
+  Redemption,
+  SpentStore,
+} from '../contract/approval.ts'
+import {
+  APPROVAL_TYP,
+  type CheckContext,
+  checkTimes,
+  checkUse,
+  GRANT_TYP,
+  isDigestOfAction,
+  type KnownIssuer,
+  MAX_SKEW_MS,
+  readClaims,
+  type TokenClaims,
+} from './approval-token.ts'
+import { createIssuerKeys, type IssuerKey, parseJws, verifyJws } from './jws.ts'
 import type { KeyAlgorithm } from '../keys/keys.ts'
-import type { Action } from '../policy.ts'
-import { reason, type Reason } from '../reason.ts'
+import type { Action } from '../contract/policy.ts'
+import { reason, type Reason } from '../contract/reason.ts'
 
 /** Whose approvals count, and for what. */
 export interface ApprovalIssuer {
-  /** Public keys: JWKs, WebCrypto keys, or anything that verifies. Several while keys rotate. */
+  /** Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. Several while keys are rotated. */
   readonly keys: readonly IssuerKey[]
   /** Every key of the issuer must be of this kind; `Ed25519` by default. */
   readonly alg?: KeyAlgorithm
-  /** Whether this person may approve this action. Throwing is a no. */
+  /** Whether this person may approve this action. If it throws, the person may not. */
   readonly may: (action: Action, approver: string) => boolean
   /** Longest life of a token, one hour by default. */
   readonly maxTtlMs?: number
@@ -33,6 +46,7 @@ export interface TokenReference {
   readonly issuedAt: number
 }
 
+/** Options of `approvals`. */
 export interface ApprovalsOptions {
   /** The governor's id. Tokens for anyone else are refused. */
   readonly audience: string
@@ -40,17 +54,24 @@ export interface ApprovalsOptions {
   readonly spent: SpentStore
   /** How far clocks may differ; 30 s by default, 5 min at most. */
   readonly skewMs?: number
-  /** True for a token, key holder or person whose approvals no longer count. Throwing is a yes. */
+  /** True for a token or a person whose approvals no longer count. If it throws, the token counts as revoked. */
   readonly revoked?: (token: TokenReference) => boolean | Promise<boolean>
   readonly clock?: Clock
 }
 
-/** Checks approvals and spends them, each once. Whatever is not certain is refused. */
+/** Checks approval tokens and spends each of them once. A token that cannot be checked is refused. */
 export function approvals(options: ApprovalsOptions): Approvals {
   const { audience, spent, skewMs = 30_000, clock = systemClock } = options
-  if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS)) throw badSkew(skewMs)
+  if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS))
+    throw new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
+      code: 'APPROVAL_SKEW_INVALID',
+    })
   const issuers = new Map(
-    Object.entries(options.issuers).map(([name, issuer]) => [name, knownIssuer(name, issuer)]),
+    Object.entries(options.issuers).map(([name, issuer]): [string, KnownIssuer] => {
+      const { alg = 'Ed25519', maxTtlMs = 3_600_000, approvers = 'human', may } = issuer
+      const keys = createIssuerKeys(name, issuer.keys, alg)
+      return [name, { name, keys, maxTtlMs, approvers, may }]
+    }),
   )
   const expired = new BoundedSet()
 
@@ -65,7 +86,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     if (!(await isSigned(jws, issuer)))
       return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
-    // A clock that goes back must not revive what was seen to be over (A-28).
+    // A token that was seen to be expired stays expired, even if the clock is set back.
     const seen = expired.has(tokenKey(claims))
     const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
     if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
@@ -84,7 +105,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
 
   async function spend(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
     try {
-      // Kept until no clock within the skew would still take the token.
+      // Remembered until no clock within the skew would still accept the token.
       const first = await spent.spend(tokenKey(claims), claims.expires + 2 * skewMs)
       return first === true ? undefined : reason('APPROVAL_REPLAYED', subject)
     } catch {
@@ -105,7 +126,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
       for (const token of new Set(tokens)) {
         const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
         if ('code' in checked) reasons.push(checked)
-        // One voice per person, whichever issuer vouches for them.
+        // Each person counts once, whichever issuer signed for them.
         else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
       }
       const quorum = Math.max(1, request.quorum)
@@ -135,16 +156,11 @@ interface Use {
   readonly kind: CheckContext['kind']
 }
 
-/** The reason that helps most: tokens for other calls in the same bundle are no news. */
+/** The most useful of the reasons: that a token was signed for another call is to be expected in a bundle. */
 function refused(reasons: readonly Reason[], { action, quorum }: ApprovalRequest): Redemption {
-  const telling = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
+  const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
   const detail = `${Math.max(1, quorum)} approval${quorum > 1 ? 's' : ''} needed.`
-  return { ok: false, reason: telling ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
-}
-
-function knownIssuer(name: string, issuer: ApprovalIssuer): KnownIssuer {
-  const { alg = 'Ed25519', maxTtlMs = 3_600_000, approvers = 'human', may } = issuer
-  return { name, keys: createIssuerKeys(name, issuer.keys, alg), maxTtlMs, approvers, may }
+  return { ok: false, reason: useful ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
 }
 
 async function isSigned(
@@ -157,7 +173,7 @@ async function isSigned(
   return false
 }
 
-/** A `jti` is unique for its issuer only. Names hold no control characters, so this is unambiguous. */
+/** A `jti` is unique only for its issuer. Neither contains a line break, so the key is unambiguous. */
 function tokenKey({ issuer, jti }: TokenClaims): string {
   return `${issuer}\n${jti}`
 }
@@ -180,8 +196,20 @@ class BoundedSet {
   }
 }
 
-function badSkew(skewMs: number): SkeinError {
-  return new SkeinError(`A clock skew of ${skewMs} ms is not between 0 and ${MAX_SKEW_MS}.`, {
-    code: 'APPROVAL_SKEW_INVALID',
-  })
+/** Spent tokens of one process. For tests, and where one process does everything and forgets all at its end. */
+export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
+  const spent = new Map<string, number>()
+  let nextSweep = 0
+  return {
+    async spend(jti, exp) {
+      const now = clock.now()
+      if (now >= nextSweep) {
+        for (const [key, end] of spent) if (end < now) spent.delete(key)
+        nextSweep = now + 60_000
+      }
+      if (spent.has(jti)) return false
+      spent.set(jti, exp)
+      return true
+    },
+  }
 }

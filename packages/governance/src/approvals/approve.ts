@@ -1,16 +1,15 @@
 import {
-  SkeinError,
-  systemClock,
-  uuidV4,
   type Clock,
   type IdSource,
   type JsonObject,
+  SkeinError,
+  systemClock,
+  uuidV4,
 } from '@skein/base'
-import type { ApprovalRequest } from '../approval.ts'
+import type { ApprovalRequest } from '../contract/approval.ts'
 import { actionDetails, APPROVAL_TYP, GRANT_TYP, isDigestOfAction } from './approval-token.ts'
 import { signJws } from './jws.ts'
-import { toSigningKey } from '../keys/keys.ts'
-import type { PrivateJwk, SigningKey } from '../keys/keys.ts'
+import { type PrivateJwk, type SigningKey, toSigningKey } from '../keys/keys.ts'
 
 /** Who signs, for which governor, for how long. */
 export interface ApproveOptions {
@@ -31,13 +30,22 @@ export interface ApproveOptions {
  * governor. Refuses a request that shows one action and carries the digest of another.
  */
 export async function approve(request: ApprovalRequest, options: ApproveOptions): Promise<string> {
-  if (!isDigestOfAction(request)) throw mismatch(request)
+  if (!isDigestOfAction(request)) {
+    const { id, action } = request
+    throw new SkeinError(
+      `Approval request "${id}" shows a call of "${action.tool}", but its digest is that of another action.`,
+      {
+        code: 'APPROVAL_REQUEST_INVALID',
+        hint: 'The request was changed on its way. Do not sign it; fetch it again from the governor.',
+      },
+    )
+  }
   // Rounded down to seconds: a token must never outlive the request.
   const latest = Math.floor(Date.parse(request.expires_at) / 1000)
   return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
 }
 
-/** What a standing grant covers. Every member that is there has to fit the action. */
+/** What a standing grant covers. Every member that is given has to equal the action's. */
 export interface GrantScope {
   readonly tool: string
   readonly risk: 'write_low_risk' | 'write_high_risk'
@@ -52,8 +60,8 @@ export interface GrantScope {
 }
 
 /**
- * Signs a wider, expiring consent ("this tool, for this agent, until five"). It approves nothing by
- * itself: a policy has to name it in its decision, and it is logged where it was used (A-11).
+ * Signs a standing grant: a wider consent that expires ("this tool, for this agent, until five"). A grant
+ * approves nothing by itself. A policy has to name it in its decision, and every use of it is logged.
  */
 export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
   return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })
@@ -64,26 +72,13 @@ async function sign(
   { audience, issuer, approver, key, ttlMs, clock = systemClock, ids = uuidV4 }: ApproveOptions,
   { typ, latest }: { readonly typ: string; readonly latest: number },
 ): Promise<string> {
-  if (!(ttlMs > 0)) throw badLifetime(ttlMs)
+  if (!(ttlMs > 0))
+    throw new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
+      code: 'APPROVAL_TTL_INVALID',
+      hint: 'Give ttlMs as a positive number of milliseconds.',
+    })
   const iat = Math.floor(clock.now() / 1000)
   const exp = Math.min(Math.floor((clock.now() + ttlMs) / 1000), latest)
   const claims = { iss: issuer, sub: approver, aud: audience, jti: ids(), iat, nbf: iat, exp }
   return signJws({ ...claims, authorization_details: [details] }, toSigningKey(key), { typ })
-}
-
-function mismatch({ id, action }: ApprovalRequest): SkeinError {
-  return new SkeinError(
-    `Approval request "${id}" shows a call of "${action.tool}" that its digest does not belong to.`,
-    {
-      code: 'APPROVAL_REQUEST_INVALID',
-      hint: 'The request was changed on its way. Fetch it again from the governor; do not sign it.',
-    },
-  )
-}
-
-function badLifetime(ttlMs: number): SkeinError {
-  return new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
-    code: 'APPROVAL_TTL_INVALID',
-    hint: 'Give ttlMs as a positive number of milliseconds.',
-  })
 }

@@ -11,11 +11,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../approval.ts'
+import { syncFolder } from '../audit/folder-node.ts'
+import type { SpentStore } from '../contract/approval.ts'
 
-/** A store in a folder, with a broom. */
+/** A store in a folder that can remove expired tokens. */
 export interface FileSpentStore extends SpentStore {
-  /** Removes tokens that no clock would take any more; returns how many. */
+  /** Deletes tokens that have expired on any clock; returns how many. */
   prune(): number
 }
 
@@ -36,7 +37,7 @@ export function fileSpent({
     async spend(jti, exp) {
       let file: number
       try {
-        // Hashed: a token id must not become a path.
+        // Hashed, because a token id could contain a path.
         const name = createHash('sha256').update(jti).digest('hex')
         file = openSync(join(dir, name), 'wx', 0o600)
       } catch (error) {
@@ -49,7 +50,7 @@ export function fileSpent({
       } finally {
         closeSync(file)
       }
-      syncFolder(dir)
+      await syncFolder(dir)
       return true
     },
     prune: () => prune(dir, clock.now()),
@@ -60,21 +61,11 @@ function prune(dir: string, now: number): number {
   let removed = 0
   for (const name of readdirSync(dir)) {
     if (!/^[0-9a-f]{64}$/.test(name)) continue
-    // An empty file is one that another process is just writing: it stays.
+    // Another process is writing an empty file right now; it is kept.
     const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
     if (!(exp < now)) continue
     unlinkSync(join(dir, name))
     removed++
   }
   return removed
-}
-
-function syncFolder(dir: string): void {
-  try {
-    const folder = openSync(dir, 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch {
-    // Windows does not open folders, and needs no such thing.
-  }
 }

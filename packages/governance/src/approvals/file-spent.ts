@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 
-/** Stands in where there are no files: making a store says so. */
+/** Takes the place of the Node version on platforms without files, and throws. */
 export function fileSpent(_options: unknown): never {
   throw new SkeinError('A store of spent tokens in files or SQLite needs Node.', {
     code: 'PLATFORM_UNSUPPORTED',

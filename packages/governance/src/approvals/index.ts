@@ -6,8 +6,8 @@ export {
   type TokenReference,
 } from './approvals.ts'
 export { APPROVAL_TYP, GRANT_TYP } from './approval-token.ts'
-export { memorySpent } from './memory-spent.ts'
-export type { IssuerKey } from './issuer-keys.ts'
+export { memorySpent } from './approvals.ts'
+export type { IssuerKey } from './jws.ts'
 export {
   fromCryptoKeyPair,
   generateKey,

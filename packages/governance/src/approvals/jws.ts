@@ -1,24 +1,36 @@
-import { decodeBase64Url, encodeBase64Url, isPlainObject, type JsonObject } from '@skein/base'
-import type { SigningKey, VerifyKey } from '../keys/keys.ts'
+import {
+  decodeBase64Url,
+  encodeBase64Url,
+  isPlainObject,
+  type JsonObject,
+  SkeinError,
+} from '@skein/base'
+import {
+  type KeyAlgorithm,
+  type PublicJwk,
+  type SigningKey,
+  toVerifyKey,
+  type VerifyKey,
+} from '../keys/keys.ts'
 
 /** The protected header of a compact JWS (RFC 7515). */
-export interface JwsHeader {
+interface JwsHeader {
   readonly alg: string
   readonly kid?: string
   readonly typ?: string
   readonly [parameter: string]: unknown
 }
 
-/** A compact JWS taken apart; nothing in it is to be believed before `verifyJws`. */
-export interface ParsedJws {
+/** A parsed compact JWS. Nothing in it can be trusted before `verifyJws`. */
+interface ParsedJws {
   readonly header: JwsHeader
   readonly payload: JsonObject
-  /** The ASCII bytes that were signed: header and payload as they came, never re-encoded. */
+  /** The ASCII bytes that were signed: header and payload as received, never encoded again. */
   readonly signed: Uint8Array
   readonly signature: Uint8Array
 }
 
-/** An approval holds digests, not arguments; a longer token is an attack on the reader. */
+/** An approval holds digests and no arguments, so an honest token is far shorter than this. */
 const MAX_TOKEN_CHARACTERS = 16_384
 
 const utf8 = new TextEncoder()
@@ -45,9 +57,11 @@ export function parseJws(token: unknown): ParsedJws | undefined {
     const header = decodeJson(token.slice(0, first))
     const payload = decodeJson(token.slice(first + 1, second))
     const signature = decodeBase64Url(token.slice(second + 1))
-    if (!isHeader(header) || !isPlainObject(payload)) return undefined
+    if (!isPlainObject(header) || !isPlainObject(payload)) return undefined
+    // `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11).
+    if (typeof header['alg'] !== 'string' || 'crit' in header) return undefined
     return {
-      header,
+      header: header as JwsHeader,
       payload: payload as JsonObject,
       signed: utf8.encode(token.slice(0, second)),
       signature,
@@ -58,9 +72,8 @@ export function parseJws(token: unknown): ParsedJws | undefined {
 }
 
 /**
- * True when this key signed these bytes with its own algorithm. What the header says can only make
- * the answer false: `alg` must be the key's own, so neither "none" nor HMAC over a public
- * key can pass.
+ * True when this key signed these bytes with the key's own algorithm. The header cannot choose another one:
+ * its `alg` must be the key's, so neither "none" nor HMAC with a public key as secret passes.
  */
 export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
   if (jws.header.alg !== key.alg) return false
@@ -71,15 +84,62 @@ export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean
   }
 }
 
-/** `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11). */
-function isHeader(value: unknown): value is JwsHeader {
-  return isPlainObject(value) && typeof value['alg'] === 'string' && !('crit' in value)
-}
-
 function encodeJson(value: unknown): string {
   return encodeBase64Url(utf8.encode(JSON.stringify(value)))
 }
 
 function decodeJson(part: string): unknown {
   return JSON.parse(strictUtf8.decode(decodeBase64Url(part)))
+}
+
+/** A public key of an issuer in any form we can check with. */
+export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
+
+/**
+ * Finds an issuer's keys by `kid`. A `kid` only selects among keys that have one, to save work; it proves
+ * nothing. Keys without a `kid` are always tried.
+ */
+export function createIssuerKeys(
+  issuer: string,
+  keys: readonly IssuerKey[],
+  alg: KeyAlgorithm,
+): (kid: unknown) => Promise<readonly VerifyKey[]> {
+  const plain = keys.flatMap((key): NamedKey[] =>
+    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
+  )
+  for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
+  let all: Promise<readonly NamedKey[]> | undefined
+  return async (kid) => {
+    all ??= Promise.all(
+      keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
+    ).then((exported) => [...plain, ...exported])
+    const known = await all
+    return known
+      .filter(({ name }) => name === undefined || kid === undefined || name === kid)
+      .map(({ key }) => key)
+  }
+}
+
+interface NamedKey {
+  readonly name: string | undefined
+  readonly key: VerifyKey
+}
+
+function isCryptoKey(key: IssuerKey): key is CryptoKey {
+  return typeof CryptoKey === 'function' && key instanceof CryptoKey
+}
+
+async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
+  const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
+  const { kty, crv, x, y } = jwk
+  const found = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
+  if (found.alg !== alg || key.type !== 'public') throw wrongAlgorithm(issuer, found.alg, alg)
+  return { name: undefined, key: found }
+}
+
+function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {
+  return new SkeinError(`Issuer "${issuer}" is set to ${wanted}, but has a key for ${found}.`, {
+    code: 'KEY_INVALID',
+    hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
+  })
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../approval.ts'
+import type { SpentStore } from '../contract/approval.ts'
 
 /** An open `DatabaseSync` of `node:sqlite`, as far as it is used here. */
 export interface SqliteDatabase {
@@ -21,17 +21,20 @@ export interface SqliteSpentOptions {
 
 /** A store in a database. */
 export interface SqliteSpentStore extends SpentStore {
-  /** Removes tokens that no clock would take any more; returns how many. */
+  /** Deletes tokens that have expired on any clock; returns how many. */
   prune(): number
   /** Closes the database if the store opened it. */
   close(): void
 }
 
-/** Spent tokens as rows; the primary key makes the second of two callers lose, in any process. */
+/** Spent tokens as rows. The primary key makes sure that of two callers, in any process, one gets false. */
 export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   const { database, table = 'uaicp_spent', clock = systemClock } = options
   if (!/^[a-z_][a-z0-9_]*$/i.test(table)) throw new TypeError(`"${table}" is not a table name.`)
-  const own = typeof database === 'string' ? openDatabase(database) : undefined
+  const own =
+    typeof database === 'string' ? new DatabaseSync(database, { timeout: 5000 }) : undefined
+  // `synchronous = full`: a token stays spent even if the machine stops right after.
+  own?.exec('pragma journal_mode = wal; pragma synchronous = full')
   const db: SqliteDatabase = own ?? (database as SqliteDatabase)
   db.exec(
     `create table if not exists ${table} (jti text primary key, exp real not null) without rowid`,
@@ -43,11 +46,4 @@ export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
     prune: () => Number(remove.run(clock.now()).changes),
     close: () => own?.close(),
   }
-}
-
-/** `synchronous = full`: a token stays spent when the machine stops right after. */
-function openDatabase(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 5000 })
-  db.exec('pragma journal_mode = wal; pragma synchronous = full')
-  return db
 }

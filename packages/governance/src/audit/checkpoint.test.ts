@@ -3,13 +3,15 @@ import { encodeBase64Url } from '@skein/base'
 import {
   cosignCheckpoint,
   countWitnesses,
+  encodeNoteKey,
+  isSignedBy,
   parseCheckpoint,
+  parseNote,
   signCheckpoint,
   verifyCheckpoint,
 } from './checkpoint.ts'
 import { generateKey, toSigningKey, toVerifyKey } from '../keys/keys.ts'
 import { leafHash } from './merkle.ts'
-import { encodeNoteKey, isSignedBy, parseNote } from './signed-note.ts'
 
 const origin = 'example.com/audit'
 const head = { origin, size: 3, root: leafHash('x') }

@@ -1,26 +1,21 @@
-import { decodeBase64, encodeBase64 } from '@skein/base'
-import { toVerifyKey } from '../keys/keys.ts'
-import type { PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
+import { decodeBase64, encodeBase64, sha256, SkeinError } from '@skein/base'
 import {
-  formatNote,
-  isSameId,
-  isSignedBy,
-  noteKeyId,
-  NoteType,
-  parseNote,
-  signNote,
-} from './signed-note.ts'
-import type { NoteSignature, SignedNote } from './signed-note.ts'
-import type { Hash } from './merkle.ts'
+  type PublicJwk,
+  rawEd25519,
+  type SigningKey,
+  toVerifyKey,
+  type VerifyKey,
+} from '../keys/keys.ts'
+import type { TreeHash } from './merkle.ts'
 
 /** What a checkpoint says: this log had this many entries and this root (C2SP tlog-checkpoint). */
 export interface TreeHead {
   readonly origin: string
   readonly size: number
-  readonly root: Hash
+  readonly root: TreeHash
 }
 
-/** A checkpoint taken apart. */
+/** A parsed checkpoint. */
 export interface ParsedCheckpoint extends TreeHead {
   readonly note: SignedNote
 }
@@ -38,7 +33,7 @@ export function parseCheckpoint(checkpoint: string): ParsedCheckpoint | undefine
   const note = parseNote(checkpoint)
   if (note === undefined) return undefined
   const [origin, size, root] = note.text.split('\n')
-  // At most 15 digits: beyond that a number is not exact. A leading zero would give a second text.
+  // At most 15 digits: larger numbers are not exact. No leading zero: each size has one spelling.
   if (!origin || size === undefined || !/^(?:0|[1-9]\d{0,14})$/.test(size)) return undefined
   try {
     const hash = decodeBase64(root ?? '')
@@ -108,4 +103,110 @@ async function isCosignedBy(note: SignedNote, name: string, key: VerifyKey): Pro
 
 function cosigned(text: string, seconds: number): Uint8Array {
   return utf8.encode(`cosignature/v1\ntime ${seconds}\n${text}`)
+}
+
+/** One signature line of a signed note: the signer's name, a hint which key it was, and the bytes. */
+interface NoteSignature {
+  readonly name: string
+  /** The first four bytes of the key's id, to find the key; proves nothing. */
+  readonly keyId: Uint8Array
+  readonly bytes: Uint8Array
+}
+
+/** A text with signatures under it (C2SP signed-note). */
+interface SignedNote {
+  /** What is signed: ends with a newline. */
+  readonly text: string
+  readonly signatures: readonly NoteSignature[]
+}
+
+/** Signature types of C2SP signed-note: plain Ed25519, and a witness's cosignature with a time. */
+const NoteType = { Ed25519: 0x01, Cosignature: 0x04 } as const
+type NoteType = (typeof NoteType)[keyof typeof NoteType]
+
+const MAX_NOTE_CHARACTERS = 65_536
+const MAX_SIGNATURES = 64
+
+/** Parses a signed note; undefined for any other text. */
+export function parseNote(note: string): SignedNote | undefined {
+  if (note.length > MAX_NOTE_CHARACTERS || !isPlainText(note) || !note.endsWith('\n')) return
+  // The last blank line divides text and signatures; the text itself may have blank lines.
+  const split = note.lastIndexOf('\n\n')
+  if (split < 0) return undefined
+  const lines = note.slice(split + 2, -1).split('\n')
+  if (lines.length > MAX_SIGNATURES) return undefined
+  const signatures = lines.map(parseSignature)
+  if (!signatures.every((signature) => signature !== undefined)) return undefined
+  return { text: note.slice(0, split + 1), signatures }
+}
+
+/** A note as text. */
+function formatNote({ text, signatures }: SignedNote): string {
+  const lines = signatures.map(
+    ({ name, keyId, bytes }) => `— ${name} ${encodeBase64(new Uint8Array([...keyId, ...bytes]))}\n`,
+  )
+  return `${text}\n${lines.join('')}`
+}
+
+/** A signature line's key id: SHA-256 over name, type and public key, four bytes of it. */
+function noteKeyId(name: string, jwk: PublicJwk, type: NoteType): Uint8Array {
+  const label = utf8.encode(`${name}\n`)
+  const input = new Uint8Array(label.length + 33)
+  input.set(label)
+  input[label.length] = type
+  input.set(rawEd25519(jwk), label.length + 1)
+  return sha256(input).slice(0, 4)
+}
+
+/** Signs a text as `name` with an Ed25519 key. */
+async function signNote(text: string, name: string, key: SigningKey): Promise<NoteSignature> {
+  // Spaces and "+" are separators in the formats that contain names.
+  if (name === '' || /[\s+]/u.test(name))
+    throw new SkeinError(`"${name}" cannot be the name of a log or a witness.`, {
+      code: 'NOTE_NAME_INVALID',
+      hint: 'Use a name without spaces and "+", such as "example.com/audit".',
+    })
+  const bytes = await key.sign(utf8.encode(text))
+  return { name, keyId: noteKeyId(name, key.jwk, NoteType.Ed25519), bytes }
+}
+
+/** True when `key` signed the note under `name`, as a log does (not as a witness). */
+export async function isSignedBy(note: SignedNote, name: string, key: VerifyKey): Promise<boolean> {
+  const keyId = noteKeyId(name, key.jwk, NoteType.Ed25519)
+  for (const signature of note.signatures) {
+    if (signature.name !== name || !isSameId(signature.keyId, keyId)) continue
+    if (await key.verify(utf8.encode(note.text), signature.bytes)) return true
+  }
+  return false
+}
+
+/** A key in the text form other tools read: `name+keyid+base64`. */
+export function encodeNoteKey(name: string, jwk: PublicJwk): string {
+  const id = Array.from(noteKeyId(name, jwk, NoteType.Ed25519), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
+  return `${name}+${id}+${encodeBase64(new Uint8Array([NoteType.Ed25519, ...rawEd25519(jwk)]))}`
+}
+
+/** True for the same four bytes. */
+function isSameId(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index])
+}
+
+function parseSignature(line: string): NoteSignature | undefined {
+  const match = /^— ([^\s+]+) ([A-Za-z0-9+/=]+)$/u.exec(line)
+  if (match === null) return undefined
+  try {
+    const bytes = decodeBase64(match[2]!)
+    if (bytes.length < 5) return undefined
+    return { name: match[1]!, keyId: bytes.slice(0, 4), bytes: bytes.slice(4) }
+  } catch {
+    return undefined // Not base64: not a signature line.
+  }
+}
+
+/** No control characters but newline, and no broken UTF-16. */
+function isPlainText(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  return !/[\u0000-\u0009\u000b-\u001f]|\p{Surrogate}/u.test(text)
 }

@@ -1,32 +1,31 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { encodeBase64Url, decodeBase64 } from '@skein/base'
+import { decodeBase64, encodeBase64Url } from '@skein/base'
 import type { PublicJwk } from '../keys/keys.ts'
 import { parseCheckpoint } from './checkpoint.ts'
-import { readCheckpoints } from './file-log-restore-node.ts'
-import { verifyLogFolder } from './verify-folder-node.ts'
+import { readCheckpoints, verifyLogFolder } from './read-folder-node.ts'
 import type { LogVerdict } from './verify-log.ts'
 
 const HELP = `skein-audit verify <folder> --key <key> [--trusted <file>] [--json]
 skein-audit checkpoint <folder>
 
-verify      reads the whole log and says everything that is wrong with it
+verify      reads the whole log and lists everything that is wrong with it
 checkpoint  prints the newest checkpoint, to keep somewhere else
 
 --key       a file with a JWK or JWK Set, or a key as text: name+keyid+base64; may be repeated
---trusted   a file with a checkpoint that you kept; without it a rewritten log looks good
+--trusted   a file with a checkpoint that you kept; without it, a log that was rewritten
+            as a whole passes
 --json      prints the verdict as JSON
 
-Ends with 0 when no fault was found, 1 when there is one, 2 when it could not look.
+Exit code: 0 no fault was found, 1 there is a fault, 2 the log could not be read.
 `
 
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await main()
 
-async function main(args: readonly string[]): Promise<number> {
+async function main(): Promise<number> {
   try {
     const { values, positionals } = parseArgs({
-      args: [...args],
       allowPositionals: true,
       options: {
         key: { type: 'string', multiple: true },
@@ -37,24 +36,21 @@ async function main(args: readonly string[]): Promise<number> {
     })
     const [command, folder] = positionals
     if (values.help === true) return print(HELP, 0)
-    if (command === 'checkpoint' && folder) return await printCheckpoint(folder)
+    if (command === 'checkpoint' && folder) {
+      let newest: string | undefined
+      for await (const checkpoint of readCheckpoints(folder)) newest = checkpoint
+      const isReadable = newest !== undefined && parseCheckpoint(newest) !== undefined
+      return isReadable ? print(newest ?? '', 0) : complain('There is no checkpoint.\n')
+    }
     if (command !== 'verify' || !folder || !values.key) return complain(HELP)
     const keys = values.key.flatMap(readKeys)
-    const trusted =
-      values.trusted === undefined ? {} : { trusted: readFileSync(values.trusted, 'utf8') }
-    const verdict = await verifyLogFolder(folder, { keys, ...trusted })
+    const trusted = values.trusted === undefined ? undefined : readFileSync(values.trusted, 'utf8')
+    const verdict = await verifyLogFolder(folder, { keys, trusted })
     const text = values.json === true ? `${JSON.stringify(verdict)}\n` : describe(verdict)
     return print(text, verdict.ok ? 0 : 1)
   } catch (error) {
     return complain(`${error instanceof Error ? error.message : String(error)}\n`)
   }
-}
-
-async function printCheckpoint(folder: string): Promise<number> {
-  let newest: string | undefined
-  for await (const checkpoint of readCheckpoints(folder)) newest = checkpoint
-  if (newest === undefined || !parseCheckpoint(newest)) return complain('There is no checkpoint.\n')
-  return print(newest, 0)
 }
 
 /** A key as transparency tools write it, or a file with one or more JWKs. */
@@ -75,7 +71,7 @@ function describe({ ok, size, sealed, pinned, faults }: LogVerdict): string {
   const summary = `${size} entries, ${sealed} of them sealed, ${ok ? 'no fault' : `${faults.length} fault${faults.length === 1 ? '' : 's'}`}`
   const warning = pinned
     ? []
-    : ['No checkpoint was pinned: a log that was rewritten as a whole would look the same.']
+    : ['No trusted checkpoint was given: a log that was rewritten as a whole would pass too.']
   return `${[...lines, summary, ...warning].join('\n')}\n`
 }
 

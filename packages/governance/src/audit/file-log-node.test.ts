@@ -14,11 +14,10 @@ import { afterAll, expect, test } from 'vitest'
 import { seededRandom } from '@skein/base'
 import { entriesOf, requestId, wovenEntries } from '../../test/sample-log.ts'
 import { fileLog, type FileLog, type FileLogOptions } from './file-log-node.ts'
-import { readCheckpoints } from './file-log-restore-node.ts'
+import { readCheckpoints, verifyLogFolder } from './read-folder-node.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { generateKey } from '../keys/keys.ts'
 import { leafHash, verifyInclusion } from './merkle.ts'
-import { verifyLogFolder } from './verify-folder-node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-log-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -3,7 +3,6 @@ import {
   closeSync,
   fdatasync,
   fstatSync,
-  fsyncSync,
   ftruncateSync,
   mkdirSync,
   openSync,
@@ -19,20 +18,25 @@ import type {
   JournalEntry,
   JournalRecord,
   ReadOptions,
-} from '../audit-log.ts'
+} from '../journal/journal.ts'
 import { parseCheckpoint, signCheckpoint } from './checkpoint.ts'
-import type { Envelope } from '../envelope.ts'
-import { lockFolder } from './file-lock-node.ts'
-import { restoreLog, type RestoredLog } from './file-log-restore-node.ts'
-import { toSigningKey } from '../keys/keys.ts'
-import type { PrivateJwk, PublicJwk, SigningKey } from '../keys/keys.ts'
-import { CHECKPOINTS_FILE, ENTRIES_FILE, readChunks } from './log-chunks-node.ts'
+import type { Envelope } from '../contract/envelope.ts'
+import { lockFolder, SharedTask, syncFolder } from './folder-node.ts'
+import {
+  CHECKPOINTS_FILE,
+  ENTRIES_FILE,
+  readChunks,
+  type RestoredLog,
+  restoreLog,
+} from './read-folder-node.ts'
+import { type PrivateJwk, type PublicJwk, type SigningKey, toSigningKey } from '../keys/keys.ts'
 import { splitLines } from './log-lines.ts'
-import type { LogSequences } from './log-sequences.ts'
-import { proveConsistency, proveInclusion } from './merkle-proof.ts'
-import type { CompactRange } from './merkle.ts'
-import { GovernanceError, reason } from '../reason.ts'
-import { SharedTask } from './shared-task.ts'
+import type { LogSequences } from './memory-log.ts'
+import { type CompactRange, proveConsistency, proveInclusion } from './merkle.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
+
+export { filePayloads, type ErasablePayloads } from './folder-node.ts'
+export { verifyLogFolder } from './read-folder-node.ts'
 
 /** Options of `fileLog`. */
 export interface FileLogOptions {
@@ -44,7 +48,7 @@ export interface FileLogOptions {
   readonly key: PrivateJwk | SigningKey
   /** A checkpoint is made after this many entries at the latest; 1000 by default. */
   readonly sealEvery?: number
-  /** Adds signatures of witnesses; what it returns must still say the same. */
+  /** Adds the signatures of witnesses. The text that was signed must come back unchanged. */
   readonly cosign?: (checkpoint: Checkpoint) => Promise<Checkpoint>
 }
 
@@ -53,7 +57,9 @@ export async function fileLog(options: FileLogOptions): Promise<FileLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.dir)
   try {
-    return new FileLog(options, await restoreLog(options.dir, options.origin), unlock)
+    const log = new FileLog(options, await restoreLog(options.dir, options.origin), unlock)
+    await syncFolder(options.dir)
+    return log
   } catch (error) {
     unlock()
     throw error
@@ -61,8 +67,9 @@ export async function fileLog(options: FileLogOptions): Promise<FileLog> {
 }
 
 /**
- * The log of one process in a file. An entry is with the operating system when `append` returns, so
- * `kill -9` loses none; a durable one is on disk when its promise resolves, many with one sync.
+ * A log in files that one process writes. When `append` returns, the operating system has the entry, so
+ * `kill -9` loses none. When the promise of a durable entry resolves, it is on disk; entries that wait at
+ * the same time share one sync.
  */
 export class FileLog implements AuditLog {
   readonly #dir: string
@@ -104,7 +111,6 @@ export class FileLog implements AuditLog {
     this.#checkpoints = openSync(join(options.dir, CHECKPOINTS_FILE), 'a', 0o600)
     if (restored.tornBytes > 0) ftruncateSync(this.#entries, restored.bytes)
     ftruncateSync(this.#checkpoints, restored.checkpointBytes)
-    syncFolder(options.dir)
   }
 
   /** How many entries the log has. */
@@ -141,12 +147,12 @@ export class FileLog implements AuditLog {
 
   async #settle(index: number, seal: boolean | undefined): Promise<number> {
     await this.#sync.run()
-    // A log that could not be sealed the last time has to show that it can, before anything risky.
+    // If the last seal failed, the log must prove that it can seal again before a high-risk call runs.
     if (seal && this.#sealFailure) await this.seal()
     return index
   }
 
-  /** Writes one line and returns its leaf hash: one encoding serves both. */
+  /** Writes one line and returns its leaf hash; the line is encoded once for both. */
   #write(line: string): Uint8Array {
     const most = line.length * 3 + 2
     if (this.#scratch.length < most) this.#scratch = Buffer.alloc(most * 2)
@@ -163,7 +169,7 @@ export class FileLog implements AuditLog {
     return hash('sha256', scratch.subarray(0, end), 'buffer')
   }
 
-  /** After half a line, the next would be glued to it. */
+  /** Removes half a written line: otherwise the next line would be appended to it. */
   #takeBack(): void {
     try {
       ftruncateSync(this.#entries, this.#bytes)
@@ -179,7 +185,8 @@ export class FileLog implements AuditLog {
       const { size } = fstatSync(this.#entries)
       if (size < this.#bytes) throw new Error('the file is shorter than what was written to it')
     } catch (cause) {
-      // What a failed sync has lost is unknown, and asking again may answer "all is well".
+      // After a failed sync nobody knows what is on disk, and a second sync may report success for data
+      // that the kernel has dropped. So the log stays unusable until it is opened again.
       this.#failure = cause
       throw unavailable('Entries could not be brought to disk', cause)
     }
@@ -197,7 +204,7 @@ export class FileLog implements AuditLog {
   async #sealNow(): Promise<Checkpoint> {
     if (this.#sealed?.size === this.size) return this.#sealed.checkpoint
     const head = { origin: this.#origin, size: this.size, root: this.#tree.root() }
-    // First the entries: a checkpoint over lines that a crash then loses would accuse an honest log.
+    // The entries first: a checkpoint over lines that a crash then loses would look like tampering.
     await this.#sync.run()
     const signed = await signCheckpoint(head, this.#key)
     const checkpoint = this.#cosign ? await this.#cosign(signed) : signed
@@ -221,7 +228,7 @@ export class FileLog implements AuditLog {
         if (!isWhole || left === 0) return
         const line = decoder.decode(leaf.subarray(1))
         const isWanted = requestId === undefined || line.includes(requestId)
-        // Lines are what the governor wrote; an audit checks them before they are believed.
+        // Not validated: these are lines that the governor wrote. `verifyLog` is for logs that others kept.
         const envelope = isWanted ? (JSON.parse(line) as Envelope) : undefined
         if (envelope && (requestId === undefined || envelope.request_id === requestId)) {
           left--
@@ -246,7 +253,7 @@ export class FileLog implements AuditLog {
     }
   }
 
-  /** Seals what is not sealed yet and gives the folder back. */
+  /** Seals the entries that are not sealed yet and unlocks the folder. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     try {
@@ -273,15 +280,4 @@ function unavailable(what: string, cause: unknown): GovernanceError {
     hint: 'Nothing that needs the log may run. Check disk space and permissions, then open it again.',
     cause,
   })
-}
-
-/** A new file's name is safe only when its folder is written too. */
-function syncFolder(path: string): void {
-  try {
-    const folder = openSync(path, 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch {
-    // Windows does not open folders, and needs no such thing.
-  }
 }

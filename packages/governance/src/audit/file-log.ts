@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 
-/** Stands in where there are no files: opening a log says so. */
+/** Takes the place of the Node version on platforms without files, and throws. */
 export async function fileLog(_options: unknown): Promise<never> {
   throw new SkeinError('A log in files needs Node, or a platform with its file system.', {
     code: 'PLATFORM_UNSUPPORTED',

@@ -17,14 +17,14 @@ export {
   type TreeHead,
   type Witness,
 } from './checkpoint.ts'
-export { encodeNoteKey } from './signed-note.ts'
+export { encodeNoteKey } from './checkpoint.ts'
 export {
   CompactRange,
   leafHash,
   verifyConsistency,
   verifyInclusion,
   type ConsistencyClaim,
-  type Hash as TreeHash,
+  type TreeHash,
   type InclusionClaim,
 } from './merkle.ts'
 export { commitFields, openFields, type CommitOptions } from './redactable.ts'

@@ -1,17 +1,22 @@
+import { isPlainObject } from '@skein/base'
+import { CONTROL_CLASSES, type Envelope, OUTCOMES, STATES } from '../contract/envelope.ts'
+import { isBareUuid, isStrictDateTime } from '../schema/check-schema.ts'
+import { validateEnvelope } from '../schema/validate.ts'
+
 /** One line of a stored log. */
-export interface StoredLine {
+interface StoredLine {
   /**
-   * The line's bytes behind a 0 byte, as RFC 6962 hashes a leaf; without line break. Valid until the
-   * next line.
+   * A 0 byte and then the line's bytes without line break: what RFC 6962 hashes as a leaf. The buffer is
+   * reused after the next line.
    */
   readonly leaf: Uint8Array
   /** Where the line begins in the log. */
   readonly offset: number
-  /** False for a last line that was never ended. */
+  /** False for a last line without line break: its writer was interrupted. */
   readonly isWhole: boolean
 }
 
-/** What a log can be read from: text or bytes as they are stored, cut anywhere. */
+/** What a log can be read from: text or bytes as they are stored, in pieces of any size. */
 export type LogSource =
   string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
@@ -19,14 +24,15 @@ const NEWLINE = 10
 const utf8 = new TextEncoder()
 
 /**
- * Splits a stored log into lines without copying them: the byte before a line is the line break of
- * the one before, already read, and becomes the 0 that a leaf begins with.
+ * Splits a stored log into lines without copying each line. A leaf begins with a 0 byte; it overwrites the
+ * line break before the line, which was read already.
  */
 export async function* splitLines(source: LogSource): AsyncGenerator<StoredLine[], void> {
   // The first byte is room for the first leaf's 0.
   let rest: Uint8Array = new Uint8Array(1)
   let offset = 0
-  for await (const piece of toPieces(source)) {
+  const isOne = typeof source === 'string' || source instanceof Uint8Array
+  for await (const piece of isOne ? [source] : source) {
     const bytes = typeof piece === 'string' ? utf8.encode(piece) : piece
     const buffer = new Uint8Array(rest.length + bytes.length)
     buffer.set(rest)
@@ -51,8 +57,89 @@ function findEnd(buffer: Uint8Array, from: number): number {
   return buffer.indexOf(NEWLINE, from)
 }
 
-function toPieces(
-  source: LogSource,
-): Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array> {
-  return typeof source === 'string' || source instanceof Uint8Array ? [source] : source
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The schema-valid envelope in a line's bytes, or undefined. */
+export function readEnvelope(line: Uint8Array): Envelope | undefined {
+  try {
+    const value: unknown = JSON.parse(decoder.decode(line))
+    return isUsualEnvelope(value) || validateEnvelope(value).length === 0
+      ? (value as Envelope)
+      : undefined
+  } catch {
+    return undefined // Not UTF-8 or not JSON.
+  }
+}
+
+const states: ReadonlySet<unknown> = new Set(STATES)
+const outcomes: ReadonlySet<unknown> = new Set(OUTCOMES)
+const controls: ReadonlySet<unknown> = new Set(CONTROL_CLASSES)
+
+/**
+ * True for envelopes in the form that governors write, which are all schema-valid. An audit reads
+ * them by the million, and the general validator takes ten times as long.
+ */
+function isUsualEnvelope(value: unknown): boolean {
+  if (!isPlainObject(value)) return false
+  for (const key in value) if (!isValidMember(key, value[key])) return false
+  return (
+    'uaicp_version' in value &&
+    'request_id' in value &&
+    'trace_id' in value &&
+    'state' in value &&
+    'timestamp' in value &&
+    'identity' in value &&
+    'outcome' in value
+  )
+}
+
+function isValidMember(key: string, value: unknown): boolean {
+  switch (key) {
+    case 'uaicp_version':
+      return typeof value === 'string'
+    case 'request_id':
+      return typeof value === 'string' && isBareUuid(value)
+    case 'trace_id':
+    case 'parent_trace_id':
+      return isName(value)
+    case 'state':
+      return states.has(value)
+    case 'outcome':
+      return outcomes.has(value)
+    case 'timestamp':
+      return typeof value === 'string' && isKnownTime(value)
+    case 'identity':
+      return (
+        isPlainObject(value) &&
+        isName(value['agent_id']) &&
+        isName(value['owner_id']) &&
+        (value['user_id'] === undefined || isName(value['user_id'])) &&
+        controls.has(value['control_class'])
+      )
+    case 'metadata':
+      return isPlainObject(value)
+    case 'rollback_action':
+      return (
+        isPlainObject(value) &&
+        typeof value['type'] === 'string' &&
+        typeof value['target'] === 'string' &&
+        (typeof value['payload'] === 'string' || isPlainObject(value['payload']))
+      )
+    default:
+      return false // Rare members are the general validator's.
+  }
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+let lastTime = ''
+
+/** Remembers the last valid time: entries next to each other often have the same one. */
+function isKnownTime(text: string): boolean {
+  if (text === lastTime) return true
+  if (!isStrictDateTime(text)) return false
+  lastTime = text
+  return true
 }

@@ -1,8 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { Envelope, State } from '../envelope.ts'
-import { canTransition } from '../transitions.ts'
+import { canTransition, type Envelope, type State } from '../contract/envelope.ts'
 
-/** What the checker remembers of a request that is not over. */
+/** What the checker remembers of a request that has not ended. */
 interface OpenRequest {
   state: State
   seq: number
@@ -16,9 +15,9 @@ interface OpenRequest {
 }
 
 /**
- * Looks for sequences that no governor can write, whoever signed them. Written apart from the
- * governor's own fold on purpose: a fault in one does not hide in the other. Remembers requests
- * only while they are open.
+ * Finds sequences of entries that no governor writes, even if they are signed. It does not use the
+ * governor's own fold, on purpose: a bug in one is not hidden by the other. Requests are remembered only
+ * while they are open.
  */
 export class LogSemantics {
   readonly #open = new Map<string, OpenRequest>()
@@ -34,8 +33,7 @@ export class LogSemantics {
     if (request === undefined) return this.#begin(envelope, type, seq)
     if (typeof attempt !== 'number' || attempt < request.attempt) return 'an earlier attempt'
     request.seq = seq + 1
-    const problem =
-      wrongState(request, type, state) ?? wrongEvent(request, { type, data, envelope })
+    const problem = wrongState(request, type, state) ?? wrongEvent(request, type, data, envelope)
     request.state = state
     request.attempt = attempt
     const isEnd = type === 'delivered' || type === 'failed_safe'
@@ -47,7 +45,7 @@ export class LogSemantics {
   }
 
   #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
-    // Also what a late entry of a finished request looks like, since those are forgotten.
+    // An entry after the end of a request is reported like this too: ended requests are forgotten.
     if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
     if (state !== 'intake') return 'a request that does not begin at intake'
     this.#open.set(request_id, {
@@ -69,12 +67,6 @@ export class LogSemantics {
   }
 }
 
-interface Entry {
-  readonly type: string
-  readonly data: JsonObject
-  readonly envelope: Envelope
-}
-
 function wrongState(request: OpenRequest, type: string, state: State): string | undefined {
   if (type === 'opened') return 'a request opened twice'
   const isMove = type === 'transition' || type === 'delivered'
@@ -83,68 +75,56 @@ function wrongState(request: OpenRequest, type: string, state: State): string | 
   return (type === 'delivered') === (state === 'deliver') ? undefined : 'a silent delivery'
 }
 
-function wrongEvent(request: OpenRequest, { type, data, envelope }: Entry): string | undefined {
+/** What is impossible about an event, given those before it; remembers what later events need. */
+function wrongEvent(
+  request: OpenRequest,
+  type: string,
+  data: JsonObject,
+  { request_id, outcome, rollback_action }: Envelope,
+): string | undefined {
   const call = String(data['call'])
+  const { calls, approved, children, evidence, passed } = request
   switch (type) {
     case 'review_answered':
       if (data['answer'] !== 'approved') return undefined
-      request.approved.set(call, data['digest'])
-      // What people said is evidence too, named after their answer's place in the journal.
-      request.evidence.add(`${envelope.request_id}#${request.seq - 1}`)
+      approved.set(call, data['digest'])
+      // An approval is evidence too, named after the entry of the answer.
+      evidence.add(`${request_id}#${request.seq - 1}`)
       return undefined
     case 'call_started':
-      return startCall(request, call, data, envelope)
-    case 'call_settled':
-      return settleCall(request, call, data, envelope)
+      if (calls.get(call) === 'started') return 'a call started twice'
+      calls.set(call, 'started')
+      if (data['risk'] !== 'write_high_risk') return undefined
+      if (rollback_action === undefined) return 'a high-risk call without rollback'
+      if (!approved.has(call)) return 'a high-risk call without approval'
+      return approved.get(call) === data['digest'] ? undefined : 'an approval of another action'
+    case 'call_settled': {
+      const isKnown = calls.delete(call)
+      if (data['effect'] === 'in_doubt') calls.set(call, 'in_doubt')
+      const minted = data['evidence']
+      if (isObject(minted) && outcome === 'success') evidence.add(minted['id'])
+      const isRead = data['risk'] === 'read_only'
+      return isKnown || isRead ? undefined : 'the end of a write that never began'
+    }
     case 'child_opened':
-      request.children.add(String(data['child']))
+      children.add(String(data['child']))
       return undefined
     case 'child_settled':
-      return request.children.delete(String(data['child'])) ? undefined : 'the end of no child'
+      return children.delete(String(data['child'])) ? undefined : 'the end of no child'
     case 'verified':
-      if (envelope.outcome === 'success') request.passed.add(data['report'])
+      if (outcome === 'success') passed.add(data['report'])
       return undefined
     case 'delivered':
-      return wrongDelivery(request, data)
+      if ([...calls.values()].includes('started')) return 'a delivery while a call runs'
+      if (children.size > 0) return 'a delivery while a child runs'
+      if (listOf(data['evidence']).some((id) => !evidence.has(id)))
+        return 'a delivery on evidence that nobody collected'
+      if (listOf(data['reports']).some((id) => !passed.has(id)))
+        return 'a delivery on a report that did not pass'
+      return undefined
     default:
       return undefined
   }
-}
-
-function startCall(
-  request: OpenRequest,
-  call: string,
-  { risk, digest }: JsonObject,
-  { rollback_action }: Envelope,
-): string | undefined {
-  if (request.calls.get(call) === 'started') return 'a call started twice'
-  request.calls.set(call, 'started')
-  if (risk !== 'write_high_risk') return undefined
-  if (rollback_action === undefined) return 'a high-risk call without rollback'
-  if (!request.approved.has(call)) return 'a high-risk call without approval'
-  return request.approved.get(call) === digest ? undefined : 'an approval of another action'
-}
-
-function settleCall(
-  request: OpenRequest,
-  call: string,
-  { risk, effect, evidence }: JsonObject,
-  { outcome }: Envelope,
-): string | undefined {
-  const isKnown = request.calls.delete(call)
-  if (effect === 'in_doubt') request.calls.set(call, 'in_doubt')
-  if (isObject(evidence) && outcome === 'success') request.evidence.add(evidence['id'])
-  return isKnown || risk === 'read_only' ? undefined : 'the end of a write that never began'
-}
-
-function wrongDelivery(request: OpenRequest, data: JsonObject): string | undefined {
-  if ([...request.calls.values()].includes('started')) return 'a delivery while a call runs'
-  if (request.children.size > 0) return 'a delivery while a child runs'
-  if (listOf(data['evidence']).some((id) => !request.evidence.has(id)))
-    return 'a delivery on evidence that nobody collected'
-  if (listOf(data['reports']).some((id) => !request.passed.has(id)))
-    return 'a delivery on a report that did not pass'
-  return undefined
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {
@@ -153,4 +133,54 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** How the numbering of a request's entries is broken. */
+type Disorder = 'insert' | 'reorder' | 'truncate'
+
+/** An entry at which the numbering is broken. */
+export interface OrderFault {
+  readonly index: number
+  kind: Disorder | 'edit'
+}
+
+/**
+ * Checks that the `seq` of each request counts up. A number that appears twice was inserted. A number that
+ * is skipped was removed, or, if it appears later, swapped. Requests are remembered only while open.
+ */
+export class LogOrder {
+  readonly #next = new Map<string, number>()
+  /** Numbers that were skipped, and where that was noticed. */
+  readonly #gaps = new Map<string, OrderFault>()
+
+  accept(index: number, request_id: string, seq: number): OrderFault | undefined {
+    const expected = this.#next.get(request_id) ?? 0
+    if (seq === expected) {
+      this.#next.set(request_id, seq + 1)
+      return undefined
+    }
+    if (seq > expected)
+      return this.#skip({ index, kind: 'truncate' }, { request_id, expected, seq })
+    const gap = this.#gaps.get(`${request_id}/${seq}`)
+    if (gap === undefined) return { index, kind: 'insert' }
+    gap.kind = 'reorder'
+    return undefined
+  }
+
+  #skip(
+    fault: OrderFault,
+    { request_id, expected, seq }: { request_id: string; expected: number; seq: number },
+  ): OrderFault {
+    // At most 64 gaps are remembered: a forged number must not fill the memory.
+    const last = Math.min(seq, expected + 64)
+    for (let missing = expected; missing < last; missing++)
+      this.#gaps.set(`${request_id}/${missing}`, fault)
+    this.#next.set(request_id, seq + 1)
+    return fault
+  }
+
+  /** Called when a request has ended. Entries of it that follow are reported by LogSemantics. */
+  forget(request_id: string): void {
+    this.#next.delete(request_id)
+  }
 }

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
-import { proveConsistency, proveInclusion } from './merkle-proof.ts'
 import {
   CompactRange,
   emptyRoot,
   leafHash,
   nodeHash,
+  proveConsistency,
+  proveInclusion,
+  type TreeHash,
   verifyConsistency,
   verifyInclusion,
 } from './merkle.ts'
-import type { Hash } from './merkle.ts'
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
@@ -36,18 +37,18 @@ const knownRoots = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ]
 
-function leaves(count: number): Hash[] {
+function leaves(count: number): TreeHash[] {
   return Array.from({ length: count }, (_, index) => leafHash(`leaf ${index}`))
 }
 
-function rootOf(hashes: readonly Hash[]): Hash {
+function rootOf(hashes: readonly TreeHash[]): TreeHash {
   const range = new CompactRange()
   for (const hash of hashes) range.append(hash)
   return range.root()
 }
 
 /** The definition of RFC 6962 §2.1, word for word. */
-function naiveRoot(hashes: readonly Hash[]): Hash {
+function naiveRoot(hashes: readonly TreeHash[]): TreeHash {
   if (hashes.length === 0) return emptyRoot()
   if (hashes.length === 1) return hashes[0]!
   let k = 1
@@ -65,7 +66,7 @@ test('roots of the trees that other implementations test with', () => {
 })
 
 test('a leaf of 64 bytes does not hash like the node of its halves', () => {
-  const [a, b] = leaves(2) as [Hash, Hash]
+  const [a, b] = leaves(2) as [TreeHash, TreeHash]
   expect(leafHash(new Uint8Array([...a, ...b]))).not.toEqual(nodeHash(a, b))
 })
 

@@ -1,21 +1,21 @@
 import { createSha256, sha256 } from '@skein/base'
 
 /** A SHA-256, 32 bytes. */
-export type Hash = Uint8Array
+export type TreeHash = Uint8Array
 
 const utf8 = new TextEncoder()
 
-/** RFC 6962 §2.1: a leaf is hashed behind a 0 byte, so that no leaf can pass for a node. */
-export function leafHash(data: Uint8Array | string): Hash {
+/** RFC 6962 §2.1: a 0 byte is hashed before the leaf, so that no leaf can be taken for a node. */
+export function leafHash(data: Uint8Array | string): TreeHash {
   const bytes = typeof data === 'string' ? utf8.encode(data) : data
   const input = new Uint8Array(bytes.length + 1)
   input.set(bytes, 1)
   return sha256(input)
 }
 
-/** RFC 6962 §2.1: a node is hashed behind a 1 byte. */
-export function nodeHash(left: Hash, right: Hash): Hash {
-  // One buffer for all calls: the hash is taken before anything else can run.
+/** RFC 6962 §2.1: a 1 byte is hashed before the two children. */
+export function nodeHash(left: TreeHash, right: TreeHash): TreeHash {
+  // One buffer for all calls: hashing is synchronous, so no two calls use it at the same time.
   nodeInput.set(left, 1)
   nodeInput.set(right, 33)
   return sha256(nodeInput)
@@ -25,7 +25,7 @@ const nodeInput = new Uint8Array(65)
 nodeInput[0] = 1
 
 /** The root of the empty tree. */
-export function emptyRoot(): Hash {
+export function emptyRoot(): TreeHash {
   return createSha256().digest()
 }
 
@@ -35,9 +35,9 @@ export function emptyRoot(): Hash {
  */
 export class CompactRange {
   #size: number
-  readonly #peaks: Hash[]
+  readonly #peaks: TreeHash[]
 
-  constructor(size = 0, peaks: readonly Hash[] = []) {
+  constructor(size = 0, peaks: readonly TreeHash[] = []) {
     this.#size = size
     this.#peaks = [...peaks]
   }
@@ -46,13 +46,13 @@ export class CompactRange {
     return this.#size
   }
 
-  /** The perfect subtrees' roots, to go on from later with `new CompactRange(size, peaks)`. */
-  get peaks(): readonly Hash[] {
+  /** The perfect subtrees' roots. `new CompactRange(size, peaks)` continues from them. */
+  get peaks(): readonly TreeHash[] {
     return [...this.#peaks]
   }
 
   /** Adds a leaf hash: as in a binary counter, each carry joins two subtrees of equal size. */
-  append(leaf: Hash): void {
+  append(leaf: TreeHash): void {
     let hash = leaf
     for (let rest = this.#size; rest % 2 === 1; rest = (rest - 1) / 2) {
       hash = nodeHash(this.#peaks.pop()!, hash)
@@ -62,23 +62,19 @@ export class CompactRange {
   }
 
   /** The root of the tree so far. */
-  root(): Hash {
+  root(): TreeHash {
     if (this.#peaks.length === 0) return emptyRoot()
     return this.#peaks.reduceRight((right, left) => nodeHash(left, right))
   }
 }
 
 /** Leaves `from` up to, not including, `to`. */
-export interface LeafRange {
+interface LeafRange {
   readonly from: number
   readonly to: number
 }
 
-/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree of `size`. */
-export function inclusionRanges(index: number, size: number): LeafRange[] {
-  return pathRanges(index, { from: 0, to: size })
-}
-
+/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree over a range. */
 function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
   if (to - from <= 1) return []
   const middle = from + largestPowerBelow(to - from)
@@ -87,11 +83,7 @@ function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
     : [...pathRanges(index, { from: middle, to }), { from, to: middle }]
 }
 
-/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` grew into that of `second`. */
-export function consistencyRanges(first: number, second: number): LeafRange[] {
-  return first === 0 || first === second ? [] : subproof(first, { from: 0, to: second }, true)
-}
-
+/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` leaves grew into the range. */
 function subproof(first: number, range: LeafRange, isWhole: boolean): LeafRange[] {
   const { from, to } = range
   if (first === to) return isWhole ? [] : [range]
@@ -109,14 +101,14 @@ function largestPowerBelow(count: number): number {
 
 /** What `verifyInclusion` needs. */
 export interface InclusionClaim {
-  readonly leaf: Hash
+  readonly leaf: TreeHash
   readonly index: number
   readonly size: number
-  readonly root: Hash
-  readonly proof: readonly Hash[]
+  readonly root: TreeHash
+  readonly proof: readonly TreeHash[]
 }
 
-/** RFC 9162 §2.1.3.2. True when the leaf stands at `index` in the tree with this root. */
+/** RFC 9162 §2.1.3.2. True when the leaf is at `index` in the tree with this root. */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!isCount(index) || !isCount(size) || index >= size || !proof.every(isHash)) return false
   let node = index
@@ -138,9 +130,9 @@ export function verifyInclusion({ leaf, index, size, root, proof }: InclusionCla
 export interface ConsistencyClaim {
   readonly first: number
   readonly second: number
-  readonly firstRoot: Hash
-  readonly secondRoot: Hash
-  readonly proof: readonly Hash[]
+  readonly firstRoot: TreeHash
+  readonly secondRoot: TreeHash
+  readonly proof: readonly TreeHash[]
 }
 
 /** RFC 9162 §2.1.4.2. True when the second tree is the first one plus later leaves. */
@@ -168,12 +160,12 @@ export function verifyConsistency(claim: ConsistencyClaim): boolean {
   return last === 0 && isEqualHash(before, firstRoot) && isEqualHash(after, secondRoot)
 }
 
-/** True for equal hashes. They are public, so the time it takes tells nothing. */
-export function isEqualHash(a: Hash, b: Hash): boolean {
+/** True for equal hashes. Hashes are public, so the comparison need not take constant time. */
+export function isEqualHash(a: TreeHash, b: TreeHash): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
-// Sizes may pass 2^31, so no bit operations.
+// Sizes may exceed 2^31, where bit operations would overflow.
 function half(value: number): number {
   return Math.floor(value / 2)
 }
@@ -187,6 +179,48 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
 }
 
-function isHash(value: Hash): boolean {
+function isHash(value: TreeHash): boolean {
   return value instanceof Uint8Array && value.length === 32
+}
+
+/** Leaf hashes in log order, from a file or from memory. */
+type LeafHashes = AsyncIterable<TreeHash> | Iterable<TreeHash>
+
+/** The inclusion path of leaf `index` in the tree of `size`, from one pass over the leaves. */
+export function proveInclusion(
+  leaves: LeafHashes,
+  index: number,
+  size: number,
+): Promise<TreeHash[]> {
+  return rootsOf(leaves, pathRanges(index, { from: 0, to: size }))
+}
+
+/** The consistency proof from the tree of `first` to the tree of `second`, from one pass. */
+export function proveConsistency(
+  leaves: LeafHashes,
+  first: number,
+  second: number,
+): Promise<TreeHash[]> {
+  const isSame = first === 0 || first === second
+  return rootsOf(leaves, isSame ? [] : subproof(first, { from: 0, to: second }, true))
+}
+
+/** The roots of disjoint ranges, in the order asked for, in O(log n) memory. */
+async function rootsOf(leaves: LeafHashes, ranges: readonly LeafRange[]): Promise<TreeHash[]> {
+  const inOrder = [...ranges].sort((a, b) => a.from - b.from)
+  const roots = new Map<number, TreeHash>()
+  let next = 0
+  let index = 0
+  let range = new CompactRange()
+  for await (const leaf of leaves) {
+    const wanted = inOrder[next]
+    if (wanted === undefined) break
+    if (index >= wanted.from) range.append(leaf)
+    if (++index === wanted.to) {
+      roots.set(wanted.from, range.root())
+      range = new CompactRange()
+      next++
+    }
+  }
+  return ranges.map(({ from }) => roots.get(from)!)
 }

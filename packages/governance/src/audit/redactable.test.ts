@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { hashJson, hashText } from '../digest.ts'
-import { memoryPayloads } from '../memory-payloads.ts'
-import { filePayloads } from './file-payloads-node.ts'
+import { hashJson, hashText } from '../contract/envelope.ts'
+import { memoryPayloads } from '../journal/journal.ts'
+import { filePayloads } from './folder-node.ts'
 import { commitFields, openFields } from './redactable.ts'
 
 const payload = { customer: { name: 'Ida', 'a/b': 7 }, items: [{ iban: 'X1' }], total: 3 }

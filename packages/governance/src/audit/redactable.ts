@@ -1,15 +1,14 @@
 import {
   canonicalJson,
   encodeBase64Url,
-  SkeinError,
   type JsonObject,
   type JsonValue,
+  SkeinError,
 } from '@skein/base'
-import type { PayloadStore } from '../audit-log.ts'
-import { hashText } from '../digest.ts'
-import type { Hash } from '../envelope.ts'
+import type { PayloadStore } from '../journal/journal.ts'
+import { type Hash, hashText } from '../contract/envelope.ts'
 
-/** The member that stands in for a committed value. */
+/** The only member of an object that replaces a committed value. */
 const COMMITMENT = 'uaicp:commitment'
 
 /** Options of `commitFields`. */
@@ -24,11 +23,12 @@ export interface CommitOptions {
 /**
  * Replaces fields by salted commitments and puts what they held into the payload store, each under
  * its commitment. The result may be hashed, logged and shown to auditors: without the stored salt a
- * commitment tells nothing, so erasing the entry in the store erases the field, and every hash over
- * the rest stays true (A-29).
+ * commitment reveals nothing, so erasing the entry in the store erases the field, and every hash over
+ * the rest stays valid.
  */
 export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
-  const { fields, store, salt = randomSalt } = options
+  const { fields, store } = options
+  const { salt = () => crypto.getRandomValues(new Uint8Array(16)) } = options
   const copy = structuredClone(value)
   const holder = { '': copy }
   for (const field of fields) {
@@ -47,9 +47,18 @@ export async function commitFields(value: JsonValue, options: CommitOptions): Pr
 export async function openFields(value: JsonValue, store: PayloadStore): Promise<JsonValue> {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Promise.all(value.map((item) => openFields(item, store)))
-  // Not an array, which the type of Array.isArray cannot say of readonly ones.
+  // The compiler does not know that Array.isArray excludes readonly arrays.
   const commitment = commitmentIn(value as JsonObject)
-  if (commitment !== undefined) return (await opened(commitment, store)) ?? value
+  if (commitment !== undefined) {
+    const text = await store.get(commitment)
+    if (text === undefined) return value
+    if (hashText(text) !== commitment)
+      throw new SkeinError(`The payload stored under ${commitment} has another hash.`, {
+        code: 'COMMITMENT_MISMATCH',
+        hint: 'The payload was changed after it was stored. Treat it as lost.',
+      })
+    return (JSON.parse(text) as { value: JsonValue }).value
+  }
   const members = Object.entries(value).map(
     async ([name, member]) =>
       [name, member === undefined ? member : await openFields(member, store)] as const,
@@ -65,17 +74,6 @@ function commitmentIn(value: JsonObject): Hash | undefined {
     : undefined
 }
 
-async function opened(commitment: Hash, store: PayloadStore): Promise<JsonValue | undefined> {
-  const text = await store.get(commitment)
-  if (text === undefined) return undefined
-  if (hashText(text) !== commitment)
-    throw new SkeinError(`What the store holds under ${commitment} is something else.`, {
-      code: 'COMMITMENT_MISMATCH',
-      hint: 'The payload was changed after it was stored. Treat it as lost.',
-    })
-  return (JSON.parse(text) as { value: JsonValue }).value
-}
-
 /** The object or array around a field, and its key there. A path that leads nowhere is an error. */
 function locate(
   holder: JsonObject,
@@ -85,18 +83,12 @@ function locate(
   const key = keys.pop() ?? ''
   let parent: JsonValue = holder
   for (const name of pointer === '' ? [] : keys) parent = (parent as JsonObject)?.[name] ?? null
-  if (typeof parent !== 'object' || parent === null) throw nowhere(pointer)
-  // Arrays are indexed by text as objects are.
+  if (typeof parent !== 'object' || parent === null) {
+    throw new SkeinError(`The value has no field "${pointer}".`, {
+      code: 'FIELD_UNKNOWN',
+      hint: 'Fields are JSON pointers, such as "/customer/name".',
+    })
+  }
+  // An array may be indexed by text, like an object.
   return { parent: parent as Record<string, JsonValue>, key }
-}
-
-function nowhere(pointer: string): SkeinError {
-  return new SkeinError(`The value has no field "${pointer}".`, {
-    code: 'FIELD_UNKNOWN',
-    hint: 'Fields are JSON pointers, such as "/customer/name".',
-  })
-}
-
-function randomSalt(): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(16))
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SharedTask } from './shared-task.ts'
+import { SharedTask } from './folder-node.ts'
 
 /** A task whose runs end when the test says so. */
 function controlled(): { task: SharedTask<number>; ends: Array<(error?: Error) => void> } {

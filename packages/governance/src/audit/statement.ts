@@ -1,8 +1,14 @@
 import { decodeBase64, encodeBase64, type JsonValue } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import { toSigningKey, toVerifyKey } from '../keys/keys.ts'
-import type { PrivateJwk, PublicJwk, SigningKey, VerifyKey } from '../keys/keys.ts'
-import type { Delivered } from '../result.ts'
+import { hashJson } from '../contract/envelope.ts'
+import {
+  type PrivateJwk,
+  type PublicJwk,
+  type SigningKey,
+  toSigningKey,
+  toVerifyKey,
+  type VerifyKey,
+} from '../keys/keys.ts'
+import type { Delivered } from '../contract/run.ts'
 
 /** `predicateType` of our statements. */
 export const DELIVERY_PREDICATE = 'urn:uaicp:delivery:0.3'
@@ -10,7 +16,7 @@ export const DELIVERY_PREDICATE = 'urn:uaicp:delivery:0.3'
 const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1'
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json'
 
-/** An in-toto statement: this deliverable rests on this evidence, as this log says. */
+/** An in-toto statement: which evidence and reports a deliverable is based on, and where the log has them. */
 export interface DeliveryStatement {
   readonly _type: typeof STATEMENT_TYPE
   readonly subject: readonly {
@@ -21,6 +27,7 @@ export interface DeliveryStatement {
   readonly predicate: DeliveryPredicate
 }
 
+/** The evidence and the reports of a delivery, and its place in the log. */
 export interface DeliveryPredicate {
   readonly request_id: string
   readonly trace_id: string
@@ -50,7 +57,7 @@ export interface DsseEnvelope {
   readonly signatures: readonly { readonly keyid: string; readonly sig: string }[]
 }
 
-/** The receipt of a delivery as a statement. Payloads stay out: digests say what was seen. */
+/** The receipt of a delivery as a statement. It holds digests of the payloads, not the payloads. */
 export function toStatement(delivered: Delivered<JsonValue>): DeliveryStatement {
   const { value, evidence, reports, receipt } = delivered
   return {
@@ -81,7 +88,7 @@ export function toStatement(delivered: Delivered<JsonValue>): DeliveryStatement 
   }
 }
 
-/** Signs a statement. What is signed are bytes, so that no reader has to agree on a canonical form. */
+/** Signs the bytes of a statement, so that readers need not agree on a canonical form of JSON. */
 export async function signStatement(
   statement: DeliveryStatement,
   key: PrivateJwk | SigningKey,
@@ -117,7 +124,7 @@ export async function verifyStatement(
   return undefined
 }
 
-/** DSSE: type and payload with their lengths, so that neither can lend bytes to the other. */
+/** DSSE: type and payload, each with its length, so that no bytes can be moved from one to the other. */
 function preAuthEncoding(payload: Uint8Array): Uint8Array {
   const head = new TextEncoder().encode(
     `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `,

@@ -1,22 +1,25 @@
 import { sha256 } from '@skein/base'
-import type { Checkpoint } from '../audit-log.ts'
-import { countWitnesses, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
-import type { ParsedCheckpoint, Witness } from './checkpoint.ts'
-import type { Envelope } from '../envelope.ts'
-import { readEnvelope } from './read-envelope.ts'
-import { toVerifyKey } from '../keys/keys.ts'
-import type { PublicJwk, VerifyKey } from '../keys/keys.ts'
-import { splitLines, type LogSource } from './log-lines.ts'
-import { LogOrder, type OrderFault } from './log-order.ts'
-import { LogSemantics } from './log-semantics.ts'
+import type { Checkpoint } from '../journal/journal.ts'
+import {
+  countWitnesses,
+  parseCheckpoint,
+  type ParsedCheckpoint,
+  verifyCheckpoint,
+  type Witness,
+} from './checkpoint.ts'
+import type { Envelope } from '../contract/envelope.ts'
+import { type LogSource, readEnvelope, splitLines } from './log-lines.ts'
+import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
+import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
-/** What can be wrong with a log. `fork`: signed, whole, and not the log the pinned checkpoint is of. */
+/** What can be wrong with a log. `fork`: signed and complete, but not the log of the pinned checkpoint. */
 export type LogFaultKind =
   'edit' | 'insert' | 'reorder' | 'truncate' | 'fork' | 'torn' | 'signature' | 'semantics'
 
+/** One thing that is wrong with a log. */
 export interface LogFault {
-  /** The entry at which it shows; the cause is there or before. */
+  /** The entry at which the fault was noticed; the cause is there or before. */
   readonly index: number
   readonly kind: LogFaultKind
   readonly detail?: string
@@ -30,27 +33,28 @@ export interface LogVerdict {
   readonly size: number
   /** How many of them a verified checkpoint covers; the rest could have been changed by its writer. */
   readonly sealed: number
-  /** Whether a checkpoint kept elsewhere was compared; without one, a rewritten log looks good. */
+  /** Whether a checkpoint kept elsewhere was compared; without one, a log that was rewritten as a whole passes. */
   readonly pinned: boolean
   readonly faults: readonly LogFault[]
 }
 
+/** What a log is verified against. */
 export interface VerifyLogOptions {
   /** Public keys of the log. */
   readonly keys: readonly (PublicJwk | VerifyKey)[]
   /** The log's own checkpoints, oldest first. */
   readonly checkpoints?: Iterable<Checkpoint> | AsyncIterable<Checkpoint>
-  /** A checkpoint that you kept, outside the reach of who keeps the log. */
+  /** A checkpoint that you kept where the log's operator cannot change it. */
   readonly trusted?: Checkpoint
-  /** So many of these must have cosigned the newest checkpoint. */
+  /** At least `quorum` of the known witnesses must have cosigned the newest checkpoint. */
   readonly witnesses?: { readonly known: readonly Witness[]; readonly quorum: number }
 }
 
 const MAX_FAULTS = 100
 
 /**
- * Reads a log once, in memory that grows with the logarithm of its size and with the requests that
- * are open at a time, and says everything that is wrong with it.
+ * Reads a log once and lists everything that is wrong with it. Memory grows with the logarithm of the
+ * log's size and with the number of requests that are open at the same time.
  */
 export async function verifyLog(source: LogSource, options: VerifyLogOptions): Promise<LogVerdict> {
   const audit = new LogAudit(options)
@@ -73,20 +77,23 @@ class LogAudit {
   readonly #semantics = new LogSemantics()
   readonly #faults: LogFault[] = []
   readonly #heads: AsyncIterator<Checkpoint>
-  /** Disorder since the last head that was right; what it means shows at the next. */
+  /** Disorder since the last head that matched. The next head shows whether it was signed like that. */
   #disorder: OrderFault[] = []
   #trusted: ParsedCheckpoint | undefined
   #head: ParsedCheckpoint | undefined
   #newest: ParsedCheckpoint | undefined
   #sealed = 0
   #isTampered = false
-  /** The lines are not those of the pinned checkpoint; whether own checkpoints cover them shows later. */
+  /** The lines are not those of the pinned checkpoint; later heads show whether the log's own match them. */
   #isForked = false
 
   constructor(options: VerifyLogOptions) {
     this.#options = options
     this.#keys = options.keys.map(toVerifyKey)
-    this.#heads = iterate(options.checkpoints ?? [])
+    const checkpoints = options.checkpoints ?? []
+    this.#heads = (async function* () {
+      yield* checkpoints
+    })()
   }
 
   async begin(): Promise<void> {
@@ -100,7 +107,7 @@ class LogAudit {
     if (this.isAtHead) await this.compareHead()
   }
 
-  /** True when a signed head, own or pinned, is of exactly the entries read so far. */
+  /** True when the log's next head, or the pinned one, covers exactly the entries read so far. */
   get isAtHead(): boolean {
     const { size } = this.#tree
     return this.#head?.size === size || this.#trusted?.size === size
@@ -127,7 +134,7 @@ class LogAudit {
     this.#fault('torn', 'the last line does not end')
   }
 
-  /** Compares the tree with the heads that are of this size. */
+  /** Compares the tree with the heads of this size. */
   async compareHead(): Promise<void> {
     const root = this.#tree.root()
     const { size } = this.#tree
@@ -142,14 +149,14 @@ class LogAudit {
     else this.#blame(size)
   }
 
-  /** The lines are those that were signed. Disorder among them was there when they were written. */
+  /** The lines are those that were signed; if they are out of order, they were written so. */
   #agree(size: number): void {
     this.#sealed = Math.max(this.#sealed, size)
     for (const { index } of this.#disorder) this.#fault('semantics', 'entries out of order', index)
     this.#disorder = []
   }
 
-  /** The lines are not those that were signed: what disorder shows is how they were changed. */
+  /** The lines are not those that were signed; the disorder among them shows how they were changed. */
   #blame(size: number): void {
     if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })
     for (const fault of this.#disorder) this.#tampered(fault)
@@ -158,7 +165,7 @@ class LogAudit {
   }
 
   #tampered({ index, kind }: { readonly index: number; readonly kind: LogFaultKind }): void {
-    // One change makes every later head wrong; it is told once.
+    // One change makes every later head wrong; it is reported once.
     if (!this.#isTampered)
       this.#fault(kind, 'entries are not those that were signed', Math.max(0, index))
   }
@@ -185,7 +192,7 @@ class LogAudit {
 
   async end(): Promise<LogVerdict> {
     const { size } = this.#tree
-    // Own checkpoints agree with the lines, so whoever wrote both wrote another history.
+    // The log's own checkpoints match its lines, so its writer signed another history than the pinned one.
     const pinnedSize = this.#trusted?.size ?? 0
     if (this.#isForked && this.#sealed >= pinnedSize)
       this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))
@@ -219,12 +226,4 @@ class LogAudit {
   #fault(kind: LogFaultKind, detail: string, index: number = this.#tree.size): void {
     if (this.#faults.length < MAX_FAULTS) this.#faults.push({ index, kind, detail })
   }
-}
-
-function iterate<T>(values: Iterable<T> | AsyncIterable<T>): AsyncIterator<T> {
-  return Symbol.asyncIterator in values
-    ? values[Symbol.asyncIterator]()
-    : (async function* () {
-        yield* values
-      })()
 }

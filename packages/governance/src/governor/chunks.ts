@@ -1,28 +1,44 @@
-import { UAICP_VERSION, type Envelope, type Hash, type Streaming } from '../envelope.ts'
-import { hashText } from '../digest.ts'
-import { isClosed } from './governor-state.ts'
-import { timestampOf } from './journal-line.ts'
+import { hashText, UAICP_VERSION, type Envelope, type Streaming } from '../contract/envelope.ts'
+import { timestampOf } from '../journal/journal.ts'
+import { isClosed } from '../journal/state.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
-/** Sends text on its way before it is verified, and says so (§4.2, A-16). */
+/** Streams text before it is verified, marked as such (UAICP §4.2). A new chunk is logged first. */
 export function emitChunk(request: GovernedRequest, text: string): void {
   const { state } = request
   if (isClosed(state) || state.state === 'fail_safe' || request.broken) {
     throw conflict(request, 'it is over and takes no more chunks')
   }
-  const streaming = positionOf(request, text)
-  if (streaming.stream_index === state.chunks.length) log(request, streaming, text)
+  const hash = hashText(JSON.stringify(text))
+  const index = request.chunkIndex++
+  const known = state.chunks[index]
+  // A body that runs again repeats its chunks; a text that differs was already shown to the user.
+  if (known && known.hash !== hash) {
+    throw conflict(request, `chunk ${index} had another text before`)
+  }
+  const streaming: Streaming = {
+    chunk_id: `${state.request_id}/${index}`,
+    is_final: false,
+    stream_index: index,
+    'uaicp:verified': false,
+  }
+  if (index === state.chunks.length) {
+    const options = { outcome: 'pending' as const, actor: request.agent, streaming }
+    const written = request.submit({ type: 'chunk', data: { hash } }, options)
+    // A failed write marks the request as broken, and the next operation throws.
+    if (typeof written !== 'number') request.track(written).catch(() => undefined)
+  }
   send(request, { ...streaming, 'uaicp:text': text })
 }
 
-/** Starts counting anew: the body runs again and repeats what it said. */
+/** Counts chunks from the start of the attempt again, because the body is about to repeat them. */
 export function rewindChunks(request: GovernedRequest): void {
   const { chunks, attempt } = request.state
   const first = chunks.findIndex((chunk) => chunk.attempt === attempt)
   request.chunkIndex = first < 0 ? chunks.length : first
 }
 
-/** Block of the last envelope: what was streamed is confirmed, or void. Undefined without chunks. */
+/** The streaming block of the last envelope: confirms or retracts all chunks. Undefined without any. */
 export function finalStreaming(
   { state }: GovernedRequest,
   isDelivered: boolean,
@@ -38,18 +54,19 @@ export function finalStreaming(
   }
 }
 
-/** Hands a streamed envelope to whoever listens. */
+/** Hands a streamed envelope to the listener. */
 export function send(request: GovernedRequest, streaming: Streaming): void {
   const { state, core } = request
+  const phase = state.state
   const envelope: Envelope = {
     uaicp_version: UAICP_VERSION,
     request_id: state.request_id,
     trace_id: state.trace_id,
     ...(state.parent_trace_id !== undefined && { parent_trace_id: state.parent_trace_id }),
-    state: state.state,
+    state: phase,
     timestamp: timestampOf(core.clock.now()),
     identity: state.identity,
-    outcome: outcomeOf(state.state),
+    outcome: phase === 'deliver' ? 'success' : phase === 'fail_safe' ? 'uncertain' : 'pending',
     streaming,
   }
   try {
@@ -57,35 +74,4 @@ export function send(request: GovernedRequest, streaming: Streaming): void {
   } catch {
     // A listener that fails must not change what the run does; the log has every chunk.
   }
-}
-
-function outcomeOf(state: Envelope['state']): Envelope['outcome'] {
-  return state === 'deliver' ? 'success' : state === 'fail_safe' ? 'uncertain' : 'pending'
-}
-
-function positionOf(request: GovernedRequest, text: string): Streaming {
-  const { state } = request
-  const index = request.chunkIndex++
-  const known = state.chunks[index]
-  if (known && known.hash !== hashOf(text)) {
-    throw conflict(request, `chunk ${index} had another text before`)
-  }
-  return {
-    chunk_id: `${state.request_id}/${index}`,
-    is_final: false,
-    stream_index: index,
-    'uaicp:verified': false,
-  }
-}
-
-function hashOf(text: string): Hash {
-  return hashText(JSON.stringify(text))
-}
-
-function log(request: GovernedRequest, streaming: Streaming, text: string): void {
-  const data = { hash: hashOf(text) }
-  const options = { outcome: 'pending' as const, actor: request.agent, streaming }
-  const written = request.submit({ type: 'chunk', data }, options)
-  // A failed write has marked the request as broken; the next step says so.
-  if (typeof written !== 'number') request.track(written).catch(() => undefined)
 }

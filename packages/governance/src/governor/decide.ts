@@ -1,24 +1,18 @@
 import { isPlainObject } from '@skein/base'
-import { hashJson } from '../digest.ts'
-import type { Hash } from '../envelope.ts'
-import type { ShadowData } from '../journal-event.ts'
-import type { Action, Decision, Policy } from '../policy.ts'
-import { messageOf, reason, REASON_CODES } from '../reason.ts'
-import { combineDecisions } from '../rules.ts'
-import type { GovernorCore } from './governor-options.ts'
+import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../contract/approval.ts'
+import { actionDigest, type Actor, type Hash } from '../contract/envelope.ts'
+import { combineDecisions, type Action, type Decision } from '../contract/policy.ts'
+import { messageOf, reason, REASON_CODES, type Reason } from '../contract/reason.ts'
+import type { AnswerData, ShadowData } from '../journal/events.ts'
+import { timestampOf } from '../journal/journal.ts'
+import type { ReviewState } from '../journal/state.ts'
+import type { Candidate } from './candidate.ts'
+import { withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import { withTimeout } from './timer.ts'
 
-export interface Judgement {
-  readonly decision: Decision
-  /** What policies in shadow mode would have said. */
-  readonly shadow: readonly ShadowData[]
-}
-
-/** The part of an action that is not the run's. */
-type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native'> & {
+/** The part of an action that differs from call to call. */
+type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native' | 'rollback'> & {
   readonly call: string
-  readonly rollback?: Action['rollback'] | undefined
 }
 
 /** A call as policies and people see it. */
@@ -35,31 +29,49 @@ export function toAction({ state, task, policyHash }: GovernedRequest, act: Act)
     args_hash,
     identity: state.identity,
     depth: state.opened.depth,
+    // Left out, not undefined: people get an action as plain data and may compare it.
     ...(rollback && { rollback }),
     policy_hash: policyHash,
     ...(native && { native }),
   })
 }
 
-/** Hash of the policies that count; a change of any makes earlier approvals worthless. */
-export function hashPolicies(policies: readonly Policy[]): Hash {
-  const counting = policies.filter(({ mode }) => mode !== 'shadow')
-  return hashJson(counting.map(({ id, hash }) => ({ id, hash })))
+/** What the policies decided, and what those in shadow mode would have decided. */
+export interface Judgement {
+  readonly decision: Decision
+  readonly shadow: readonly ShadowData[]
 }
 
-/** Asks all policies. Errors, timeouts and odd answers deny; so does silence (§5.3). */
+/**
+ * Asks all policies. A policy that throws, takes too long or answers with something else than a
+ * decision has denied; so have all of them if none has an opinion (UAICP §5.3).
+ */
 export async function judge(
-  { core, policies }: GovernedRequest,
+  { core: { limits, timer }, policies }: GovernedRequest,
   action: Action,
 ): Promise<Judgement> {
-  const heard = await Promise.all(
-    policies.map(async (policy) => ({ policy, said: await ask(policy, action, core) })),
-  )
+  const asked = policies.map(async (policy): Promise<Decision | undefined> => {
+    let problem: string
+    try {
+      const decide = async (): Promise<Decision | undefined> => policy.decide(action)
+      const said = await withTimeout(decide, limits.policyTimeoutMs, timer)
+      if (said === undefined) return undefined
+      if (isDecision(said)) {
+        const cut = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))
+        return cut ? { ...said, reasons: cut } : said
+      }
+      problem = 'its answer is not a decision'
+    } catch (error) {
+      problem = messageOf(error)
+    }
+    return { effect: 'deny', reasons: [reason('POLICY_ERROR', policy.id, problem)] }
+  })
   const shadow: ShadowData[] = []
   const counting: Decision[] = []
-  for (const { policy, said } of heard) {
-    if (policy.mode !== 'shadow') counting.push(...(said ? [said] : []))
-    else shadow.push({ policy: policy.id, effect: said?.effect ?? 'deny' })
+  for (const [index, said] of (await Promise.all(asked)).entries()) {
+    const { mode, id = '' } = policies[index] ?? {}
+    if (mode === 'shadow') shadow.push({ policy: id, effect: said?.effect ?? 'deny' })
+    else if (said) counting.push(said)
   }
   const decision = combineDecisions(counting) ?? {
     effect: 'deny' as const,
@@ -68,36 +80,141 @@ export async function judge(
   return { decision, shadow }
 }
 
-async function ask(
-  policy: Policy,
-  action: Action,
-  { limits, timer }: GovernorCore,
-): Promise<Decision | undefined> {
-  try {
-    const decide = async (): Promise<Decision | undefined> => policy.decide(action)
-    const said = await withTimeout(decide, limits.policyTimeoutMs, timer)
-    if (said === undefined) return undefined
-    if (!isDecision(said)) return failed(policy, 'its answer is not a decision')
-    const reasons = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))
-    return reasons ? { ...said, reasons } : said
-  } catch (error) {
-    return failed(policy, messageOf(error))
-  }
-}
-
 function isDecision(value: unknown): value is Decision {
   if (!isPlainObject(value)) return false
   const { effect, quorum, reasons } = value
   if (effect !== 'allow' && effect !== 'deny' && effect !== 'review') return false
   if (quorum !== undefined && !(Number.isInteger(quorum) && (quorum as number) >= 1)) return false
-  return reasons === undefined || (Array.isArray(reasons) && reasons.every(isReason))
+  if (reasons === undefined) return true
+  const isReason = (one: unknown): boolean =>
+    isPlainObject(one) && REASON_CODES.some((code) => code === one['code'])
+  return Array.isArray(reasons) && reasons.every(isReason)
 }
 
-function isReason(value: unknown): boolean {
-  return isPlainObject(value) && REASON_CODES.some((code) => code === value['code'])
+interface Question {
+  readonly made: Candidate
+  readonly action: Action
+  readonly decision: Decision
+  readonly answer: ApprovalAnswer | undefined
 }
 
-/** Fail closed: a policy that cannot answer has denied. */
-function failed(policy: Policy, detail: string): Decision {
-  return { effect: 'deny', reasons: [reason('POLICY_ERROR', policy.id, detail)] }
+type Reviewed =
+  | {
+      readonly type: 'approved'
+      readonly approval: { readonly review: string; readonly digest: Hash }
+    }
+  | { readonly type: 'denied'; readonly reason: Reason }
+  | { readonly type: 'waiting'; readonly request: ApprovalRequest; readonly rejected?: Reason }
+
+/**
+ * Asks people about an action, or checks their answer. The question is in the log before anybody sees
+ * it, and the answer is in the log before anything runs because of it.
+ */
+export async function review(request: GovernedRequest, question: Question): Promise<Reviewed> {
+  const { action, answer, decision } = question
+  const digest = actionDigest(action)
+  const asked = await ask(request, question, digest)
+  const approval = { review: asked.review, digest }
+  // The tokens were spent and the approval recorded, then the process died before the call had any
+  // effect. The recorded approval still counts: the same tokens could not be spent again.
+  if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
+  const { review: id, call, expires_at, quorum, excluded } = asked
+  const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
+  const record = async (
+    said: Pick<AnswerData, 'answer' | 'approvers' | 'tokens' | 'reasons'>,
+    actor: Actor,
+  ): Promise<void> => {
+    const outcome = said.answer === 'approved' ? 'success' : 'failure'
+    const data = { review: id, call, digest: asked.digest, ...said }
+    await request.submit({ type: 'review_answered', data }, { outcome, actor })
+  }
+  if (answer?.type === 'deny') {
+    const denied = reason('APPROVAL_DENIED', action.tool, answer.reason)
+    const by = answer.by ?? { type: 'human', id: 'unknown' }
+    await record({ answer: 'denied', reasons: [denied] }, by)
+    return { type: 'denied', reason: denied }
+  }
+  const tokens = answer?.type === 'approve' ? answer.tokens : []
+  if (tokens.length === 0 && decision.grant === undefined) {
+    return { type: 'waiting', request: approvalRequest }
+  }
+  const redeemed = await redeem(request, approvalRequest, tokens, decision.grant)
+  if (!redeemed.ok) {
+    const rejected = redeemed.reason
+    await record({ answer: 'rejected', reasons: [rejected] }, request.system)
+    return { type: 'waiting', request: approvalRequest, rejected }
+  }
+  const approvers = redeemed.approvers.map(({ type, id: name }): Actor => ({ type, id: name }))
+  const spent = redeemed.approvers.map(({ jti }) => jti)
+  await record({ answer: 'approved', approvers, tokens: spent }, approvers[0] ?? request.system)
+  return { type: 'approved', approval }
+}
+
+/** The open question about exactly this action, or a new one. */
+async function ask(
+  request: GovernedRequest,
+  { made, action, decision }: Question,
+  digest: Hash,
+): Promise<ReviewState> {
+  const { state, core } = request
+  const { call, tool, risk, args_hash } = made
+  const known = state.reviews.get(call)
+  const now = core.clock.now()
+  // A call that was undone needs a new approval: the old one was for the effect that is gone.
+  const isUndone = state.calls.get(call)?.status === 'undone'
+  if (known?.digest === digest && !isUndone && Date.parse(known.expires_at) > now) return known
+  const { agent_id, user_id } = state.identity
+  const excluded = decision.fourEyes && user_id !== undefined ? [agent_id, user_id] : [agent_id]
+  const deadline = state.opened.limits.deadline ?? Number.POSITIVE_INFINITY
+  const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
+  await request.put(args_hash, made.text, { durable: true })
+  const data = {
+    // Read after the wait above: the number of the entry that is written now.
+    review: `${state.request_id}#${state.seq}`,
+    call,
+    tool,
+    risk,
+    args_hash,
+    digest,
+    policy_hash: request.policyHash,
+    quorum: decision.quorum ?? 1,
+    excluded,
+    expires_at,
+    reasons: decision.reasons,
+  }
+  await request.submit(
+    { type: 'review_requested', data },
+    { outcome: 'pending', actor: request.agent, rollback: action.rollback, durable: true },
+  )
+  return state.reviews.get(call) as ReviewState
+}
+
+/** Checks tokens, or the policy's grant where there are none. Whatever goes wrong is a refusal. */
+async function redeem(
+  { core: { approvals } }: GovernedRequest,
+  asked: ApprovalRequest,
+  tokens: readonly string[],
+  grant: string | undefined,
+): Promise<Redemption> {
+  const { quorum, excluded, action } = asked
+  const refuse = (...why: Parameters<typeof reason>): Redemption => ({
+    ok: false,
+    reason: reason(...why),
+  })
+  try {
+    const redeemed =
+      tokens.length > 0
+        ? await approvals?.redeem(tokens, asked)
+        : await approvals?.checkGrant?.(grant ?? '', asked)
+    if (!redeemed) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
+    if (redeemed.ok !== true) return redeemed
+    // Checked here again, whatever the port says: never an excluded person, never too few people.
+    const ids = new Set(redeemed.approvers.map(({ id }) => id))
+    const self = excluded.find((id) => ids.has(id))
+    if (self !== undefined) return refuse('APPROVAL_SELF', self)
+    if (ids.size >= quorum) return redeemed
+    return refuse('APPROVAL_REQUIRED', action.tool, `${ids.size} of ${quorum} approvers`)
+  } catch (error) {
+    return refuse('APPROVAL_INVALID', action.tool, messageOf(error))
+  }
 }

@@ -1,65 +1,72 @@
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { deepFreeze, type JsonValue } from '@skein/base'
+import { tryCanonicalJson } from '../contract/envelope.ts'
+import type { VerificationReport } from '../contract/evidence.ts'
+import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
+import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
+import { openReviews } from '../journal/state.ts'
 import { finalStreaming, send } from './chunks.ts'
-import { hashText } from '../digest.ts'
-import type { Evidence } from '../evidence.ts'
-import { failSafe, receiptOf, walkToVerify, type Failure } from './fail.ts'
-import { openReviews } from './governor-state.ts'
-import { collectEvidence, findMissing, findOpenReasons } from './invariants.ts'
-import { reason, type Reason, type ReasonCode } from '../reason.ts'
+import { failSafe, receiptOf, settleChildren, toFailedSafe, walkToVerify } from './fail.ts'
+import type { Failure } from './fail.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import type { Delivered, FailedSafe } from '../result.ts'
-import { settleChildren } from './settle-child.ts'
-import { undoEffects, type FindOwner } from './undo.ts'
-import { runVerifiers, type Verdict } from './verify.ts'
+import { findOwner, toUndo, undoEffects } from './undo.ts'
+import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './verify.ts'
 
-/** What the pre-deliver gate says. */
+/** The answer of the gate before delivery. */
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
-  /** Bounded repair (§4.1): begin attempt `attempt`, knowing why the last one failed. */
+  /** Bounded repair (UAICP §4.1): begin attempt `attempt`, knowing why the last one failed. */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * The pre-deliver gate (A-09). Nothing may be open. Verifiers look at the evidence; then every
- * invariant has to hold, or the run is repaired within its bound, or it fails safe.
+ * The gate before delivery. No call, review or child may be open. Verifiers look at the evidence; then
+ * every invariant has to hold, or the request is repaired within its bound, or it fails safe.
  */
-export async function deliver(
-  request: GovernedRequest,
-  candidate: unknown,
-  findOwner: FindOwner,
-): Promise<Delivery> {
+export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
   const { state } = request
   if (state.state !== 'plan' && state.state !== 'execute') {
     throw conflict(request, `it is in ${state.state}`)
   }
-  const open = findOpenWork(request)
-  if (open) throw conflict(request, open)
-  const text = toText(candidate)
+  const unfinished = findOpenWork(request)
+  if (unfinished) throw conflict(request, unfinished)
+  const text = tryCanonicalJson(candidate === undefined ? null : candidate)
   await walkToVerify(request)
   if (text === undefined) {
-    const failure = { reasons: [reason('RUN_ERROR', 'candidate', 'it is not JSON')], missing: [] }
-    return repairOrFail(request, failure, findOwner)
+    const reasons = [reason('RUN_ERROR', 'candidate', 'it is not JSON')]
+    return repairOrFail(request, { reasons, missing: [] })
   }
   const value = deepFreeze(JSON.parse(text) as JsonValue)
-  const { evidence, verdicts, ...failure } = await checkInvariants(request, value)
-  if (failure.reasons.length > 0) return repairOrFail(request, failure, findOwner)
-  return commit(request, { value, text, evidence, verdicts })
-}
-
-/** Ends an attempt that has no candidate: the body threw, or the run was stopped. */
-export async function failAttempt(
-  request: GovernedRequest,
-  reasons: readonly Reason[],
-  findOwner: FindOwner,
-): Promise<Delivery> {
-  if (request.state.state === 'execute') await settleChildren(request)
-  await walkToVerify(request)
-  const { evidence } = await collectEvidence(request)
+  const { evidence, reasons: unreadable } = await collectEvidence(request)
+  const verdicts = await runVerifiers(request, evidence, value)
   const { missing, reasons: needed } = findMissing(request, evidence)
-  return repairOrFail(request, { reasons: [...reasons, ...needed], missing }, findOwner)
+  const open = await findOpenReasons(request)
+  const reasons = [...open, ...unreadable, ...needed, ...verdicts.flatMap((one) => one.reasons)]
+  if (reasons.length > 0) {
+    // Refused calls often explain what is missing; by themselves they do not prevent delivery.
+    return repairOrFail(request, { reasons: [...reasons, ...state.refusals], missing })
+  }
+
+  const reports = verdicts.map(({ report }) => report)
+  const data = {
+    hash: await request.keep(text, { durable: true }),
+    evidence: evidence.map(({ evidence_id }) => evidence_id),
+    reports: reports.map(({ report_id }) => report_id),
+  }
+  const streaming = finalStreaming(request, true)
+  await request.submit(
+    { type: 'delivered', data },
+    { state: 'deliver', outcome: 'success', streaming, durable: true },
+  )
+  if (streaming) send(request, streaming)
+  const receipt = await receiptOf(request)
+  return { type: 'delivered', result: toDelivered({ value, evidence, reports, receipt }) }
 }
 
-/** §4.2: the whole graph first. */
+function toDelivered(parts: Omit<Delivered<JsonValue>, 'state' | 'outcome'>): Delivered<JsonValue> {
+  return { state: 'deliver', outcome: 'success', ...parts }
+}
+
+/** UAICP §4.2: the whole graph of calls and children has to end before delivery. */
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
   if (call !== undefined) return `call ${call} is running`
@@ -76,51 +83,16 @@ function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   return undefined
 }
 
-interface Findings extends Failure {
-  readonly evidence: readonly Evidence[]
-  readonly verdicts: readonly Verdict[]
-}
-
-/** All that must be true, looked at each time; a reason for everything that is not. */
-async function checkInvariants(request: GovernedRequest, value: JsonValue): Promise<Findings> {
-  const { evidence, reasons: unreadable } = await collectEvidence(request)
-  const verdicts = await runVerifiers(request, evidence, value)
-  const { missing, reasons: needed } = findMissing(request, evidence)
-  const open = await findOpenReasons(request)
-  const reasons = [...open, ...unreadable, ...needed, ...verdicts.flatMap((one) => one.reasons)]
-  // What was refused on the way explains what is missing; by itself it forbids nothing.
-  if (reasons.length > 0) reasons.push(...request.state.refusals)
-  return { evidence, verdicts, missing, reasons }
-}
-
-interface Accepted {
-  readonly value: JsonValue
-  readonly text: string
-  readonly evidence: readonly Evidence[]
-  readonly verdicts: readonly Verdict[]
-}
-
-async function commit(
+/** Ends an attempt that has no candidate: the body threw, or the run was stopped. */
+export async function failAttempt(
   request: GovernedRequest,
-  { value, text, evidence, verdicts }: Accepted,
+  reasons: readonly Reason[],
 ): Promise<Delivery> {
-  const hash = hashText(text)
-  await request.put(hash, text, { durable: true })
-  const reports = verdicts.map(({ report }) => report)
-  const data = {
-    hash,
-    evidence: evidence.map(({ evidence_id }) => evidence_id),
-    reports: reports.map(({ report_id }) => report_id),
-  }
-  const streaming = finalStreaming(request, true)
-  await request.submit(
-    { type: 'delivered', data },
-    { state: 'deliver', outcome: 'success', streaming, durable: true },
-  )
-  if (streaming) send(request, streaming)
-  const receipt = await receiptOf(request)
-  const end = { state: 'deliver', outcome: 'success' } as const
-  return { type: 'delivered', result: { ...end, value, evidence, reports, receipt } }
+  if (request.state.state === 'execute') await settleChildren(request)
+  await walkToVerify(request)
+  const { evidence } = await collectEvidence(request)
+  const { missing, reasons: needed } = findMissing(request, evidence)
+  return repairOrFail(request, { reasons: [...reasons, ...needed], missing })
 }
 
 /** Reasons that another attempt cannot change. */
@@ -135,39 +107,45 @@ const FINAL: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'IDENTITY_INVALID',
 ])
 
-async function repairOrFail(
-  request: GovernedRequest,
-  failure: Failure,
-  findOwner: FindOwner,
-): Promise<Delivery> {
-  const { repair } = request.task
+async function repairOrFail(request: GovernedRequest, failure: Failure): Promise<Delivery> {
+  const { repair, name } = request.task
   const { state } = request
   const canChange = !failure.reasons.some(({ code }) => FINAL.has(code))
   let { reasons } = failure
   if (repair && canChange && state.attempt <= repair.max) {
-    const undone = repair.undoFirst === false || (await undoAll(request, findOwner))
-    if (undone) {
+    // A new attempt starts only when nothing of the failed one is left.
+    const undo = repair.undoFirst === false ? [] : await undoEffects(request)
+    if (undo.every(({ status }) => status === 'done' || status === 'skipped')) {
       await request.move(repair.to ?? 'plan', { reasons })
       return { type: 'repair', attempt: state.attempt, why: reasons }
     }
   } else if (repair && canChange) {
-    reasons = [...reasons, reason('REPAIR_EXHAUSTED', request.task.name, `${repair.max} repairs`)]
+    reasons = [...reasons, reason('REPAIR_EXHAUSTED', name, `${repair.max} repairs`)]
   }
-  const result = await failSafe(request, { ...failure, reasons }, findOwner)
-  return { type: 'fail_safe', result }
+  return { type: 'fail_safe', result: await failSafe(request, { ...failure, reasons }) }
 }
 
-/** A new attempt may start only from a clean ground. */
-async function undoAll(request: GovernedRequest, findOwner: FindOwner): Promise<boolean> {
-  const undo = await undoEffects(request, findOwner)
-  return undo.every(({ status }) => status === 'done' || status === 'skipped')
-}
-
-function toText(candidate: unknown): string | undefined {
-  try {
-    return canonicalJson(candidate === undefined ? null : candidate)
-  } catch {
-    // Told as a reason of the run.
-    return undefined
+/** The result of a request that has ended, read back from its journal. */
+export async function closedResult(
+  request: GovernedRequest,
+): Promise<Delivered<JsonValue> | FailedSafe> {
+  const { delivered, failed, reports: recorded } = request.state
+  const receipt = await receiptOf(request)
+  if (failed) {
+    const undo: Undo[] = []
+    for (const one of failed.undo) {
+      const owner = await findOwner(request, one.request_id)
+      undo.push(toUndo(one, owner?.state.calls.get(one.call), one))
+    }
+    return toFailedSafe(failed, undo, receipt)
   }
+  if (!delivered) throw conflict(request, 'it has not ended')
+  const value = await request.fetch(delivered.hash)
+  const { evidence } = await collectEvidence(request)
+  const reports: VerificationReport[] = []
+  for (const { report_hash } of recorded) {
+    // The payload under this hash is a report that we wrote.
+    reports.push((await request.fetch(report_hash)) as unknown as VerificationReport)
+  }
+  return toDelivered({ value, evidence, reports, receipt })
 }

@@ -1,18 +1,19 @@
 import type { JsonValue } from '@skein/base'
+import { GovernanceError, messageOf, reason, refusal, type Reason } from '../contract/reason.ts'
+import type { Result, Run } from '../contract/run.ts'
+import type { ChildData } from '../journal/events.ts'
+import { isClosed } from '../journal/state.ts'
 import { rewindChunks } from './chunks.ts'
-import { deliver, failAttempt, type Delivery } from './deliver.ts'
-import { driveChild } from './drive-child.ts'
-import { brokenResult } from './fail.ts'
-import { GovernedRun, type Answers, type Waiting } from './governed-run.ts'
-import { GovernanceError, messageOf, reason, type Reason } from '../reason.ts'
-import type { GovernedRequest, Listeners } from './request.ts'
-import { ownersOf } from './revive.ts'
-import type { Result } from '../result.ts'
-import type { Run } from '../run.ts'
+import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
+import { brokenResult, failSafe, settleChild } from './fail.ts'
+import { GovernedRun, type Answers, type Child, type Waiting } from './governed-run.ts'
+import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
+import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
+/** The code of a governed run. */
 export type Body = (run: Run) => Promise<JsonValue>
 
-/** What was said while the request was pending, and who listens now. */
+/** The answers that people gave while the request waited, and who listens from now on. */
 export interface DriveOptions extends Listeners {
   readonly signal?: AbortSignal
   readonly answers?: Answers
@@ -20,20 +21,43 @@ export interface DriveOptions extends Listeners {
 
 const NO_ANSWERS: Answers = { tokens: [], denials: new Map() }
 
-/** Runs a body over an open request until it is delivered, failed safe, or waits for people. */
+type Ended =
+  | { readonly type: 'candidate'; readonly value: JsonValue }
+  | { readonly type: 'failed'; readonly reasons: readonly Reason[] }
+
+/**
+ * Runs a body over an open request, once per attempt, until the request is delivered, has failed safe,
+ * or waits for people.
+ */
 export async function drive(
   request: GovernedRequest,
   body: Body,
   options: DriveOptions,
 ): Promise<Result<JsonValue>> {
-  const { approve, onChunk, answers = NO_ANSWERS } = options
+  const { approve, onChunk, signal, answers = NO_ANSWERS } = options
   request.listeners = { approve, onChunk }
-  const release = watch(request, options.signal)
+  const release = watch(request, signal)
   try {
     for (;;) {
-      const { ended, run } = await pass(request, body, answers)
+      const input = await request.fetch(request.state.opened.input_hash)
+      const run = new GovernedRun(request, input, answers, driveChild)
+      rewindChunks(request)
+      const ended = await Promise.race([callBody(body, run), whenStopped(request)])
+      // A body may return while calls that it did not await still run; they belong to the attempt.
+      if (ended.type === 'candidate') await Promise.race([request.idle(), whenStopped(request)])
+      run.end()
+      await request.idle()
       if (request.broken) return brokenResult(request)
-      if (run.waiting.length > 0 && !request.stopped) return toPending(request, run.waiting)
+      if (run.waiting.length > 0 && !request.stopped) {
+        const rejected = run.waiting.flatMap((one) => one.rejected ?? [])
+        return {
+          state: 'execute',
+          outcome: 'pending',
+          waiting: run.waiting.map((one) => one.request),
+          request_id: request.state.request_id,
+          rejected: rejected.length > 0 ? rejected : undefined,
+        }
+      }
       const delivery = await conclude(request, ended)
       if (delivery.type !== 'repair') return delivery.result
     }
@@ -45,40 +69,20 @@ export async function drive(
   }
 }
 
-type Ended =
-  | { readonly type: 'candidate'; readonly value: JsonValue }
-  | { readonly type: 'failed'; readonly reasons: readonly Reason[] }
-
-/** One pass over the body; ends when nothing it started runs any more. */
-async function pass(
-  request: GovernedRequest,
-  body: Body,
-  answers: Answers,
-): Promise<{ readonly ended: Ended; readonly run: GovernedRun }> {
-  const input = await request.fetch(request.state.opened.input_hash)
-  const run = new GovernedRun(request, input, answers, driveChild)
-  rewindChunks(request)
-  const ended = await Promise.race([callBody(body, run), stopOf(request)])
-  if (ended.type === 'candidate') await Promise.race([request.idle(), stopOf(request)])
-  run.end()
-  await request.idle()
-  return { ended, run }
-}
-
 async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
   try {
     return { type: 'candidate', value: await body(run) }
   } catch (error) {
-    const reasons = error instanceof GovernanceError ? error.reasons : undefined
-    return {
-      type: 'failed',
-      reasons: reasons ?? [reason('RUN_ERROR', undefined, messageOf(error))],
-    }
+    const reasons =
+      error instanceof GovernanceError
+        ? error.reasons
+        : [reason('RUN_ERROR', undefined, messageOf(error))]
+    return { type: 'failed', reasons }
   }
 }
 
-/** Resolves when the run is stopped from outside; the body may go on, but to no effect. */
-function stopOf({ controller: { signal } }: GovernedRequest): Promise<Ended> {
+/** Resolves when the run is stopped from outside. The body may continue, but nothing it does counts. */
+function whenStopped({ controller: { signal } }: GovernedRequest): Promise<Ended> {
   return new Promise((resolve) => {
     const stop = (): void => {
       const { reasons } = signal.reason as GovernanceError
@@ -90,30 +94,18 @@ function stopOf({ controller: { signal } }: GovernedRequest): Promise<Ended> {
 }
 
 async function conclude(request: GovernedRequest, ended: Ended): Promise<Delivery> {
-  const findOwner = ownersOf(request)
-  const reasons = request.stopped ? [request.stopped] : ended.type === 'failed' ? ended.reasons : []
-  if (ended.type === 'failed' || request.stopped) return failAttempt(request, reasons, findOwner)
+  if (request.stopped) return failAttempt(request, [request.stopped])
+  if (ended.type === 'failed') return failAttempt(request, ended.reasons)
   try {
-    return await deliver(request, ended.value, findOwner)
+    return await deliver(request, ended.value)
   } catch (error) {
-    // A body that took another way than before leaves calls without an end.
+    // A resumed body that does not repeat its earlier calls leaves some of them without an end.
     if (request.broken || !(error instanceof GovernanceError)) throw error
-    return failAttempt(request, error.reasons, findOwner)
+    return failAttempt(request, error.reasons)
   }
 }
 
-function toPending(request: GovernedRequest, waiting: readonly Waiting[]): Result<JsonValue> {
-  const rejected = waiting.flatMap((one) => (one.rejected ? [one.rejected] : []))
-  return {
-    state: 'execute',
-    outcome: 'pending',
-    waiting: waiting.map((one) => one.request),
-    request_id: request.state.request_id,
-    ...(rejected.length > 0 && { rejected }),
-  }
-}
-
-/** Ties the run to its deadline and to the caller's signal. */
+/** Stops the run at its deadline and when the caller's signal is aborted. Returns what ends the watch. */
 function watch(request: GovernedRequest, signal: AbortSignal | undefined): () => void {
   const { core, state } = request
   const { deadline } = state.opened.limits
@@ -124,7 +116,7 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   const arm = (): void => {
     const left = (deadline ?? Number.POSITIVE_INFINITY) - core.clock.now()
     if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
-    // A timer may be shorter than asked for; then there is time left when it fires.
+    // A timer may fire earlier than asked for (its longest delay is bounded); then it is set again.
     else if (deadline !== undefined) cancelTimer = core.timer(left, arm)
   }
   arm()
@@ -132,4 +124,80 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
     signal?.removeEventListener('abort', cancel)
     cancelTimer?.()
   }
+}
+
+/** Runs a nested run (UAICP §4.3): a request of its own in the same log, within the parent's bounds. */
+async function driveChild(
+  parent: GovernedRequest,
+  child: Child,
+  answers: Answers,
+): Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }> {
+  const { core, state } = parent
+  if (state.state === 'plan') await parent.move('execute')
+  const { id, task, body } = child
+  const known = state.children.get(id)
+  if (known && known.task !== task.name) {
+    throw conflict(parent, `child ${id} was ${known.task} before`)
+  }
+  if (known?.settled) {
+    const { hash, reasons } = known.settled
+    if (hash === undefined) throw childFailed(task.name, reasons)
+    return { value: await parent.fetch(hash) }
+  }
+  let data: ChildData | undefined = known
+  if (!data) {
+    if (state.opened.limits.depth < 1) {
+      const detail = 'limits.depth of the outermost task class bounds it'
+      throw refusal(task.name, [reason('DEPTH_EXCEEDED', task.name, detail)])
+    }
+    // The parent's log names the child before the child writes its first entry.
+    const request_id = newUuid(core)
+    data = { child: id, request_id, trace_id: newUuid(core).replaceAll('-', ''), task: task.name }
+    await parent.submit({ type: 'child_opened', data }, { outcome: 'pending', actor: parent.agent })
+  }
+  const request = await enterChild(parent, child, data)
+  const { approve, onChunk } = parent.listeners
+  const result = isClosed(request.state)
+    ? await closedResult(request)
+    : await drive(request, body, { approve, onChunk, answers })
+  if (result.outcome === 'pending') {
+    const { waiting, rejected = [] } = result
+    return { waiting: waiting.map((asked, at) => ({ request: asked, rejected: rejected[at] })) }
+  }
+  if (request.broken) throw request.broken
+  await settleChild(parent, request, data)
+  if (result.state === 'deliver') return { value: result.value }
+  throw childFailed(task.name, result.reasons)
+}
+
+/** The child's request: opened now, or continued from its journal. */
+async function enterChild(
+  parent: GovernedRequest,
+  { id, task, init }: Child,
+  { request_id, trace_id }: ChildData,
+): Promise<GovernedRequest> {
+  const { core, state } = parent
+  const loaded = await loadState(core, request_id)
+  const identity = init.identity ?? state.identity
+  const { request, refused } = loaded
+    ? { request: reviveRequest(core, loaded, task, parent), refused: undefined }
+    : await openRequest(
+        core,
+        task,
+        {
+          identity,
+          input: init.input ?? (await parent.fetch(state.opened.input_hash)),
+          request_id,
+          trace_id,
+        },
+        parent,
+      )
+  parent.children.set(id, request)
+  if (parent.stopped) request.stop(parent.stopped)
+  if (refused) await failSafe(request, refused)
+  return request
+}
+
+function childFailed(task: string, reasons: readonly Reason[] = []): GovernanceError {
+  return refusal(task, [reason('CHILD_FAIL_SAFE', task), ...reasons])
 }

@@ -1,43 +1,45 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import { admit, type Admission, type CallRequest } from './admit.ts'
-import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
+import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import type { Evidence } from '../contract/evidence.ts'
+import type { GovernedTool } from '../contract/governed.ts'
+import { GovernanceError, messageOf, reason, refusal, type Reason } from '../contract/reason.ts'
+import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
+import { isNamedCall } from '../journal/state.ts'
+import { admit, admitNative, type Admission, type CallRequest } from './admit.ts'
 import { emitChunk } from './chunks.ts'
-import type { TaskClass } from '../define-task-class.ts'
-import type { Evidence } from '../evidence.ts'
 import { execute } from './execute.ts'
-import { isNamedCall } from './governor-state.ts'
-import type { GovernedTool } from '../governed.ts'
-import { admitNative } from './native.ts'
-import { GovernanceError, messageOf, reason, refusal, type Reason } from '../reason.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import type { CallOptions, CallResult, Init, Run } from '../run.ts'
 import { settle } from './settle.ts'
 
-/** What a run needs from outside to open and drive children. */
+/** A nested run that a body asks for. */
+export interface Child {
+  readonly id: string
+  readonly task: TaskClass
+  readonly init: Partial<Pick<Init, 'identity' | 'input'>>
+  readonly body: (run: Run) => Promise<JsonValue>
+}
+
+/** Opens and drives a child. Given to the run by `drive`, which makes runs for children too. */
 export type RunChild = (
   parent: GovernedRequest,
-  child: {
-    readonly id: string
-    readonly task: TaskClass
-    readonly init: Partial<Pick<Init, 'identity' | 'input'>>
-  },
-  body: (run: Run) => Promise<JsonValue>,
+  child: Child,
   answers: Answers,
 ) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
 
-/** An open question and, where tokens were given, why they were of no use. */
+/** An open question and, where tokens were given, why they do not count. */
 export interface Waiting {
   readonly request: ApprovalRequest
   readonly rejected?: Reason
 }
 
-/** What people said, given to `resume`. */
+/** What people answered: tokens, and denials by the id of the approval request. */
 export interface Answers {
   readonly tokens: readonly string[]
   readonly denials: ReadonlyMap<string, ApprovalAnswer>
 }
 
-/** One pass over a body. When the pass ends, so does every call made through it. */
+/** The run that one pass over a body works with. Once the pass has ended, nothing can act through it. */
 export class GovernedRun implements Run {
   readonly request_id: string
   readonly trace_id: string
@@ -75,7 +77,7 @@ export class GovernedRun implements Run {
     return Object.freeze([...this.#evidence])
   }
 
-  /** After this, nothing that still holds the run can act through it. */
+  /** Ends the pass: code that still holds the run can no longer act through it. */
   end(): void {
     this.#isOver = true
   }
@@ -91,10 +93,7 @@ export class GovernedRun implements Run {
   }
 
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    return this.#start(() => {
-      const step = `${this.attempt}.s${++this.#steps}`
-      return runStep(this.#request, { step, name }, fn)
-    })
+    return this.#start(() => this.#step(`${this.attempt}.s${++this.#steps}`, name, fn))
   }
 
   call<Args, Result>(
@@ -107,7 +106,7 @@ export class GovernedRun implements Run {
         throw conflict(this.#request, `the call id ${options.id} looks like a position`)
       }
       const id = options.id ?? `${this.attempt}.${++this.#calls}`
-      // The gate takes what JSON can say and refuses the rest, whatever the type.
+      // Not checked here: the gate refuses arguments that are not JSON.
       const call = { id, tool: tool.name, args: args as JsonValue }
       return this.#call(tool, call) as Promise<CallResult<Result>>
     })
@@ -118,9 +117,13 @@ export class GovernedRun implements Run {
     init: Partial<Pick<Init, 'identity' | 'input'>>,
     body: (run: Run) => Promise<T>,
   ): Promise<T> {
-    return this.#start(() => {
+    return this.#start(async () => {
       const id = `${this.attempt}.c${++this.#children}`
-      return this.#child({ id, task, init }, body) as Promise<T>
+      const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
+      // The parent's body gets from a child what the child's own body returned.
+      if ('value' in ended) return ended.value as T
+      this.waiting.push(...ended.waiting)
+      throw parked(task.name, ended.waiting[0] as Waiting)
     })
   }
 
@@ -134,7 +137,7 @@ export class GovernedRun implements Run {
     await admitNative(this.#request, tool)
   }
 
-  /** Begins at once, so that positions follow the order of calls. The end of the run waits for it. */
+  /** Starts work synchronously, so that positions follow the order of calls; the run waits for its end. */
   #start<T>(work: () => Promise<T>): Promise<T> {
     return this.#request.track(
       (async () => {
@@ -144,6 +147,7 @@ export class GovernedRun implements Run {
     )
   }
 
+  /** The life of a call: admit, execute, settle. */
   async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
     const request = this.#request
     if (request.task.tools.every((known) => known !== tool)) {
@@ -154,52 +158,65 @@ export class GovernedRun implements Run {
     const admission = await this.#admit(call)
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
-    if (admission.type === 'review') throw this.#park(admission)
+    if (admission.type === 'review') {
+      const waiting = { request: admission.request, rejected: admission.rejected }
+      this.waiting.push(waiting)
+      throw parked(call.tool, waiting)
+    }
     const settled = await settle(request, admission.call, await execute(request, admission.call))
     if (settled.type === 'done') return this.#keep(settled)
     throw refusal(call.tool, settled.reasons)
   }
 
-  /** Asks the gate; where a person has to say, asks them too if somebody waits for the answer. */
+  /** Asks the gate. Where a person has to approve and somebody can ask them now, waits for the answer. */
   async #admit(call: CallRequest): Promise<Admission> {
     const request = this.#request
-    const admission = await admit(request, call, this.#answerTo(call.id))
+    const asked = request.state.reviews.get(call.id)
+    const admission = await admit(request, call, asked && this.#answerTo(asked.review))
     const { approve } = request.listeners
     if (admission.type !== 'review' || !approve) return admission
-    const answer = await stoppable(request, approve(admission.request))
+    const answer = await untilStopped(request, approve(admission.request))
     if (answer.type === 'wait') return admission
-    // The snapshot that was shown, whatever became of the caller's object meanwhile.
+    // The snapshot that the person saw, even if the caller has changed its own object since.
     const shown = { ...call, args: admission.request.action.args }
     return admit(request, shown, { ...answer, isFinal: true })
   }
 
-  #answerTo(call: string): ApprovalAnswer | undefined {
-    const review = this.#request.state.reviews.get(call)
-    if (!review) return undefined
+  #answerTo(review: string): ApprovalAnswer | undefined {
     const { tokens, denials } = this.#answers
-    return (
-      denials.get(review.review) ?? (tokens.length > 0 ? { type: 'approve', tokens } : undefined)
-    )
+    return denials.get(review) ?? (tokens.length > 0 ? { type: 'approve', tokens } : undefined)
   }
 
-  #park({ request, rejected }: Admission & { readonly type: 'review' }): GovernanceError {
-    const waiting = { request, ...(rejected && { rejected }) }
-    this.waiting.push(waiting)
-    return parked(request.action.tool, waiting)
-  }
-
-  async #child(
-    child: {
-      readonly id: string
-      readonly task: TaskClass
-      readonly init: Partial<Pick<Init, 'identity' | 'input'>>
-    },
-    body: (run: Run) => Promise<JsonValue>,
-  ): Promise<JsonValue> {
-    const ended = await this.#runChild(this.#request, child, body, this.#answers)
-    if ('value' in ended) return ended.value
-    this.waiting.push(...ended.waiting)
-    throw parked(child.task.name, ended.waiting[0] as Waiting)
+  /** Runs `fn` and records its value or error; in a later pass, returns or throws what was recorded. */
+  async #step<T extends JsonValue>(
+    step: string,
+    name: string,
+    fn: () => T | Promise<T>,
+  ): Promise<T> {
+    const request = this.#request
+    const known = request.state.steps.get(step)
+    if (known) {
+      if (known.name !== name) throw conflict(request, `step ${step} was "${known.name}" before`)
+      const value = await request.fetch(known.hash)
+      if (!known.ok) throw stepFailed(name, String(value))
+      return value as T
+    }
+    const record = async (text: string, outcome: 'success' | 'failure'): Promise<void> => {
+      const hash = await request.keep(text)
+      const data = { step, name, hash }
+      await request.submit({ type: 'step', data }, { outcome, actor: request.agent })
+    }
+    try {
+      const text = canonicalJson((await fn()) ?? null)
+      await record(text, 'success')
+      return deepFreeze(JSON.parse(text) as T)
+    } catch (error) {
+      if (request.broken) throw request.broken
+      const { detail = '' } = reason('RUN_ERROR', name, messageOf(error))
+      await record(canonicalJson(detail), 'failure')
+      // The same error that a later pass will throw, so that the body does the same in both.
+      throw stepFailed(name, detail, error)
+    }
   }
 
   #keep<T extends { readonly result: JsonValue; readonly evidence: Evidence }>({
@@ -219,44 +236,6 @@ export class GovernedRun implements Run {
   }
 }
 
-async function runStep<T extends JsonValue>(
-  request: GovernedRequest,
-  { step, name }: { readonly step: string; readonly name: string },
-  fn: () => T | Promise<T>,
-): Promise<T> {
-  const known = request.state.steps.get(step)
-  if (known) {
-    if (known.name !== name) throw conflict(request, `step ${step} was "${known.name}" before`)
-    const value = await request.fetch(known.hash)
-    if (!known.ok) throw stepFailed(name, String(value))
-    return value as T
-  }
-  try {
-    const text = canonicalJson((await fn()) ?? null)
-    await recordStep(request, { step, name }, text, true)
-    return deepFreeze(JSON.parse(text) as T)
-  } catch (error) {
-    if (request.broken) throw request.broken
-    const { detail = '' } = reason('RUN_ERROR', name, messageOf(error))
-    await recordStep(request, { step, name }, canonicalJson(detail), false)
-    // The same error as a replay would throw: live and replay must take the same way.
-    throw stepFailed(name, detail, error)
-  }
-}
-
-async function recordStep(
-  request: GovernedRequest,
-  step: { readonly step: string; readonly name: string },
-  text: string,
-  ok: boolean,
-): Promise<void> {
-  const hash = await request.keep(text)
-  await request.submit(
-    { type: 'step', data: { ...step, hash } },
-    { outcome: ok ? 'success' : 'failure', actor: request.agent },
-  )
-}
-
 function stepFailed(name: string, message: string, cause?: unknown): GovernanceError {
   return new GovernanceError(
     `The step "${name}" failed: ${message}`,
@@ -265,8 +244,9 @@ function stepFailed(name: string, message: string, cause?: unknown): GovernanceE
   )
 }
 
-/** Waits for people no longer than the run lasts. */
-function stoppable<T>({ controller: { signal } }: GovernedRequest, work: Promise<T>): Promise<T> {
+/** Waits for people, but no longer than the run lasts. */
+function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Promise<T> {
+  const { signal } = controller
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error)
     if (signal.aborted) return stop()
@@ -275,7 +255,7 @@ function stoppable<T>({ controller: { signal } }: GovernedRequest, work: Promise
   })
 }
 
-/** What a call throws that has to wait for people; `detail` is the id of the question. */
+/** Thrown out of a call that has to wait for people. The reason's `detail` is the id of the question. */
 function parked(name: string, { request }: Waiting): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,

@@ -1,36 +1,49 @@
-import { canonicalJson, deepFreeze, SkeinError, type JsonValue } from '@skein/base'
-import type { TaskClass } from '../define-task-class.ts'
-import { hashText } from '../digest.ts'
-import { CONTROL_CLASSES, RISKS, type Identity } from '../envelope.ts'
-import { isBareUuid, isTraceId } from '../formats.ts'
-import type { GovernorCore } from './governor-options.ts'
-import type { JournalItem, OpenedData, RunLimits } from '../journal-event.ts'
-import { reason, type Reason } from '../reason.ts'
-import { openState } from './reduce-journal.ts'
-import { hashPolicies } from './decide.ts'
+import { deepFreeze, SkeinError, type JsonValue } from '@skein/base'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import {
+  CONTROL_CLASSES,
+  hashText,
+  isAtLeast,
+  tryCanonicalJson,
+  type Identity,
+} from '../contract/envelope.ts'
+import { hashPolicies } from '../contract/policy.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+import type { JournalItem, RunLimits } from '../journal/events.ts'
+import { identityOf, readItem, type JournalRecord } from '../journal/journal.ts'
+import { openState, reduceJournal } from '../journal/reduce.ts'
+import { isClosed, type GovernorState } from '../journal/state.ts'
+import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/check-schema.ts'
+import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
+import type { Failure } from './fail.ts'
+import type { GovernorCore } from './options.ts'
 import { GovernedRequest, policiesOf } from './request.ts'
-import { ENVELOPE_SCHEMA } from '../schema/envelope-schema.ts'
-import { findSchemaIssues } from '../validate-schema.ts'
 
 const DEFAULT_DEPTH = 3
 
+/** What a request is opened with. */
 export interface OpenRequest {
   readonly identity: Identity
   readonly input: JsonValue
-  readonly request_id?: string | undefined
-  readonly trace_id?: string | undefined
-  readonly traceparent?: string | undefined
+  /** A UUID; made if absent. */
+  readonly request_id?: string
+  /** W3C trace id, 32 hex digits; made if absent. */
+  readonly trace_id?: string
+  /** W3C traceparent of the distributed trace around the request; kept in the log. */
+  readonly traceparent?: string
 }
 
+/** A request after intake. */
 export interface Opened {
   readonly request: GovernedRequest
-  /** Why intake refused it; the request then stands in `intake` and has to fail safe. */
-  readonly refused: readonly Reason[]
+  /** Why intake refused the request. It is then in `intake`, and the caller has to fail it safe. */
+  readonly refused: Failure | undefined
 }
 
 /**
- * Intake: checks who asks and what, writes the first entry and goes on to `plan` unless refused. A
- * log that cannot be written leaves the request broken.
+ * Intake: checks who asks and for what, writes the first entry and goes on to `plan` unless something
+ * is wrong. A refused request is in the log too, under ids of our own where those given were wrong.
+ * If the log cannot be written, the request is marked as broken.
  */
 export async function openRequest(
   core: GovernorCore,
@@ -38,47 +51,34 @@ export async function openRequest(
   init: OpenRequest,
   parent?: GovernedRequest,
 ): Promise<Opened> {
-  const input = toCanonical(init.input)
-  const refused = [...findIdentityReasons(init.identity, parent), ...findIdReasons(init)]
-  if (input === undefined) refused.push(reason('SCHEMA_INVALID', 'input', 'it is not JSON'))
-  const { request, item } = createRequest(core, task, init, parent, hashText(input ?? 'null'))
-  core.tasks.set(task.name, task)
-  try {
-    await request.put(request.state.opened.input_hash, input ?? 'null')
-    await request.append(item)
-    if (refused.length === 0) await request.move('plan')
-  } catch (error) {
-    if (!request.broken) throw error
-  }
-  return { request, refused }
-}
+  const { request_id, trace_id, traceparent } = init
+  const input = tryCanonicalJson(init.input)
+  const wrongIdentity = findIdentityReasons(init.identity, parent)
+  const reasons = [...wrongIdentity]
+  const hasId = request_id !== undefined && isBareUuid(request_id)
+  const hasTraceId = trace_id !== undefined && isTraceId(trace_id)
+  if (request_id !== undefined && !hasId)
+    reasons.push(reason('SCHEMA_INVALID', 'request_id', 'it is not a bare lower-case UUID'))
+  if (trace_id !== undefined && !hasTraceId)
+    reasons.push(reason('SCHEMA_INVALID', 'trace_id', 'it is not a W3C trace id'))
+  if (input === undefined) reasons.push(reason('SCHEMA_INVALID', 'input', 'it is not JSON'))
 
-function createRequest(
-  core: GovernorCore,
-  task: TaskClass,
-  init: OpenRequest,
-  parent: GovernedRequest | undefined,
-  input_hash: OpenedData['input_hash'],
-): { readonly request: GovernedRequest; readonly item: JournalItem } {
-  const isValid = findIdentityReasons(init.identity, parent).length === 0
-  const data: OpenedData = {
-    governor: core.id,
-    task: task.name,
-    input_hash,
-    policy_hash: hashPolicies(policiesOf(core, task, parent)),
-    depth: parent ? parent.state.opened.depth + 1 : 0,
-    limits: limitsOf(core, task, parent),
-    parent: parent?.state.request_id,
-    traceparent: init.traceparent,
-  }
-  const { request_id, trace_id } = init
+  const input_hash = hashText(input ?? 'null')
   const item = {
     type: 'opened',
-    data,
-    request_id: request_id !== undefined && isBareUuid(request_id) ? request_id : newUuid(core),
+    data: {
+      governor: core.id,
+      task: task.name,
+      input_hash,
+      policy_hash: hashPolicies(policiesOf(core, task, parent)),
+      depth: parent ? parent.state.opened.depth + 1 : 0,
+      limits: limitsOf(core, task, parent?.state.opened.limits),
+      parent: parent?.state.request_id,
+      traceparent,
+    },
+    request_id: hasId ? request_id : newUuid(core),
     // A W3C trace id has 32 hex digits, as many as a UUID.
-    trace_id:
-      trace_id !== undefined && isTraceId(trace_id) ? trace_id : newUuid(core).replaceAll('-', ''),
+    trace_id: hasTraceId ? trace_id : newUuid(core).replaceAll('-', ''),
     parent_trace_id: parent?.state.trace_id,
     seq: 0,
     attempt: 1,
@@ -87,38 +87,37 @@ function createRequest(
     actor: { type: 'system', id: core.id },
     at: core.clock.now(),
   } satisfies JournalItem
-  const identity = isValid ? structuredClone(init.identity) : unknownIdentity(core)
-  const state = openState(item, deepFreeze(identity))
-  return { request: new GovernedRequest(core, task, state, parent), item }
+  // In place of an identity that is not valid, the log names nobody, with the least freedom.
+  const identity: Identity =
+    wrongIdentity.length === 0
+      ? structuredClone(init.identity)
+      : { agent_id: 'unknown', owner_id: core.id, control_class: 'human-directed' }
+  const request = new GovernedRequest(core, task, openState(item, deepFreeze(identity)), parent)
+  core.tasks.set(task.name, task)
+  try {
+    await request.put(input_hash, input ?? 'null')
+    await request.append(item)
+    if (reasons.length === 0) await request.move('plan')
+  } catch (error) {
+    if (!request.broken) throw error
+  }
+  return { request, refused: reasons.length > 0 ? { reasons, missing: [] } : undefined }
 }
 
-/** A child has the narrower of both bounds, in everything (§4.3). */
-function limitsOf(core: GovernorCore, task: TaskClass, parent?: GovernedRequest): RunLimits {
-  const {
-    deadlineMs,
-    toolCalls,
-    depth = DEFAULT_DEPTH,
-    ceiling = 'write_high_risk',
-  } = task.limits ?? {}
-  const outer = parent?.state.opened.limits
-  const deadline = least(
-    deadlineMs === undefined ? undefined : core.clock.now() + deadlineMs,
-    outer?.deadline,
-  )
+/** The bounds of a run. A child gets the narrower of its task's and its parent's, in everything (UAICP §4.3). */
+function limitsOf(core: GovernorCore, { limits = {} }: TaskClass, outer?: RunLimits): RunLimits {
+  const { deadlineMs, toolCalls, depth = DEFAULT_DEPTH, ceiling = 'write_high_risk' } = limits
+  const own = deadlineMs === undefined ? undefined : core.clock.now() + deadlineMs
+  const deadline = Math.min(own ?? Infinity, outer?.deadline ?? Infinity)
   return {
-    deadline,
+    deadline: deadline === Infinity ? undefined : deadline,
     tool_calls: toolCalls,
     depth: outer ? Math.min(depth, outer.depth - 1) : depth,
-    ceiling:
-      outer && RISKS.indexOf(outer.ceiling) < RISKS.indexOf(ceiling) ? outer.ceiling : ceiling,
+    ceiling: outer && isAtLeast(ceiling, outer.ceiling) ? outer.ceiling : ceiling,
   }
 }
 
-function least(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : b === undefined ? a : Math.min(a, b)
-}
-
-/** A new id of the governor's source, which has to give UUIDs. */
+/** A new id from the governor's source, which has to give UUIDs. */
 export function newUuid(core: GovernorCore): string {
   const id = core.ids()
   if (isBareUuid(id)) return id
@@ -128,28 +127,9 @@ export function newUuid(core: GovernorCore): string {
   })
 }
 
-function toCanonical(value: unknown): string | undefined {
-  try {
-    return canonicalJson(value)
-  } catch {
-    // Intake answers with a reason; what JSON cannot say is never guessed at.
-    return undefined
-  }
-}
-
-function findIdReasons({ request_id, trace_id }: OpenRequest): Reason[] {
-  const reasons: Reason[] = []
-  if (request_id !== undefined && !isBareUuid(request_id)) {
-    reasons.push(reason('SCHEMA_INVALID', 'request_id', 'it is not a bare lower-case UUID'))
-  }
-  if (trace_id !== undefined && !isTraceId(trace_id)) {
-    reasons.push(reason('SCHEMA_INVALID', 'trace_id', 'it is not a W3C trace id'))
-  }
-  return reasons
-}
-
+/** Why nobody may act under this identity, on its own or as a child of `parent`. */
 function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reason[] {
-  if (toCanonical(identity) === undefined) {
+  if (tryCanonicalJson(identity) === undefined) {
     return [reason('IDENTITY_INVALID', '/identity', 'it is not JSON')]
   }
   const schema = ENVELOPE_SCHEMA.properties?.['identity']
@@ -167,7 +147,65 @@ function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reas
   return []
 }
 
-/** Stands in the log for an identity that is none: nobody known, nothing allowed. */
-function unknownIdentity(core: GovernorCore): Identity {
-  return { agent_id: 'unknown', owner_id: core.id, control_class: 'human-directed' }
+/** A request as its journal has it, with the indices of its first and last entry. */
+export interface LoadedState {
+  readonly state: GovernorState
+  readonly first: number
+  last: number
+}
+
+/** One request from the journal; undefined when there is none. */
+export async function loadState(
+  core: GovernorCore,
+  requestId: string,
+): Promise<LoadedState | undefined> {
+  return (await fold(core.audit.read({ requestId }), true)).get(requestId)
+}
+
+/** All requests of the journal that have not ended. */
+export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
+  return [...(await fold(core.audit.read(), false)).values()]
+}
+
+/** Without `keepsClosed`, memory grows with the open requests and not with the log. */
+async function fold(
+  records: AsyncIterable<JournalRecord>,
+  keepsClosed: boolean,
+): Promise<Map<string, LoadedState>> {
+  const found = new Map<string, LoadedState>()
+  for await (const record of records) {
+    const item = readItem(record)
+    const known = found.get(item.request_id)
+    if (known) {
+      reduceJournal(known.state, item)
+      known.last = record.index
+      if (!keepsClosed && isClosed(known.state)) found.delete(item.request_id)
+    } else if (item.type === 'opened') {
+      const state = openState(item, identityOf(record.envelope))
+      found.set(item.request_id, { state, first: record.index, last: record.index })
+    }
+  }
+  return found
+}
+
+/** A request to work on, made from what its journal says. */
+export function reviveRequest(
+  core: GovernorCore,
+  { state, first, last }: LoadedState,
+  given?: TaskClass,
+  parent?: GovernedRequest,
+): GovernedRequest {
+  const task = given ?? core.tasks.get(state.opened.task)
+  if (!task || task.name !== state.opened.task) {
+    throw new GovernanceError(
+      `Request ${state.request_id} is of the task class "${state.opened.task}", which is not known here.`,
+      [reason('STATE_CONFLICT', state.opened.task)],
+      { hint: 'Name it in governor({ tasks }).' },
+    )
+  }
+  core.tasks.set(task.name, task)
+  const request = new GovernedRequest(core, task, state, parent)
+  request.first = first
+  request.last = last
+  return request
 }

@@ -1,34 +1,34 @@
 import { deepFreeze, SkeinError, type JsonValue } from '@skein/base'
-import type { ApprovalAnswer, ApprovalRequest } from '../approval.ts'
-import type { AppendOptions } from '../audit-log.ts'
-import { hashPolicies } from './decide.ts'
-import type { TaskClass } from '../define-task-class.ts'
-import { hashText } from '../digest.ts'
+import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
+import type { TaskClass } from '../contract/define-task-class.ts'
+import { hashText } from '../contract/envelope.ts'
 import type {
   Actor,
   Envelope,
   Hash,
   Outcome,
+  Risk,
   RollbackAction,
   State,
   Streaming,
-} from '../envelope.ts'
-import type { Evidence } from '../evidence.ts'
-import type { GovernorCore } from './governor-options.ts'
-import { isClosed, type GovernorState } from './governor-state.ts'
-import type { JournalEvent, JournalItem } from '../journal-event.ts'
-import { createLineWriter, identityOf, readItem, type LineWriter } from './journal-line.ts'
-import type { Policy } from '../policy.ts'
-import { GovernanceError, reason, type Reason } from '../reason.ts'
-import { openState, reduceJournal } from './reduce-journal.ts'
+} from '../contract/envelope.ts'
+import type { Evidence } from '../contract/evidence.ts'
+import { toolCore, type ToolCore } from '../contract/governed.ts'
+import { hashPolicies, type Policy } from '../contract/policy.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+import type { JournalEvent, JournalItem } from '../journal/events.ts'
+import { createLineWriter, type AppendOptions, type LineWriter } from '../journal/journal.ts'
+import { reduceJournal } from '../journal/reduce.ts'
+import { isClosed, type CallState, type GovernorState } from '../journal/state.ts'
+import type { GovernorCore } from './options.ts'
 
-/** What an entry says beside its event. `state` differs from the present one in transitions only. */
+/** The rest of an entry's envelope. `state` is given for transitions only; else it is the present one. */
 export interface EntryOptions extends AppendOptions {
   readonly outcome: Outcome
   readonly actor?: Actor
   readonly state?: State
-  readonly rollback?: RollbackAction | undefined
-  readonly streaming?: Streaming | undefined
+  readonly rollback?: RollbackAction
+  readonly streaming?: Streaming
 }
 
 /** A call that passed the gate and has not been settled. */
@@ -36,22 +36,22 @@ export interface AdmittedCall {
   readonly request_id: string
   readonly call: string
   readonly tool: string
-  readonly risk: 'read_only' | 'write_low_risk' | 'write_high_risk'
+  readonly risk: Risk
   /** A frozen snapshot: what was judged is what runs. */
   readonly args: JsonValue
   readonly args_hash: Hash
   readonly idempotency_key: string
 }
 
-/** How whoever started a run listens to it. */
+/** The callbacks of whoever started the run. */
 export interface Listeners {
-  readonly approve?: ((request: ApprovalRequest) => Promise<ApprovalAnswer>) | undefined
-  readonly onChunk?: ((chunk: Envelope) => void) | undefined
+  readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
+  readonly onChunk?: (chunk: Envelope) => void
 }
 
 /**
- * One request while this process works on it. Its state is the fold of what `submit` wrote; the rest
- * is what only lives as long as the process: running calls, the abort signal, cached evidence.
+ * One request while this process works on it. `state` is the fold of the entries that `submit` wrote.
+ * All other fields live only as long as the process: running calls, the abort signal, cached evidence.
  */
 export class GovernedRequest {
   readonly core: GovernorCore
@@ -61,7 +61,7 @@ export class GovernedRequest {
   readonly policies: readonly Policy[]
   readonly policyHash: Hash
   readonly controller: AbortController = new AbortController()
-  /** Admitted and unsettled calls, with what stops the wait for them. */
+  /** Admitted calls that are not settled, each with the function that ends the wait for its tool. */
   readonly running: Map<string, { readonly call: AdmittedCall; stop?: (why: Reason) => void }> =
     new Map()
   /** Work the end of the run has to wait for. */
@@ -97,7 +97,23 @@ export class GovernedRequest {
     return { type: 'agent', id: this.state.identity.agent_id }
   }
 
-  /** Writes one entry and folds it. The state changes with the order of calls, actions wait for it. */
+  /** The inside of one of the task's tools; undefined for a name that the task does not have. */
+  findTool(name: string): ToolCore | undefined {
+    const tool = this.task.tools.find((one) => one.name === name)
+    return tool && toolCore(tool)
+  }
+
+  /** As `findTool`, for a call that was admitted: its tool has to be there. */
+  getTool(name: string): ToolCore {
+    const core = this.findTool(name)
+    if (!core) throw conflict(this, `its task has no tool "${name}"`)
+    return core
+  }
+
+  /**
+   * Folds one entry and writes it. The fold happens at once, so the state follows the order of the
+   * calls to `submit`. A caller that must not act before the entry is safe awaits the result.
+   */
   submit(event: JournalEvent, options: EntryOptions): number | Promise<number> {
     if (this.broken) throw this.broken
     const { state } = this
@@ -119,7 +135,7 @@ export class GovernedRequest {
     return this.append(item, options)
   }
 
-  /** Hands the line to the log. */
+  /** Writes the line of an entry that is folded already. */
   append(item: JournalItem, { durable, seal }: AppendOptions = {}): number | Promise<number> {
     const entry = { request_id: item.request_id, seq: item.seq, line: this.#write(item) }
     try {
@@ -134,8 +150,8 @@ export class GovernedRequest {
   }
 
   /**
-   * Changes the state, if the table allows it. The fold changes with the call and not with the answer
-   * of the log, so of two that compete the second finds another state and is a conflict (A-06).
+   * Changes the state, if `TRANSITIONS` allows it. Of two callers that compete, the second meets the
+   * state that the first has just set, before the log has answered, and gets a conflict.
    */
   async move(to: State, options: { readonly reasons?: readonly Reason[] } = {}): Promise<void> {
     const data = { from: this.state.state, ...options }
@@ -146,14 +162,20 @@ export class GovernedRequest {
     )
   }
 
-  /** Keeps a payload and answers its hash. */
-  async keep(text: string): Promise<Hash> {
+  /** Begins to execute, if the request is still being planned. Throws in any later phase. */
+  async execute(): Promise<void> {
+    if (this.state.state === 'plan') await this.move('execute')
+    if (this.state.state !== 'execute') throw conflict(this, `it is in ${this.state.state}`)
+  }
+
+  /** Stores a payload and returns its hash. */
+  async keep(text: string, options?: { readonly durable?: boolean }): Promise<Hash> {
     const hash = hashText(text)
-    await this.put(hash, text)
+    await this.put(hash, text, options)
     return hash
   }
 
-  /** Keeps a payload; done at once where the store does not make one wait. */
+  /** Stores a payload. Returns a promise only where the store does. */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void> {
     try {
       const stored = this.core.payloads.put(hash, text, options)
@@ -165,20 +187,20 @@ export class GovernedRequest {
     }
   }
 
-  /** A payload by its hash, frozen; throws where it was erased or is not what it was. */
+  /** A payload by its hash, frozen. Throws where it was erased, or no longer has this hash. */
   async fetch(hash: Hash): Promise<JsonValue> {
     const text = await this.core.payloads.get(hash)
     if (text === undefined || hashText(text) !== hash) {
       throw new GovernanceError(
         `The payload ${hash} of request ${this.state.request_id} is ${text === undefined ? 'gone' : 'damaged'}.`,
         [reason('EVIDENCE_INVALID', hash)],
-        { hint: 'Cancel the run; it cannot go on without it.' },
+        { hint: 'Cancel the request: it cannot go on without this payload.' },
       )
     }
     return deepFreeze(JSON.parse(text) as JsonValue)
   }
 
-  /** Stops waiting for everything that runs; the first reason counts. */
+  /** Stops the run: aborts its signal and ends the wait for tools and children. The first reason counts. */
   stop(why: Reason): void {
     if (this.stopped || isClosed(this.state)) return
     this.stopped = why
@@ -187,7 +209,7 @@ export class GovernedRequest {
     for (const child of this.children.values()) child.stop(why)
   }
 
-  /** Keeps `work` in the list of what the end of the run waits for. */
+  /** Makes the end of the run wait for `work`. */
   track<T>(work: Promise<T>): Promise<T> {
     this.pending.add(work)
     const forget = (): void => void this.pending.delete(work)
@@ -222,7 +244,7 @@ export class GovernedRequest {
         ? `Another process has gone on with request ${this.state.request_id}.`
         : `The audit log of request ${this.state.request_id} cannot be written.`,
       [reason(code, this.state.request_id)],
-      { cause: error, hint: 'Nothing more is done for this request here; recover() takes it up.' },
+      { cause: error, hint: 'This process stops working on the request; recover() continues it.' },
     )
     this.stop(this.broken.reasons[0] as Reason)
     return this.broken
@@ -232,12 +254,12 @@ export class GovernedRequest {
     try {
       this.core.observe?.(item)
     } catch {
-      // Telemetry may be lost; it must never decide what happens.
+      // Telemetry may be lost; an error in it must not change what the run does.
     }
   }
 }
 
-/** Who is heard about an action: the governor's policies, the task's, and those of tasks around it. */
+/** The policies that judge a request: the governor's, those of the requests around it, its task's own. */
 export function policiesOf(
   core: GovernorCore,
   { policy }: TaskClass,
@@ -247,33 +269,21 @@ export function policiesOf(
   return policy && !outer.includes(policy) ? [...outer, policy] : outer
 }
 
-/** The error of a step that the present state does not allow. */
+/** The error of an operation that the present state does not allow. */
 export function conflict({ state }: GovernedRequest, detail: string): GovernanceError {
   return new GovernanceError(`Request ${state.request_id} cannot do this: ${detail}.`, [
     reason('STATE_CONFLICT', state.request_id, detail),
   ])
 }
 
-/** The request as its journal has it; undefined when there is none. */
-export async function loadState(
-  core: GovernorCore,
-  requestId: string,
-): Promise<LoadedState | undefined> {
-  let state: GovernorState | undefined
-  let first: number | undefined
-  let last: number | undefined
-  for await (const record of core.audit.read({ requestId })) {
-    const item = readItem(record)
-    if (state) reduceJournal(state, item)
-    else if (item.type === 'opened') state = openState(item, identityOf(record.envelope))
-    first ??= record.index
-    last = record.index
-  }
-  return state && { state, first, last }
-}
-
-export interface LoadedState {
-  readonly state: GovernorState
-  readonly first: number | undefined
-  readonly last: number | undefined
+/** A call as its tool sees it: new, or read back from the journal. */
+export function toAdmitted(
+  { state: { request_id } }: GovernedRequest,
+  made: Pick<CallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
+  args: JsonValue,
+): AdmittedCall {
+  const { call, tool, risk, args_hash, attempt } = made
+  // One key per effect: the same after a crash, another one when a later attempt repeats the call.
+  const idempotency_key = `${request_id}/${call}@${attempt}`
+  return { request_id, call, tool, risk, args, args_hash, idempotency_key }
 }

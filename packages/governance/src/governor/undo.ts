@@ -1,42 +1,40 @@
-import type { JsonValue } from '@skein/base'
-import { coreOf, probe } from './execute.ts'
-import { effectKey, type CallState } from './governor-state.ts'
-import type { EffectReference, UndoData, UndoStatus } from '../journal-event.ts'
-import { messageOf } from '../reason.ts'
-import { type AdmittedCall, type GovernedRequest } from './request.ts'
-import type { Undo } from '../result.ts'
-import { withTimeout } from './timer.ts'
-import { contextOf } from './tool-context.ts'
-
-/** A write to be inverted, and the request that made it: this one or a child that delivered. */
-interface Target {
-  readonly reference: EffectReference
-  readonly owner: GovernedRequest
-  readonly call: CallState
-}
-
-/** Finds the request that made a write. */
-export type FindOwner = (requestId: string) => Promise<GovernedRequest | undefined>
+import { messageOf } from '../contract/reason.ts'
+import type { Undo } from '../contract/run.ts'
+import type { EffectReference, UndoData } from '../journal/events.ts'
+import { effectKey, type CallState } from '../journal/state.ts'
+import { contextOf, probe } from './execute.ts'
+import { loadState, reviveRequest } from './open.ts'
+import { withTimeout } from './options.ts'
+import { toAdmitted, type GovernedRequest } from './request.ts'
 
 /**
- * Inverts the writes of a request in reverse order of completion. A failure is recorded and the rest
- * still attempted; no signal stops it. Steps already in the journal are not repeated.
+ * Undoes the writes of a request, the last one first. A failure is recorded and the rest is still
+ * attempted; no signal stops this. Writes that the journal says were undone are not undone again.
  */
-export async function undoEffects(request: GovernedRequest, findOwner: FindOwner): Promise<Undo[]> {
+export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   const done: Undo[] = []
   for (const reference of effectsOf(request)) {
-    const owner = await findOwner(reference.request_id)
+    const owner = await findOwner(request, reference.request_id)
     const call = owner?.state.calls.get(reference.call)
     if (!owner || !call || call.effect === 'absent') continue
-    const target = { reference, owner, call }
-    const known = request.state.undo.get(effectKey(reference))?.settled
-    const settled = known ?? (await undoOne(request, target))
+    let settled = request.state.undo.get(effectKey(reference))?.settled
+    if (!settled) {
+      const { request_id } = reference
+      const end = await undoOne(request, owner, call)
+      settled = { request_id, call: call.call, ...end }
+      const { status } = end
+      const outcome = status === 'done' ? 'success' : status === 'failed' ? 'failure' : 'uncertain'
+      await request.submit({ type: 'undo_settled', data: settled }, { outcome })
+    }
     done.push(toUndo(reference, call, settled))
   }
   return done
 }
 
-/** Latest first, each once. Calls that were running when the process died come before all others. */
+/**
+ * Writes that happened or may have, the last one first, each once. Calls that were running when the
+ * process died come before all others.
+ */
 export function effectsOf({ state }: GovernedRequest): EffectReference[] {
   const open = [...state.calls.values()]
     .filter(({ status }) => status === 'started')
@@ -45,112 +43,100 @@ export function effectsOf({ state }: GovernedRequest): EffectReference[] {
   return [...new Map(latestFirst.map((one) => [effectKey(one), one])).values()]
 }
 
-async function undoOne(request: GovernedRequest, target: Target): Promise<UndoData> {
-  const { reference, call } = target
+/** The request that made a write: this one, or a child of it. */
+export async function findOwner(
+  request: GovernedRequest,
+  requestId: string,
+): Promise<GovernedRequest | undefined> {
+  const live = findLive(request, requestId)
+  if (live) return live
+  const loaded = await loadState(request.core, requestId)
+  return loaded && reviveRequest(request.core, loaded)
+}
+
+function findLive(request: GovernedRequest, requestId: string): GovernedRequest | undefined {
+  if (requestId === request.state.request_id) return request
+  for (const child of request.children.values()) {
+    const found = findLive(child, requestId)
+    if (found) return found
+  }
+  return undefined
+}
+
+type UndoEnd = Pick<UndoData, 'status' | 'tries' | 'error'>
+
+/** Undoes one write of `owner` on behalf of `request`, with a bounded number of tries. */
+async function undoOne(
+  request: GovernedRequest,
+  owner: GovernedRequest,
+  call: CallState,
+): Promise<UndoEnd> {
   const { rollback } = call
-  if (!rollback) return record(request, reference, { status: 'skipped', tries: 0 })
-  if (rollback.type === 'manual') return record(request, reference, { status: 'manual', tries: 0 })
+  if (!rollback) return { status: 'skipped', tries: 0 }
+  const { type, target } = rollback
+  if (type === 'manual') return { status: 'manual', tries: 0 }
+  const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
-    const end = await findInverted(target)
-    if (end) return record(request, reference, end)
+    // The process died while undoing this write. Only a probe can say whether that succeeded; without
+    // one, the inverse may run again if it is idempotent.
+    const found = await probeCall(owner, call)
+    if (found === 'absent') return { status: 'done', tries: 0 }
+    const isRepeatable =
+      type === 'tool_call' && owner.getTool(target).governance.idempotent === true
+    if (found !== 'applied' && !isRepeatable)
+      return { status: 'unknown', tries: 0, error: 'it may have run before a crash' }
   } else {
     await request.submit(
       { type: 'undo_started', data: reference },
       { outcome: 'pending', rollback, durable: true },
     )
   }
-  return record(request, reference, await invert(request, target))
-}
-
-/** Started before a crash: did the inverse get through? Undefined: it may run (again). */
-async function findInverted(target: Target): Promise<UndoEnd | undefined> {
-  const found = await probeCall(target.owner, target.call)
-  if (found === 'absent') return { status: 'done', tries: 0 }
-  if (found === 'applied' || isRepeatable(target)) return undefined
-  return { status: 'unknown', tries: 0, error: 'it may have run before a crash' }
-}
-
-function isRepeatable({ owner, call: { rollback } }: Target): boolean {
-  if (rollback?.type !== 'tool_call') return false
-  return coreOf(owner, rollback.target).governance.idempotent === true
-}
-
-interface UndoEnd {
-  readonly status: UndoStatus
-  readonly tries: number
-  readonly error?: string
-}
-
-async function record(
-  request: GovernedRequest,
-  { request_id, call }: EffectReference,
-  end: UndoEnd,
-): Promise<UndoData> {
-  const data = { request_id, call, ...end }
-  const outcome =
-    end.status === 'done' ? 'success' : end.status === 'failed' ? 'failure' : 'uncertain'
-  await request.submit({ type: 'undo_settled', data }, { outcome })
-  return data
-}
-
-/** Tries the inverse a bounded number of times. */
-async function invert(request: GovernedRequest, target: Target): Promise<UndoEnd> {
-  const { undoTries } = request.core.limits
   for (let tries = 1; ; tries++) {
     try {
-      await runInverse(target)
-      // The inverse of an effect in doubt has run, but nobody knows what it inverted.
-      const isInDoubt =
-        target.call.effect === 'in_doubt' &&
-        (await probeCall(target.owner, target.call)) !== 'absent'
-      return { status: isInDoubt ? 'unknown' : 'done', tries }
+      await runInverse(owner, call, rollback)
+      // Undoing an effect in doubt succeeded, but only a probe can say that nothing is left of it.
+      const isClear = call.effect !== 'in_doubt' || (await probeCall(owner, call)) === 'absent'
+      return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {
-      if (tries >= undoTries) return { status: 'failed', tries, error: messageOf(error) }
+      if (tries >= request.core.limits.undoTries)
+        return { status: 'failed', tries, error: messageOf(error) }
     }
   }
 }
 
-async function runInverse({ owner, call }: Target): Promise<unknown> {
-  const { rollback } = call
-  if (!rollback) return undefined
+function runInverse(
+  owner: GovernedRequest,
+  call: CallState,
+  rollback: NonNullable<CallState['rollback']>,
+): Promise<unknown> {
   const { timer, limits, undoers } = owner.core
-  const admitted = { ...toAdmitted(owner, call, null), tool: rollback.target }
-  const key = `${admitted.idempotency_key}:undo`
-  const timeoutMs = limits.undoTimeoutMs
+  const { type, target, payload } = rollback
+  const admitted = { ...toAdmitted(owner, call, null), tool: target }
   return withTimeout(
     async (signal) => {
-      const context = { ...contextOf(owner, admitted, signal), idempotencyKey: key }
-      if (rollback.type !== 'tool_call') return undoers[rollback.type]?.(rollback, context)
-      const run = coreOf(owner, rollback.target).tool.run as (args: unknown, c: unknown) => unknown
-      return run(rollback.payload, context)
+      const idempotencyKey = `${admitted.idempotency_key}:undo`
+      const context = { ...contextOf(owner, admitted, signal), idempotencyKey }
+      if (type !== 'tool_call') return undoers[type]?.(rollback, context)
+      const run = owner.getTool(target).tool.run as (args: unknown, context: unknown) => unknown
+      return run(payload, context)
     },
-    timeoutMs,
+    limits.undoTimeoutMs,
     timer,
   )
 }
 
-/** Looks at the world for a recorded call. What stands in the way leaves it in doubt. */
+/** Asks the probe of a recorded call. Whatever prevents that leaves the effect in doubt. */
 export async function probeCall(
   owner: GovernedRequest,
   call: CallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
   try {
     const args = await owner.fetch(call.args_hash)
-    return await probe(owner, toAdmitted(owner, call, args), coreOf(owner, call.tool))
+    return await probe(owner, toAdmitted(owner, call, args), owner.getTool(call.tool))
   } catch {
-    // Its arguments were erased, or its task has changed: nobody can tell.
+    // The arguments were erased, or the task no longer has the tool.
     return 'in_doubt'
   }
-}
-
-/** A recorded call as its tool would see it again. */
-export function toAdmitted(
-  { state }: GovernedRequest,
-  { call, tool, risk, args_hash, attempt }: CallState,
-  args: JsonValue,
-): AdmittedCall {
-  const idempotency_key = `${state.request_id}/${call}@${attempt}`
-  return { request_id: state.request_id, call, tool, risk, args, args_hash, idempotency_key }
 }
 
 /** What a result says of one write. */
@@ -159,12 +145,6 @@ export function toUndo(
   known: CallState | undefined,
   { status, error }: Pick<UndoData, 'status' | 'error'>,
 ): Undo {
-  return {
-    request_id,
-    call,
-    tool: known?.tool ?? 'unknown',
-    ...(known?.rollback && { action: known.rollback }),
-    status,
-    ...(error !== undefined && { error }),
-  }
+  const tool = known?.tool ?? 'unknown'
+  return { request_id, call, tool, action: known?.rollback, status, error }
 }

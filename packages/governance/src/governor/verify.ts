@@ -1,51 +1,83 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import type { Verifier } from '../define-verifier.ts'
-import { hashText } from '../digest.ts'
-import type { Evidence } from '../evidence.ts'
-import { messageOf, reason, type Reason } from '../reason.ts'
-import type { Check, VerificationReport } from '../report.ts'
-import { validateReport } from '../validate.ts'
-import { timestampOf } from './journal-line.ts'
+import type { Verifier } from '../contract/define-task-class.ts'
+import type { Check, Evidence, MissingNeed, Need } from '../contract/evidence.ts'
+import type { VerificationReport } from '../contract/evidence.ts'
+import { messageOf, reason, type Reason } from '../contract/reason.ts'
+import { timestampOf } from '../journal/journal.ts'
+import { isInDoubt, standingCalls } from '../journal/state.ts'
+import { validateEvidence, validateReport } from '../schema/validate.ts'
+import { judge, toAction } from './decide.ts'
+import { TimeoutError, withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import { TimeoutError, withTimeout } from './timer.ts'
+import { approvalEvidence, evidenceOf } from './settle.ts'
 
-/** A report and, where it does not open the gate, why not. */
+/** The evidence of the present attempt, frozen, and why some of it could not be read back. */
+export async function collectEvidence(
+  request: GovernedRequest,
+): Promise<{ readonly evidence: readonly Evidence[]; readonly reasons: readonly Reason[] }> {
+  const evidence: Evidence[] = []
+  const reasons: Reason[] = []
+  for (const call of standingCalls(request.state)) {
+    try {
+      evidence.push(await evidenceOf(request, call))
+    } catch (error) {
+      reasons.push(reason('EVIDENCE_INVALID', call.tool, messageOf(error)))
+    }
+  }
+  return { evidence: Object.freeze([...evidence, ...approvalEvidence(request)]), reasons }
+}
+
+/** A report and, where it does not allow delivery, why not. */
 export interface Verdict {
   readonly report: VerificationReport
   readonly reasons: readonly Reason[]
 }
 
-/** Runs all verifiers side by side on one snapshot of the evidence; each leaves a report (§5.2). */
+/** Runs all verifiers at the same time on one snapshot of the evidence and records a report of each (UAICP §5.2). */
 export async function runVerifiers(
   request: GovernedRequest,
   evidence: readonly Evidence[],
   candidate: JsonValue,
 ): Promise<Verdict[]> {
   const { verifiers } = request.task
-  const found = await Promise.all(
-    verifiers.map((verifier) => look(request, verifier, evidence, candidate)),
+  const verdicts = await Promise.all(
+    verifiers.map((verifier) => runVerifier(request, verifier, evidence, candidate)),
   )
-  // In the order of the task class, whoever was first: the log must not depend on that.
-  for (const [index, verdict] of found.entries()) {
-    await record(request, verifiers[index] as Verifier, verdict)
+  // In the order of the task class: the log must not depend on which verifier was first.
+  for (const [index, { report, reasons }] of verdicts.entries()) {
+    const data = {
+      verifier: verifiers[index]?.id ?? '',
+      report: report.report_id,
+      report_hash: await request.keep(canonicalJson(report)),
+      evidence: report.evidence_ids,
+      mechanical: verifiers[index]?.mechanical !== false,
+      reasons: reasons.length > 0 ? reasons : undefined,
+    }
+    const outcome = reasons.length === 0 ? 'success' : 'failure'
+    await request.submit({ type: 'verified', data }, { outcome })
   }
-  return found
+  return verdicts
 }
 
-/** One verifier's verdict. One that gave no report gets a failing one (A-24). */
-async function look(
+/** One verifier's verdict. A verifier that gave no usable report gets a failing one. */
+async function runVerifier(
   request: GovernedRequest,
   verifier: Verifier,
   evidence: readonly Evidence[],
   candidate: JsonValue,
 ): Promise<Verdict> {
   const { state, core, task } = request
+  const { request_id } = state
   const toReport = (checks: readonly Check[]): VerificationReport => ({
-    report_id: `${state.request_id}/${state.attempt}/${verifier.id}`,
-    request_id: state.request_id,
+    report_id: `${request_id}/${state.attempt}/${verifier.id}`,
+    request_id,
     verifier_id: verifier.id,
     evidence_ids: evidence.map(({ evidence_id }) => evidence_id),
-    status: statusOf(checks),
+    status: checks.some((check) => check?.result === 'fail')
+      ? 'fail'
+      : checks.every((check) => check?.result === 'pass')
+        ? 'pass'
+        : 'partial',
     checks,
     generated_at: timestampOf(core.clock.now()),
   })
@@ -58,20 +90,24 @@ async function look(
     return failed('VERIFIER_ERROR', 'it is not mechanical and the task asks for that')
   }
   try {
-    const { request_id } = state
     const answer: unknown = await withTimeout(
       async (signal) => verifier.check(evidence, { request_id, candidate, signal }),
       verifier.timeoutMs,
       core.timer,
     )
-    // Checks or a report; prose, a boolean or nothing is no answer (§2).
+    // Checks or a report; prose, a boolean or nothing is no answer (UAICP §2).
     const given = Array.isArray(answer) ? toReport(answer) : answer
     const report = deepFreeze(JSON.parse(canonicalJson(given)) as VerificationReport)
     const [issue] = validateReport(report)
     if (issue) return failed('VERIFIER_ERROR', `${issue.path} ${issue.message}`)
-    const problem = findProblem(report, toReport(report.checks))
+    const problem = findInconsistency(report, toReport(report.checks))
     if (problem) return failed('VERIFIER_INCONSISTENT', problem)
-    return { report, reasons: reasonsOf(verifier, report) }
+    const [gap] = validateReport(report, 'gate')
+    if (!gap) return { report, reasons: [] }
+    const failing = report.checks.filter(({ result }) => result !== 'pass')
+    const detail = failing.map(({ check_id, result }) => `${check_id}: ${result}`).join(', ')
+    const why = detail || `${gap.path} ${gap.message}`
+    return { report, reasons: [reason('VERIFICATION_FAILED', verifier.id, why)] }
   } catch (error) {
     const code = error instanceof TimeoutError ? 'VERIFIER_TIMEOUT' : 'VERIFIER_ERROR'
     return failed(code, messageOf(error))
@@ -80,8 +116,11 @@ async function look(
 
 type VerifierCode = 'VERIFIER_ERROR' | 'VERIFIER_TIMEOUT' | 'VERIFIER_INCONSISTENT'
 
-/** Why a report says nothing about this run, beside what its checks would make of it. */
-function findProblem(report: VerificationReport, own: VerificationReport): string | undefined {
+/** Why a report cannot be about this request; `own` is the report that we make of its checks. */
+function findInconsistency(
+  report: VerificationReport,
+  own: VerificationReport,
+): string | undefined {
   if (report.checks.length === 0) return 'it checked nothing'
   if (report.request_id !== own.request_id) return 'it speaks of another request'
   if (report.verifier_id !== own.verifier_id) return 'it names another verifier'
@@ -92,36 +131,69 @@ function findProblem(report: VerificationReport, own: VerificationReport): strin
     : `it says ${report.status}, its checks ${own.status}`
 }
 
-function statusOf(checks: readonly Check[]): VerificationReport['status'] {
-  if (checks.some((check) => check?.result === 'fail')) return 'fail'
-  return checks.every((check) => check?.result === 'pass') ? 'pass' : 'partial'
-}
-
-/** Only a full pass opens the gate (A-23). */
-function reasonsOf(verifier: Verifier, report: VerificationReport): Reason[] {
-  const [issue] = validateReport(report, 'gate')
-  if (!issue) return []
-  const failing = report.checks.filter(({ result }) => result !== 'pass')
-  const detail = failing.map(({ check_id, result }) => `${check_id}: ${result}`).join(', ')
-  return [reason('VERIFICATION_FAILED', verifier.id, detail || `${issue.path} ${issue.message}`)]
-}
-
-async function record(
-  request: GovernedRequest,
-  verifier: Verifier,
-  { report, reasons }: Verdict,
-): Promise<void> {
-  const text = canonicalJson(report)
-  const hash = hashText(text)
-  await request.put(hash, text)
-  const data = {
-    verifier: verifier.id,
-    report: report.report_id,
-    report_hash: hash,
-    evidence: report.evidence_ids,
-    mechanical: verifier.mechanical !== false,
-    reasons: reasons.length > 0 ? reasons : undefined,
+/** UAICP §5.1: which needs of the task are not met, and why. */
+export function findMissing(
+  { task, core }: GovernedRequest,
+  evidence: readonly Evidence[],
+): { readonly missing: readonly MissingNeed[]; readonly reasons: readonly Reason[] } {
+  const missing: MissingNeed[] = []
+  const reasons: Reason[] = []
+  for (const need of task.needs) {
+    const { type, source, subtype, min = 1, maxAgeMs = Infinity } = need
+    const meant = evidence.filter(
+      (one) =>
+        one.evidence_type === type &&
+        (source === undefined || one.source === source) &&
+        (subtype === undefined || one['uaicp:subtype'] === subtype),
+    )
+    const valid = meant.filter(
+      (one) => validateEvidence(one, 'gate').length === 0 && holds(need, one),
+    )
+    // Neither too old nor from the future.
+    const fresh = valid.filter(
+      ({ collected_at }) => Math.abs(core.clock.now() - Date.parse(collected_at)) <= maxAgeMs,
+    )
+    if (fresh.length >= min) continue
+    const subject = [type, source, subtype].filter((part) => part !== undefined).join(':')
+    reasons.push(reason('EVIDENCE_MISSING', subject, `${fresh.length} of ${min}`))
+    if (valid.length < meant.length) reasons.push(reason('EVIDENCE_INVALID', subject))
+    if (fresh.length < valid.length) reasons.push(reason('EVIDENCE_STALE', subject))
+    missing.push({ type, source, subtype, min, found: fresh.length })
   }
-  const outcome = reasons.length === 0 ? 'success' : 'failure'
-  await request.submit({ type: 'verified', data }, { outcome })
+  return { missing, reasons }
+}
+
+/** A predicate that throws does not hold. */
+function holds({ where }: Need, evidence: Evidence): boolean {
+  try {
+    return where === undefined || where(evidence) === true
+  } catch {
+    return false
+  }
+}
+
+/** Why a request may not be delivered, evidence and verification apart. */
+export async function findOpenReasons(request: GovernedRequest): Promise<Reason[]> {
+  const { state, core, stopped, task, policyHash } = request
+  const reasons: Reason[] = stopped ? [stopped] : []
+  const { deadline } = state.opened.limits
+  if (!stopped && deadline !== undefined && core.clock.now() >= deadline) {
+    reasons.push(reason('DEADLINE_EXCEEDED'))
+  }
+  for (const call of task.acceptInDoubt ? [] : state.calls.values()) {
+    if (isInDoubt(call)) reasons.push(reason('TOOL_IN_DOUBT', call.tool))
+  }
+  for (const { task: child, attempt, settled } of state.children.values()) {
+    if (attempt !== state.attempt || settled?.outcome === 'success') continue
+    reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
+  }
+  // Policies that changed since a write was admitted are asked about it again, before it is final.
+  for (const call of standingCalls(state)) {
+    if (call.policy_hash === undefined || call.policy_hash === policyHash) continue
+    const args = await request.fetch(call.args_hash)
+    const { decision } = await judge(request, toAction(request, { ...call, args }))
+    if (decision.effect !== 'deny') continue
+    reasons.push(...(decision.reasons ?? [reason('POLICY_BLOCKED', call.tool)]))
+  }
+  return reasons
 }

@@ -4,8 +4,8 @@ type NodeCrypto = typeof import('node:crypto')
 type KeyObject = import('node:crypto').KeyObject
 
 /**
- * Node's own signatures, without waiting: one check takes little more than the curve itself, where
- * WebCrypto adds a trip through the thread pool. Undefined elsewhere; `keys.ts` then uses WebCrypto.
+ * Verifies with node:crypto, synchronously: WebCrypto would add a trip through the thread pool to each check.
+ * Undefined on other platforms; `keys.ts` then uses WebCrypto.
  */
 export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify'] | undefined {
   const node = nodeCrypto()

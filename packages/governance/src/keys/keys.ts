@@ -1,11 +1,10 @@
-import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256 } from '@skein/base'
-import { keyError } from './key-error.ts'
+import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256, SkeinError } from '@skein/base'
 import { nodeSign, nodeVerify } from './keys-node.ts'
 
-/** What we sign with. The algorithm belongs to the key; a token never chooses it (RFC 8725 §3.1). */
+/** The algorithms of signatures. The key decides which one is used, never a token (RFC 8725 §3.1). */
 export type KeyAlgorithm = 'Ed25519' | 'ES256'
 
-/** A public key as plain JSON (RFC 7517). Unknown members are left alone. */
+/** A public key as plain JSON (RFC 7517). Unknown members are ignored. */
 export interface PublicJwk {
   readonly kty: string
   readonly crv: string
@@ -55,7 +54,7 @@ export async function generateKey({ alg = 'Ed25519', kid }: GenerateKeyOptions =
     'verify',
   ])) as CryptoKeyPair
   const { kty, crv, x, y, d } = await crypto.subtle.exportKey('jwk', pair.privateKey)
-  const bare = publicMembers({ kty: kty!, crv: crv!, x: x!, ...(y !== undefined && { y }) })
+  const bare = publicMembers({ kty: kty!, crv: crv!, x: x!, y })
   const publicJwk = { ...bare, alg, kid: kid ?? thumbprint(bare) }
   return { publicJwk, privateJwk: { ...publicJwk, d: d! } }
 }
@@ -121,7 +120,7 @@ function publicMembers({ kty, crv, x, y }: PublicJwk): PublicJwk {
   return y === undefined ? { crv, kty, x } : { crv, kty, x, y }
 }
 
-/** The curve says the algorithm; an `alg` member that says another one is a mistake worth stopping at. */
+/** The algorithm of a key's curve. Throws if the key's `alg` member names another one. */
 function algorithmOf(jwk: PublicJwk): KeyAlgorithm {
   const alg = jwk.crv === 'Ed25519' ? 'Ed25519' : 'ES256'
   // "EdDSA" is the older name of Ed25519 in key files.
@@ -174,8 +173,16 @@ function importJwk(jwk: PublicJwk, alg: KeyAlgorithm, use: 'sign' | 'verify'): P
   return crypto.subtle.importKey('jwk', { ...jwk }, parametersOf(alg), false, [use])
 }
 
-/** Imported on first use, so that naming a key costs nothing and a failure reaches who uses it. */
+/** Calls `make` on first use, so that unused keys cost nothing and an error reaches the first user of a key. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => (made ??= make())
+}
+
+/** The error of a key that cannot be used. No part of the key is in the message. */
+export function keyError(message: string): SkeinError {
+  return new SkeinError(message, {
+    code: 'KEY_INVALID',
+    hint: 'Keys are JWKs: kty "OKP" with crv "Ed25519", or kty "EC" with crv "P-256".',
+  })
 }

@@ -11,7 +11,7 @@ import {
   type Issue,
   type Policy,
 } from '../../src/index.ts'
-import { ENVELOPE_SCHEMA } from '../../src/schema/index.ts'
+import { ENVELOPE_SCHEMA } from '../../src/schema/schemas.ts'
 import { init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 import { smallest, without } from '../support/samples.ts'
 

@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv'
 import addFormatsModule from 'ajv-formats'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/index.ts'
+import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/schemas.ts'
 
 /** The folder of the specification's own schemas and fixtures; set only when its data is tested with. */
 const shared = process.env['SKEIN_SHARED']

@@ -1,0 +1,163 @@
+import { canonicalJson, type JsonObject, type JsonValue, sha256Hex } from '@skein/base'
+import type { Action } from './policy.ts'
+
+/** The version this package writes. It reads 0.2.x and 0.3.x. */
+export const UAICP_VERSION = '0.3'
+
+/** The six phases of a run, in order. `deliver` and `fail_safe` are the only ends. */
+export const STATES = ['intake', 'plan', 'execute', 'verify', 'deliver', 'fail_safe'] as const
+
+/** One of `STATES`. */
+export type State = (typeof STATES)[number]
+
+/** How the thing that an envelope records ended. */
+export const OUTCOMES = ['success', 'failure', 'uncertain', 'pending'] as const
+
+/** One of `OUTCOMES`. */
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** How much freedom the acting agent has. */
+export const CONTROL_CLASSES = ['autonomous', 'human-supervised', 'human-directed'] as const
+
+/** One of `CONTROL_CLASSES`. */
+export type ControlClass = (typeof CONTROL_CLASSES)[number]
+
+/** Risk tiers of tools, rising. */
+export const RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
+
+/** One of `RISKS`. */
+export type Risk = (typeof RISKS)[number]
+
+/** `sha256:` and 64 lower-case hex digits, over RFC 8785 canonical JSON. */
+export type Hash = `sha256:${string}`
+
+/** Who did what an entry records (UAICP §5.4): the governor, the agent, or a person. */
+export interface Actor {
+  readonly type: 'system' | 'agent' | 'human'
+  readonly id: string
+}
+
+/** For whom and under whose control an agent acts. Further members are namespaced (`prefix:name`). */
+export interface Identity {
+  readonly agent_id: string
+  readonly owner_id: string
+  readonly user_id?: string
+  readonly control_class: ControlClass
+  readonly [namespaced: `${string}:${string}`]: JsonValue
+}
+
+/** How to invert a write (UAICP §5.3). `tool_call` runs the tool named by `target` with `payload`. */
+export interface RollbackAction {
+  readonly type: 'tool_call' | 'restore' | 'manual' | (string & {})
+  readonly target: string
+  readonly payload: JsonObject | string
+}
+
+/** Position of a chunk in a stream (UAICP §4.2). Before delivery `uaicp:verified` is false. */
+export interface Streaming {
+  readonly chunk_id: string
+  readonly is_final: boolean
+  readonly stream_index: number
+  readonly [namespaced: `${string}:${string}`]: JsonValue
+}
+
+/** UAICP message envelope: one line of the audit log. Extensions are members of `metadata`. */
+export interface Envelope {
+  readonly uaicp_version: string
+  readonly request_id: string
+  readonly trace_id: string
+  readonly parent_trace_id?: string
+  readonly state: State
+  readonly timestamp: string
+  readonly identity: Identity
+  readonly outcome: Outcome
+  readonly streaming?: Streaming
+  readonly rollback_action?: RollbackAction
+  readonly metadata?: JsonObject
+}
+
+/** True when `risk` is at or above `floor`. */
+export function isAtLeast(risk: Risk, floor: Risk): boolean {
+  return RISKS.indexOf(risk) >= RISKS.indexOf(floor)
+}
+
+/** True for the versions that are read: 0.2.x and 0.3.x (UAICP §9; before 1.0 a minor is a contract). */
+export function isSupportedVersion(version: string): boolean {
+  return /^0\.[23](?:\.(?:0|[1-9]\d*))?$/.test(version)
+}
+
+/**
+ * Every transition there is (UAICP §4.1). A failure in `execute` is repaired by way of `verify`.
+ * Nothing leads out of `deliver` and `fail_safe`.
+ */
+export const TRANSITIONS: Readonly<Record<State, readonly State[]>> = {
+  intake: ['plan', 'fail_safe'],
+  plan: ['execute', 'fail_safe'],
+  execute: ['verify', 'fail_safe'],
+  verify: ['deliver', 'plan', 'execute', 'fail_safe'],
+  deliver: [],
+  fail_safe: [],
+}
+
+/** True when `TRANSITIONS` has the transition. */
+export function canTransition(from: State, to: State): boolean {
+  return TRANSITIONS[from].includes(to)
+}
+
+/** True for the two states that end a request. */
+export function isTerminal(state: State): boolean {
+  return TRANSITIONS[state].length === 0
+}
+
+/** Hash of a JSON value: `sha256:` over its canonical text. Throws where JSON cannot express the value. */
+export function hashJson(value: unknown): Hash {
+  return hashText(canonicalJson(value))
+}
+
+/** The canonical text of a value; undefined where JSON cannot express it. */
+export function tryCanonicalJson(value: unknown): string | undefined {
+  try {
+    return canonicalJson(value)
+  } catch {
+    // The caller refuses the value with a reason of its own.
+    return undefined
+  }
+}
+
+/** Hash of a text that is canonical JSON already. */
+export function hashText(canonical: string): Hash {
+  return `sha256:${sha256Hex(canonical)}`
+}
+
+/**
+ * What an approval is bound to: this call of this request, with these arguments, on behalf of this
+ * identity, to be inverted this way, under this policy. A change in any of them is another action.
+ */
+export function actionDigest(action: Action): Hash {
+  const { request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash } = action
+  return hashJson({ request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash })
+}
+
+/** What is wrong with a stream of chunks. `open`: its last chunk is missing. */
+export interface ChunkFault {
+  readonly type: 'gap' | 'duplicate' | 'open'
+  /** The index that is missing or arrived twice. */
+  readonly stream_index: number
+}
+
+/** Finds missing and repeated chunks of one request, in the order in which they arrived. */
+export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): ChunkFault[] {
+  const faults: ChunkFault[] = []
+  let next = 0
+  let isFinished = false
+  for (const { streaming } of chunks) {
+    if (!streaming) continue
+    const { stream_index } = streaming
+    for (; next < stream_index; next++) faults.push({ type: 'gap', stream_index: next })
+    if (stream_index < next) faults.push({ type: 'duplicate', stream_index })
+    else next = stream_index + 1
+    isFinished ||= streaming.is_final
+  }
+  if (!isFinished) faults.push({ type: 'open', stream_index: next })
+  return faults
+}

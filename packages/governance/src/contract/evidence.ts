@@ -1,0 +1,78 @@
+import type { JsonValue } from '@skein/base'
+import type { Hash } from './envelope.ts'
+
+/** Kinds of evidence. `custom` names its kind in a namespaced `uaicp:subtype`. */
+export const EVIDENCE_TYPES = [
+  'tool_result',
+  'source_citation',
+  'test_report',
+  'approval_token',
+  'custom',
+] as const
+
+/** One of `EVIDENCE_TYPES`. */
+export type EvidenceType = (typeof EVIDENCE_TYPES)[number]
+
+/**
+ * UAICP evidence object. The governor makes it when a governed call completes; an object of the same
+ * shape that was made elsewhere does not count. `hash` covers the canonical JSON of `payload`.
+ */
+export interface Evidence {
+  readonly evidence_id: string
+  readonly evidence_type: EvidenceType
+  readonly source: string
+  readonly collected_at: string
+  readonly hash: Hash
+  readonly payload?: JsonValue
+  readonly actor?: string
+  readonly request_id?: string
+  readonly trace_id?: string
+  readonly parent_trace_id?: string
+  readonly 'uaicp:subtype'?: string
+}
+
+/** What a task class requires before it may deliver (UAICP §5.1). */
+export interface Need {
+  readonly type: EvidenceType
+  /** The tool that must have produced it. */
+  readonly source?: string
+  /** For `custom` evidence: the namespaced kind. */
+  readonly subtype?: string
+  /** How many, 1 by default. */
+  readonly min?: number
+  readonly maxAgeMs?: number
+  readonly where?: (evidence: Evidence) => boolean
+}
+
+/** A need that was not met, as data. */
+export interface MissingNeed {
+  readonly type: EvidenceType
+  readonly source?: string
+  readonly subtype?: string
+  readonly min: number
+  readonly found: number
+}
+
+/** Results of one check. */
+export const CHECK_RESULTS = ['pass', 'fail', 'skip'] as const
+
+/** One thing a verifier looked at. */
+export interface Check {
+  readonly check_id: string
+  readonly result: (typeof CHECK_RESULTS)[number]
+  readonly details?: string
+}
+
+/** Results of a whole report. Only `pass` allows delivery. */
+export const REPORT_STATUSES = ['pass', 'fail', 'partial'] as const
+
+/** UAICP verification report: what one verifier found, looking at which evidence. */
+export interface VerificationReport {
+  readonly report_id: string
+  readonly request_id: string
+  readonly verifier_id: string
+  readonly evidence_ids: readonly string[]
+  readonly status: (typeof REPORT_STATUSES)[number]
+  readonly checks: readonly Check[]
+  readonly generated_at: string
+}

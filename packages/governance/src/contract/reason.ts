@@ -1,0 +1,132 @@
+import { SkeinError } from '@skein/base'
+
+/** Why something was refused or failed. Stable words; programs may switch on them. */
+export const REASON_CODES = [
+  // Codes of the protocol's adapter contract.
+  'EVIDENCE_MISSING',
+  'VERIFICATION_FAILED',
+  'POLICY_BLOCKED',
+  'APPROVAL_REQUIRED',
+  'IDENTITY_INVALID',
+  'TOOL_TIMEOUT',
+  'ROLLBACK_REQUIRED',
+  'CONTROL_CLASS_BLOCKED',
+  'TRUST_TIER_BLOCKED',
+  'MISSING_ACTION_OR_RESOURCE',
+  // Evidence and verification.
+  'EVIDENCE_INVALID',
+  'EVIDENCE_STALE',
+  'VERIFIER_MISSING',
+  'VERIFIER_ERROR',
+  'VERIFIER_TIMEOUT',
+  'VERIFIER_INCONSISTENT',
+  // Approval.
+  'APPROVAL_INVALID',
+  'APPROVAL_EXPIRED',
+  'APPROVAL_NOT_YET_VALID',
+  'APPROVAL_REPLAYED',
+  'APPROVAL_SCOPE',
+  'APPROVAL_SELF',
+  'APPROVAL_REVOKED',
+  'APPROVAL_DENIED',
+  // Tools and effects.
+  'RISK_UNDECLARED',
+  'RISK_CEILING',
+  'POLICY_ERROR',
+  'TOOL_UNKNOWN',
+  'TOOL_UNGOVERNED',
+  'TOOL_ERROR',
+  'TOOL_IN_DOUBT',
+  'ROLLBACK_FAILED',
+  // The run.
+  'RUN_ERROR',
+  'REPAIR_EXHAUSTED',
+  'CHILD_FAIL_SAFE',
+  'DEPTH_EXCEEDED',
+  'DEADLINE_EXCEEDED',
+  'BUDGET_EXCEEDED',
+  'CANCELLED',
+  'AUDIT_UNAVAILABLE',
+  'STATE_CONFLICT',
+  'SCHEMA_INVALID',
+  'VERSION_UNSUPPORTED',
+] as const
+
+/** One of `REASON_CODES`. */
+export type ReasonCode = (typeof REASON_CODES)[number]
+
+/** A reason as data: the code, what it is about, and a sentence for people. No secrets. */
+export interface Reason {
+  readonly code: ReasonCode
+  /** The tool, need, verifier, child or token id it is about. */
+  readonly subject?: string
+  readonly detail?: string
+}
+
+/** Thrown where governance refuses; `reasons` says why, `code` is the first of them. */
+export class GovernanceError extends SkeinError {
+  readonly reasons: readonly Reason[]
+
+  constructor(message: string, reasons: readonly [Reason, ...Reason[]], options: ErrorHint = {}) {
+    super(message, { ...options, code: reasons[0].code })
+    this.reasons = reasons
+  }
+}
+
+interface ErrorHint {
+  readonly hint?: string
+  readonly cause?: unknown
+}
+
+/** The error of a call, a child or a stream that is refused or did not succeed. */
+export function refusal(name: string, reasons: readonly Reason[]): GovernanceError {
+  const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
+  const detail = first.detail === undefined ? '' : `: ${first.detail}`
+  return new GovernanceError(`"${name}" did not succeed (${first.code}${detail}).`, [
+    first,
+    ...rest,
+  ])
+}
+
+const MAX_TEXT = 500
+
+/** A reason without empty members, its texts fit for the log: well formed and of bounded length. */
+export function reason(code: ReasonCode, subject?: string, detail?: string): Reason {
+  return {
+    code,
+    ...(subject !== undefined && { subject: toLogText(subject) }),
+    ...(detail !== undefined && { detail: toLogText(detail) }),
+  }
+}
+
+/** A text from outside, fit for the log. */
+export function toLogText(text: string): string {
+  const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/**
+ * Thrown by a tool that failed before it changed anything. Any other error of a tool that writes
+ * leaves its effect in doubt.
+ */
+export class NoEffectError extends SkeinError {
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, { ...options, code: 'NO_EFFECT' })
+  }
+}
+
+/** Thrown where something is declared wrongly; names all problems at once. */
+export function invalidDefinition(
+  kind: string,
+  name: string,
+  problems: readonly string[],
+): SkeinError {
+  return new SkeinError(`The ${kind} "${name}" is not well defined: ${problems.join('; ')}.`, {
+    code: 'GOVERNANCE_DEFINITION_INVALID',
+  })
+}

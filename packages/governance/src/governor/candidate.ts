@@ -1,0 +1,134 @@
+import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { hashText, isAtLeast, RISKS } from '../contract/envelope.ts'
+import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
+import type { ToolCore } from '../contract/governed.ts'
+import { messageOf, reason, toLogText, type Reason } from '../contract/reason.ts'
+import { findRollbackIssues } from '../schema/validate.ts'
+import type { CallRequest } from './admit.ts'
+import { contextOf } from './execute.ts'
+import { toAdmitted, type GovernedRequest } from './request.ts'
+
+/** How the journal names a call. */
+export interface CallNames {
+  readonly call: string
+  readonly tool: string
+  readonly risk: Risk
+  readonly args_hash: Hash
+}
+
+/** A call on its way through the gate. */
+export interface Candidate extends CallNames {
+  readonly core: ToolCore
+  /** The frozen snapshot of the arguments, and its canonical text. */
+  readonly args: JsonValue
+  readonly text: string
+}
+
+/**
+ * Copies, freezes and hashes the arguments. From here on policies, people and the tool all see this
+ * one object; what the caller does to its own no longer matters. A call that cannot be judged at all
+ * comes back as its names and the reasons.
+ */
+export function snapshot(
+  request: GovernedRequest,
+  { id, tool, args }: CallRequest,
+): Candidate | { readonly names: CallNames; readonly reasons: readonly Reason[] } {
+  const core = request.findTool(tool)
+  // A name that the task does not have is text that a model wrote, so it is cut to fit the log.
+  const name = core ? tool : toLogText(tool)
+  const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
+  let text: string
+  try {
+    text = canonicalJson(args ?? {})
+  } catch (error) {
+    const reasons = [reason('SCHEMA_INVALID', tool, messageOf(error))]
+    return { names: { ...named, args_hash: hashText('null') }, reasons }
+  }
+  const names = { ...named, args_hash: hashText(text) }
+  if (!core) {
+    const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
+    return { names, reasons }
+  }
+  const frozen = deepFreeze(JSON.parse(text) as JsonValue)
+  const risk = riskOf(core, frozen)
+  if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
+  return { ...names, risk, text, core, args: frozen }
+}
+
+/** The higher of the declared tier and what `raise` says; undefined when `raise` gives no tier. */
+function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Risk | undefined {
+  if (!raise) return risk
+  try {
+    const raised = raise(args) ?? risk
+    if (!RISKS.includes(raised)) return undefined
+    return isAtLeast(raised, risk) ? raised : risk
+  } catch {
+    // The caller refuses the call: its tier is not known.
+    return undefined
+  }
+}
+
+/** Why the bounds of the request, or of a request around it, do not allow the call. */
+export function findLimitReasons(request: GovernedRequest, { tool, risk }: CallNames): Reason[] {
+  const { state, core, stopped } = request
+  if (stopped) return [stopped]
+  const { deadline, ceiling } = state.opened.limits
+  if (deadline !== undefined && core.clock.now() >= deadline) return [reason('DEADLINE_EXCEEDED')]
+  if (!isAtLeast(ceiling, risk))
+    return [reason('RISK_CEILING', tool, `${risk} is above ${ceiling}`)]
+  for (let at: GovernedRequest | undefined = request; at; at = at.parent) {
+    const limit = at.state.opened.limits.tool_calls
+    if (limit !== undefined && callsOf(at) >= limit) {
+      return [reason('BUDGET_EXCEEDED', tool, `${limit} calls of ${at.task.name}`)]
+    }
+  }
+  return []
+}
+
+/** Calls made or running, in the request and in its children. */
+export function callsOf({ state, running, children }: GovernedRequest): number {
+  let count = state.callCount
+  // A write is counted when its intent is written; a read that is still running is not in the state.
+  for (const id of running.keys()) if (state.calls.get(id)?.status !== 'started') count += 1
+  // The calls of a settled child are part of `callCount`.
+  for (const [id, child] of children) {
+    if (!state.children.get(id)?.settled) count += callsOf(child)
+  }
+  return count
+}
+
+/**
+ * The rollback action that the tool declares for this call, or why there is none that can be used.
+ * Undefined: none is declared and none is needed. A call that was reviewed keeps the action that was
+ * shown to people.
+ */
+export async function declareRollback(
+  request: GovernedRequest,
+  made: Candidate,
+): Promise<RollbackAction | undefined | Reason[]> {
+  const { state, task, core } = request
+  const recorded = state.reviews.get(made.call)?.rollback
+  if (recorded) return recorded
+  const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
+  const { rollback } = made.core.governance
+  if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
+  try {
+    const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
+    const declared = await rollback(made.args, contextOf(request, call))
+    const action = deepFreeze(JSON.parse(canonicalJson(declared)) as RollbackAction)
+    const [issue] = findRollbackIssues(action)
+    if (issue) return refuse(`${issue.path} ${issue.message}`)
+    const { type, target } = action
+    if (type === 'manual') {
+      return task.allowManualRollback ? action : refuse('the task allows no manual rollback')
+    }
+    if (type === 'tool_call') {
+      return request.findTool(target) ? action : refuse(`there is no tool "${target}"`)
+    }
+    return Object.hasOwn(core.undoers, type)
+      ? action
+      : refuse(`nothing inverts actions of type "${type}"`)
+  } catch (error) {
+    return refuse(messageOf(error))
+  }
+}

@@ -1,0 +1,234 @@
+import type { EvidenceType, MissingNeed } from '../contract/evidence.ts'
+import type {
+  Actor,
+  Hash,
+  Outcome,
+  Risk,
+  RollbackAction,
+  State,
+  Streaming,
+} from '../contract/envelope.ts'
+import type { Reason } from '../contract/reason.ts'
+
+/**
+ * One event of a request. In the log an event is an envelope: the type is `metadata["uaicp:event"]`, the
+ * data `metadata["uaicp:data"]`, beside `uaicp:seq` and `uaicp:attempt`. The state of a request is the
+ * fold of its events and of nothing else. Members that are undefined are not in the line.
+ */
+export type JournalEvent =
+  | { readonly type: 'opened'; readonly data: OpenedData }
+  | { readonly type: 'transition'; readonly data: TransitionData }
+  | { readonly type: 'planned'; readonly data: { readonly hash: Hash } }
+  | { readonly type: 'step'; readonly data: StepData }
+  | { readonly type: 'review_requested'; readonly data: ReviewData }
+  | { readonly type: 'review_answered'; readonly data: AnswerData }
+  | { readonly type: 'call_started'; readonly data: StartedData }
+  | { readonly type: 'call_settled'; readonly data: SettledData }
+  | { readonly type: 'call_refused'; readonly data: RefusedData }
+  | { readonly type: 'native_tool'; readonly data: NativeData }
+  | { readonly type: 'chunk'; readonly data: { readonly hash: Hash } }
+  | { readonly type: 'child_opened'; readonly data: ChildData }
+  | { readonly type: 'child_settled'; readonly data: ChildSettledData }
+  | { readonly type: 'verified'; readonly data: VerifiedData }
+  | { readonly type: 'undo_started'; readonly data: EffectReference }
+  | { readonly type: 'undo_settled'; readonly data: UndoData }
+  | { readonly type: 'delivered'; readonly data: DeliveredData }
+  | { readonly type: 'failed_safe'; readonly data: FailedData }
+
+/** The types of events. */
+export type JournalEventType = JournalEvent['type']
+
+/** An event together with the rest of its envelope. */
+export type JournalItem = JournalEvent & {
+  readonly request_id: string
+  readonly trace_id: string
+  readonly parent_trace_id?: string
+  readonly seq: number
+  readonly attempt: number
+  readonly state: State
+  readonly outcome: Outcome
+  readonly actor: Actor
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly rollback?: RollbackAction
+  readonly streaming?: Streaming
+}
+
+/** `opened`: the first event of a request. */
+export interface OpenedData {
+  readonly governor: string
+  readonly task: string
+  readonly input_hash: Hash
+  readonly policy_hash: Hash
+  readonly depth: number
+  readonly limits: RunLimits
+  /** The request that opened this one as its child. */
+  readonly parent?: string
+  /** W3C traceparent of the surrounding distributed trace. */
+  readonly traceparent?: string
+}
+
+/** Bounds of one run; a child's are never wider than its parent's. */
+export interface RunLimits {
+  /** Milliseconds since 1970. */
+  readonly deadline?: number
+  readonly tool_calls?: number
+  readonly depth: number
+  readonly ceiling: Risk
+}
+
+/** `transition`: the request moves to another state. */
+export interface TransitionData {
+  readonly from: State
+  readonly reasons?: readonly Reason[]
+}
+
+/** `step`: the recorded value of `run.step`. */
+export interface StepData {
+  readonly step: string
+  readonly name: string
+  /** Hash of the value, or of the error's text when the outcome is failure. */
+  readonly hash: Hash
+}
+
+interface CallData {
+  /** Unique within the request, the same on replay. */
+  readonly call: string
+  readonly tool: string
+  readonly risk: Risk
+  readonly args_hash: Hash
+}
+
+/** `review_requested`: the question that people are asked about a call. */
+export interface ReviewData extends CallData {
+  readonly review: string
+  readonly digest: Hash
+  readonly policy_hash: Hash
+  readonly quorum: number
+  readonly excluded: readonly string[]
+  readonly expires_at: string
+  readonly reasons?: readonly Reason[]
+}
+
+/** `review_answered`: what people said, or why their tokens do not count. */
+export interface AnswerData {
+  readonly review: string
+  readonly call: string
+  readonly digest: Hash
+  readonly answer: 'approved' | 'denied' | 'rejected' | 'expired'
+  readonly approvers?: readonly Actor[]
+  /** Ids of the tokens spent. */
+  readonly tokens?: readonly string[]
+  readonly reasons?: readonly Reason[]
+}
+
+/** `call_started`, the intent: on disk before the tool of a write runs. */
+export interface StartedData extends CallData {
+  readonly policy_hash: Hash
+  readonly review?: string
+  readonly digest?: Hash
+  /** What policies in shadow mode would have said. */
+  readonly shadow?: readonly ShadowData[]
+}
+
+/** What one policy in shadow mode would have decided. */
+export interface ShadowData {
+  readonly policy: string
+  readonly effect: 'allow' | 'deny' | 'review'
+}
+
+/** What is known of a call's effect. `none` for reads. */
+export type Effect = 'none' | 'applied' | 'absent' | 'in_doubt'
+
+/** `call_settled`: the end of a call. */
+export interface SettledData extends CallData {
+  readonly effect: Effect
+  readonly evidence?: EvidenceData
+  readonly reasons?: readonly Reason[]
+  /** How an in-doubt effect was settled afterwards. */
+  readonly settled_by?: 'probe' | 'person' | 'idempotent'
+}
+
+/** The evidence made of a call's result; its payload is in the payload store. */
+export interface EvidenceData {
+  readonly id: string
+  readonly type: EvidenceType
+  readonly hash: Hash
+  /** Hash of the tool's result, where the evidence is not the result itself. */
+  readonly result_hash?: Hash
+  readonly subtype?: string
+}
+
+/** `call_refused`: the gate denied a call. */
+export interface RefusedData extends CallData {
+  readonly reasons: readonly Reason[]
+  readonly shadow?: readonly ShadowData[]
+}
+
+/** `native_tool`: whether a tool that runs at the model's vendor was allowed. */
+export interface NativeData {
+  readonly tool: string
+  readonly allowed: boolean
+  readonly reasons?: readonly Reason[]
+}
+
+/** `child_opened`: a nested run, named before it writes its own first entry. */
+export interface ChildData {
+  readonly child: string
+  readonly request_id: string
+  readonly trace_id: string
+  readonly task: string
+}
+
+/** `child_settled`: the end of a nested run. */
+export interface ChildSettledData extends ChildData {
+  readonly reasons?: readonly Reason[]
+  /** Hash of what the child delivered. */
+  readonly hash?: Hash
+  readonly calls: number
+  /** Writes of a delivered child that the parent now has to undo if it fails, in order of completion. */
+  readonly effects: readonly EffectReference[]
+}
+
+/** Names one write: the request that made it, and the call. */
+export interface EffectReference {
+  readonly request_id: string
+  readonly call: string
+}
+
+/** `verified`: one verifier's report. */
+export interface VerifiedData {
+  readonly verifier: string
+  readonly report: string
+  readonly report_hash: Hash
+  readonly evidence: readonly string[]
+  readonly mechanical: boolean
+  readonly reasons?: readonly Reason[]
+}
+
+/**
+ * What became of the attempt to undo a write. `skipped`: no rollback was declared. `manual`: a person has
+ * to do it. `unknown`: the rollback ran, but whether it undid anything is not known.
+ */
+export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'unknown'
+
+/** `undo_settled`: the end of undoing one write. */
+export interface UndoData extends EffectReference {
+  readonly status: UndoStatus
+  readonly tries: number
+  readonly error?: string
+}
+
+/** `delivered`: the last event of a request that succeeded. */
+export interface DeliveredData {
+  readonly hash: Hash
+  readonly evidence: readonly string[]
+  readonly reports: readonly string[]
+}
+
+/** `failed_safe`: the last event of a request that did not. */
+export interface FailedData {
+  readonly reasons: readonly Reason[]
+  readonly missing: readonly MissingNeed[]
+  readonly undo: readonly UndoData[]
+}

@@ -1,0 +1,199 @@
+import {
+  type Actor,
+  type Envelope,
+  type Hash,
+  type Identity,
+  UAICP_VERSION,
+} from '../contract/envelope.ts'
+import { canonicalJson } from '@skein/base'
+import type { JournalEvent, JournalItem } from './events.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
+
+/**
+ * One line to be written. `line` is the canonical JSON of a schema-valid envelope, without line
+ * break; `seq` counts the entries of one request from 0 and is in the line as `uaicp:seq`.
+ */
+export interface JournalEntry {
+  readonly request_id: string
+  readonly seq: number
+  readonly line: string
+}
+
+/** How safe a line has to be when `append` resolves. */
+export interface AppendOptions {
+  /** Resolve only when the line survives a crash of the machine. Set for intents of writes. */
+  readonly durable?: boolean
+  /** Ask for a checkpoint that covers the line. Set for high-risk intents. */
+  readonly seal?: boolean
+}
+
+/** A line that was written. */
+export interface JournalRecord {
+  /** Position in the whole log, from 0. */
+  readonly index: number
+  readonly line: string
+  readonly envelope: Envelope
+}
+
+/** Which lines to read. */
+export interface ReadOptions {
+  /** First index; 0 by default. */
+  readonly from?: number
+  /** Only entries of this request. */
+  readonly requestId?: string
+}
+
+/**
+ * What the governor writes to and folds its state from. Entries are kept in the order of the calls.
+ * `append` resolves to the index; it rejects when the line may be lost, and with code STATE_CONFLICT
+ * when the request already has an entry with this `seq` (another process was faster). After a
+ * rejection the governor does nothing more for that request.
+ */
+export interface Journal {
+  append(entry: JournalEntry, options?: AppendOptions): number | Promise<number>
+  read(options?: ReadOptions): AsyncIterable<JournalRecord>
+}
+
+/** Text of a signed tree head (C2SP signed note). */
+export type Checkpoint = string
+
+/** A journal that can show that it was not changed: RFC 6962 tree over the exact lines. */
+export interface AuditLog extends Journal {
+  /** A signed tree head over everything appended so far. */
+  seal(): Promise<Checkpoint>
+  /** Inclusion path of an entry in the tree of `size` entries, base64. */
+  prove(index: number, size: number): Promise<readonly string[]>
+  /** Consistency path between two sizes, base64. */
+  consistency(from: number, to: number): Promise<readonly string[]>
+}
+
+/**
+ * Stores payloads: arguments, results, values of steps. The log holds their hashes only, so that
+ * a payload can be erased and the log still verifies. `text` is canonical JSON.
+ */
+export interface PayloadStore {
+  /** Called before the entry that names the hash; `durable` as for that entry. */
+  put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void>
+  /** Undefined when the payload was erased or never stored. */
+  get(hash: Hash): string | undefined | Promise<string | undefined>
+}
+
+/** Payloads in memory: for tests, and for runs that need not survive their process. */
+export function memoryPayloads(): PayloadStore & { readonly erase: (hash: Hash) => void } {
+  const texts = new Map<Hash, string>()
+  return {
+    put: (hash, text) => void texts.set(hash, text),
+    get: (hash) => texts.get(hash),
+    erase: (hash) => void texts.delete(hash),
+  }
+}
+
+/** What all lines of a request have in common. */
+interface LineFrame {
+  readonly identity: Identity
+  readonly request_id: string
+  readonly trace_id: string
+  readonly parent_trace_id: string | undefined
+}
+
+/** Writes the line of an item: the canonical JSON of its envelope. */
+export type LineWriter = (item: JournalItem) => string
+
+/**
+ * A writer for one request. The shape of a line is known, so its members are written in canonical
+ * order instead of being sorted anew each time; a test holds it to `canonicalJson`.
+ */
+export function createLineWriter(frame: LineFrame): LineWriter {
+  const identities = new Map<string, string>()
+  const { parent_trace_id, request_id, trace_id } = frame
+  const parent = parent_trace_id ? `,"parent_trace_id":${JSON.stringify(parent_trace_id)}` : ''
+  const ids = `${parent},"request_id":${JSON.stringify(request_id)}`
+  const tail = `,"trace_id":${JSON.stringify(trace_id)},"uaicp_version":"${UAICP_VERSION}"}`
+  const identityOf = (actor: Actor): string => {
+    const key = `${actor.type}:${actor.id}`
+    const known = identities.get(key)
+    if (known) return known
+    const text = canonicalJson({ ...frame.identity, 'uaicp:actor': actor })
+    identities.set(key, text)
+    return text
+  }
+  return (item) => {
+    const rollback = item.rollback ? `,"rollback_action":${canonicalJson(item.rollback)}` : ''
+    const streaming = item.streaming ? `,"streaming":${canonicalJson(item.streaming)}` : ''
+    return (
+      `{"identity":${identityOf(item.actor)},"metadata":{"uaicp:attempt":${item.attempt},` +
+      `"uaicp:data":${writeData(item)},"uaicp:event":"${item.type}","uaicp:seq":${item.seq}},` +
+      `"outcome":"${item.outcome}"${ids}${rollback},"state":"${item.state}"${streaming},` +
+      `"timestamp":"${timestampOf(item.at)}"${tail}`
+    )
+  }
+}
+
+/** RFC 3339 in UTC with milliseconds. */
+export function timestampOf(at: number): string {
+  if (at !== lastAt) {
+    lastText = new Date(at).toISOString()
+    lastAt = at
+  }
+  return lastText
+}
+
+// Remembered, because many entries have the same millisecond.
+let lastAt = Number.NaN
+let lastText = ''
+
+/**
+ * The data of an entry. The end of a successful call is by far the most frequent entry, so its members
+ * are written one by one, in canonical order.
+ */
+function writeData(item: JournalEvent): string {
+  if (item.type !== 'call_settled' || item.data.reasons || item.data.settled_by) {
+    return canonicalJson(item.data)
+  }
+  const { args_hash, call, effect, evidence, risk, tool } = item.data
+  const subtype = evidence?.subtype ? `,"subtype":${JSON.stringify(evidence.subtype)}` : ''
+  const result = evidence?.result_hash ? `,"result_hash":"${evidence.result_hash}"` : ''
+  const minted = evidence
+    ? `,"evidence":{"hash":"${evidence.hash}","id":"${evidence.id}"${result}${subtype},"type":"${evidence.type}"}`
+    : ''
+  return (
+    `{"args_hash":"${args_hash}","call":${JSON.stringify(call)},"effect":"${effect}"${minted},` +
+    `"risk":"${risk}","tool":${JSON.stringify(tool)}}`
+  )
+}
+
+/** The event in an envelope of our log. Throws SCHEMA_INVALID for an envelope of another origin. */
+export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): JournalItem {
+  const { metadata = {}, identity, rollback_action, streaming, parent_trace_id } = envelope
+  const { 'uaicp:event': type, 'uaicp:data': data } = metadata
+  const { 'uaicp:seq': seq, 'uaicp:attempt': attempt } = metadata
+  if (typeof type !== 'string' || typeof seq !== 'number' || typeof attempt !== 'number') {
+    throw new GovernanceError(
+      `An entry of request ${envelope.request_id} is not a journal event.`,
+      [reason('SCHEMA_INVALID', envelope.request_id, 'metadata lacks uaicp:event')],
+    )
+  }
+  const item = {
+    type,
+    data,
+    request_id: envelope.request_id,
+    trace_id: envelope.trace_id,
+    parent_trace_id,
+    seq,
+    attempt,
+    state: envelope.state,
+    outcome: envelope.outcome,
+    actor: identity['uaicp:actor'],
+    at: Date.parse(envelope.timestamp),
+    rollback: rollback_action,
+    streaming,
+  }
+  // The shape is the one that createLineWriter wrote; that nobody changed the line is the log's to check.
+  return item as unknown as JournalItem
+}
+
+/** The identity in an envelope, without the actor that each entry adds. */
+export function identityOf({ identity }: Envelope): Identity {
+  const { 'uaicp:actor': _actor, ...rest } = identity
+  return rest as Identity
+}

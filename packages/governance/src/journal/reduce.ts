@@ -1,0 +1,209 @@
+import { canTransition, type Identity } from '../contract/envelope.ts'
+import {
+  type CallState,
+  type ChildState,
+  type ChunkState,
+  effectKey,
+  type GovernorState,
+  type ReportState,
+  type ReviewState,
+  type StepState,
+  type UndoState,
+} from './state.ts'
+import type { EffectReference, JournalItem } from './events.ts'
+import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** A GovernorState that this file may change in place. Everybody else gets it readonly. */
+type Draft = Mutable<GovernorState> & {
+  readonly calls: Map<string, CallState>
+  readonly reviews: Map<string, ReviewState>
+  readonly steps: Map<string, StepState>
+  readonly children: Map<string, ChildState>
+  readonly undo: Map<string, UndoState>
+  chunks: ChunkState[]
+  effects: EffectReference[]
+  reports: ReportState[]
+  refusals: Reason[]
+}
+
+/** State after the first entry, `opened`. */
+export function openState(
+  item: JournalItem & { readonly type: 'opened' },
+  identity: Identity,
+): GovernorState {
+  return {
+    request_id: item.request_id,
+    trace_id: item.trace_id,
+    parent_trace_id: item.parent_trace_id,
+    identity,
+    opened: item.data,
+    state: 'intake',
+    attempt: 1,
+    seq: item.seq + 1,
+    startedAt: item.at,
+    calls: new Map(),
+    callCount: 0,
+    reviews: new Map(),
+    steps: new Map(),
+    chunks: [],
+    children: new Map(),
+    effects: [],
+    undo: new Map(),
+    reports: [],
+    refusals: [],
+    why: [],
+    delivered: undefined,
+    failed: undefined,
+  }
+}
+
+/**
+ * Folds one entry into a request's state, in place. Nothing else changes that state: live runs and
+ * replays both come through here. An entry that cannot follow the ones before throws STATE_CONFLICT.
+ */
+export function reduceJournal(state: GovernorState, item: JournalItem): void {
+  const draft = state as Draft
+  checkOrder(draft, item)
+  draft.seq = item.seq + 1
+  switch (item.type) {
+    case 'opened':
+    case 'planned':
+    case 'native_tool':
+      break
+    case 'transition': {
+      const isRepair = draft.state === 'verify' && item.state !== 'fail_safe'
+      draft.state = item.state
+      if (item.data.reasons) draft.why = item.data.reasons
+      if (!isRepair) break
+      draft.attempt += 1
+      draft.reports = []
+      draft.refusals = []
+      break
+    }
+    case 'step':
+      draft.steps.set(item.data.step, { ...item.data, ok: item.outcome === 'success' })
+      break
+    case 'chunk':
+      draft.chunks.push({ hash: item.data.hash, attempt: item.attempt })
+      break
+    case 'review_requested': {
+      const review = { ...item.data, rollback: item.rollback, answer: undefined }
+      draft.reviews.set(item.data.call, review)
+      break
+    }
+    case 'review_answered': {
+      const review = draft.reviews.get(item.data.call)
+      const answer = { ...item.data, seq: item.seq, at: item.at }
+      if (review) draft.reviews.set(item.data.call, { ...review, answer })
+      break
+    }
+    case 'call_started':
+    case 'call_settled':
+    case 'call_refused':
+      return reduceCall(draft, item)
+    case 'child_opened': {
+      const child = { ...item.data, attempt: item.attempt, settled: undefined }
+      draft.children.set(item.data.child, child)
+      break
+    }
+    case 'child_settled': {
+      const child = draft.children.get(item.data.child)
+      if (!child) break
+      const settled = { ...item.data, outcome: item.outcome }
+      draft.children.set(item.data.child, { ...child, settled })
+      draft.callCount += item.data.calls
+      draft.effects.push(...item.data.effects)
+      break
+    }
+    case 'verified':
+      draft.reports.push({ ...item.data, passed: item.outcome === 'success' })
+      break
+    case 'undo_started':
+      draft.undo.set(effectKey(item.data), { ...item.data, settled: undefined })
+      break
+    case 'undo_settled': {
+      const { request_id, call, status } = item.data
+      draft.undo.set(effectKey(item.data), { request_id, call, settled: item.data })
+      const own = request_id === draft.request_id ? draft.calls.get(call) : undefined
+      if (own && status === 'done') draft.calls.set(call, { ...own, status: 'undone' })
+      break
+    }
+    case 'delivered':
+      draft.state = 'deliver'
+      draft.delivered = item.data
+      break
+    case 'failed_safe':
+      draft.failed = item.data
+      break
+    default:
+      item satisfies never
+  }
+}
+
+/** Entries are contiguous. Only `transition` and `delivered` change the state; all others repeat it. */
+function checkOrder(draft: Draft, item: JournalItem): void {
+  const isTransition = item.type === 'transition' || item.type === 'delivered'
+  const isPossible = isTransition
+    ? canTransition(draft.state, item.state) &&
+      (item.type === 'delivered') === (item.state === 'deliver')
+    : item.state === draft.state
+  if (isPossible && item.seq === draft.seq && !draft.delivered && !draft.failed) return
+  throw new GovernanceError(
+    `Entry ${item.seq} (${item.type}) of request ${draft.request_id} cannot follow what is in its journal.`,
+    [reason('STATE_CONFLICT', draft.request_id, `${draft.state} to ${item.state}`)],
+    { hint: 'Read the journal again.' },
+  )
+}
+
+/** The three entries of a call. A read has one, `call_settled`; a write is started first. */
+function reduceCall(
+  draft: Draft,
+  item: JournalItem & { readonly type: 'call_started' | 'call_settled' | 'call_refused' },
+): void {
+  const { call, tool, risk, args_hash } = item.data
+  const before = draft.calls.get(call)
+  // An end belongs to the start that is still open. Any other entry is a new call under this id.
+  const isOpen = before?.status === 'started' || before?.effect === 'in_doubt'
+  if (!isOpen) draft.callCount += 1
+  const base: CallState = {
+    call,
+    tool,
+    risk,
+    args_hash,
+    attempt: item.attempt,
+    status: 'started',
+    effect: 'none',
+    policy_hash: isOpen ? before.policy_hash : undefined,
+    rollback: isOpen ? before.rollback : undefined,
+    evidence: undefined,
+    reasons: [],
+  }
+  const reference = { request_id: draft.request_id, call }
+  switch (item.type) {
+    case 'call_started': {
+      // A named call that was undone in an earlier attempt happens again.
+      draft.undo.delete(effectKey(reference))
+      const { policy_hash } = item.data
+      draft.calls.set(call, { ...base, effect: 'in_doubt', policy_hash, rollback: item.rollback })
+      break
+    }
+    case 'call_settled': {
+      const { effect, evidence, reasons = [], settled_by } = item.data
+      const isDone = item.outcome === 'success' && evidence
+      // A call whose effect was found absent may be made again, under the approval that it had.
+      const mayRepeat = settled_by && effect === 'absent'
+      const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
+      const minted = evidence && { ...evidence, at: item.at }
+      draft.calls.set(call, { ...base, status, effect, evidence: minted, reasons })
+      if (effect === 'applied' || effect === 'in_doubt') draft.effects.push(reference)
+      break
+    }
+    case 'call_refused': {
+      const { reasons } = item.data
+      draft.calls.set(call, { ...base, status: 'refused', reasons })
+      draft.refusals.push(...reasons)
+    }
+  }
+}
