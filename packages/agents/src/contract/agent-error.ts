@@ -1,0 +1,65 @@
+import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
+
+/** The agent layer throws UPP's errors (UAP §1.3); its own name stands where a provider's would. */
+export const AGENT_ORIGIN = { provider: 'skein', modality: 'llm' } as const
+
+/** The application passed something that cannot work. */
+export function invalidRequest(message: string, hint?: string): UPPError {
+  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...AGENT_ORIGIN, hint })
+}
+
+/** The model answered something that cannot be used. */
+export function invalidResponse(message: string): UPPError {
+  return new UPPError(message, { code: ErrorCode.InvalidResponse, ...AGENT_ORIGIN })
+}
+
+/** Application code (a hook, a middleware, a strategy) threw. Trying again would not help. */
+export function codeError(error: unknown, where: string): UPPError {
+  if (isUPPError(error)) return error
+  return new UPPError(`${where} failed: ${messageOf(error)}`, {
+    code: ErrorCode.InvalidRequest,
+    ...AGENT_ORIGIN,
+    cause: error,
+  })
+}
+
+/** True for the error of a run that was cancelled. */
+export function isCancelled(error: unknown): boolean {
+  return isUPPError(error) && error.code === ErrorCode.Cancelled
+}
+
+/** Throws if the run is cancelled already. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw cancelled(signal)
+}
+
+/** Waits for application code, but rejects as soon as the run is cancelled. */
+export async function untilAborted<T>(
+  work: T | PromiseLike<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const then = (work as PromiseLike<T> | null | undefined)?.then
+  if (!signal || typeof then !== 'function') return work
+  const promise = work as PromiseLike<T> // it has a `then`
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(cancelled(signal))
+    const end = (): void => signal.removeEventListener('abort', onAbort)
+    promise.then(resolve, reject).then(end, end)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+function cancelled({ reason }: AbortSignal): UPPError {
+  return new UPPError('The run was cancelled.', {
+    code: ErrorCode.Cancelled,
+    ...AGENT_ORIGIN,
+    cause: reason,
+  })
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name
+  return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+}
