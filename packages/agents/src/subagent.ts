@@ -4,6 +4,7 @@ import {
   isStandardSchema,
   type JsonSchema,
   type JsonValue,
+  messageOf,
   systemClock,
   uuidV4,
 } from '@skein/base'
@@ -17,7 +18,7 @@ import {
   withToolContext,
 } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
-import { invalidRequest, messageOf } from './contract/agent-error.ts'
+import { invalidRequest } from './contract/agent-error.ts'
 import type {
   Agent,
   AgentContext,

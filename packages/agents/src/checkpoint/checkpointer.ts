@@ -1,4 +1,4 @@
-import { messageOf } from '../contract/agent-error.ts'
+import { messageOf } from '@skein/base'
 import type { StepEffect } from '../contract/agent-types.ts'
 import type { CheckpointErrorHandler, CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentState } from '../state/state.ts'

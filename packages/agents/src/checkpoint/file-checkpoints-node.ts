@@ -1,5 +1,11 @@
-import { type Clock, type IdSource, isPlainObject, systemClock, uuidV4 } from '@skein/base'
-import { messageOf } from '../contract/agent-error.ts'
+import {
+  type Clock,
+  type IdSource,
+  isPlainObject,
+  messageOf,
+  systemClock,
+  uuidV4,
+} from '@skein/base'
 import type {
   CheckpointErrorHandler,
   CheckpointMetadata,

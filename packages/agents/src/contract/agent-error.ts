@@ -1,3 +1,4 @@
+import { messageOf, untilAborted } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
 
 /** The agent layer throws UPP's errors (UAP §1.3); its own name stands where a provider's would. */
@@ -34,20 +35,13 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 /** Waits for application code, but rejects as soon as the run is cancelled. */
-export async function untilAborted<T>(
+export async function awaitUnlessAborted<T>(
   work: T | PromiseLike<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  const then = (work as PromiseLike<T> | null | undefined)?.then
-  if (!signal || typeof then !== 'function') return work
-  const promise = work as PromiseLike<T> // it has a `then`
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(cancelled(signal))
-    const end = (): void => signal.removeEventListener('abort', onAbort)
-    promise.then(resolve, reject).then(end, end)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-  })
+  const isPending = typeof (work as PromiseLike<T> | null | undefined)?.then === 'function'
+  if (!signal || !isPending) return work
+  return untilAborted(signal, work as PromiseLike<T>, cancelled) // it has a `then`
 }
 
 function cancelled({ reason }: AbortSignal): UPPError {
@@ -56,10 +50,4 @@ function cancelled({ reason }: AbortSignal): UPPError {
     ...AGENT_ORIGIN,
     cause: reason,
   })
-}
-
-/** The text of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
 }

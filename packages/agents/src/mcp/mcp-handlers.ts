@@ -3,10 +3,11 @@ import {
   isPlainObject,
   type JsonObject,
   type JsonSchema,
+  messageOf,
   systemClock,
 } from '@skein/base'
 import { contentOf, executeTools, type Tool, UPPError, type UserContent } from '@skein/ai'
-import { invalidRequest, messageOf } from '../contract/agent-error.ts'
+import { invalidRequest } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
@@ -153,10 +154,9 @@ function toMcpError(message: string): McpCallResult {
 function toMcpResult(result: unknown): McpCallResult {
   const blocks = contentOf(result)
   if (blocks.length > 0) return { content: blocks.map(toContent) }
-  const text = typeof result === 'string' ? result : (stringify(result) ?? '')
+  const text = typeof result === 'string' ? result : JSON.stringify(result)
   const content: McpContent[] = [{ type: 'text', text }]
-  if (!isPlainObject(result)) return { content }
-  return { content, structuredContent: JSON.parse(text) as Record<string, unknown> } // an object stays one
+  return isPlainObject(result) ? { content, structuredContent: result } : { content }
 }
 
 function toContent(block: UserContent): McpContent {
@@ -182,11 +182,4 @@ function toContent(block: UserContent): McpContent {
 /** A resource. MCP demands an address; this one has only content, so the address names its type. */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }
-}
-
-/** JSON text. Bytes inside an object are base64, bigints decimal text. */
-function stringify(value: unknown): string | undefined {
-  return JSON.stringify(value, (_, item: unknown) =>
-    item instanceof Uint8Array ? encodeBase64(item) : typeof item === 'bigint' ? `${item}` : item,
-  )
 }

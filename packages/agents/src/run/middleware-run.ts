@@ -1,5 +1,5 @@
 import { isUPPError } from '@skein/ai'
-import { codeError, isCancelled, untilAborted } from '../contract/agent-error.ts'
+import { codeError, isCancelled, awaitUnlessAborted } from '../contract/agent-error.ts'
 import type {
   GenerateResult,
   Middleware,
@@ -87,7 +87,7 @@ export class MiddlewareRun {
     isOver = false,
   ): Promise<T> {
     try {
-      return await (isOver ? call() : untilAborted(call(), this.#signal))
+      return await (isOver ? call() : awaitUnlessAborted(call(), this.#signal))
     } catch (error) {
       throw isUPPError(error) ? error : codeError(error, `${hook} of the middleware "${one.name}"`)
     }

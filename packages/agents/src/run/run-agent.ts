@@ -1,6 +1,19 @@
-import { type Message, type Tool, type ToolContext, withToolContext } from '@skein/ai'
+import { linkAbort } from '@skein/base'
+import {
+  deriveTool,
+  type Message,
+  type Tool,
+  type ToolContext,
+  wantsContext,
+  withToolContext,
+} from '@skein/ai'
 import { checkpointer, type Checkpointer } from '../checkpoint/checkpointer.ts'
-import { codeError, isCancelled, throwIfAborted, untilAborted } from '../contract/agent-error.ts'
+import {
+  codeError,
+  isCancelled,
+  throwIfAborted,
+  awaitUnlessAborted,
+} from '../contract/agent-error.ts'
 import type {
   AgentInput,
   AgentStrategy,
@@ -14,7 +27,7 @@ import type { Answers } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { type Batches, followSubagents, mergeLive, type SubagentSink } from '../step/live-events.ts'
 import { batchesOf } from '../strategies/agent-stream.ts'
-import { isBuiltIn, linkAbort } from '../strategies/built-in.ts'
+import { isBuiltIn } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
 import { agentContext } from '../strategies/run.ts'
@@ -126,12 +139,12 @@ class Attempt {
   async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
     const { core, streaming, onLastStep } = this.#task
     const { execution = defaultExecution } = core.options
-    if (!streaming) return untilAborted(execution.execute(context), race)
+    if (!streaming) return awaitUnlessAborted(execution.execute(context), race)
     const stream = execution.stream(context)
     const batches = batchesOf(stream)
     try {
       for (;;) {
-        const step = await untilAborted(batches.next(), race)
+        const step = await awaitUnlessAborted(batches.next(), race)
         if (step.done) return step.value
         // Before the reader sees it: a reader that leaves with this event has missed nothing.
         if (onLastStep && step.value.some(endsRun)) onLastStep()
@@ -266,33 +279,15 @@ function contextualTools(
 ): readonly Tool[] {
   const { tools, state, sessionId } = context
   if (!tools.some(wantsContext)) return tools
-  const facts = {
-    step: state.step,
-    streaming,
-    root: sessionId ?? state.id,
-    shouldStop: async () => false,
-  }
-  const contextOf = (call: ToolContext): object => ({
-    ...agentContext(context, call, facts),
-    onSubagentEvent: sink.push,
-    ...call,
+  const shouldStop = async (): Promise<boolean> => false
+  const facts = { step: state.step, streaming, root: sessionId ?? state.id, shouldStop }
+  return tools.map((tool) => {
+    if (!wantsContext(tool)) return tool
+    const run = (params: never, call: ToolContext): unknown => {
+      const agentFacts = agentContext(context, call, facts)
+      const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
+      return tool.run(params, whole as never) // Tool hides the type of its context
+    }
+    return withToolContext(deriveTool(tool, { run }))
   })
-  return tools.map((tool) => (wantsContext(tool) ? bringing(tool, contextOf) : tool))
-}
-
-function bringing(tool: Tool, contextOf: (given: ToolContext) => object): Tool {
-  const run = (params: never, given: ToolContext): unknown =>
-    tool.run(params, contextOf(given) as never) // Tool hides the type of its context
-  return withToolContext(
-    Object.create(Object.getPrototypeOf(tool) as object | null, {
-      ...Object.getOwnPropertyDescriptors(tool),
-      run: { value: run, enumerable: true },
-    }) as Tool, // Object.create does not carry the type
-  )
-}
-
-const marker = Symbol.for('skein.tool-context')
-
-function wantsContext(tool: Tool): boolean {
-  return tool.run.length >= 2 || marker in tool
 }

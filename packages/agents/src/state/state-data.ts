@@ -1,11 +1,11 @@
-import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import { invalidRequest, messageOf } from '../contract/agent-error.ts'
+import { isPlainObject, type JsonObject, type JsonValue, messageOf } from '@skein/base'
+import { invalidRequest } from '../contract/agent-error.ts'
 
-/** Deeper data is refused: nothing an agent keeps is that deep, and JSON readers overflow. */
-const MAX_DEPTH = 256
+/** Deeper data is refused: JSON readers would overflow. Tool results are at most 512 levels deep. */
+const MAX_DEPTH = 1024
 
 /** A frozen copy of plain data. A value that JSON cannot hold stays as it is; `toJSON` refuses it. */
-export function frozenCopy<T>(value: T): T {
+export function frozenData<T>(value: T): T {
   return copy(value, new Map(), 0) as T // a copy has the shape of its original
 }
 
@@ -17,7 +17,7 @@ export function withEntry(
 ): JsonObject {
   const { [name]: _, ...rest } = object
   if (value === undefined || name === '__proto__') return Object.freeze(rest)
-  return Object.freeze({ ...rest, [name]: frozenCopy(value) })
+  return Object.freeze({ ...rest, [name]: frozenData(value) })
 }
 
 function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknown {

@@ -1,4 +1,4 @@
-import { deepFreeze, isDeepFrozen, isPlainObject, type JsonObject } from '@skein/base'
+import { deepFreeze, isDeepFrozen, isPlainObject, type JsonObject, messageOf } from '@skein/base'
 import {
   isToolResultMessage,
   type Message,
@@ -6,9 +6,10 @@ import {
   type MessageJSON,
   messageToJSON,
   type ToolResultMessage,
+  toResultJson,
 } from '@skein/ai'
-import { invalidRequest, messageOf } from '../contract/agent-error.ts'
-import { checkJson, frozenCopy, readData } from './state-data.ts'
+import { invalidRequest } from '../contract/agent-error.ts'
+import { checkJson, frozenData, readData } from './state-data.ts'
 import type {
   AgentStateJSON,
   DeferredCall,
@@ -68,23 +69,29 @@ const written = new WeakMap<Message, MessageJSON>()
 function toMessageJSON(message: Message, path: string): MessageJSON {
   const known = written.get(message)
   if (known) return known
-  const json = plainJson(messageToJSON(message), path)
+  let json: MessageJSON
+  try {
+    json = messageToJSON(message)
+    checkJson(json, path)
+  } catch {
+    json = byResultRule(message, path)
+  }
   // JSON shares parts of its message; one that can still change must not be frozen through it.
   if (isDeepFrozen(message)) written.set(message, deepFreeze(json))
   return json
 }
 
-/** A tool's result may hold what JSON writes differently (a Date) or not at all (a bigint). */
-function plainJson(json: MessageJSON, path: string): MessageJSON {
+/**
+ * Messages of a run hold JSON and bytes only, because tool results became JSON when their call ended.
+ * A message that the application made itself may hold any value. It is written by the same rule as a
+ * tool's result, or refused with the path of the value that JSON cannot hold.
+ */
+function byResultRule(message: Message, path: string): MessageJSON {
   try {
-    checkJson(json, path)
-    return json
-  } catch {
-    try {
-      return JSON.parse(JSON.stringify(json)) as MessageJSON // JSON keeps the outer shape
-    } catch (error) {
-      throw invalidRequest(`The state cannot be written as JSON: ${path}: ${messageOf(error)}`)
-    }
+    toResultJson({ ...message }, path) // first, because `messageToJSON` does not end in a cycle
+    return toResultJson(messageToJSON(message), path) as unknown as MessageJSON // the rule keeps the shape
+  } catch (error) {
+    throw invalidRequest(`The state cannot be written as JSON: ${messageOf(error)}.`)
   }
 }
 
@@ -110,13 +117,13 @@ export function readStateJSON(json: unknown): StateParts {
     id,
     messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
     step,
-    metadata: frozenCopy(metadata) as JsonObject, // parsed JSON, checked by readData
+    metadata: frozenData(metadata) as JsonObject, // parsed JSON, checked by readData
     reasoning: reasons,
-    plan: steps && frozenCopy(steps),
-    subagentTraces: traces.map((trace) => frozenCopy(trace)),
+    plan: steps && frozenData(steps),
+    subagentTraces: traces.map((trace) => frozenData(trace)),
     suspension: suspension === undefined ? undefined : readSuspension(suspension),
     unknown:
-      unknown.length > 0 ? (frozenCopy(Object.fromEntries(unknown)) as JsonObject) : undefined,
+      unknown.length > 0 ? (frozenData(Object.fromEntries(unknown)) as JsonObject) : undefined,
   }
 }
 
@@ -189,7 +196,7 @@ function readSuspension(value: unknown): Suspension {
     throw invalid('suspension.deferred', 'is not a list of deferred calls')
   return Object.freeze({
     answered: answered as ToolResultMessage | undefined, // checked just above
-    deferred: frozenCopy(deferred),
+    deferred: frozenData(deferred),
   })
 }
 

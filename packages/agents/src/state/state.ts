@@ -1,7 +1,7 @@
 import { type IdSource, type JsonObject, type JsonValue, uuidV4 } from '@skein/base'
 import { isMessage, type Message } from '@skein/ai'
 import { invalidRequest } from '../contract/agent-error.ts'
-import { frozenCopy, withEntry } from './state-data.ts'
+import { frozenData, withEntry } from './state-data.ts'
 import { readStateJSON, writeStateJSON } from './state-json.ts'
 import type { AgentStateJSON, PlanStep, SubagentExecutionTrace, Suspension } from './state-types.ts'
 
@@ -129,12 +129,12 @@ export class AgentState {
 
   /** Replaces the plan. */
   withPlan(plan: readonly PlanStep[]): AgentState {
-    return this.#next({ plan: frozenCopy(plan) })
+    return this.#next({ plan: frozenData(plan) })
   }
 
   /** Appends what a sub-agent did. */
   withSubagentTrace(trace: SubagentExecutionTrace): AgentState {
-    return this.#next({ subagentTraces: this.#fields.subagentTraces.append([frozenCopy(trace)]) })
+    return this.#next({ subagentTraces: this.#fields.subagentTraces.append([frozenData(trace)]) })
   }
 
   /** Records which calls of the last message wait; `undefined` when none does any more. */

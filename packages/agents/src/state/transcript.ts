@@ -103,19 +103,3 @@ export function openCallsOf(messages: readonly Message[]): readonly ToolCall[] {
   }
   return []
 }
-
-/** Names of tools that succeeded in this history. They satisfy `dependsOn`. */
-export function succeededTools(messages: readonly Message[]): Set<string> {
-  const succeeded = new Set<string>()
-  const names = new Map<string, string>()
-  for (const message of messages) {
-    if (isAssistantMessage(message))
-      for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
-    else if (isToolResultMessage(message))
-      for (const { toolCallId, toolName, isError } of message.results) {
-        const name = toolName ?? names.get(toolCallId)
-        if (!isError && name !== undefined) succeeded.add(name)
-      }
-  }
-  return succeeded
-}

@@ -1,9 +1,9 @@
 import { type Clock, type IdSource, isPlainObject, type JsonValue } from '@skein/base'
 import {
   type BatchResult,
+  type CallPorts,
   type DeferRequest,
   type OpenCall,
-  type Tool,
   type ToolCall,
   type ToolExecution,
   type ToolOutcome,
@@ -78,19 +78,15 @@ export class CallBatch {
     return this.#settled
   }
 
-  /** Calls that somebody approved: their tools are not asked for approval again. */
-  get approved(): ReadonlySet<string> {
-    return new Set(
-      [...this.#routed].flatMap(([id, { own, inner }]) =>
-        own?.type === 'approve' || inner ? [id] : [],
-      ),
-    )
-  }
-
-  /** What a tool finds in its context about an earlier run of the same call. */
-  contextOf({ toolCallId }: ToolCall): object {
+  /**
+   * What the executor is given for a call that was deferred before. An approved call runs without
+   * asking its tool for approval again, and so does a call with answers for the sub-agent inside it.
+   */
+  portsOf({ toolCallId }: ToolCall): Pick<CallPorts, 'isApproved' | 'context'> {
     const { own: answer, inner: answers } = this.#routed.get(toolCallId) ?? {}
-    return { deferred: this.#deferred.get(toolCallId)?.request, answer, answers }
+    const deferred = this.#deferred.get(toolCallId)?.request
+    const isApproved = answer?.type === 'approve' || answers !== undefined
+    return { isApproved, context: { deferred, answer, answers } }
   }
 
   /** The state after the calls: with one message of results, or suspended if some of them wait. */
@@ -227,19 +223,4 @@ function outcomeOf(answer: Answer | undefined): ToolOutcome | undefined {
     default:
       return undefined
   }
-}
-
-/** The tools, whose `approval` returns true for calls that somebody has approved already. */
-export function approving(tools: readonly Tool[], approved: ReadonlySet<string>): readonly Tool[] {
-  if (approved.size === 0) return tools
-  return tools.map((tool) => {
-    if (!tool.approval) return tool
-    const approval = (params: never, context: { readonly toolCallId: string }): unknown =>
-      approved.has(context.toolCallId) || tool.approval!(params, context as never)
-    // Not a spread: a tool may be an instance of a class.
-    return Object.create(Object.getPrototypeOf(tool) as object | null, {
-      ...Object.getOwnPropertyDescriptors(tool),
-      approval: { value: approval, enumerable: true },
-    }) as Tool // Object.create does not carry the type
-  })
 }

@@ -1,6 +1,7 @@
-import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import { type Clock, type IdSource, messageOf, systemClock, uuidV4 } from '@skein/base'
 import {
   type BatchResult,
+  type CallPorts,
   executeTools,
   type LLMInstance,
   type Tool,
@@ -10,12 +11,11 @@ import {
   type ToolUseStrategy,
   type Turn,
 } from '@skein/ai'
-import { messageOf } from '../contract/agent-error.ts'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { uapEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
-import { approving, CallBatch, type CallsInput, type CallsResult } from './calls.ts'
+import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { infer, type Inference, toAgentEvent } from './inference.ts'
 import {
   type Batches,
@@ -144,19 +144,19 @@ async function* runCalls(
   const { state, llm, commit, signal, mode, succeeded, middlewareState } = input
   const { streaming = true, clock = systemClock, toolStrategy: strategy } = input
   const step = input.step ?? state.step
+  const journal = commit && { commit: (effect: ToolEffect) => commit({ ...effect, step }) }
   const task = {
     calls: batch.calls,
-    tools: approving(input.tools, batch.approved),
+    tools: input.tools,
     settled: batch.settled,
     indexes,
     mode,
     succeeded,
-    context: (call: ToolCall): object => ({
-      ...input.context?.(call, state),
-      ...batch.contextOf(call),
-      onSubagentEvent: sink.push,
-    }),
-    commit: commit && ((effect: ToolEffect) => commit({ ...effect, step })),
+    open(call: ToolCall): CallPorts {
+      const { isApproved, context } = batch.portsOf(call)
+      const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
+      return { isApproved, context: own, journal }
+    },
   }
   const events =
     typeof llm.executeTools === 'function'

@@ -1,3 +1,4 @@
+import { linkAbort } from '@skein/base'
 import type { Message } from '@skein/ai'
 import { invalidRequest } from '../contract/agent-error.ts'
 import type {
@@ -75,19 +76,4 @@ function open(context: ExecutionContext, body: Body): AgentStream {
 export function checkLimit(name: string, limit: number, least: number): void {
   if (limit === Infinity || (Number.isInteger(limit) && limit >= least)) return
   throw invalidRequest(`${name} is a whole number from ${least} or Infinity, not ${String(limit)}.`)
-}
-
-/** Aborts `controller` when one of the signals does. Call the returned function when the run is over. */
-export function linkAbort(
-  signals: readonly (AbortSignal | undefined)[],
-  controller: AbortController,
-): () => void {
-  const unlink = signals.map((signal) => {
-    if (!signal) return () => {}
-    const forward = (): void => controller.abort(signal.reason)
-    if (signal.aborted) forward()
-    else signal.addEventListener('abort', forward, { once: true })
-    return () => signal.removeEventListener('abort', forward)
-  })
-  return () => unlink.forEach((one) => one())
 }

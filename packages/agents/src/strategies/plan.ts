@@ -1,6 +1,6 @@
-import type { JsonSchema } from '@skein/base'
+import { type JsonSchema, messageOf } from '@skein/base'
 import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
-import { invalidResponse, isCancelled, messageOf } from '../contract/agent-error.ts'
+import { invalidResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'

@@ -5,6 +5,7 @@ import {
   isAssistantMessage,
   type LLMInstance,
   type Message,
+  succeededTools,
   type TokenUsage,
   type ToolCall,
   ToolResultMessage,
@@ -12,7 +13,7 @@ import {
   UserMessage,
   zeroUsage,
 } from '@skein/ai'
-import { codeError, throwIfAborted, untilAborted } from '../contract/agent-error.ts'
+import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
 import type {
   AgentContext,
   AgentStrategy,
@@ -29,7 +30,7 @@ import {
 } from '../contract/event.ts'
 import type { Answers, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
-import { openCallsOf, repairHistory, succeededTools } from '../state/transcript.ts'
+import { openCallsOf, repairHistory } from '../state/transcript.ts'
 import { interruptsOf } from '../step/calls.ts'
 import type { Batches, SubagentSink } from '../step/live-events.ts'
 import { step as runStep, type StepResult } from '../step/step.ts'
@@ -110,7 +111,7 @@ export class Run {
     if (!this.mayRunTools && this.rounds > 0) {
       const { toolStrategy } = this.context.agent
       try {
-        await untilAborted(toolStrategy?.onMaxIterations?.(this.rounds), this.context.signal)
+        await awaitUnlessAborted(toolStrategy?.onMaxIterations?.(this.rounds), this.context.signal)
       } catch (error) {
         throw codeError(error, 'onMaxIterations of the tool strategy')
       }
@@ -223,7 +224,7 @@ export class Run {
       yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
     } finally {
       // In `finally`, because the reader may leave with this event; the step is done all the same.
-      await untilAborted(this.context.checkpoint?.(this.state), this.context.signal)
+      await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
     }
     return stopReason
   }
@@ -243,7 +244,7 @@ export class Run {
       hooks.stopCondition?.(this.state, this.#totals()),
     )
     if (own === true || !shouldStop) return own === true
-    return (await untilAborted(shouldStop(this.#totals()), signal)) === true
+    return (await awaitUnlessAborted(shouldStop(this.#totals()), signal)) === true
   }
 
   #adopt(state: AgentState): void {
@@ -333,7 +334,7 @@ export class Run {
   ): Promise<T | undefined> {
     if (!this.#hooks[name]) return undefined
     try {
-      return await untilAborted(call(this.#hooks), this.context.signal)
+      return await awaitUnlessAborted(call(this.#hooks), this.context.signal)
     } catch (error) {
       throw codeError(error, `${name} of the agent's strategy`)
     }
