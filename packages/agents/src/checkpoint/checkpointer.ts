@@ -83,7 +83,7 @@ export async function flushCheckpoints(store: CheckpointStore, sessionId?: strin
   await queues.get(store)?.idle(sessionId)
 }
 
-/** The default handler: without one from the application, the console is where somebody looks. */
+/** The handler for an application that has none: writes the failure to the console. */
 export function logCheckpointError(error: unknown, sessionId: string): void {
   // oxlint-disable-next-line no-console -- UAP §12.4.7: failed saves should be logged
   console.error(`Checkpoint of session ${JSON.stringify(sessionId)}: ${messageOf(error)}`)

@@ -232,7 +232,7 @@ class SessionFiles {
     return lines.flatMap((line) => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as JournalEntry] // folding checks what it holds
+        return [JSON.parse(line) as JournalEntry] // `foldJournal` checks its fields
       } catch (error) {
         this.#report(error, sessionId, file)
         return []

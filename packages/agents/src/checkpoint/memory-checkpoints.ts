@@ -59,5 +59,5 @@ function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
 }
 
 function plainCopy<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T // what was JSON stays what it was
+  return JSON.parse(JSON.stringify(value)) as T // JSON stays the same in a round trip
 }

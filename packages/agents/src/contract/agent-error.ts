@@ -1,7 +1,7 @@
 import { messageOf, untilAborted } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
 
-/** The agent layer throws UPP's errors (UAP §1.3); its own name stands where a provider's would. */
+/** The agent layer throws UPP's errors (UAP §1.3); `provider` is then the name of this project. */
 export const AGENT_ORIGIN = { provider: 'skein', modality: 'llm' } as const
 
 /** The application passed something that cannot work. */

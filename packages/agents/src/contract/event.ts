@@ -44,6 +44,7 @@ export const AgentStopReason = {
   StopCondition: 'stop_condition',
   Interrupted: 'interrupted',
 } as const
+/** One of the reasons in `AgentStopReason`. */
 export type AgentStopReason = (typeof AgentStopReason)[keyof typeof AgentStopReason]
 
 interface SubagentIdentity {

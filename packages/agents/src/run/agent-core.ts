@@ -143,11 +143,11 @@ export function checkResult(
   return state === result.state ? result : { ...result, state }
 }
 
-/** The error for interrupts that nobody could answer, because their state goes nowhere. */
+/** The error for interrupts that could never be answered, because the state of their run is dropped. */
 export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidRequest(
-    `A call of this run waits for an answer (${ids}), but nobody would pass it on.`,
+    `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
     'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
   )
 }

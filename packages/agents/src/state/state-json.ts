@@ -107,7 +107,8 @@ export function readStateJSON(json: unknown): StateParts {
       `This release reads every 1.x and writes ${UAP_VERSION}.`,
     )
   if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
-  if (!isStep(step)) throw invalid('step', 'is not a whole number from 0')
+  if (!Number.isSafeInteger(step) || (step as number) < 0)
+    throw invalid('step', 'is not a whole number from 0')
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   const reasons = optionalList(reasoning, 'reasoning', isString, 'is not a string')
   const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
@@ -116,7 +117,7 @@ export function readStateJSON(json: unknown): StateParts {
   return {
     id,
     messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
-    step,
+    step: step as number, // checked just above
     metadata: frozenData(metadata) as JsonObject, // parsed JSON, checked by readData
     reasoning: reasons,
     plan: steps && frozenData(steps),
@@ -207,10 +208,6 @@ function isDeferredCall(value: unknown): value is DeferredCall {
 }
 
 const kinds = new Set<unknown>(['approval', 'input', 'child', 'timer'])
-
-function isStep(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
-}
 
 function isString(value: unknown): value is string {
   return typeof value === 'string'

@@ -62,7 +62,7 @@ function isWhole(messages: readonly Message[], keepsTail: boolean): boolean {
   return true
 }
 
-/** The results of one message's calls: those that are there, each call once, and those missing. */
+/** One result for each call of a message: those in the history, then made-up ones for the missing. */
 function answerCalls(
   { toolCalls = [] }: AssistantMessage,
   answers: readonly ToolResultMessage[],

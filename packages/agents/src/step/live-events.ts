@@ -9,7 +9,7 @@ import {
 } from '../contract/event.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** How everything in a run happens: events in batches while it goes on, then its result. */
+/** A part of a run: yields batches of events while it happens and returns its result. */
 export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
 
 /** Runs a generator to its end and drops its events. */

@@ -39,7 +39,7 @@ export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   }
 }
 
-/** The model without tools and structure, or with others. An opaque one stays as it is. */
+/** The model without tools and structure, or with others. An opaque model is returned unchanged. */
 export function bareModel(
   llm: LLMInstance,
   changes: Pick<LLMOptions, 'tools' | 'structure'> = {},

@@ -296,7 +296,7 @@ export class Run {
     this.record.openCalls = []
   }
 
-  /** Keeps what a failed inference produced, when the run goes on with it. */
+  /** Keeps what a failed inference produced, for a run that continues after the failure. */
   keepPartial({ turn }: UPPError): void {
     if (!turn) return
     this.state = this.state.withMessages(turn.messages)
