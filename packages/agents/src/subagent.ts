@@ -8,15 +8,7 @@ import {
   systemClock,
   uuidV4,
 } from '@skein/base'
-import {
-  defer,
-  type Tool,
-  tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolSchema,
-  withToolContext,
-} from '@skein/ai'
+import { defer, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
 import { invalidRequest } from './contract/agent-error.ts'
 import type {
@@ -36,7 +28,7 @@ import { type ChildRequest, childRequestOf } from './step/calls.ts'
 /** A tool that runs an agent. Its interface is written out: nothing is derived from the agent (UAP §8.1). */
 export interface SubagentDefinition<Args = Record<string, unknown>> extends Pick<
   Tool,
-  'approval' | 'metadata' | 'sequential' | 'dependsOn' | 'timeoutMs'
+  'approval' | 'metadata' | 'risk' | 'sequential' | 'dependsOn' | 'timeoutMs'
 > {
   readonly name: string
   readonly description: string
@@ -73,25 +65,21 @@ export function subagent<Args = Record<string, unknown>>(
   definition: SubagentDefinition<Args>,
 ): Tool {
   check(definition)
-  const { name, description, parameters } = definition
-  const run = (args: Args, context: ToolContext): Promise<unknown> =>
-    new SubagentRun(definition, context as AgentContext).run(args) // agents pass the superset
-  // Only options that were given: `tool` keeps what it gets. `approval` sees checked arguments where a
-  // schema checks them, which `Tool` cannot say.
-  const given = Object.entries(definition).filter(([option]) => toolOptions.has(option))
-  const rest = { name, description, run, ...(Object.fromEntries(given) as ToolOptions<Args>) }
-  if (!isStandardSchema(parameters))
-    return withToolContext({ ...rest, parameters: parameters as JsonSchema })
-  // A schema that validates also has to describe itself, which `tool` demands by type.
-  return tool({ ...rest, parameters: parameters as ToolSchema<Args> })
+  const { name, description, parameters, metadata, risk, sequential, dependsOn, timeoutMs } =
+    definition
+  return tool<Args, unknown, AgentContext>({
+    name,
+    description,
+    parameters: parameters as ToolSchema<Args>, // or JSON Schema; which of the two, `tool` finds out
+    metadata,
+    risk,
+    sequential,
+    dependsOn,
+    timeoutMs,
+    approval: definition.approval as ToolDefinition<Args, unknown, AgentContext>['approval'], // Tool hides its types
+    run: (args, context) => new SubagentRun(definition, context).run(args),
+  })
 }
-
-const toolOptions = new Set(['approval', 'metadata', 'sequential', 'dependsOn', 'timeoutMs'])
-
-type ToolOptions<Args> = Omit<
-  ToolDefinition<Args, unknown>,
-  'name' | 'description' | 'parameters' | 'run'
->
 
 /** UAP §8.1: name, description and schema are explicit. All missing parts are named at once. */
 function check(definition: object): void {
