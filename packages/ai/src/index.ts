@@ -13,17 +13,28 @@ export * from './message.ts'
 export * from './error.ts'
 export * from './event.ts'
 export * from './tool.ts'
-export { withToolContext } from './tool-context.ts'
+export { deriveTool, wantsContext, withToolContext } from './tools/define.ts'
 export {
   executeTools,
+  succeededTools,
   type BatchResult,
-  type SettledCall,
   type ToolBatch,
-  type ToolEffect,
   type ToolExecutionEvent,
+} from './tools/executor.ts'
+export {
+  toToolExecution,
+  toToolResult,
+  type CallPorts,
+  type CallSettings,
+  type SettledCall,
+  type SettledOutcome,
+  type ToolAdmission,
+  type ToolEffect,
+  type ToolGate,
   type ToolHooks,
-} from './tool-executor.ts'
-export { toToolExecution, toToolResult } from './tool-result.ts'
+  type ToolJournal,
+} from './tools/call.ts'
+export { ToolResultError, toResultJson } from './tools/result.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type * from './config.ts'
 export type * from './middleware.ts'
@@ -44,10 +55,13 @@ export {
 export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './keys.ts'
 export {
   ExponentialBackoff,
+  judgeRetry,
   LinearBackoff,
   NoRetry,
   type ExponentialBackoffOptions,
   type LinearBackoffOptions,
+  type RetryLimits,
+  type RetryVerdict,
 } from './retry.ts'
 export * from './embedding.ts'
 export * from './image.ts'
@@ -64,7 +78,7 @@ export {
   type DefinedTool,
   type ToolDefinition,
   type ToolSchema,
-} from './define-tool.ts'
+} from './tools/define.ts'
 export { ResultStream } from './result-stream.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
 export type * from './vendors/vendor.ts'
