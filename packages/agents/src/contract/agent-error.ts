@@ -10,7 +10,7 @@ export function invalidUse(message: string, hint?: string): UPPError {
 }
 
 /** The model answered something that cannot be used. */
-export function invalidAnswer(message: string): UPPError {
+export function unusableResponse(message: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidResponse, ...AGENT_ORIGIN })
 }
 

@@ -30,7 +30,7 @@ import { batchesOf } from '../strategies/agent-stream.ts'
 import { isBuiltIn } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
-import { agentContext } from '../strategies/run.ts'
+import { agentContext } from '../strategies/strategy-run.ts'
 import {
   type AgentCore,
   checkResult,

@@ -8,7 +8,7 @@ import type {
 } from '../contract/agent-types.ts'
 import { type Batches, drain } from '../step/live-events.ts'
 import { AgentStream, toUserMessage } from './agent-stream.ts'
-import { StrategyRun } from './run.ts'
+import { StrategyRun } from './strategy-run.ts'
 
 type Body = (run: StrategyRun) => Batches<ExecutionResult>
 

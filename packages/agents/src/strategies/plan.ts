@@ -1,6 +1,6 @@
 import { type JsonSchema, messageOf } from '@skein/base'
 import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
-import { invalidAnswer, isCancelled } from '../contract/agent-error.ts'
+import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'
@@ -21,7 +21,7 @@ import {
   replanPrompt,
   unknownTools,
 } from './planner.ts'
-import type { StrategyRun } from './run.ts'
+import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `plan`. */
 export interface PlanOptions {
@@ -82,7 +82,7 @@ async function* makePlan(
     proposal = yield* propose(run, settings, completed)
   }
   if (proposal.problems.length > 0)
-    throw invalidAnswer(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
+    throw unusableResponse(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
   const steps = cutPlan(proposal.steps, completed, settings.maxPlanSteps)
   const names = new Set(run.context.tools.map(({ name }) => name))
   run.record.addExecutions([], unknownTools(steps, names))
@@ -151,7 +151,7 @@ async function* work(run: StrategyRun, step: PlanStep): Batches<Work> {
       if (!end) continue
       if (end !== 'complete' || !last?.isError) return { end }
       const said = `its tool "${last.toolName}" said: ${String(last.result)}`
-      return { failure: invalidAnswer(`Step "${step.id}" of the plan failed: ${said}`) }
+      return { failure: unusableResponse(`Step "${step.id}" of the plan failed: ${said}`) }
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error

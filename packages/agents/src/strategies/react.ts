@@ -2,7 +2,7 @@ import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { Batches } from '../step/live-events.ts'
 import { builtIn, checkLimit } from './built-in.ts'
 import { bareModel } from './planner.ts'
-import type { StrategyRun } from './run.ts'
+import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `react`. */
 export interface ReactOptions {
