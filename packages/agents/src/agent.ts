@@ -1,6 +1,6 @@
 import { uuidV4 } from '@skein/base'
 import type { Message, Tool, Turn } from '@skein/ai'
-import { invalidRequest } from './contract/agent-error.ts'
+import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
   AgentInput,
@@ -69,7 +69,7 @@ function checkTools(tools: readonly Tool[]): void {
   tools.forEach((tool: Partial<Tool> & { generate?: unknown }, index) => {
     if (typeof tool?.name === 'string' && typeof tool.run === 'function') return
     const isAgent = typeof tool?.generate === 'function'
-    throw invalidRequest(
+    throw invalidUse(
       `Item ${index} of the tools is ${isAgent ? 'an agent' : 'not a tool'}.`,
       isAgent
         ? 'Write a tool that runs it: subagent({ name, description, parameters, agent, prompt }).'

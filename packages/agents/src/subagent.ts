@@ -10,7 +10,7 @@ import {
 } from '@skein/base'
 import { defer, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
-import { invalidRequest } from './contract/agent-error.ts'
+import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
   AgentContext,
@@ -92,7 +92,7 @@ function check(definition: object): void {
     ...(typeof prompt === 'function' ? [] : ['prompt']),
   ]
   if (missing.length === 0) return
-  throw invalidRequest(
+  throw invalidUse(
     `subagent() needs ${missing.join(', ')}.`,
     'The interface of a sub-agent is written out; nothing is derived from the agent.',
   )

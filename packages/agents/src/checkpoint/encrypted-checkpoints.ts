@@ -1,5 +1,5 @@
 import { decodeBase64, encodeBase64 } from '@skein/base'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
@@ -37,7 +37,7 @@ export function encryptedCheckpoints(
       if (!saved) return null
       const sealed = saved.metadata['sealed']
       if (typeof sealed !== 'string')
-        throw invalidRequest(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
+        throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
       return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
     },
     loadMetadata: store.loadMetadata && ((sessionId) => store.loadMetadata!(sessionId)),
@@ -49,7 +49,7 @@ export function encryptedCheckpoints(
 async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
   if (!(key instanceof Uint8Array)) return key
   if (![16, 24, 32].includes(key.length))
-    throw invalidRequest(`A key has 16, 24 or 32 bytes, not ${key.length}.`)
+    throw invalidUse(`A key has 16, 24 or 32 bytes, not ${key.length}.`)
   return crypto.subtle.importKey('raw', Uint8Array.from(key), 'AES-GCM', false, [
     'encrypt',
     'decrypt',

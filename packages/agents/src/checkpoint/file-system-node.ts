@@ -1,7 +1,7 @@
 import type * as Files from 'node:fs/promises'
 import type * as Path from 'node:path'
 import type * as Zlib from 'node:zlib'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 
 interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files
@@ -23,7 +23,7 @@ export function fileSystem(): FileSystem {
   const path = process?.getBuiltinModule?.('node:path')
   const zlib = process?.getBuiltinModule?.('node:zlib')
   if (files && path && zlib) return { files, path, zlib }
-  throw invalidRequest(
+  throw invalidUse(
     'This platform has no file system for checkpoints.',
     'Use memoryCheckpoints(), or write a CheckpointStore over the storage of this platform.',
   )
@@ -80,7 +80,7 @@ const MAX_NAME = 255
  */
 export function toFolderName(sessionId: string): string {
   if (typeof sessionId !== 'string' || sessionId === '')
-    throw invalidRequest('A session id is a non-empty string.')
+    throw invalidUse('A session id is a non-empty string.')
   let name: string
   try {
     name = encodeURIComponent(sessionId).replace(
@@ -88,10 +88,10 @@ export function toFolderName(sessionId: string): string {
       (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
     )
   } catch {
-    throw invalidRequest(`The session id ${JSON.stringify(sessionId)} is not well-formed text.`)
+    throw invalidUse(`The session id ${JSON.stringify(sessionId)} is not well-formed text.`)
   }
   if (name.length <= MAX_NAME) return name
-  throw invalidRequest(
+  throw invalidUse(
     `The session id ${JSON.stringify(sessionId.slice(0, 40))}… is too long for a file name.`,
     `Encoded it has ${name.length} characters; at most ${MAX_NAME} are possible.`,
   )

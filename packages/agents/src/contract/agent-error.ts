@@ -5,12 +5,12 @@ import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
 export const AGENT_ORIGIN = { provider: 'skein', modality: 'llm' } as const
 
 /** The application passed something that cannot work. */
-export function invalidRequest(message: string, hint?: string): UPPError {
+export function invalidUse(message: string, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...AGENT_ORIGIN, hint })
 }
 
 /** The model answered something that cannot be used. */
-export function invalidResponse(message: string): UPPError {
+export function unusableResponse(message: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidResponse, ...AGENT_ORIGIN })
 }
 

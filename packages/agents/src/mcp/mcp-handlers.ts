@@ -7,7 +7,7 @@ import {
   systemClock,
 } from '@skein/base'
 import { contentOf, executeTools, type Tool, UPPError, type UserContent } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
@@ -78,7 +78,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
   const names = served.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined)
-    throw invalidRequest(`Two of the served agents and tools are named "${twice}".`)
+    throw invalidUse(`Two of the served agents and tools are named "${twice}".`)
   return {
     listTools: () => ({
       tools: served.map(({ name, description, parameters }) => {

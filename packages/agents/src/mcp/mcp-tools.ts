@@ -1,6 +1,6 @@
 import { decodeBase64, isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
 import type { Tool, ToolContext, UserContent } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 
 /** A tool of an MCP server, as the official SDK types the fields that are used here. */
 export interface McpTool {
@@ -93,9 +93,7 @@ async function listTools(client: McpClient, maxTools: number): Promise<readonly 
     const page = await client.listTools(cursor === undefined ? {} : { cursor })
     tools.push(...page.tools)
     if (tools.length > maxTools || (page.tools.length === 0 && page.nextCursor !== undefined))
-      throw invalidRequest(
-        `The MCP server lists more than ${maxTools} tools, or pages without end.`,
-      )
+      throw invalidUse(`The MCP server lists more than ${maxTools} tools, or pages without end.`)
     cursor = page.nextCursor
   } while (cursor !== undefined)
   return tools

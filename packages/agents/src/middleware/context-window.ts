@@ -8,7 +8,7 @@ import {
   type Turn,
   UserMessage,
 } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type { Middleware } from '../contract/agent-types.ts'
 
 /** Options of `pruneToolOutputs`. */
@@ -58,7 +58,7 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
  */
 export function slidingWindow(maxMessages = 50): Middleware {
   if (!Number.isInteger(maxMessages) || maxMessages < 1)
-    throw invalidRequest(`slidingWindow takes a whole number from 1, not ${String(maxMessages)}.`)
+    throw invalidUse(`slidingWindow takes a whole number from 1, not ${String(maxMessages)}.`)
   return {
     name: 'sliding-window',
     before(context) {

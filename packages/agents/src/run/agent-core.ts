@@ -9,7 +9,7 @@ import {
   type ToolUseStrategy,
   UserMessage,
 } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type {
   Agent,
   AgentInput,
@@ -41,7 +41,7 @@ export class AgentCore {
     if (this.#llm) return this.#llm
     const { model, llmMiddleware: middleware } = this.options
     if (!model)
-      throw invalidRequest(
+      throw invalidUse(
         'This agent has no model.',
         'Pass `model` to agent(), or run it as a sub-agent: subagent() lends it its caller’s.',
       )
@@ -57,7 +57,7 @@ export class AgentCore {
     const { ids, clock } = this
     if (typeof input === 'string') return new UserMessage(input, { ids, clock })
     if (isMessage(input)) return 'text' in input ? input : messageFromJSON(input)
-    throw invalidRequest('An agent’s input is a text or a message.')
+    throw invalidUse('An agent’s input is a text or a message.')
   }
 
   /** A resumed run has no input of its own; the last thing that was asked takes its place. */
@@ -98,7 +98,7 @@ export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
 /** The state an agent was given, if it is one. */
 export function checkState(state: unknown): AgentState {
   if (isState(state)) return state
-  throw invalidRequest(
+  throw invalidUse(
     'An agent needs a state to work from.',
     'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
   )
@@ -138,7 +138,7 @@ export function checkResult(
   owner: RunOwner,
 ): GenerateResult {
   if (!isState(result?.state) || !isPlainObject(result.turn))
-    throw invalidRequest(`The strategy "${strategy}" did not return { turn, state }.`)
+    throw invalidUse(`The strategy "${strategy}" did not return { turn, state }.`)
   const state = withOwner(result.state, owner)
   return state === result.state ? result : { ...result, state }
 }
@@ -146,7 +146,7 @@ export function checkResult(
 /** The error for interrupts that could never be answered, because the state of their run is dropped. */
 export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
-  return invalidRequest(
+  return invalidUse(
     `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
     'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
   )

@@ -8,10 +8,10 @@ import type {
 } from '../contract/agent-types.ts'
 
 /** How a run, or a part of it, ended. */
-export type Outcome = { readonly result: GenerateResult } | { readonly error: Error }
+export type RunOutcome = { readonly result: GenerateResult } | { readonly error: Error }
 
 /** The middleware of one run (UAP §9.2). `after` and `onError` get the context that their own `before` made. */
-export class MiddlewareRun {
+export class MiddlewareChain {
   #context: MiddlewareContext
   readonly #started: { readonly one: Middleware; context: MiddlewareContext }[] = []
   readonly #signal: AbortSignal | undefined
@@ -40,9 +40,9 @@ export class MiddlewareRun {
    * called instead, until one returns a result; the `after` of those outside it then gets that result.
    */
   async after(
-    outcome: Outcome,
+    outcome: RunOutcome,
     onRecovery: (result: GenerateResult) => Promise<void>,
-  ): Promise<Outcome> {
+  ): Promise<RunOutcome> {
     let current = outcome
     for (const { one, context } of this.#started.toReversed()) {
       if ('result' in current) current = await this.#afterOf(one, context, current.result)
@@ -58,7 +58,7 @@ export class MiddlewareRun {
     one: Middleware,
     context: MiddlewareContext,
     result: GenerateResult,
-  ): Promise<Outcome> {
+  ): Promise<RunOutcome> {
     if (!one.after) return { result }
     try {
       const changed = await this.#call('after', one, () => one.after?.(context, result))
@@ -69,7 +69,7 @@ export class MiddlewareRun {
   }
 
   /** Middleware is called for a cancelled run too, but cannot turn it into a result. */
-  async #recover(one: Middleware, context: MiddlewareContext, error: Error): Promise<Outcome> {
+  async #recover(one: Middleware, context: MiddlewareContext, error: Error): Promise<RunOutcome> {
     if (!one.onError) return { error }
     const isOver = isCancelled(error)
     try {

@@ -30,7 +30,7 @@ import { batchesOf } from '../strategies/agent-stream.ts'
 import { isBuiltIn } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
-import { agentContext } from '../strategies/run.ts'
+import { agentContext } from '../strategies/strategy-run.ts'
 import {
   type AgentCore,
   checkResult,
@@ -38,7 +38,7 @@ import {
   unansweredInterrupts,
   withOwner,
 } from './agent-core.ts'
-import { middlewareMetadata, MiddlewareRun, type Outcome } from './middleware-run.ts'
+import { middlewareMetadata, MiddlewareChain, type RunOutcome } from './middleware-run.ts'
 
 /** One call of an agent. */
 export interface AgentTask {
@@ -78,9 +78,9 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
     const state = checkState(task.state)
     const input = task.resume ? core.resumedInput(state) : core.toInput(task.input)
     const metadata = middlewareMetadata(options.metadata)
-    const middleware = new MiddlewareRun({ agent: core.agent, input, state, metadata }, signal)
+    const middleware = new MiddlewareChain({ agent: core.agent, input, state, metadata }, signal)
     const attempt = new Attempt(task, state)
-    let outcome: Outcome
+    let outcome: RunOutcome
     try {
       await middleware.before(core.options.middleware ?? [])
       throwIfAborted(signal)
@@ -232,7 +232,7 @@ class Attempt {
   }
 
   /** Asks the application's `onError` for a result; middleware is asked after it. */
-  async recover(error: Error): Promise<Outcome> {
+  async recover(error: Error): Promise<RunOutcome> {
     const isOver = isCancelled(error)
     try {
       const result = await this.#hook('onError', () => this.#hooks.onError?.(error, this.#state))

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonObject, type JsonValue, messageOf } from '@skein/base'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 
 /** Deeper data is refused: JSON readers would overflow. Tool results are at most 512 levels deep. */
 const MAX_DEPTH = 1024
@@ -22,7 +22,7 @@ export function withEntry(
 
 function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value
-  if (depth > MAX_DEPTH) throw invalidRequest(`Data is nested deeper than ${MAX_DEPTH} levels.`)
+  if (depth > MAX_DEPTH) throw invalidUse(`Data is nested deeper than ${MAX_DEPTH} levels.`)
   const known = seen.get(value)
   if (known !== undefined) return known
   if (Array.isArray(value)) {
@@ -65,7 +65,7 @@ function visit(value: unknown, path: string, above: Set<object>, depth: number):
 }
 
 function notJson(path: string, what: string): Error {
-  return invalidRequest(
+  return invalidUse(
     `The state cannot be written as JSON: ${path} is ${what}.`,
     'Keep strings, finite numbers, booleans, null, lists and plain objects in a state.',
   )
@@ -80,7 +80,7 @@ export function readData(value: unknown): unknown {
   try {
     return read(value, 0)
   } catch (error) {
-    throw invalidRequest(`This is not JSON: ${messageOf(error)}`)
+    throw invalidUse(`This is not JSON: ${messageOf(error)}`)
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type ToolResultMessage,
   toResultJson,
 } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import { checkJson, frozenData, readData } from './state-data.ts'
 import type {
   AgentStateJSON,
@@ -91,7 +91,7 @@ function byResultRule(message: Message, path: string): MessageJSON {
     toResultJson({ ...message }, path) // first, because `messageToJSON` does not end in a cycle
     return toResultJson(messageToJSON(message), path) as unknown as MessageJSON // the rule keeps the shape
   } catch (error) {
-    throw invalidRequest(`The state cannot be written as JSON: ${messageOf(error)}.`)
+    throw invalidUse(`The state cannot be written as JSON: ${messageOf(error)}.`)
   }
 }
 
@@ -102,7 +102,7 @@ export function readStateJSON(json: unknown): StateParts {
   const { version, id, messages, step, metadata, reasoning, plan, subagentTraces } = value
   const { suspension } = value
   if (typeof version !== 'string' || !/^1(\.\d+){0,2}$/.test(version))
-    throw invalidRequest(
+    throw invalidUse(
       `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
       `This release reads every 1.x and writes ${UAP_VERSION}.`,
     )
@@ -232,5 +232,5 @@ function optionalList<T>(
 }
 
 function invalid(field: string, problem: string): Error {
-  return invalidRequest(`This is not the JSON of an agent state: ${field} ${problem}.`)
+  return invalidUse(`This is not the JSON of an agent state: ${field} ${problem}.`)
 }

@@ -1,6 +1,6 @@
 import { type IdSource, type JsonObject, type JsonValue, uuidV4 } from '@skein/base'
 import { isMessage, type Message } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import { frozenData, withEntry } from './state-data.ts'
 import { readStateJSON, writeStateJSON } from './state-json.ts'
 import type { AgentStateJSON, PlanStep, SubagentExecutionTrace, Suspension } from './state-types.ts'
@@ -49,7 +49,7 @@ export class AgentState {
     init: { readonly id?: string; readonly fields: StateFields; readonly ids: IdSource },
   ) {
     if (guard !== key)
-      throw invalidRequest(
+      throw invalidUse(
         'AgentState cannot be constructed.',
         'Use AgentState.initial() or AgentState.fromJSON().',
       )
@@ -113,7 +113,7 @@ export class AgentState {
   /** Sets the number of the step. */
   withStep(step: number): AgentState {
     if (!Number.isInteger(step) || step < 0)
-      throw invalidRequest(`A step is a whole number from 0, not ${String(step)}.`)
+      throw invalidUse(`A step is a whole number from 0, not ${String(step)}.`)
     return this.#next({ step })
   }
 
@@ -156,7 +156,7 @@ export class AgentState {
 function checked(messages: readonly Message[]): readonly Message[] {
   const wrong = messages.findIndex((message) => !isMessage(message))
   if (wrong < 0) return messages
-  throw invalidRequest(
+  throw invalidUse(
     `Item ${wrong} of the messages is not a message.`,
     'Make messages with UserMessage, AssistantMessage or ToolResultMessage of @skein/ai.',
   )

@@ -1,6 +1,6 @@
 import { type IdSource, isPlainObject, uuidV4 } from '@skein/base'
 import type { Message } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type { AgentStateJSON } from './state-types.ts'
 import { AgentState } from './state.ts'
 
@@ -126,7 +126,7 @@ export class ThreadTree {
   }
 
   #add(node: ThreadNode): ThreadNode {
-    if (this.#nodes.has(node.id)) throw invalidRequest(`The tree has a node "${node.id}" already.`)
+    if (this.#nodes.has(node.id)) throw invalidUse(`The tree has a node "${node.id}" already.`)
     if (node.parentId !== null) ThreadNode.link(this.#node(node.parentId), node.id)
     this.#nodes.set(node.id, node)
     return node
@@ -135,7 +135,7 @@ export class ThreadTree {
   #node(id: string): ThreadNode {
     const node = this.#nodes.get(id)
     if (node) return node
-    throw invalidRequest(`The tree has no node ${JSON.stringify(id)}.`, 'See `tree.nodes`.')
+    throw invalidUse(`The tree has no node ${JSON.stringify(id)}.`, 'See `tree.nodes`.')
   }
 }
 
@@ -186,7 +186,7 @@ export class ThreadNode {
 
 function checked(state: AgentState): AgentState {
   if (state instanceof AgentState) return state
-  throw invalidRequest('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
+  throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
 }
 
 /** Reads the nodes of untrusted JSON, in their order there. */
@@ -235,5 +235,5 @@ function readNode(value: unknown, index: number): ThreadNode {
 }
 
 function invalid(problem: string): Error {
-  return invalidRequest(`This is not the JSON of a thread tree: ${problem}.`)
+  return invalidUse(`This is not the JSON of a thread tree: ${problem}.`)
 }

@@ -13,7 +13,7 @@ import {
   type Turn,
   type Warning,
 } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type {
   AgentStateJSON,
   Answer,
@@ -190,11 +190,11 @@ function findInterrupt(interrupts: readonly Interrupt[], name: string): Interrup
   if (found.length === 1) return found[0]!
   const ids = (found.length > 1 ? found : interrupts).map(({ id }) => `"${id}"`).join(', ')
   if (found.length > 1)
-    throw invalidRequest(
+    throw invalidUse(
       `The answer for "${name}" could be for several calls.`,
       `Answer by interrupt id: ${ids}.`,
     )
-  throw invalidRequest(
+  throw invalidUse(
     `No call "${name}" waits for an answer.`,
     ids === '' ? 'No call of this state waits for an answer.' : `Open interrupts: ${ids}.`,
   )
@@ -205,7 +205,7 @@ function checkAnswer(answer: unknown, name: string): void {
   if (type === 'approve' || type === 'result') return
   if (type === 'deny' && typeof reason === 'string') return
   if (type === 'error' && typeof message === 'string') return
-  throw invalidRequest(
+  throw invalidUse(
     `The value for "${name}" is not an answer.`,
     "Answer { type: 'approve' }, { type: 'deny', reason }, { type: 'result', value } or { type: 'error', message }.",
   )

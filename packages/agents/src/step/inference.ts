@@ -25,7 +25,7 @@ export interface Inference {
 }
 
 /** One inference without tools. An opaque model, which has only `generate` and `stream`, is asked once. */
-export async function* infer(task: InferenceTask): Batches<Inference> {
+export async function* runInference(task: InferenceTask): Batches<Inference> {
   if (typeof task.llm.infer !== 'function') return yield* inferOpaque(task)
   const { llm, messages, streaming, signal, middlewareState: state } = task
   const indexes = new Map<string, number>()

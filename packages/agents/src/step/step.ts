@@ -16,7 +16,7 @@ import { uapEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
-import { infer, type Inference, toAgentEvent } from './inference.ts'
+import { type Inference, runInference, toAgentEvent } from './inference.ts'
 import {
   type Batches,
   drain,
@@ -77,7 +77,14 @@ export async function* step(input: StepInput): Batches<StepResult> {
   let inference: Inference
   try {
     const sent = state.messages
-    inference = yield* infer({ llm, messages: sent, inputs, streaming, signal, middlewareState })
+    inference = yield* runInference({
+      llm,
+      messages: sent,
+      inputs,
+      streaming,
+      signal,
+      middlewareState,
+    })
   } catch (error) {
     if (error instanceof Error) inferenceErrors.add(error)
     throw error

@@ -1,6 +1,6 @@
 import { linkAbort } from '@skein/base'
 import type { Message } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type {
   ExecutionContext,
   ExecutionResult,
@@ -8,9 +8,9 @@ import type {
 } from '../contract/agent-types.ts'
 import { type Batches, drain } from '../step/live-events.ts'
 import { AgentStream, toUserMessage } from './agent-stream.ts'
-import { Run } from './run.ts'
+import { StrategyRun } from './strategy-run.ts'
 
-type Body = (run: Run) => Batches<ExecutionResult>
+type Body = (run: StrategyRun) => Batches<ExecutionResult>
 
 const builtIns = new WeakSet<ExecutionStrategy>()
 
@@ -35,7 +35,7 @@ async function* start(
   streaming: boolean,
   body: Body,
 ): Batches<ExecutionResult> {
-  const run = new Run(context, streaming)
+  const run = new StrategyRun(context, streaming)
   try {
     return yield* body(run)
   } catch (error) {
@@ -75,5 +75,5 @@ function open(context: ExecutionContext, body: Body): AgentStream {
 /** Checks a limit: a whole number from `least`, or Infinity. */
 export function checkLimit(name: string, limit: number, least: number): void {
   if (limit === Infinity || (Number.isInteger(limit) && limit >= least)) return
-  throw invalidRequest(`${name} is a whole number from ${least} or Infinity, not ${String(limit)}.`)
+  throw invalidUse(`${name} is a whole number from ${least} or Infinity, not ${String(limit)}.`)
 }

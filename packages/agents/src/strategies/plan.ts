@@ -1,6 +1,6 @@
 import { type JsonSchema, messageOf } from '@skein/base'
 import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
-import { invalidResponse, isCancelled } from '../contract/agent-error.ts'
+import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'
@@ -10,7 +10,7 @@ import { builtIn, checkLimit } from './built-in.ts'
 import {
   cutPlan,
   defaultPlanSchema,
-  inOrder,
+  dependencyOrder,
   joinPlans,
   type Planner,
   plannerOf,
@@ -21,7 +21,7 @@ import {
   replanPrompt,
   unknownTools,
 } from './planner.ts'
-import type { Run } from './run.ts'
+import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `plan`. */
 export interface PlanOptions {
@@ -64,12 +64,12 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
 function nextStep(steps: readonly PlanStep[]): PlanStep | undefined {
   const completed = steps.filter(({ status }) => status === 'completed')
   const open = steps.filter(({ status }) => status === 'pending' || status === 'in_progress')
-  return open.find(({ status }) => status === 'in_progress') ?? inOrder(open, completed)[0]
+  return open.find(({ status }) => status === 'in_progress') ?? dependencyOrder(open, completed)[0]
 }
 
 /** One step that ends with a plan in the state. */
 async function* makePlan(
-  run: Run,
+  run: StrategyRun,
   settings: Settings,
   prompt: string,
   completed: readonly PlanStep[] = [],
@@ -82,7 +82,7 @@ async function* makePlan(
     proposal = yield* propose(run, settings, completed)
   }
   if (proposal.problems.length > 0)
-    throw invalidResponse(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
+    throw unusableResponse(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
   const steps = cutPlan(proposal.steps, completed, settings.maxPlanSteps)
   const names = new Set(run.context.tools.map(({ name }) => name))
   run.record.addExecutions([], unknownTools(steps, names))
@@ -92,7 +92,7 @@ async function* makePlan(
 }
 
 async function* propose(
-  run: Run,
+  run: StrategyRun,
   { planner }: Settings,
   completed: readonly PlanStep[],
 ): Batches<Proposal> {
@@ -111,7 +111,7 @@ async function* propose(
 
 /** One step of the plan, and a new plan if it fails. */
 async function* carryOut(
-  run: Run,
+  run: StrategyRun,
   step: PlanStep,
   settings: Settings,
 ): Batches<AgentStopReason | undefined> {
@@ -141,7 +141,7 @@ interface Work {
 }
 
 /** Inferences and tools until the model asks for none. A step fails with its inference or its tool. */
-async function* work(run: Run, step: PlanStep): Batches<Work> {
+async function* work(run: StrategyRun, step: PlanStep): Batches<Work> {
   let last: ToolExecution | undefined
   try {
     for (;;) {
@@ -151,7 +151,7 @@ async function* work(run: Run, step: PlanStep): Batches<Work> {
       if (!end) continue
       if (end !== 'complete' || !last?.isError) return { end }
       const said = `its tool "${last.toolName}" said: ${String(last.result)}`
-      return { failure: invalidResponse(`Step "${step.id}" of the plan failed: ${said}`) }
+      return { failure: unusableResponse(`Step "${step.id}" of the plan failed: ${said}`) }
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
@@ -160,7 +160,7 @@ async function* work(run: Run, step: PlanStep): Batches<Work> {
 }
 
 async function* replan(
-  run: Run,
+  run: StrategyRun,
   { step: failed, failure }: { readonly step: PlanStep; readonly failure: UPPError },
   settings: Settings,
 ): Batches<AgentStopReason | undefined> {
@@ -181,7 +181,7 @@ async function* replan(
 }
 
 /** A last step that answers outside the plan. */
-async function* answer(run: Run): Batches<AgentStopReason | undefined> {
+async function* answer(run: StrategyRun): Batches<AgentStopReason | undefined> {
   yield* run.beginStep('execute')
   // The plan itself must not be the last message, or vendors continue it as the start of the answer.
   if (run.isAnswered) run.prompt('No steps are needed. Answer directly.', 'execute')
@@ -191,7 +191,7 @@ async function* answer(run: Run): Batches<AgentStopReason | undefined> {
   }
 }
 
-function setStatus(run: Run, step: PlanStep, status: PlanStepStatus): void {
+function setStatus(run: StrategyRun, step: PlanStep, status: PlanStepStatus): void {
   const steps = run.state.plan ?? []
   run.state = run.state.withPlan(
     steps.map((one) => (one.id === step.id ? { ...one, status } : one)),
@@ -199,6 +199,6 @@ function setStatus(run: Run, step: PlanStep, status: PlanStepStatus): void {
 }
 
 /** The step as the plan in the state has it now. */
-function current(run: Run, step: PlanStep): PlanStep {
+function current(run: StrategyRun, step: PlanStep): PlanStep {
   return run.state.plan?.find(({ id }) => id === step.id) ?? step
 }

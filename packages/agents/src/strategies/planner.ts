@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { LLMInstance, LLMOptions, Tool, Turn, Warning } from '@skein/ai'
-import { invalidRequest } from '../contract/agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 import type { PlanStep } from '../state/state-types.ts'
 
 /** How a model is asked for a plan, and where the plan is in its answer. */
@@ -22,7 +22,7 @@ export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   if (structuredOutput)
     return { llm: bareModel(llm, { structure: schema }), read: ({ data }) => data }
   if (!tools)
-    throw invalidRequest(
+    throw invalidUse(
       `plan() needs structured output or tools, and "${llm.model.provider}" has neither.`,
       'Use loop() or react() with this model.',
     )
@@ -180,13 +180,13 @@ function checkSteps(steps: readonly PlanStep[], done: readonly PlanStep[]): stri
     for (const other of dependsOn)
       if (!ids.has(other)) problems.push(`"${id}" depends on "${other}", which is not a step.`)
   if (problems.length > 0) return problems
-  const ordered = new Set(inOrder(steps, done).map(({ id }) => id))
+  const ordered = new Set(dependencyOrder(steps, done).map(({ id }) => id))
   const cycle = steps.filter(({ id }) => !ordered.has(id)).map(({ id }) => `"${id}"`)
   return cycle.length > 0 ? [`The steps ${cycle.join(', ')} wait for each other.`] : []
 }
 
 /** The steps that can be carried out, each after those it depends on, otherwise in their given order. */
-export function inOrder(steps: readonly PlanStep[], done: readonly PlanStep[]): PlanStep[] {
+export function dependencyOrder(steps: readonly PlanStep[], done: readonly PlanStep[]): PlanStep[] {
   const finished = new Set(done.map(({ id }) => id))
   const left = [...steps]
   const ordered: PlanStep[] = []
@@ -206,7 +206,7 @@ export function cutPlan(
   limit: number,
 ): readonly PlanStep[] {
   if (steps.length <= limit) return steps
-  const kept = new Set(inOrder(steps, done).slice(0, limit))
+  const kept = new Set(dependencyOrder(steps, done).slice(0, limit))
   return steps.filter((step) => kept.has(step))
 }
 

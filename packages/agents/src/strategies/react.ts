@@ -2,7 +2,7 @@ import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { Batches } from '../step/live-events.ts'
 import { builtIn, checkLimit } from './built-in.ts'
 import { bareModel } from './planner.ts'
-import type { Run } from './run.ts'
+import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `react`. */
 export interface ReactOptions {
@@ -40,7 +40,7 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
 }
 
 /** UAP §5.3.2: what the model reasons is part of the state. Tools are neither offered nor run. */
-async function* reason(run: Run, llm: Run['context']['llm']): Batches<void> {
+async function* reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Batches<void> {
   const { turn } = yield* run.ask({ llm, runsTools: false })
   run.closeCalls('No tool runs while you reason.', true)
   const reasoning = turn?.response.text ?? ''

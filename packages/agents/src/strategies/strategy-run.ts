@@ -47,7 +47,7 @@ interface AskOptions {
  * A run of a built-in strategy: its state, its record, and the moves that strategies are made of
  * (`beginStep`, `ask`, `endStep`). `loop`, `react` and `plan` differ only in how they arrange them.
  */
-export class Run {
+export class StrategyRun {
   state: AgentState
   /** Number of the current step. */
   step: number
