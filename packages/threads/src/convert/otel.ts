@@ -1,11 +1,5 @@
 import { type Converted, joinPointer } from '../issue.ts'
-import type {
-  BinaryContent,
-  MessagePart,
-  Thread,
-  ThreadMessage,
-  UserContent,
-} from '../document/thread.ts'
+import type { MessagePart, Thread, ThreadMessage, UserContent } from '../document/thread.ts'
 import { Losses, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
 
@@ -176,9 +170,16 @@ function toParts(part: MessagePart, pointer: string, losses: Losses): OtelPart[]
     case 'file':
       report('content')
       return mediaParts(part.content, joinPointer(pointer, 'content'), losses)
-    default:
+    case 'compaction':
+    case 'speech':
+    case 'tool-availability-delta':
       losses.add(pointer, `GenAI messages have no part for ${part.part_kind}`)
       return []
+    default: {
+      const { part_kind } = part satisfies never as { part_kind: string }
+      losses.add(pointer, `GenAI messages have no part for ${part_kind}`)
+      return []
+    }
   }
 }
 
@@ -199,33 +200,42 @@ function mediaParts(
   pointer: string,
   losses: Losses,
 ): OtelPart[] {
-  if (item.kind === 'text-content') {
-    losses.rest(item, pointer, ['kind', 'content'], NO_PLACE)
-    return [{ type: 'text', content: item.content }]
+  const report = (...carried: string[]) =>
+    losses.rest(item, pointer, ['kind', ...carried], NO_PLACE)
+  switch (item.kind) {
+    case 'text-content':
+      report('content')
+      return [{ type: 'text', content: item.content }]
+    case 'binary': {
+      report('data', 'media_type')
+      const { media_type: mime_type } = item
+      const content = toStandardAlphabet(item.data)
+      return [{ type: 'blob', modality: modalityOf(mime_type), mime_type, content }]
+    }
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url': {
+      report('url', 'media_type')
+      const mime_type = item.media_type || undefined
+      return [{ type: 'uri', modality: item.kind.replace('-url', ''), mime_type, uri: item.url }]
+    }
+    case 'uploaded-file': {
+      report('file_id', 'media_type')
+      const mime_type = item.media_type || undefined
+      return [
+        { type: 'file', modality: modalityOf(mime_type ?? ''), mime_type, file_id: item.file_id },
+      ]
+    }
+    case 'cache-point':
+      losses.add(pointer, `GenAI messages have no part for ${item.kind}`)
+      return []
+    default: {
+      const { kind } = item satisfies never as { kind: string }
+      losses.add(pointer, `GenAI messages have no part for ${kind}`)
+      return []
+    }
   }
-  const { media_type } = item as { media_type?: string | null }
-  const mime = media_type ? { mime_type: media_type } : {}
-  if (item.kind === 'binary') {
-    losses.rest(item, pointer, ['kind', 'data', 'media_type'], NO_PLACE)
-    return [blob(item)]
-  }
-  if ('url' in item) {
-    losses.rest(item, pointer, ['kind', 'url', 'media_type'], NO_PLACE)
-    return [{ type: 'uri', modality: item.kind.replace('-url', ''), ...mime, uri: item.url }]
-  }
-  if (item.kind === 'uploaded-file') {
-    losses.rest(item, pointer, ['kind', 'file_id', 'media_type'], NO_PLACE)
-    return [
-      { type: 'file', modality: modalityOf(media_type ?? ''), ...mime, file_id: item.file_id },
-    ]
-  }
-  losses.add(pointer, `GenAI messages have no part for ${item.kind}`)
-  return []
-}
-
-function blob({ data, media_type }: BinaryContent): OtelPart {
-  const content = toStandardAlphabet(data)
-  return { type: 'blob', modality: modalityOf(media_type), mime_type: media_type, content }
 }
 
 function modalityOf(mediaType: string): string {

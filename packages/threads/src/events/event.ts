@@ -318,41 +318,44 @@ export interface UnknownThreadEvent {
   readonly [field: string]: unknown
 }
 
-// A record, not a list, so that the compiler demands every member of the union.
-const KNOWN: Readonly<Record<ThreadEvent['type'], true>> = {
-  thread_created: true,
-  thread_updated: true,
-  agent_registered: true,
-  message_added: true,
-  message_updated: true,
-  message_removed: true,
-  turn_start: true,
-  turn_end: true,
-  step_start: true,
-  step_end: true,
-  step_reset: true,
-  text_delta: true,
-  reasoning_delta: true,
-  tool_call_delta: true,
-  tool_execution_start: true,
-  tool_execution_progress: true,
-  tool_execution_end: true,
-  tool_call_hidden: true,
-  interrupt_opened: true,
-  interrupt_answered: true,
-  subagent_created: true,
-  subagent_updated: true,
-  subagent_ended: true,
-  agent_handoff: true,
-  file_written: true,
-  file_removed: true,
-  source_added: true,
-  evidence_added: true,
-  gate_decided: true,
-  status_changed: true,
-  usage_recorded: true,
-  error_raised: true,
-  custom_event: true,
+/**
+ * Every event of this version, and whether a log keeps it. A record, so that a new event does not compile until that is
+ * decided. `custom_event` says it itself (`isTransient`).
+ */
+const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
+  thread_created: 'kept',
+  thread_updated: 'kept',
+  agent_registered: 'kept',
+  message_added: 'kept',
+  message_updated: 'kept',
+  message_removed: 'kept',
+  turn_start: 'kept',
+  turn_end: 'kept',
+  step_start: 'kept',
+  step_end: 'kept',
+  step_reset: 'kept',
+  text_delta: 'ephemeral',
+  reasoning_delta: 'ephemeral',
+  tool_call_delta: 'ephemeral',
+  tool_execution_start: 'kept',
+  tool_execution_progress: 'ephemeral',
+  tool_execution_end: 'kept',
+  tool_call_hidden: 'kept',
+  interrupt_opened: 'kept',
+  interrupt_answered: 'kept',
+  subagent_created: 'kept',
+  subagent_updated: 'kept',
+  subagent_ended: 'kept',
+  agent_handoff: 'kept',
+  file_written: 'kept',
+  file_removed: 'kept',
+  source_added: 'kept',
+  evidence_added: 'kept',
+  gate_decided: 'kept',
+  status_changed: 'kept',
+  usage_recorded: 'kept',
+  error_raised: 'kept',
+  custom_event: 'kept',
 }
 
 /** True for the event types of this version. */
@@ -362,15 +365,7 @@ export function isThreadEvent(event: { readonly type: string }): event is Thread
 
 /** True for events that only matter while someone watches: they may be left out of a stored log. */
 export function isEphemeralEvent(event: ThreadEvent | UnknownThreadEvent): boolean {
-  switch (event.type) {
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'tool_call_delta':
-    case 'tool_execution_progress':
-      return true
-    case 'custom_event':
-      return event['isTransient'] === true
-    default:
-      return false
-  }
+  if (!isThreadEvent(event)) return false
+  if (event.type === 'custom_event') return event.isTransient === true
+  return KNOWN[event.type] === 'ephemeral'
 }

@@ -102,7 +102,7 @@ export function* encodePart(
       return
     default:
       if (isToolPart(part)) yield* encodeTool(part as OpenToolPart)
-      else yield encodeData(part as DataUIPart)
+      else yield encodeData(part satisfies DataUIPart)
   }
 }
 

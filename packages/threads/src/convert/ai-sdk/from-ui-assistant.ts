@@ -15,7 +15,7 @@ import {
   userPrompt,
 } from './from-ui-parts.ts'
 import { contentOfUrl } from '../bridge/media.ts'
-import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
+import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 export interface AssistantContext {
   readonly at: string
@@ -120,7 +120,7 @@ class TurnReader {
         })
       default:
         if (isToolPart(part)) return this.#readTool(part as OpenToolPart, index)
-        return this.#readData(part as { type: string; id?: string; data: unknown })
+        return this.#readData(part satisfies DataUIPart)
     }
   }
 
