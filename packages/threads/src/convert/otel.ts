@@ -12,6 +12,7 @@ export interface OtelMessage {
   readonly finish_reason?: string
 }
 
+/** One part of a message of the GenAI conventions. */
 export type OtelPart =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'reasoning'; readonly content: string }

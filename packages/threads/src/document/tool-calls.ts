@@ -15,6 +15,7 @@ import type {
 export type ToolCallState =
   'pending' | 'completed' | 'failed' | 'denied' | 'interrupted' | 'retried'
 
+/** One tool call of a thread with its state. */
 export interface ToolCallRecord {
   readonly call: ToolCallPart
   readonly state: ToolCallState

@@ -16,6 +16,7 @@ import type {
  */
 export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 
+/** Settings of `toModelMessages`. */
 export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy

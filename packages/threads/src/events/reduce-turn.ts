@@ -26,6 +26,7 @@ import type { StateDraft } from './reduce-thread.ts'
 import type { AssistantMessageJSON, ToolResultMessageJSON } from '@skein/base'
 import { sumUsage } from '../document/stats.ts'
 
+/** Folds the beginning of a side's turn. */
 export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
   const { turnId, agentId, at, continues } = event
   const turn: AgentTurnState = {
@@ -41,6 +42,7 @@ export function applyTurnStart(edit: StateEditor, state: StateDraft, event: Turn
   pushTurn(edit, state, turn)
 }
 
+/** Folds the end of a side's turn. */
 export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEnd): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   turn.outcome = event.outcome
@@ -163,6 +165,7 @@ type ToolEvent = Extract<
   }
 >
 
+/** Folds what happens to tool calls and to what they wait for. */
 export function applyTool(edit: StateEditor, state: StateDraft, event: ToolEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -304,6 +307,7 @@ function statusAfter(answer: InterruptAnswer): LiveToolCall['status'] {
   return answer.type === 'deny' ? 'denied' : 'requested'
 }
 
+/** Folds a complete message: a prompt, an answer with its calls, or results. */
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
   const { message } = event
   state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
@@ -368,10 +372,12 @@ function settleResults(
   }
 }
 
+/** Folds the replacement of a message. */
 export function updateMessage(edit: StateEditor, state: StateDraft, event: MessageUpdated): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, message: event.message }))
 }
 
+/** Folds the removal of a message: it is marked, so that its place stays. */
 export function removeMessage(edit: StateEditor, state: StateDraft, event: MessageRemoved): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, isRemoved: true }))
 }

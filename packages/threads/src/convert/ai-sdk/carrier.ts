@@ -28,6 +28,7 @@ export interface PartCarrier {
   readonly result?: PartCarrier
 }
 
+/** The field of a part that the UI shows, and that the carrier therefore leaves out. */
 export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
 
 /** One turn in a message's metadata. */

@@ -70,6 +70,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
+/** The chunks of one part of a finished message, in the order that the client asks for. */
 export function* encodePart(
   part: OtherPart,
   id: string,

@@ -17,6 +17,7 @@ import {
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
+/** What the reading of one assistant message needs beside the message. */
 export interface AssistantContext {
   readonly at: string
   readonly pointer: string

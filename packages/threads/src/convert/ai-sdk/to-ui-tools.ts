@@ -8,7 +8,10 @@ import { CARRIER, carry, type CallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'
 
+/** A tool call, run by the application or by the provider. */
 export type AnyCall = ToolCallPart | BuiltinToolCallPart
+
+/** What settles a tool call of the application. */
 export type AnyReturn = ToolReturnPart | RetryPromptPart
 
 /** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
@@ -173,6 +176,7 @@ function describe(
   }
 }
 
+/** How a call ended, by the finest of the fields that say so. */
 export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
   if (part.part_kind === 'retry-prompt') return 'retry'
   if (part.outcome) return part.outcome

@@ -13,6 +13,7 @@ import type {
 import { sumUsage } from '../../document/stats.ts'
 import { importMessage, isTime } from './import-message.ts'
 
+/** Settings of an import from Pydantic AI. */
 export interface FromPydanticOptions {
   /** The thread to continue: give the new messages of a run and get the longer thread. Default: a new one. */
   readonly thread?: Thread
