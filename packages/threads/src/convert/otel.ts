@@ -121,7 +121,12 @@ function toParts(part: MessagePart, pointer: string, losses: Losses): OtelPart[]
   switch (part.part_kind) {
     case 'user-prompt':
       report('content')
-      return promptParts(part.content, pointer, losses)
+      if (typeof part.content === 'string') return [{ type: 'text', content: part.content }]
+      return part.content.flatMap((item, index): OtelPart[] =>
+        typeof item === 'string'
+          ? [{ type: 'text', content: item }]
+          : mediaParts(item, joinPointer(pointer, 'content', index), losses),
+      )
     case 'text':
       report('content')
       return [{ type: 'text', content: part.content }]
@@ -182,18 +187,6 @@ function toParts(part: MessagePart, pointer: string, losses: Losses): OtelPart[]
       return []
     }
   }
-}
-
-function promptParts(
-  content: string | readonly UserContent[],
-  pointer: string,
-  losses: Losses,
-): OtelPart[] {
-  if (typeof content === 'string') return [{ type: 'text', content }]
-  return content.flatMap((item, index): OtelPart[] => {
-    if (typeof item === 'string') return [{ type: 'text', content: item }]
-    return mediaParts(item, joinPointer(pointer, 'content', index), losses)
-  })
 }
 
 function mediaParts(

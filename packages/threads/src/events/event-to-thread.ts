@@ -13,7 +13,6 @@ import type {
   MessageItem,
   ResultItem,
   ThreadState,
-  TurnItem,
   UserTurnState,
 } from './thread-state.ts'
 import type {
@@ -54,7 +53,10 @@ export function threadFromState(
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
     if (turn.kind === 'user') {
-      waiting.push(...systemMessages(turn.items, state))
+      for (const item of turn.items) {
+        if (item.kind === 'event')
+          waiting.push(systemMessageOf(item.event, (id) => state.interrupts[id]))
+      }
       turns.push(userTurn(turn))
     } else if (turn.outcome === 'running' && !includeRunning) {
       lost.push({ pointer, reason: 'the turn is still running' })
@@ -177,12 +179,12 @@ function* agentMessages(
     results = []
     yield item.kind === 'event'
       ? systemMessageOf(item.event, (id) => state.interrupts[id])
-      : messageOf(item, turn)
+      : toThreadMessage(item, turn)
   }
   if (results.length > 0) yield requestOf(results, turn.agentId)
 }
 
-function messageOf(item: MessageItem, turn: AgentTurnState): ThreadMessage {
+function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage {
   const { message, at, finishReason } = item
   const fields = {
     timestamp: at,
@@ -268,12 +270,6 @@ function draftMessage(
   })
   if (parts.length === 0) return []
   return [{ message_type: 'response', timestamp: at, agent_id: agentId, parts }]
-}
-
-function systemMessages(items: readonly TurnItem[], state: ThreadState): SystemMessage[] {
-  return items.flatMap((item) =>
-    item.kind === 'event' ? [systemMessageOf(item.event, (id) => state.interrupts[id])] : [],
-  )
 }
 
 /**

@@ -1,5 +1,4 @@
 import type {
-  InterruptAnswer,
   MessageAdded,
   MessageRemoved,
   MessageUpdated,
@@ -298,13 +297,9 @@ function answerInterrupt(
     answeredBy === undefined ? answered : { ...answered, answeredBy },
   )
   const call = findCall(edit, state, known.toolCallId)
-  if (call?.status === 'waiting') call.status = statusAfter(answer)
+  // An answered call is requested again until the runtime runs or closes it.
+  if (call?.status === 'waiting') call.status = answer.type === 'deny' ? 'denied' : 'requested'
   addItem(edit, state, { ...event, turnId: known.turnId })
-}
-
-/** An answered call is requested again until the runtime runs or closes it. */
-function statusAfter(answer: InterruptAnswer): LiveToolCall['status'] {
-  return answer.type === 'deny' ? 'denied' : 'requested'
 }
 
 /** Folds a complete message: a prompt, an answer with its calls, or results. */
@@ -332,12 +327,8 @@ function pushMessage(edit: StateEditor, state: StateDraft, event: MessageAdded):
   const items = edit.at(edit.at(edit.at(state, 'turns'), index), 'items')
   const place = [index, items.length] as const
   setKey(edit.at(edit.at(state, 'index'), 'messages'), event.message.id, place)
-  items.push(itemOf(event))
-}
-
-function itemOf(event: MessageAdded): MessageItem {
   const { type: _type, turnId: _turn, outcomes: _outcomes, userId: _user, ...fields } = event
-  return { kind: 'message', ...fields }
+  items.push({ kind: 'message', ...fields })
 }
 
 function openCalls(

@@ -47,7 +47,7 @@ class TurnReader {
 
   constructor(message: UIMessage, context: AssistantContext) {
     this.#context = context
-    this.#agentId = firstAgent(message) ?? context.agent
+    this.#agentId = messageCarrier(message).turns?.[0]?.agent_id ?? context.agent
     this.#turnId = message.id
   }
 
@@ -253,10 +253,6 @@ function inOrder(
   if (!notes || returns.size < 2) return [...returns.values()]
   const streamed = [...notes.outcomes].filter((part) => returns.has(part))
   return [...new Set<object>([...streamed, ...returns.keys()])].map((part) => returns.get(part)!)
-}
-
-function firstAgent(message: UIMessage): string | undefined {
-  return messageCarrier(message).turns?.[0]?.agent_id
 }
 
 /** A return shown as data has an outcome but no status; a thread asks for both. */

@@ -47,7 +47,7 @@ export class UIToolBuilder {
       ...describe(part),
       toolCallId: id,
       state: 'input-available',
-      input: inputOf(part.args),
+      input: shownInput(part.args),
       callProviderMetadata: carry(this.#hide({ agent_id }, hidden), part),
     }
     const open = this.#open.get(id)
@@ -187,7 +187,7 @@ export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
 }
 
 /** Arguments as a UI shows them: parsed where they are JSON text. */
-export function inputOf(args: unknown): unknown {
+function shownInput(args: unknown): unknown {
   if (args === null || args === undefined || args === '') return {}
   if (typeof args !== 'string') return args
   try {
