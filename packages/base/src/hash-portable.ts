@@ -89,7 +89,7 @@ export class PortableSha256 {
   }
 }
 
-/** Fills the schedule from the block of 64 bytes at `at` (§6.2.2, step 1). */
+/** Fills the schedule from the block of 64 bytes at `at` (FIPS 180-4 §6.2.2, step 1). */
 function expand(data: Uint8Array, at: number): void {
   const w = schedule
   for (let i = 0, j = at; i < 16; i++, j += 4) {

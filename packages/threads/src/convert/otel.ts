@@ -1,11 +1,5 @@
 import { type Converted, joinPointer } from '../issue.ts'
-import type {
-  BinaryContent,
-  MessagePart,
-  Thread,
-  ThreadMessage,
-  UserContent,
-} from '../document/thread.ts'
+import type { MessagePart, Thread, ThreadMessage, UserContent } from '../document/thread.ts'
 import { Losses, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
 
@@ -18,6 +12,7 @@ export interface OtelMessage {
   readonly finish_reason?: string
 }
 
+/** One part of a message of the GenAI conventions. */
 export type OtelPart =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'reasoning'; readonly content: string }
@@ -126,7 +121,12 @@ function toParts(part: MessagePart, pointer: string, losses: Losses): OtelPart[]
   switch (part.part_kind) {
     case 'user-prompt':
       report('content')
-      return promptParts(part.content, pointer, losses)
+      if (typeof part.content === 'string') return [{ type: 'text', content: part.content }]
+      return part.content.flatMap((item, index): OtelPart[] =>
+        typeof item === 'string'
+          ? [{ type: 'text', content: item }]
+          : mediaParts(item, joinPointer(pointer, 'content', index), losses),
+      )
     case 'text':
       report('content')
       return [{ type: 'text', content: part.content }]
@@ -176,22 +176,17 @@ function toParts(part: MessagePart, pointer: string, losses: Losses): OtelPart[]
     case 'file':
       report('content')
       return mediaParts(part.content, joinPointer(pointer, 'content'), losses)
-    default:
+    case 'compaction':
+    case 'speech':
+    case 'tool-availability-delta':
       losses.add(pointer, `GenAI messages have no part for ${part.part_kind}`)
       return []
+    default: {
+      const { part_kind } = part satisfies never as { part_kind: string }
+      losses.add(pointer, `GenAI messages have no part for ${part_kind}`)
+      return []
+    }
   }
-}
-
-function promptParts(
-  content: string | readonly UserContent[],
-  pointer: string,
-  losses: Losses,
-): OtelPart[] {
-  if (typeof content === 'string') return [{ type: 'text', content }]
-  return content.flatMap((item, index): OtelPart[] => {
-    if (typeof item === 'string') return [{ type: 'text', content: item }]
-    return mediaParts(item, joinPointer(pointer, 'content', index), losses)
-  })
 }
 
 function mediaParts(
@@ -199,33 +194,42 @@ function mediaParts(
   pointer: string,
   losses: Losses,
 ): OtelPart[] {
-  if (item.kind === 'text-content') {
-    losses.rest(item, pointer, ['kind', 'content'], NO_PLACE)
-    return [{ type: 'text', content: item.content }]
+  const report = (...carried: string[]) =>
+    losses.rest(item, pointer, ['kind', ...carried], NO_PLACE)
+  switch (item.kind) {
+    case 'text-content':
+      report('content')
+      return [{ type: 'text', content: item.content }]
+    case 'binary': {
+      report('data', 'media_type')
+      const { media_type: mime_type } = item
+      const content = toStandardAlphabet(item.data)
+      return [{ type: 'blob', modality: modalityOf(mime_type), mime_type, content }]
+    }
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url': {
+      report('url', 'media_type')
+      const mime_type = item.media_type || undefined
+      return [{ type: 'uri', modality: item.kind.replace('-url', ''), mime_type, uri: item.url }]
+    }
+    case 'uploaded-file': {
+      report('file_id', 'media_type')
+      const mime_type = item.media_type || undefined
+      return [
+        { type: 'file', modality: modalityOf(mime_type ?? ''), mime_type, file_id: item.file_id },
+      ]
+    }
+    case 'cache-point':
+      losses.add(pointer, `GenAI messages have no part for ${item.kind}`)
+      return []
+    default: {
+      const { kind } = item satisfies never as { kind: string }
+      losses.add(pointer, `GenAI messages have no part for ${kind}`)
+      return []
+    }
   }
-  const { media_type } = item as { media_type?: string | null }
-  const mime = media_type ? { mime_type: media_type } : {}
-  if (item.kind === 'binary') {
-    losses.rest(item, pointer, ['kind', 'data', 'media_type'], NO_PLACE)
-    return [blob(item)]
-  }
-  if ('url' in item) {
-    losses.rest(item, pointer, ['kind', 'url', 'media_type'], NO_PLACE)
-    return [{ type: 'uri', modality: item.kind.replace('-url', ''), ...mime, uri: item.url }]
-  }
-  if (item.kind === 'uploaded-file') {
-    losses.rest(item, pointer, ['kind', 'file_id', 'media_type'], NO_PLACE)
-    return [
-      { type: 'file', modality: modalityOf(media_type ?? ''), ...mime, file_id: item.file_id },
-    ]
-  }
-  losses.add(pointer, `GenAI messages have no part for ${item.kind}`)
-  return []
-}
-
-function blob({ data, media_type }: BinaryContent): OtelPart {
-  const content = toStandardAlphabet(data)
-  return { type: 'blob', modality: modalityOf(media_type), mime_type: media_type, content }
 }
 
 function modalityOf(mediaType: string): string {

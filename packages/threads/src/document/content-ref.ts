@@ -18,6 +18,7 @@ export interface ContentStore {
   get(uri: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
 }
 
+/** Settings of `offloadContent`. */
 export interface OffloadOptions {
   readonly store: ContentStore
   /** Contents of at least this many bytes move out. Default 100,000. */

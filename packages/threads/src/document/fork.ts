@@ -3,6 +3,7 @@ import { joinPointer, ThreadError } from '../issue.ts'
 import { keepJsonText } from '../json/json-stringify.ts'
 import type { Thread } from './thread.ts'
 
+/** Settings of `forkThread`. */
 export interface ForkOptions {
   /** How many turns the fork keeps. Default: all. */
   readonly turns?: number
@@ -53,6 +54,7 @@ export interface Difference {
   readonly after?: unknown
 }
 
+/** What `diffThreads` returns. */
 export interface ThreadDiff {
   /** How many turns both begin with: where a fork left, or where a client and a server part. */
   readonly commonTurns: number

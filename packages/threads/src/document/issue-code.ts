@@ -62,6 +62,8 @@ export const IssueCode = {
   DuplicateKey: 'duplicate_key',
   InvalidJson: 'invalid_json',
 } as const
+
+/** A code that validation reports. */
 export type IssueCode = (typeof IssueCode)[keyof typeof IssueCode]
 
 /** Codes that the JSON Schema finds too; together they are "the structure". */
@@ -107,10 +109,12 @@ const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity,
 
 const COLUMN = { strict: 0, standard: 1, lenient: 2 } as const
 
+/** How grave a finding is in a profile. */
 export function severityOf(code: IssueCode, profile: Profile): Severity {
   return SEVERITIES[code]?.[COLUMN[profile]] ?? 'error'
 }
 
+/** Settings of `validateThread`. */
 export interface ValidateOptions {
   /** Default `standard`. */
   readonly profile?: Profile
@@ -120,6 +124,7 @@ export interface ValidateOptions {
   readonly maxIssues?: number
 }
 
+/** What `validateThread` returns. */
 export interface Validation {
   /** True when no issue is an error. */
   readonly valid: boolean

@@ -2,6 +2,7 @@ import { keepJsonText } from '../json/json-stringify.ts'
 import { joinPointer } from '../issue.ts'
 import type { Thread } from './thread.ts'
 
+/** Settings of `redactThread`. */
 export interface RedactOptions {
   /** Texts that must not remain anywhere: in text, arguments, results, names of fields. Empty ones are ignored. */
   readonly secrets?: readonly string[]
@@ -13,6 +14,7 @@ export interface RedactOptions {
   readonly replacement?: string
 }
 
+/** What `redactThread` returns. */
 export interface Redaction {
   readonly thread: Thread
   /** Where something was taken out. */

@@ -1,4 +1,11 @@
 import type { JsonSchema } from '@skein/base'
+import type {
+  MessagePart,
+  MultiModalContent,
+  SystemMessage,
+  ThreadMessage,
+  Turn,
+} from './thread.ts'
 import { TIMESTAMP_PATTERN } from './timestamp.ts'
 import { BASE64_PATTERN } from './validate-part.ts'
 
@@ -19,13 +26,19 @@ function object(required: Schemas, optional: Schemas = {}): JsonSchema {
   }
 }
 
-/** Picks the schema by the value of `field`; other values of that field must only be strings. */
-function byField(field: string, cases: Schemas): JsonSchema {
+/**
+ * Picks the schema by the value of `field`; other values of that field must only be strings. `Value` is the list of
+ * values that the types name: one that has no schema does not compile.
+ */
+function byField<Value extends string>(
+  field: string,
+  cases: { readonly [Name in Value]: JsonSchema },
+): JsonSchema {
   return {
     type: 'object',
     required: [field],
     properties: { [field]: text },
-    allOf: Object.entries(cases).map(([value, schema]) => ({
+    allOf: Object.entries<JsonSchema>(cases).map(([value, schema]) => ({
       if: { properties: { [field]: { const: value } } },
       // Not a promise: the keyword is JSON Schema's.
       // oxlint-disable-next-line unicorn/no-thenable
@@ -39,7 +52,7 @@ const url = object(
   { media_type: nullableText, force_download: { enum: [true, false, 'allow-local'] } },
 )
 
-const content: JsonSchema = byField('kind', {
+const content: JsonSchema = byField<MultiModalContent['kind']>('kind', {
   'image-url': url,
   'audio-url': url,
   'video-url': url,
@@ -51,13 +64,14 @@ const content: JsonSchema = byField('kind', {
   }),
   'text-content': object({ content: text }),
   'uploaded-file': object({ file_id: text, provider_name: text }),
+  'cache-point': object({}),
 })
 
 const validationError = object({ type: text, loc: { type: 'array' }, msg: text })
 
 const builtin = object({ tool_name: text, tool_call_id: id })
 
-const part: JsonSchema = byField('part_kind', {
+const part: JsonSchema = byField<MessagePart['part_kind']>('part_kind', {
   text: object({ content: text }, { id: nullableText }),
   thinking: object(
     {},
@@ -92,6 +106,7 @@ const part: JsonSchema = byField('part_kind', {
   'builtin-tool-return': builtin,
   speech: object({ speaker: { enum: ['user', 'assistant'] } }, { transcript: nullableText }),
   compaction: object({}, { content: nullableText }),
+  'tool-availability-delta': object({}),
 })
 
 const counter: JsonSchema = { type: 'number' }
@@ -125,7 +140,7 @@ const threadMessage = object(
 )
 
 const message: JsonSchema = {
-  ...byField('message_type', {
+  ...byField<(ThreadMessage | SystemMessage)['message_type']>('message_type', {
     request: threadMessage,
     response: threadMessage,
     system: object(
@@ -136,7 +151,7 @@ const message: JsonSchema = {
   properties: { message_type: { enum: ['request', 'response', 'system'] } },
 }
 
-const turn: JsonSchema = byField('turn_type', {
+const turn: JsonSchema = byField<Turn['turn_type']>('turn_type', {
   user: object({ submitted_at: time, parts }),
   agent: object(
     {

@@ -19,6 +19,7 @@ export interface ThreadStats {
   readonly byModel: Readonly<Record<string, UsageStats>>
 }
 
+/** The usage of one agent or model, and how many responses it adds up. */
 export interface UsageStats {
   readonly responses: number
   /** Summed as Pydantic AI does; totals are inclusive. Empty when nothing was reported. */

@@ -14,6 +14,7 @@ export interface ThreadLimits extends JsonLimits {
   readonly maxMessages?: number
 }
 
+/** Settings of `parseThread` and `safeParseThread`. */
 export interface ParseOptions extends ValidateOptions {
   readonly limits?: ThreadLimits
 }

@@ -167,11 +167,13 @@ export interface ProviderFields {
   readonly provider_details?: unknown
 }
 
+/** Text of a response. */
 export interface TextPart extends ProviderFields {
   readonly part_kind: 'text'
   readonly content: string
 }
 
+/** What the model thought. A signature belongs to the provider that wrote it and is sent to no other. */
 export interface ThinkingPart extends ProviderFields {
   readonly part_kind: 'thinking'
   /** Visible thinking text. */
@@ -181,6 +183,7 @@ export interface ThinkingPart extends ProviderFields {
   readonly thinking_id?: string | null
 }
 
+/** A call that the application runs. */
 export interface ToolCallPart extends ProviderFields {
   readonly part_kind: 'tool-call'
   readonly tool_name: string
@@ -190,6 +193,7 @@ export interface ToolCallPart extends ProviderFields {
   readonly tool_kind?: string | null
 }
 
+/** The result of a call that the application ran. */
 export interface ToolReturnPart {
   readonly part_kind: 'tool-return'
   readonly tool_name: string
@@ -205,7 +209,10 @@ export interface ToolReturnPart {
   readonly content_ref?: ContentRef
 }
 
+/** Whether a call succeeded, in the words of ThreadProtocol. */
 export type ToolReturnStatus = 'success' | 'error' | 'validation_error'
+
+/** How a call ended, in the words of Pydantic AI. */
 export type ToolReturnOutcome = 'success' | 'failed' | 'denied' | 'interrupted'
 
 /** A large value kept outside the thread, addressed by its hash. */
@@ -216,6 +223,7 @@ export interface ContentRef {
   readonly media_type: string
 }
 
+/** Asks the model to try again: a failed call when it names a tool, else an answer that was rejected. */
 export interface RetryPromptPart {
   readonly part_kind: 'retry-prompt'
   readonly content: string | readonly ValidationError[]
@@ -234,12 +242,14 @@ export interface ValidationError {
   readonly url?: string
 }
 
+/** A file that the model made. */
 export interface FilePart extends ProviderFields {
   readonly part_kind: 'file'
   /** Binary per the specification; files seen in a UI stream may be known by URL only. */
   readonly content: BinaryContent | UrlContent
 }
 
+/** What a person wrote or attached. */
 export interface UserPromptPart {
   readonly part_kind: 'user-prompt'
   readonly content: string | readonly UserContent[]
@@ -327,9 +337,13 @@ export interface Usage {
   readonly cost?: string | number | null
 }
 
+/** Why a response ended. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_call' | 'error'
 
+/** One item of a prompt: text, or an object known by its `kind`. */
 export type UserContent = string | MultiModalContent
+
+/** Every content object of a prompt. */
 export type MultiModalContent =
   | ImageUrl
   | AudioUrl
@@ -339,6 +353,8 @@ export type MultiModalContent =
   | TextContent
   | UploadedFile
   | CachePoint
+
+/** A file that is known by its address. */
 export type UrlContent = ImageUrl | AudioUrl | DocumentUrl | VideoUrl
 
 interface UrlFields {
@@ -350,22 +366,27 @@ interface UrlFields {
   readonly media_type?: string | null
 }
 
+/** An image by address. */
 export interface ImageUrl extends UrlFields {
   readonly kind: 'image-url'
 }
 
+/** Sound by address. */
 export interface AudioUrl extends UrlFields {
   readonly kind: 'audio-url'
 }
 
+/** A film by address. */
 export interface VideoUrl extends UrlFields {
   readonly kind: 'video-url'
 }
 
+/** A document by address. */
 export interface DocumentUrl extends UrlFields {
   readonly kind: 'document-url'
 }
 
+/** A file with its bytes. */
 export interface BinaryContent {
   readonly kind: 'binary'
   /** Base64 in either alphabet, kept as found (Pydantic AI writes the URL-safe one). */

@@ -15,6 +15,7 @@ import type {
 export type ToolCallState =
   'pending' | 'completed' | 'failed' | 'denied' | 'interrupted' | 'retried'
 
+/** One tool call of a thread with its state. */
 export interface ToolCallRecord {
   readonly call: ToolCallPart
   readonly state: ToolCallState
@@ -33,24 +34,36 @@ export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecor
   const records: Mutable<ToolCallRecord>[] = []
   const ledger = new CallLedger<Mutable<ToolCallRecord>>()
   for (const { part, agentId, pointer } of eachPart(thread.turns)) {
-    if (part.part_kind === 'tool-call') {
-      const record = {
-        call: part,
-        state: 'pending' as const,
-        answer: undefined,
-        agent_id: agentId,
-        pointer,
+    switch (part.part_kind) {
+      case 'tool-call': {
+        const state = 'pending'
+        const record = { call: part, state, answer: undefined, agent_id: agentId, pointer } as const
+        records.push(record)
+        ledger.call(part.tool_call_id, record)
+        break
       }
-      records.push(record)
-      ledger.call(part.tool_call_id, record)
-    } else if (
-      part.part_kind === 'tool-return' ||
-      (part.part_kind === 'retry-prompt' && part.tool_name)
-    ) {
-      const record = ledger.answer(part.tool_call_id ?? '')
-      if (record === undefined) continue
-      record.answer = part
-      record.state = stateOf(part)
+      case 'tool-return':
+      case 'retry-prompt': {
+        // A retry without a tool carries an invented id: it answers no call.
+        if (part.part_kind === 'retry-prompt' && !part.tool_name) break
+        const record = ledger.answer(part.tool_call_id ?? '')
+        if (record === undefined) break
+        record.answer = part
+        record.state = stateOf(part)
+        break
+      }
+      case 'text':
+      case 'thinking':
+      case 'user-prompt':
+      case 'file':
+      case 'builtin-tool-call':
+      case 'builtin-tool-return':
+      case 'compaction':
+      case 'speech':
+      case 'tool-availability-delta':
+        break
+      default:
+        part satisfies never
     }
   }
   return records

@@ -1,4 +1,5 @@
 import { isObject } from '@skein/base'
+import type { MessagePart, MultiModalContent } from './thread.ts'
 import { IssueCode, type IssueCollector } from './issue-code.ts'
 
 type Fields = { readonly [key: string]: unknown }
@@ -6,7 +7,9 @@ type Fields = { readonly [key: string]: unknown }
 /** Checks one part at the current place of `check`, and enters calls and returns into its ledger. */
 export function checkPart(check: IssueCollector, part: unknown): void {
   if (!isObject(part)) return check.report(IssueCode.WrongType, '', 'an object')
-  switch (part['part_kind']) {
+  // As if it were one of the known kinds, so that a new kind does not compile until its check is written.
+  const kind = part['part_kind'] as MessagePart['part_kind'] | 'system-prompt'
+  switch (kind) {
     case 'text':
       check.text(part['content'], '/content')
       return check.optionalText(part['id'], '/id')
@@ -35,7 +38,8 @@ export function checkPart(check: IssueCollector, part: unknown): void {
     case 'system-prompt':
       return check.report(IssueCode.InlineSystemPrompt, '')
     default:
-      return checkUnknown(check, part['part_kind'], '/part_kind', IssueCode.UnknownPartKind)
+      kind satisfies never
+      return checkUnknown(check, kind, '/part_kind', IssueCode.UnknownPartKind)
   }
 }
 
@@ -153,7 +157,8 @@ function eachItem(
 }
 
 function checkContent(check: IssueCollector, content: Fields, at: string): void {
-  switch (content['kind']) {
+  const kind = content['kind'] as MultiModalContent['kind'] // as if it were known; see `checkPart`
+  switch (kind) {
     case 'image-url':
     case 'audio-url':
     case 'video-url':
@@ -171,7 +176,8 @@ function checkContent(check: IssueCollector, content: Fields, at: string): void 
     case 'cache-point':
       return
     default:
-      return checkUnknown(check, content['kind'], `${at}/kind`, IssueCode.UnknownContentKind)
+      kind satisfies never
+      return checkUnknown(check, kind, `${at}/kind`, IssueCode.UnknownContentKind)
   }
 }
 

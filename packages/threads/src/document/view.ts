@@ -16,6 +16,7 @@ import type {
  */
 export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 
+/** Settings of `toModelMessages`. */
 export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy
@@ -167,7 +168,18 @@ class View {
           : this.#policy === 'prefix'
             ? [part]
             : []
+      case 'tool-call':
+      case 'tool-return':
+      case 'retry-prompt':
+      case 'builtin-tool-call':
+      case 'builtin-tool-return':
+      case 'compaction':
+      case 'speech':
+      case 'tool-availability-delta':
+        return this.#policy === 'prefix' ? [part] : []
       default:
+        // A kind of a later version is treated like a tool's part: shown only where all parts are.
+        part satisfies never
         return this.#policy === 'prefix' ? [part] : []
     }
   }
@@ -180,13 +192,10 @@ class View {
   /** Parts of the user or of the viewer: as they are, apart from look-alike labels. */
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
-    const viewed = parts.map((part) =>
-      part.part_kind === 'text'
-        ? escapeText(part)
-        : part.part_kind === 'user-prompt'
-          ? escapePrompt(part)
-          : part,
-    )
+    const viewed = parts.map((part) => {
+      if (part.part_kind === 'text') return escapeText(part)
+      return part.part_kind === 'user-prompt' ? escapePrompt(part) : part
+    })
     return viewed.every((part, index) => part === parts[index]) ? parts : viewed
   }
 }

@@ -1,5 +1,11 @@
 import { assistantParts, userParts } from './message-parts.ts'
-import type { Interrupt, ThreadEvent, ToolOutcome, UnknownThreadEvent } from './event.ts'
+import {
+  isThreadEvent,
+  type Interrupt,
+  type ThreadEvent,
+  type ToolOutcome,
+  type UnknownThreadEvent,
+} from './event.ts'
 import type { Converted, Loss } from '../issue.ts'
 import { foldThread } from './reduce-thread.ts'
 import type {
@@ -7,7 +13,6 @@ import type {
   MessageItem,
   ResultItem,
   ThreadState,
-  TurnItem,
   UserTurnState,
 } from './thread-state.ts'
 import type {
@@ -48,7 +53,10 @@ export function threadFromState(
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
     if (turn.kind === 'user') {
-      waiting.push(...systemMessages(turn.items, state))
+      for (const item of turn.items) {
+        if (item.kind === 'event')
+          waiting.push(systemMessageOf(item.event, (id) => state.interrupts[id]))
+      }
       turns.push(userTurn(turn))
     } else if (turn.outcome === 'running' && !includeRunning) {
       lost.push({ pointer, reason: 'the turn is still running' })
@@ -171,12 +179,12 @@ function* agentMessages(
     results = []
     yield item.kind === 'event'
       ? systemMessageOf(item.event, (id) => state.interrupts[id])
-      : messageOf(item, turn)
+      : toThreadMessage(item, turn)
   }
   if (results.length > 0) yield requestOf(results, turn.agentId)
 }
 
-function messageOf(item: MessageItem, turn: AgentTurnState): ThreadMessage {
+function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage {
   const { message, at, finishReason } = item
   const fields = {
     timestamp: at,
@@ -248,19 +256,20 @@ function draftMessage(
 ): ThreadMessage[] {
   if (!draft) return []
   const parts = draft.blocks.flatMap((block): MessagePart[] => {
-    if (block.type === 'text') return [{ part_kind: 'text', content: block.text }]
-    if (block.type === 'reasoning') return [{ part_kind: 'thinking', content: block.text }]
-    lost.push({ pointer, reason: `the arguments of call ${block.id} never became complete` })
-    return []
+    switch (block.type) {
+      case 'text':
+        return [{ part_kind: 'text', content: block.text }]
+      case 'reasoning':
+        return [{ part_kind: 'thinking', content: block.text }]
+      case 'tool_call':
+        lost.push({ pointer, reason: `the arguments of call ${block.id} never became complete` })
+        return []
+      default:
+        return block satisfies never
+    }
   })
   if (parts.length === 0) return []
   return [{ message_type: 'response', timestamp: at, agent_id: agentId, parts }]
-}
-
-function systemMessages(items: readonly TurnItem[], state: ThreadState): SystemMessage[] {
-  return items.flatMap((item) =>
-    item.kind === 'event' ? [systemMessageOf(item.event, (id) => state.interrupts[id])] : [],
-  )
 }
 
 /**
@@ -271,28 +280,64 @@ export function systemMessageOf(
   event: ThreadEvent | UnknownThreadEvent,
   interrupts: (id: string) => Interrupt | undefined,
 ): SystemMessage {
-  const known = event as ThreadEvent
-  switch (known.type) {
+  if (!isThreadEvent(event)) return plainMessage(event)
+  switch (event.type) {
     case 'interrupt_opened':
-      return opened(known)
+      return opened(event)
     case 'interrupt_answered':
-      return answered(known, interrupts(known.interruptId))
+      return answered(event, interrupts(event.interruptId))
     case 'agent_handoff': {
-      const { fromAgentId: from, toAgentId: to, reason, at } = known
+      const { fromAgentId: from, toAgentId: to, reason, at } = event
       const data = { from, to, reason }
       return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
     }
     case 'source_added':
-      return source(known)
+      return source(event)
     case 'custom_event': {
-      const system = message(known.name, known.data ?? null, known.at)
-      return known.id === undefined ? system : ({ ...system, event_id: known.id } as SystemMessage)
+      const system: SystemMessage & { event_id?: string } = {
+        ...message(event.name, event.data ?? null, event.at),
+        event_id: event.id,
+      }
+      return system
     }
-    default: {
-      const { type, at, turnId: _, ...data } = event as UnknownThreadEvent
-      return message(type.replace('_', '.'), data, at)
-    }
+    case 'thread_created':
+    case 'thread_updated':
+    case 'agent_registered':
+    case 'message_added':
+    case 'message_updated':
+    case 'message_removed':
+    case 'turn_start':
+    case 'turn_end':
+    case 'step_start':
+    case 'step_end':
+    case 'step_reset':
+    case 'text_delta':
+    case 'reasoning_delta':
+    case 'tool_call_delta':
+    case 'tool_execution_start':
+    case 'tool_execution_progress':
+    case 'tool_execution_end':
+    case 'tool_call_hidden':
+    case 'subagent_created':
+    case 'subagent_updated':
+    case 'subagent_ended':
+    case 'file_written':
+    case 'file_removed':
+    case 'evidence_added':
+    case 'gate_decided':
+    case 'status_changed':
+    case 'usage_recorded':
+    case 'error_raised':
+      return plainMessage(event)
+    default:
+      return event satisfies never
   }
+}
+
+/** An event under its own name with a dot (`file_written` becomes `file.written`), with its own fields. */
+function plainMessage(event: ThreadEvent | UnknownThreadEvent): SystemMessage {
+  const { type, at, turnId: _, ...data } = event as UnknownThreadEvent // any event is an object with these fields
+  return message(type.replace('_', '.'), data, at)
 }
 
 function message(event_type: string, event_data: unknown, timestamp: string): SystemMessage {

@@ -17,6 +17,7 @@ export type ToolOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'ret
 /** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
 export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
 
+/** The first event of a thread. */
 export interface ThreadCreated extends EventBase<'thread_created'> {
   readonly threadId: string
   readonly title?: string
@@ -30,6 +31,7 @@ export interface ThreadUpdated extends EventBase<'thread_updated'> {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
+/** Adds an agent to the registry, or replaces its entry. */
 export interface AgentRegistered extends EventBase<'agent_registered'> {
   readonly agent: AgentConfig
 }
@@ -53,11 +55,13 @@ export interface MessageAdded extends EventBase<'message_added'> {
   readonly outcomes?: Readonly<Record<string, ToolOutcome>>
 }
 
+/** Replaces a message, for example after an edit by a person. */
 export interface MessageUpdated extends EventBase<'message_updated'> {
   readonly messageId: string
   readonly message: MessageJSON
 }
 
+/** Takes a message out of the history; the log keeps it. */
 export interface MessageRemoved extends EventBase<'message_removed'> {
   readonly messageId: string
 }
@@ -70,6 +74,7 @@ export interface TurnStart extends EventBase<'turn_start'> {
   readonly continues?: string
 }
 
+/** One side has ended its turn. */
 export interface TurnEnd extends EventBase<'turn_end'> {
   readonly turnId: string
   readonly outcome: TurnOutcome
@@ -82,6 +87,7 @@ export interface StepStart extends EventBase<'step_start'> {
   readonly stepId: string
 }
 
+/** The model call is over. */
 export interface StepEnd extends EventBase<'step_end'> {
   readonly turnId: string
   readonly stepId: string
@@ -94,12 +100,14 @@ export interface StepReset extends EventBase<'step_reset'> {
   readonly reason?: string
 }
 
+/** A piece of text as it forms. */
 export interface TextDelta extends EventBase<'text_delta'> {
   readonly turnId: string
   readonly blockId: string
   readonly text: string
 }
 
+/** A piece of thinking as it forms. */
 export interface ReasoningDelta extends EventBase<'reasoning_delta'> {
   readonly turnId: string
   readonly blockId: string
@@ -114,6 +122,7 @@ export interface ToolCallDelta extends EventBase<'tool_call_delta'> {
   readonly argumentsText: string
 }
 
+/** A tool begins to run. */
 export interface ToolExecutionStart extends EventBase<'tool_execution_start'> {
   readonly turnId: string
   readonly toolCallId: string
@@ -128,6 +137,7 @@ export interface ToolExecutionProgress extends EventBase<'tool_execution_progres
   readonly output: unknown
 }
 
+/** A tool call has its outcome. */
 export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly turnId: string
   readonly toolCallId: string
@@ -158,17 +168,20 @@ export type InterruptAnswer =
   | { readonly type: 'result'; readonly value: unknown }
   | { readonly type: 'error'; readonly message: string }
 
+/** A call begins to wait. */
 export interface InterruptOpened extends EventBase<'interrupt_opened'> {
   readonly turnId: string
   readonly interrupt: Interrupt
 }
 
+/** What a call waited for has come. */
 export interface InterruptAnswered extends EventBase<'interrupt_answered'> {
   readonly interruptId: string
   readonly answer: InterruptAnswer
   readonly answeredBy?: string
 }
 
+/** A child thread was created. */
 export interface SubagentCreated extends EventBase<'subagent_created'> {
   /** The child's thread id. */
   readonly reference: string
@@ -189,12 +202,14 @@ export interface SubagentUpdated extends EventBase<'subagent_updated'> {
   readonly statusText?: string
 }
 
+/** A child thread is over. */
 export interface SubagentEnded extends EventBase<'subagent_ended'> {
   readonly reference: string
   readonly outcome: 'completed' | 'failed' | 'terminated'
   readonly result?: unknown
 }
 
+/** One agent passes the conversation on to another. */
 export interface AgentHandoff extends EventBase<'agent_handoff'> {
   readonly turnId: string
   readonly fromAgentId: string
@@ -202,6 +217,7 @@ export interface AgentHandoff extends EventBase<'agent_handoff'> {
   readonly reason?: string
 }
 
+/** A file of the thread was written; its bytes are kept elsewhere. */
 export interface FileWritten extends EventBase<'file_written'> {
   readonly path: string
   readonly mediaType: string
@@ -211,6 +227,7 @@ export interface FileWritten extends EventBase<'file_written'> {
   readonly toolCallId?: string
 }
 
+/** A file of the thread was removed. */
 export interface FileRemoved extends EventBase<'file_removed'> {
   readonly path: string
   readonly turnId?: string
@@ -226,6 +243,7 @@ export interface SourceAdded extends EventBase<'source_added'> {
   readonly filename?: string
 }
 
+/** A fact that governance may rest a decision on. */
 export interface EvidenceAdded extends EventBase<'evidence_added'> {
   readonly evidenceId: string
   readonly kind: string
@@ -244,11 +262,13 @@ export interface GateDecided extends EventBase<'gate_decided'> {
   readonly reasonCodes?: readonly string[]
 }
 
+/** The thread goes on, waits or is over. */
 export interface StatusChanged extends EventBase<'status_changed'> {
   readonly status: ThreadStatus
   readonly text?: string
 }
 
+/** What a thread is doing. */
 export type ThreadStatus = 'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated'
 
 /** Usage that belongs to no message, such as an embedding or a gate's own model call. */
@@ -258,6 +278,7 @@ export interface UsageRecorded extends EventBase<'usage_recorded'> {
   readonly agentId?: string
 }
 
+/** Something failed that people should see. */
 export interface ErrorRaised extends EventBase<'error_raised'> {
   readonly code: string
   readonly message: string
@@ -318,41 +339,44 @@ export interface UnknownThreadEvent {
   readonly [field: string]: unknown
 }
 
-// A record, not a list, so that the compiler demands every member of the union.
-const KNOWN: Readonly<Record<ThreadEvent['type'], true>> = {
-  thread_created: true,
-  thread_updated: true,
-  agent_registered: true,
-  message_added: true,
-  message_updated: true,
-  message_removed: true,
-  turn_start: true,
-  turn_end: true,
-  step_start: true,
-  step_end: true,
-  step_reset: true,
-  text_delta: true,
-  reasoning_delta: true,
-  tool_call_delta: true,
-  tool_execution_start: true,
-  tool_execution_progress: true,
-  tool_execution_end: true,
-  tool_call_hidden: true,
-  interrupt_opened: true,
-  interrupt_answered: true,
-  subagent_created: true,
-  subagent_updated: true,
-  subagent_ended: true,
-  agent_handoff: true,
-  file_written: true,
-  file_removed: true,
-  source_added: true,
-  evidence_added: true,
-  gate_decided: true,
-  status_changed: true,
-  usage_recorded: true,
-  error_raised: true,
-  custom_event: true,
+/**
+ * Every event of this version, and whether a log keeps it. A record, so that a new event does not compile until that is
+ * decided. `custom_event` says it itself (`isTransient`).
+ */
+const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
+  thread_created: 'kept',
+  thread_updated: 'kept',
+  agent_registered: 'kept',
+  message_added: 'kept',
+  message_updated: 'kept',
+  message_removed: 'kept',
+  turn_start: 'kept',
+  turn_end: 'kept',
+  step_start: 'kept',
+  step_end: 'kept',
+  step_reset: 'kept',
+  text_delta: 'ephemeral',
+  reasoning_delta: 'ephemeral',
+  tool_call_delta: 'ephemeral',
+  tool_execution_start: 'kept',
+  tool_execution_progress: 'ephemeral',
+  tool_execution_end: 'kept',
+  tool_call_hidden: 'kept',
+  interrupt_opened: 'kept',
+  interrupt_answered: 'kept',
+  subagent_created: 'kept',
+  subagent_updated: 'kept',
+  subagent_ended: 'kept',
+  agent_handoff: 'kept',
+  file_written: 'kept',
+  file_removed: 'kept',
+  source_added: 'kept',
+  evidence_added: 'kept',
+  gate_decided: 'kept',
+  status_changed: 'kept',
+  usage_recorded: 'kept',
+  error_raised: 'kept',
+  custom_event: 'kept',
 }
 
 /** True for the event types of this version. */
@@ -362,15 +386,7 @@ export function isThreadEvent(event: { readonly type: string }): event is Thread
 
 /** True for events that only matter while someone watches: they may be left out of a stored log. */
 export function isEphemeralEvent(event: ThreadEvent | UnknownThreadEvent): boolean {
-  switch (event.type) {
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'tool_call_delta':
-    case 'tool_execution_progress':
-      return true
-    case 'custom_event':
-      return event['isTransient'] === true
-    default:
-      return false
-  }
+  if (!isThreadEvent(event)) return false
+  if (event.type === 'custom_event') return event.isTransient === true
+  return KNOWN[event.type] === 'ephemeral'
 }

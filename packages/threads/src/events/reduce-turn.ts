@@ -1,5 +1,4 @@
 import type {
-  InterruptAnswer,
   MessageAdded,
   MessageRemoved,
   MessageUpdated,
@@ -26,6 +25,7 @@ import type { StateDraft } from './reduce-thread.ts'
 import type { AssistantMessageJSON, ToolResultMessageJSON } from '@skein/base'
 import { sumUsage } from '../document/stats.ts'
 
+/** Folds the beginning of a side's turn. */
 export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
   const { turnId, agentId, at, continues } = event
   const turn: AgentTurnState = {
@@ -41,6 +41,7 @@ export function applyTurnStart(edit: StateEditor, state: StateDraft, event: Turn
   pushTurn(edit, state, turn)
 }
 
+/** Folds the end of a side's turn. */
 export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEnd): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   turn.outcome = event.outcome
@@ -163,6 +164,7 @@ type ToolEvent = Extract<
   }
 >
 
+/** Folds what happens to tool calls and to what they wait for. */
 export function applyTool(edit: StateEditor, state: StateDraft, event: ToolEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -295,15 +297,12 @@ function answerInterrupt(
     answeredBy === undefined ? answered : { ...answered, answeredBy },
   )
   const call = findCall(edit, state, known.toolCallId)
-  if (call?.status === 'waiting') call.status = statusAfter(answer)
+  // An answered call is requested again until the runtime runs or closes it.
+  if (call?.status === 'waiting') call.status = answer.type === 'deny' ? 'denied' : 'requested'
   addItem(edit, state, { ...event, turnId: known.turnId })
 }
 
-/** An answered call is requested again until the runtime runs or closes it. */
-function statusAfter(answer: InterruptAnswer): LiveToolCall['status'] {
-  return answer.type === 'deny' ? 'denied' : 'requested'
-}
-
+/** Folds a complete message: a prompt, an answer with its calls, or results. */
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
   const { message } = event
   state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
@@ -328,12 +327,8 @@ function pushMessage(edit: StateEditor, state: StateDraft, event: MessageAdded):
   const items = edit.at(edit.at(edit.at(state, 'turns'), index), 'items')
   const place = [index, items.length] as const
   setKey(edit.at(edit.at(state, 'index'), 'messages'), event.message.id, place)
-  items.push(itemOf(event))
-}
-
-function itemOf(event: MessageAdded): MessageItem {
   const { type: _type, turnId: _turn, outcomes: _outcomes, userId: _user, ...fields } = event
-  return { kind: 'message', ...fields }
+  items.push({ kind: 'message', ...fields })
 }
 
 function openCalls(
@@ -368,10 +363,12 @@ function settleResults(
   }
 }
 
+/** Folds the replacement of a message. */
 export function updateMessage(edit: StateEditor, state: StateDraft, event: MessageUpdated): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, message: event.message }))
 }
 
+/** Folds the removal of a message: it is marked, so that its place stays. */
 export function removeMessage(edit: StateEditor, state: StateDraft, event: MessageRemoved): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, isRemoved: true }))
 }

@@ -41,14 +41,17 @@ export interface ThreadState {
   readonly index: ThreadIndex
 }
 
+/** Where turns, messages and calls stand, by id, so that no event has to search for them. */
 export interface ThreadIndex {
   readonly turns: Readonly<Record<string, number>>
   readonly messages: Readonly<Record<string, readonly [turn: number, item: number]>>
   readonly calls: Readonly<Record<string, readonly [turn: number, call: number]>>
 }
 
+/** One turn of the live thread. */
 export type TurnState = UserTurnState | AgentTurnState
 
+/** What a person sent, with the facts that followed it. */
 export interface UserTurnState {
   readonly kind: 'user'
   readonly turnId: string
@@ -57,6 +60,7 @@ export interface UserTurnState {
   readonly items: readonly TurnItem[]
 }
 
+/** One turn of a side: its items in order, its calls, and what is being streamed. */
 export interface AgentTurnState {
   readonly kind: 'agent'
   readonly turnId: string
@@ -73,8 +77,10 @@ export interface AgentTurnState {
   readonly draft?: DraftState
 }
 
+/** What stands in a turn, in order. */
 export type TurnItem = MessageItem | ResultItem | EventItem
 
+/** A complete message of a turn. */
 export interface MessageItem {
   readonly kind: 'message'
   readonly at: string
@@ -105,6 +111,7 @@ export interface EventItem {
   readonly event: ThreadEvent | UnknownThreadEvent
 }
 
+/** What the model has streamed of a message that is not complete yet. */
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
@@ -112,6 +119,7 @@ export interface DraftState {
   readonly events: readonly EventItem[]
 }
 
+/** One block of a draft: words, or the argument text of a call. */
 export type DraftBlock =
   | { readonly type: 'text' | 'reasoning'; readonly id: string; readonly text: string }
   | {
@@ -121,6 +129,7 @@ export type DraftBlock =
       readonly text: string
     }
 
+/** A tool call and how far it has come. */
 export interface LiveToolCall {
   readonly toolCallId: string
   readonly toolName: string
@@ -137,6 +146,7 @@ export interface LiveToolCall {
   readonly isHidden?: boolean
 }
 
+/** What a call waits for, and the answer once there is one. */
 export interface InterruptState extends Interrupt {
   readonly turnId: string
   readonly openedAt: string
@@ -145,6 +155,7 @@ export interface InterruptState extends Interrupt {
   readonly answeredBy?: string
 }
 
+/** A child thread as its parent sees it. */
 export interface SubagentState extends Omit<SubagentCreated, 'type' | 'at'> {
   readonly createdAt: string
   readonly status: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
@@ -153,6 +164,7 @@ export interface SubagentState extends Omit<SubagentCreated, 'type' | 'at'> {
   readonly result?: unknown
 }
 
+/** A file of the thread. */
 export interface FileState {
   readonly path: string
   readonly mediaType: string

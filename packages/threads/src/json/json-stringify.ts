@@ -22,6 +22,7 @@ function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
 }
 
+/** Remembers how an object was written. */
 export function setJsonNotes(holder: object, note: JsonNotes): void {
   recorded = true
   notes.set(holder, note)

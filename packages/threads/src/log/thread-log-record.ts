@@ -13,6 +13,7 @@ const START = HEAD.length + 8 + MIDDLE.length
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+/** One record of the log as the bytes of its line, with its checksum (CRC-32), which the next line continues. */
 export interface EncodedRecord {
   readonly bytes: Uint8Array
   readonly sum: number

@@ -15,6 +15,7 @@ export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
 /** A thread without its turns. `updated_at` is derived from the last turn, so that an append changes no old line. */
 export type ThreadHead = Omit<Thread, 'turns' | 'updated_at'>
 
+/** Settings of `openThreadLog`. */
 export interface OpenThreadLogOptions {
   /** The thread's own fields, needed when the log is new; ignored otherwise. */
   readonly thread?: ThreadHead
@@ -22,6 +23,7 @@ export interface OpenThreadLogOptions {
   readonly repair?: boolean
 }
 
+/** Settings of an append. */
 export interface AppendOptions {
   /** How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown. */
   readonly expectedLength?: number

@@ -166,7 +166,12 @@ class EventWriter {
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId })
   }
 
-  #part(part: MessagePart, pointer: string, id: string, agentId?: string): void {
+  #part(
+    part: Exclude<MessagePart, { part_kind: 'user-prompt' }>,
+    pointer: string,
+    id: string,
+    agentId?: string,
+  ): void {
     const report = (...carried: string[]) =>
       this.#losses.rest(part, pointer, ['part_kind', ...carried], NO_PLACE)
     switch (part.part_kind) {
@@ -182,8 +187,17 @@ class EventWriter {
       case 'tool-return':
       case 'retry-prompt':
         return this.#result(part, pointer, id)
-      default:
-        this.#losses.add(pointer, `AG-UI has no event for a ${part.part_kind} part`)
+      case 'file':
+      case 'builtin-tool-call':
+      case 'builtin-tool-return':
+      case 'compaction':
+      case 'speech':
+      case 'tool-availability-delta':
+        return this.#losses.add(pointer, `AG-UI has no event for a ${part.part_kind} part`)
+      default: {
+        const { part_kind } = part satisfies never as { part_kind: string }
+        this.#losses.add(pointer, `AG-UI has no event for a ${part_kind} part`)
+      }
     }
   }
 

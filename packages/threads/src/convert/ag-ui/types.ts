@@ -7,8 +7,10 @@ interface Base<Type extends string> {
   readonly timestamp?: number
 }
 
+/** Who a text message of AG-UI is from. */
 export type AgUiRole = 'user' | 'assistant' | 'system' | 'developer'
 
+/** The events of AG-UI that a thread is written as and read from. */
 export type AgUiKnownEvent =
   | (Base<'RUN_STARTED'> & {
       readonly threadId: string
@@ -67,11 +69,13 @@ export type AgUiKnownEvent =
     })
   | (Base<'CUSTOM'> & { readonly name: string; readonly value: unknown })
 
+/** How a run of AG-UI ended. */
 export type AgUiOutcome =
   | { readonly type: 'success' }
   | { readonly type: 'interrupt'; readonly interrupts: readonly AgUiInterrupt[] }
   | { readonly type: 'cancelled' }
 
+/** A question that a run of AG-UI waits for, here an open tool call. */
 export interface AgUiInterrupt {
   readonly id: string
   readonly reason: string

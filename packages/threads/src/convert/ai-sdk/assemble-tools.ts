@@ -240,7 +240,10 @@ function streamOf(part: OpenToolPart): InputStream {
   return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }
 
-export function isToolPart(part: { readonly type: string }): boolean {
+/** True for the part of a tool call, whatever its tool is called. */
+export function isToolPart<Part extends { readonly type: string }>(
+  part: Part,
+): part is Part & { type: `tool-${string}` | 'dynamic-tool' } {
   return part.type.startsWith('tool-') || part.type === 'dynamic-tool'
 }
 

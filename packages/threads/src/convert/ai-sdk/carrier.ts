@@ -28,6 +28,7 @@ export interface PartCarrier {
   readonly result?: PartCarrier
 }
 
+/** The field of a part that the UI shows, and that the carrier therefore leaves out. */
 export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
 
 /** One turn in a message's metadata. */
@@ -116,15 +117,28 @@ export function eventPart(
   const { event_type, event_data } = message
   const fields = isObject(event_data) ? event_data : {}
   switch (event_type) {
-    case 'source.url':
-      return sourceUrl(fields) ?? dataPart(message, dataId)
-    case 'source.document':
-      return sourceDocument(fields) ?? dataPart(message, dataId)
-    case 'content.custom':
-      return customContent(fields) ?? dataPart(message, dataId)
+    case 'source.url': {
+      const { source_id: sourceId, url, title } = fields
+      if (typeof sourceId !== 'string' || typeof url !== 'string') break
+      return { type: 'source-url', sourceId, url, ...text('title', title), ...metadata(fields) }
+    }
+    case 'source.document': {
+      const { source_id: sourceId, media_type: mediaType, title, filename } = fields
+      if (typeof sourceId !== 'string' || typeof mediaType !== 'string') break
+      if (typeof title !== 'string') break
+      const optional = { ...text('filename', filename), ...metadata(fields) }
+      return { type: 'source-document', sourceId, mediaType, title, ...optional }
+    }
+    case 'content.custom': {
+      const { kind } = fields
+      // The client asks for `provider.type`.
+      if (typeof kind !== 'string' || !kind.includes('.')) break
+      return { type: 'custom', kind: kind as `${string}.${string}`, ...metadata(fields) }
+    }
     default:
-      return RESERVED.test(event_type) ? undefined : dataPart(message, dataId)
+      if (RESERVED.test(event_type)) return undefined
   }
+  return dataPart(message, dataId)
 }
 
 function dataPart(message: SystemMessage, dataId: string | undefined): DataUIPart {
@@ -133,27 +147,6 @@ function dataPart(message: SystemMessage, dataId: string | undefined): DataUIPar
   const type = `data-${message.event_type}` as const
   const data = message.event_data ?? null
   return id === undefined ? { type, data } : { type, id, data }
-}
-
-function sourceUrl(fields: Fields): UIMessagePart | undefined {
-  const { source_id: sourceId, url, title } = fields
-  if (typeof sourceId !== 'string' || typeof url !== 'string') return undefined
-  return { type: 'source-url', sourceId, url, ...text('title', title), ...metadata(fields) }
-}
-
-function sourceDocument(fields: Fields): UIMessagePart | undefined {
-  const { source_id: sourceId, media_type: mediaType, title, filename } = fields
-  if (typeof sourceId !== 'string' || typeof mediaType !== 'string' || typeof title !== 'string')
-    return undefined
-  const optional = { ...text('filename', filename), ...metadata(fields) }
-  return { type: 'source-document', sourceId, mediaType, title, ...optional }
-}
-
-function customContent(fields: Fields): UIMessagePart | undefined {
-  const { kind } = fields
-  // The client asks for `provider.type`.
-  if (typeof kind !== 'string' || !kind.includes('.')) return undefined
-  return { type: 'custom', kind: kind as `${string}.${string}`, ...metadata(fields) }
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import type { ToolOutcome } from '../../events/event.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { mediaContent } from '../../events/message-parts.ts'
-import type { AssistantMessageJSON, ContentBlockJSON } from '@skein/base'
+import type { AssistantMessageJSON } from '@skein/base'
 import { CARRIER } from './carrier.ts'
 import { reasoningId } from './to-ui-parts.ts'
 import type { ProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
@@ -139,11 +139,29 @@ export class EventStepEncoder {
 
   #showAll(message: AssistantMessageJSON): UIMessageChunk[] {
     return message.content.flatMap((block, index): UIMessageChunk[] => {
-      if (block.type === 'text' || block.type === 'reasoning') {
-        const chunks = this.delta(block.type, `whole-${index}`, block.text)
-        return [...chunks, ...this.#closeBlocks()]
+      switch (block.type) {
+        case 'text':
+        case 'reasoning': {
+          const chunks = this.delta(block.type, `whole-${index}`, block.text)
+          return [...chunks, ...this.#closeBlocks()]
+        }
+        case 'image':
+        case 'document':
+        case 'audio':
+        case 'video':
+        case 'binary': {
+          const content = mediaContent(block)
+          const url =
+            content.kind === 'binary' ? dataUrl(content.media_type, content.data) : content.url
+          const mediaType = contentMediaType(content)
+          return [{ type: 'file', url, mediaType, providerMetadata: this.#metadata }]
+        }
+        case 'native':
+          return [] // a vendor's own block means nothing to a client
+        default:
+          block satisfies never
+          return []
       }
-      return fileChunks(block, this.#metadata)
     })
   }
 
@@ -236,11 +254,4 @@ function deniedByRule(toolCallId: string, result: unknown): UIMessageChunk[] {
     { type: 'tool-approval-request', approvalId: toolCallId, toolCallId },
     { type: 'tool-approval-response', approvalId: toolCallId, approved: false, ...reason },
   ]
-}
-
-function fileChunks(block: ContentBlockJSON, providerMetadata: ProviderMetadata): UIMessageChunk[] {
-  if (block.type === 'text' || block.type === 'reasoning' || !('mimeType' in block)) return []
-  const content = mediaContent(block)
-  const url = content.kind === 'binary' ? dataUrl(content.media_type, content.data) : content.url
-  return [{ type: 'file', url, mediaType: contentMediaType(content), providerMetadata }]
 }

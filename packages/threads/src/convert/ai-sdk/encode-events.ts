@@ -12,6 +12,7 @@ import { encodePart } from './encode-ui-message.ts'
 import { userContent } from './to-ui-parts.ts'
 import type { FileUIPart, TextUIPart, UIFinishReason, UIMessageChunk } from './types.ts'
 
+/** Settings of a `UIStreamEncoder`. */
 export interface UIStreamEncoderOptions {
   /**
    * The id of the assistant message. A continuation (an answered approval, a client's tool output) must give the id of

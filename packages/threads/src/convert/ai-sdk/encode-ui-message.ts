@@ -70,6 +70,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
+/** The chunks of one part of a finished message, in the order that the client asks for. */
 export function* encodePart(
   part: OtherPart,
   id: string,
@@ -102,7 +103,7 @@ export function* encodePart(
       return
     default:
       if (isToolPart(part)) yield* encodeTool(part as OpenToolPart)
-      else yield encodeData(part as DataUIPart)
+      else yield encodeData(part satisfies DataUIPart)
   }
 }
 

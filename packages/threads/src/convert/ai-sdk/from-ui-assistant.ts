@@ -15,8 +15,9 @@ import {
   userPrompt,
 } from './from-ui-parts.ts'
 import { contentOfUrl } from '../bridge/media.ts'
-import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
+import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
+/** What the reading of one assistant message needs beside the message. */
 export interface AssistantContext {
   readonly at: string
   readonly pointer: string
@@ -46,7 +47,7 @@ class TurnReader {
 
   constructor(message: UIMessage, context: AssistantContext) {
     this.#context = context
-    this.#agentId = firstAgent(message) ?? context.agent
+    this.#agentId = messageCarrier(message).turns?.[0]?.agent_id ?? context.agent
     this.#turnId = message.id
   }
 
@@ -120,7 +121,7 @@ class TurnReader {
         })
       default:
         if (isToolPart(part)) return this.#readTool(part as OpenToolPart, index)
-        return this.#readData(part as { type: string; id?: string; data: unknown })
+        return this.#readData(part satisfies DataUIPart)
     }
   }
 
@@ -252,10 +253,6 @@ function inOrder(
   if (!notes || returns.size < 2) return [...returns.values()]
   const streamed = [...notes.outcomes].filter((part) => returns.has(part))
   return [...new Set<object>([...streamed, ...returns.keys()])].map((part) => returns.get(part)!)
-}
-
-function firstAgent(message: UIMessage): string | undefined {
-  return messageCarrier(message).turns?.[0]?.agent_id
 }
 
 /** A return shown as data has an outcome but no status; a thread asks for both. */

@@ -90,8 +90,13 @@ class Placements {
       case 'steering-message':
         for (const item of part.parts) this.read(item)
         return
+      case 'step-start':
+      case 'source-url':
+      case 'source-document':
+      case 'custom':
+        return
       default:
-        if ('data' in part) this.#readData(part)
+        if ('data' in part) this.#readData(part satisfies DataUIPart)
     }
   }
 

@@ -71,7 +71,7 @@ export class UIPartBuilder {
     else if (!isReturn(part) || !this.#tools.settle(part, at)) this.#addOpaque(part, at)
   }
 
-  #addPart(part: MessagePart, at: string, agent_id: string): void {
+  #addPart(part: Exclude<MessagePart, UserPromptPart>, at: string, agent_id: string): void {
     switch (part.part_kind) {
       case 'text': {
         const { citations } = part as { citations?: Citation[] }
@@ -81,9 +81,8 @@ export class UIPartBuilder {
         if (typeof part.transcript !== 'string') return this.#addOpaque(part, at, agent_id)
         return this.#addText(part.transcript, { agent_id }, { part, at, from: 'transcript' })
       case 'thinking': {
-        const from: Partial<HiddenFields> =
-          typeof part.content === 'string' ? { from: 'content' } : {}
-        const providerMetadata = carry(this.#hide({ agent_id }, { part, at, ...from }), part)
+        const from = typeof part.content === 'string' ? 'content' : undefined
+        const providerMetadata = carry(this.#hide({ agent_id }, { part, at, from }), part)
         const id = reasoningId(this.#turnId, this.#reasonings++)
         this.#parts.push({
           type: 'reasoning',
@@ -108,8 +107,11 @@ export class UIPartBuilder {
         return
       case 'file':
         return this.#addFile(part, at, agent_id)
-      default:
+      case 'compaction':
+      case 'tool-availability-delta':
         return this.#addOpaque(part, at, agent_id)
+      default:
+        return this.#addOpaque(part satisfies never, at, agent_id)
     }
   }
 
@@ -235,22 +237,32 @@ function fileOf(item: MultiModalContent): FileUIPart | undefined {
     filename: typeof filename === 'string' ? filename : undefined,
     providerReference: provider_reference,
   }
-  if (item.kind === 'binary' && typeof item.data === 'string') {
-    return {
-      type: 'file',
-      mediaType: item.media_type,
-      url: dataUrl(item.media_type, item.data),
-      ...extra,
+  switch (item.kind) {
+    case 'binary': {
+      if (typeof item.data !== 'string') return undefined
+      const { media_type: mediaType } = item
+      return { type: 'file', mediaType, url: dataUrl(mediaType, item.data), ...extra }
+    }
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url':
+      if (typeof item.url !== 'string') return undefined
+      return { type: 'file', mediaType: contentMediaType(item), url: item.url, ...extra }
+    case 'uploaded-file': {
+      const providerReference = { [item.provider_name]: item.file_id }
+      return { type: 'file', mediaType: contentMediaType(item), url: '', providerReference }
+    }
+    case 'text-content':
+    case 'cache-point':
+      return undefined
+    default: {
+      // A kind of a later version is shown as a file if it has an address.
+      const { url } = item satisfies never as { url?: unknown }
+      if (typeof url !== 'string') return undefined
+      return { type: 'file', mediaType: contentMediaType(item), url, ...extra }
     }
   }
-  if ('url' in item && typeof item.url === 'string') {
-    return { type: 'file', mediaType: contentMediaType(item), url: item.url, ...extra }
-  }
-  if (item.kind === 'uploaded-file') {
-    const providerReference = { [item.provider_name]: item.file_id }
-    return { type: 'file', mediaType: contentMediaType(item), url: '', providerReference }
-  }
-  return undefined
 }
 
 /** What files of a UI have and the protocol does not name. */

@@ -8,7 +8,10 @@ import { CARRIER, carry, type CallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'
 
+/** A tool call, run by the application or by the provider. */
 export type AnyCall = ToolCallPart | BuiltinToolCallPart
+
+/** What settles a tool call of the application. */
 export type AnyReturn = ToolReturnPart | RetryPromptPart
 
 /** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
@@ -44,7 +47,7 @@ export class UIToolBuilder {
       ...describe(part),
       toolCallId: id,
       state: 'input-available',
-      input: inputOf(part.args),
+      input: shownInput(part.args),
       callProviderMetadata: carry(this.#hide({ agent_id }, hidden), part),
     }
     const open = this.#open.get(id)
@@ -173,6 +176,7 @@ function describe(
   }
 }
 
+/** How a call ended, by the finest of the fields that say so. */
 export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
   if (part.part_kind === 'retry-prompt') return 'retry'
   if (part.outcome) return part.outcome
@@ -183,7 +187,7 @@ export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
 }
 
 /** Arguments as a UI shows them: parsed where they are JSON text. */
-export function inputOf(args: unknown): unknown {
+function shownInput(args: unknown): unknown {
   if (args === null || args === undefined || args === '') return {}
   if (typeof args !== 'string') return args
   try {

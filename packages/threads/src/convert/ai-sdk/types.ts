@@ -5,6 +5,8 @@
 
 /** JSON as the AI SDK types it. */
 export type UIJson = null | string | number | boolean | UIJson[] | UIJsonObject
+
+/** A JSON object as the AI SDK types it. */
 export interface UIJsonObject {
   [key: string]: UIJson | undefined
 }
@@ -12,6 +14,7 @@ export interface UIJsonObject {
 /** Data by provider name. Ours stands under `threadprotocol`. */
 export type ProviderMetadata = Record<string, UIJsonObject>
 
+/** A message as the AI SDK's client holds it. */
 export interface UIMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
@@ -19,6 +22,7 @@ export interface UIMessage {
   parts: UIMessagePart[]
 }
 
+/** Every part of a UI message. */
 export type UIMessagePart =
   | TextUIPart
   | ReasoningUIPart
@@ -32,6 +36,7 @@ export type UIMessagePart =
   | DataUIPart
   | ToolUIPart
 
+/** Text that is shown. */
 export interface TextUIPart {
   type: 'text'
   text: string
@@ -40,6 +45,7 @@ export interface TextUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** What the model thought, as far as it is shown. */
 export interface ReasoningUIPart {
   type: 'reasoning'
   id?: string
@@ -48,12 +54,14 @@ export interface ReasoningUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** A provider's own part, known by its kind alone. */
 export interface CustomUIPart {
   type: 'custom'
   kind: `${string}.${string}`
   providerMetadata?: ProviderMetadata
 }
 
+/** A file by URL; bytes are a `data:` URL. */
 export interface FileUIPart {
   type: 'file'
   mediaType: string
@@ -63,6 +71,7 @@ export interface FileUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** A file that the model made while it thought. */
 export interface ReasoningFileUIPart {
   type: 'reasoning-file'
   mediaType: string
@@ -70,6 +79,7 @@ export interface ReasoningFileUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** A page that the answer rests on. */
 export interface SourceUrlUIPart {
   type: 'source-url'
   sourceId: string
@@ -78,6 +88,7 @@ export interface SourceUrlUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** A document that the answer rests on. */
 export interface SourceDocumentUIPart {
   type: 'source-document'
   sourceId: string
@@ -87,16 +98,19 @@ export interface SourceDocumentUIPart {
   providerMetadata?: ProviderMetadata
 }
 
+/** What a person wrote while the run went on. */
 export interface SteeringMessageUIPart {
   type: 'steering-message'
   id: string
   parts: (TextUIPart | FileUIPart)[]
 }
 
+/** The border between two model calls. */
 export interface StepStartUIPart {
   type: 'step-start'
 }
 
+/** Application data under a name that begins with `data-`. */
 export interface DataUIPart {
   type: `data-${string}`
   id?: string
@@ -191,13 +205,18 @@ interface ToolFields {
   providerExecuted?: boolean
 }
 
+/** A call of a tool that the client knows by name. */
 export type StaticToolUIPart = { type: `tool-${string}` } & ToolFields & ToolState
+
+/** A call of a tool that the client does not know by name. */
 export type DynamicToolUIPart = {
   type: 'dynamic-tool'
   toolName: string
   dynamic?: false
 } & ToolFields &
   ToolState
+
+/** A tool call and what became of it. */
 export type ToolUIPart = StaticToolUIPart | DynamicToolUIPart
 
 /** A tool part while it is being built: every field any state may have. The finished part obeys its state. */
@@ -220,6 +239,7 @@ export interface OpenToolPart {
   approval?: ApprovalFields & { approved?: boolean; reason?: string }
 }
 
+/** Why a stream ended, in the words of the AI SDK. */
 export type UIFinishReason =
   'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
 

@@ -6,10 +6,12 @@ export function dataUrl(mediaType: string, base64: string): string {
   return `data:${mediaType};base64,${toStandardAlphabet(base64)}`
 }
 
+/** Base64 in the standard alphabet, whichever it was written in. */
 export function toStandardAlphabet(base64: string): string {
   return base64.replaceAll('-', '+').replaceAll('_', '/')
 }
 
+/** Base64 in the URL-safe alphabet, as Pydantic AI writes it. */
 export function toUrlAlphabet(base64: string): string {
   return base64.replaceAll('+', '-').replaceAll('/', '_')
 }

@@ -22,6 +22,7 @@ export function configRef(text: string): string {
   return `sha256:${sha256Hex(text)}`
 }
 
+/** A config store in memory, empty or with the entries of an earlier one. */
 export function createConfigStore(
   entries: { readonly [ref: string]: string } = {},
 ): MemoryConfigStore {

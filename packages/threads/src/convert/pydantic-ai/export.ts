@@ -9,6 +9,7 @@ import type { PydanticMessage } from './types.ts'
 /** What to do with things Pydantic AI would refuse: throw, leave them out and say so, or write them all the same. */
 export type ExportPolicy = 'strict' | 'skip' | 'raw'
 
+/** Settings of an export to Pydantic AI. */
 export interface ToPydanticOptions {
   /** Where the thread's prompts are. Default: none are known. */
   readonly configs?: ConfigStore

@@ -13,6 +13,7 @@ import type {
 import { sumUsage } from '../../document/stats.ts'
 import { importMessage, isTime } from './import-message.ts'
 
+/** Settings of an import from Pydantic AI. */
 export interface FromPydanticOptions {
   /** The thread to continue: give the new messages of a run and get the longer thread. Default: a new one. */
   readonly thread?: Thread
@@ -172,7 +173,8 @@ class HistoryImport {
   /** A time for each message: its own, that of a part, that of its nearest neighbour, or now. */
   #times(messages: readonly unknown[]): string[] {
     const found = messages.map(ownTime)
-    let previous = lastTime(this.#turns.at(-1))
+    const last = this.#turns.at(-1)
+    let previous = last?.turn_type === 'user' ? last.submitted_at : last?.completed_at
     const first = previous ?? found.find((time) => time !== undefined)
     previous = first ?? new Date(this.#clock.now()).toISOString()
     return found.map((time) => (previous = time ?? previous!))
@@ -233,8 +235,4 @@ function ownTime(message: unknown): string | undefined {
     if (isObject(part) && isTime(part['timestamp'])) return part['timestamp']
   }
   return undefined
-}
-
-function lastTime(turn: Turn | undefined): string | undefined {
-  return turn?.turn_type === 'user' ? turn.submitted_at : turn?.completed_at
 }

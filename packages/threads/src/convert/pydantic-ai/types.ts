@@ -6,6 +6,7 @@ export interface PydanticMessage {
   readonly [key: string]: unknown
 }
 
+/** A message part as Pydantic AI writes it. */
 export interface PydanticPart {
   readonly part_kind: string
   readonly [key: string]: unknown
@@ -110,6 +111,7 @@ export const DATED_PARTS: ReadonlySet<string> = new Set(
   Object.keys(PART_FIELDS).filter((kind) => 'timestamp' in PART_FIELDS[kind]!),
 )
 
+/** The part kinds that Pydantic AI accepts in a request. */
 export const REQUEST_PARTS: ReadonlySet<string> = new Set([
   'system-prompt',
   'user-prompt',
@@ -118,6 +120,8 @@ export const REQUEST_PARTS: ReadonlySet<string> = new Set([
   'tool-availability-delta',
   'speech',
 ])
+
+/** The part kinds that Pydantic AI accepts in a response. */
 export const RESPONSE_PARTS: ReadonlySet<string> = new Set([
   'text',
   'thinking',
@@ -128,6 +132,8 @@ export const RESPONSE_PARTS: ReadonlySet<string> = new Set([
   'file',
   'speech',
 ])
+
+/** The kinds of content that Pydantic AI accepts in a prompt. */
 export const CONTENT_KINDS: ReadonlySet<string> = new Set([
   'text-content',
   'image-url',
@@ -138,6 +144,8 @@ export const CONTENT_KINDS: ReadonlySet<string> = new Set([
   'uploaded-file',
   'cache-point',
 ])
+
+/** The finish reasons that Pydantic AI accepts. */
 export const FINISH_REASONS: ReadonlySet<string> = new Set([
   'stop',
   'length',
