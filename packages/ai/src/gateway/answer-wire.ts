@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { isUPPError } from '../error.ts'
 import type { StreamEvent } from '../event.ts'
-import type { EncodeContext, ServerError, WireServer } from '../wires/wire-server.ts'
+import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
 
 /** One request of a client, to be answered with the events of one message. */
 export interface WireAnswer {

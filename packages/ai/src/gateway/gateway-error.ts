@@ -1,5 +1,5 @@
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { ServerError } from '../wires/wire-server.ts'
+import type { ServerError } from '../wires/wire.ts'
 import { asServerError } from './answer-wire.ts'
 
 /** A failure of the gateway's own. */

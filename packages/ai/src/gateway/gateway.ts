@@ -1,7 +1,7 @@
 import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { ModelReference } from '../provider.ts'
-import type { WireServer } from '../wires/wire-server.ts'
+import type { WireServer } from '../wires/wire.ts'
 import { answerWire, errorReply, type WireReply } from './answer-wire.ts'
 import { clientFinder, type GatewayClient, type GatewayKey, type KeyLookup } from './clients.ts'
 import { gatewayError, toClientError } from './gateway-error.ts'

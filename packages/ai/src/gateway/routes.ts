@@ -2,7 +2,7 @@ import type { UPPError } from '../error.ts'
 import { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
-import type { WireServer } from '../wires/wire-server.ts'
+import type { WireServer } from '../wires/wire.ts'
 import { gatewayError } from './gateway-error.ts'
 
 interface RouteBase {

@@ -11,8 +11,8 @@ import type {
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
-import { generationConfigOf, topLevel } from '../wires/google-generate/generation-config.ts'
-import { imageSource } from '../wires/media-source.ts'
+import { generationConfigOf, topLevel } from '../wires/google-generate/request.ts'
+import { imageSource } from '../wires/media.ts'
 import { requestImages, type DecodedImages } from './http-image.ts'
 import { decodeGemini, decodeImagen } from './google-body.ts'
 

@@ -1,6 +1,6 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import type { LLMCapabilities, Provider } from '../provider.ts'
-import type { OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
+import type { OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 

@@ -1,8 +1,8 @@
 import { ErrorCode, UPPError } from '../error.ts'
 import type { LLMCapabilities, ModelReference } from '../provider.ts'
-import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
+import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { openaiChat } from '../wires/openai-chat/wire.ts'
-import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/dialect.ts'
+import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/types.ts'
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
 import type { VendorLLM } from './vendor.ts'
 

@@ -7,6 +7,11 @@ import type {
   StreamEvent,
 } from '../event.ts'
 import { joinBytes } from '../join-bytes.ts'
+import { systemClock, uuidV4 } from '@skein/base'
+import { MessageFold } from '../fold-message.ts'
+import type { AssistantMessage } from '../message.ts'
+import { invalidRequest } from './wire-error.ts'
+import type { DecodeContext } from './wire.ts'
 
 /** A block as its events told it, for servers that answer whole. */
 export interface CollectedBlock {
@@ -19,7 +24,7 @@ export interface CollectedBlock {
 }
 
 /** A message as its events told it. */
-export interface CollectedMessage {
+interface CollectedMessage {
   readonly blocks: readonly CollectedBlock[]
   readonly stop: MessageStopEvent['delta'] | undefined
 }
@@ -77,4 +82,37 @@ function grow(block: CollectedBlock, event: StreamEvent): void {
 /** The bytes of a media block. */
 export function mediaBytes({ media }: CollectedBlock): Uint8Array {
   return joinBytes(media.map(({ data }) => data))
+}
+
+/** For a server that reads an assistant message of its client as the answer it once was. */
+export function answerContext<Dialect>(provider: string, dialect: Dialect): DecodeContext<Dialect> {
+  return {
+    target: { provider, modelId: '', dialect },
+    request: {
+      messages: [],
+      params: {},
+      tools: [],
+      config: {},
+      signal: new AbortController().signal,
+      clock: systemClock,
+      ids: uuidV4,
+    },
+    warnings: [],
+  }
+}
+
+/** Reads such a message with the client half; what cannot be read is the client's mistake. */
+export function readAnswer(
+  provider: string,
+  at: string,
+  decode: () => readonly StreamEvent[],
+): AssistantMessage {
+  try {
+    const fold = new MessageFold()
+    fold.push(decode())
+    return fold.message({ ids: uuidV4, clock: systemClock })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw invalidRequest(provider, `The field "${at}" cannot be read: ${reason}`)
+  }
 }

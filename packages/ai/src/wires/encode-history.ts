@@ -1,7 +1,8 @@
-import { isDeepFrozen } from '@skein/base'
-import type { Message } from '../message.ts'
+import { isDeepFrozen, type JsonObject } from '@skein/base'
+import type { AssistantMessage, Message, ToolResultMessage } from '../message.ts'
 import type { Warning } from '../warning.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
+import type { ToolCall } from '../tool.ts'
 
 /** The text of a conversation as it was last sent, and what it is the text of. */
 interface Sent {
@@ -17,7 +18,7 @@ const sent = new WeakMap<Message, Map<string, Sent>>()
 const LOOK_BACK = 32
 
 /** Writes messages of a whole transcript as JSON texts; what is remarkable goes to `warnings`. */
-export type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
+type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
  * The wire texts of a conversation, joined by commas, after repair. A conversation that only grew
@@ -65,4 +66,105 @@ function remember(key: string, now: Sent, before: Sent | undefined): void {
   const byKey = sent.get(last)
   if (byKey) byKey.set(key, now)
   else sent.set(last, new Map([[key, now]]))
+}
+
+interface Encoded {
+  readonly texts: readonly string[]
+  readonly warnings: readonly Warning[]
+}
+
+/** Wire texts by message. A message is garbage-collected together with its texts. */
+const cache = new WeakMap<Message, Map<string, Encoded>>()
+
+/**
+ * The wire texts of one message, made once for each `key`. Only deep-frozen messages are
+ * remembered, so an edited history is always encoded anew. `key` names everything beside the
+ * message that decides its wire form: provider, wire, dialect and mapped tool names.
+ *
+ * Warnings given by `encode` are remembered too and added to `warnings` each time.
+ */
+export function encodeOnce(
+  message: Message,
+  key: string,
+  encode: (warnings: Warning[]) => readonly JsonObject[],
+  warnings: Warning[] = [],
+): readonly string[] {
+  let byKey = cache.get(message)
+  let encoded = byKey?.get(key)
+  if (!encoded) {
+    encoded = encodeNow(encode)
+    if (byKey) byKey.set(key, encoded)
+    else if (isDeepFrozen(message)) {
+      byKey = new Map([[key, encoded]])
+      cache.set(message, byKey)
+    }
+  }
+  for (const warning of encoded.warnings) warnings.push(warning)
+  return encoded.texts
+}
+
+function encodeNow(encode: (warnings: Warning[]) => readonly JsonObject[]): Encoded {
+  const warnings: Warning[] = []
+  const texts = encode(warnings).map((item) => JSON.stringify(item))
+  return { texts, warnings }
+}
+
+const dialectIds = new WeakMap<object, number>()
+let lastDialectId = 0
+
+/** Tells dialects apart in a key: two vendors may share a name, not the object of their quirks. */
+export function dialectKey(dialect: object): string {
+  let id = dialectIds.get(dialect)
+  if (id === undefined) dialectIds.set(dialect, (id = ++lastDialectId))
+  return String(id)
+}
+
+/**
+ * The JSON text of `{ ...fields, [listField]: [items] }` where the items are joined JSON texts already.
+ * A field of the same name in `fields` wins, as every parameter of the caller does.
+ */
+export function bodyText(
+  fields: Readonly<Record<string, unknown>>,
+  listField: string,
+  items: string,
+): string {
+  const head = JSON.stringify(fields)
+  if (Object.hasOwn(fields, listField) && fields[listField] !== undefined) return head
+  const list = `${JSON.stringify(listField)}:[${items}]}`
+  return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`
+}
+
+/** Keys for `encodeOnce`, made once per request: a new string for each message would cost its hash. */
+interface ResultKeys {
+  readonly plain: string
+  /** For results whose calls are all of the kind that changes how a result is written. */
+  readonly marked: string
+}
+
+/** The keys of one request. */
+export function resultKeys(base: string): ResultKeys {
+  return { plain: base, marked: `${base} marked` }
+}
+
+/**
+ * The key under which results are remembered by wires that write them with the name and id of
+ * their calls. Usually the results say that themselves; else the key names the message before.
+ */
+export function resultKey(
+  { results }: ToolResultMessage,
+  before: AssistantMessage | undefined,
+  { plain, marked }: ResultKeys,
+  isMarked: (call: ToolCall) => boolean,
+): string {
+  const calls = before?.toolCalls ?? []
+  let count = 0
+  for (let i = 0; i < results.length; i++) {
+    const call = calls[i]
+    const { toolCallId, toolName } = results[i]!
+    const isTold = call?.toolCallId === toolCallId && call.toolName === toolName
+    if (!isTold) return `${plain} after ${before?.id}`
+    if (isMarked(call)) count++
+  }
+  if (count === 0) return plain
+  return count === results.length ? marked : `${plain} after ${before?.id}`
 }

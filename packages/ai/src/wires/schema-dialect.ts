@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonSchema } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
 import type { Warning } from '../warning.ts'
 
 /** How far a vendor departs from JSON Schema. Nothing is changed that is not named here. */
@@ -14,7 +14,7 @@ export interface SchemaDialect {
 }
 
 /** A schema as a vendor takes it. */
-export interface DialectSchema {
+interface DialectSchema {
   readonly schema: JsonSchema
   readonly warnings: Warning[]
   /** The answer arrives as `{ value: … }`; see `ValueUnwrapper`. */
@@ -146,4 +146,145 @@ function dropped(keyword: string, pointer: string): Warning {
     message: `The vendor does not take the keyword "${keyword}"; it was left out.`,
     pointer,
   }
+}
+
+/** More than this before the wrapper opens, and it is none: models do flood answers with spaces. */
+const MAX_OPENING = 1000
+
+/**
+ * Takes the wrapper `{"value": … }` off a streamed answer (see `toDialect`), so that everything
+ * above sees the JSON that was asked for. Text that does not start like the wrapper is passed on
+ * as it is; text that was cut off before the wrapper closed keeps what came. Linear.
+ */
+export class ValueUnwrapper {
+  #state: 'opening' | 'inside' | 'plain' = 'opening'
+  /** Before the value: all text so far. Inside: a brace that may be the wrapper's, and spaces. */
+  #held = ''
+
+  push(text: string): string {
+    if (this.#state === 'plain') return text
+    return this.#state === 'opening' ? this.#open(text) : this.#pass(text)
+  }
+
+  /** The rest, without the closing brace. */
+  end(): string {
+    const rest = this.#state === 'inside' ? '' : this.#held
+    this.#held = ''
+    return rest
+  }
+
+  #open(text: string): string {
+    const start = this.#held + text
+    this.#held = ''
+    const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
+    if (opening !== undefined && opening.length < start.length) {
+      this.#state = 'inside'
+      return this.#pass(start.slice(opening.length))
+    }
+    const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
+    if (canOpen && start.length <= MAX_OPENING) {
+      this.#held = start
+      return ''
+    }
+    this.#state = 'plain'
+    return start
+  }
+
+  /** Gives out all but a closing brace with nothing but spaces behind it. */
+  #pass(text: string): string {
+    if (this.#held !== '' && !/\S/.test(text)) {
+      this.#held += text
+      return ''
+    }
+    const whole = this.#held + text
+    let end = whole.length
+    while (end > 0 && whole.charCodeAt(end - 1) <= 32) end--
+    const cut = whole[end - 1] === '}' ? end - 1 : whole.length
+    this.#held = whole.slice(cut)
+    return whole.slice(0, cut)
+  }
+}
+
+/** OpenAI takes only objects at the root, and has a strict mode with conditions of its own. */
+export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrictSchema }
+
+/**
+ * A schema with the name the API asks for. `strict` is set only when the schema meets its
+ * conditions as it stands: nothing is rewritten behind the caller's back. Otherwise the vendor
+ * follows the schema as well as it can.
+ */
+export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
+  const title = typeof schema['title'] === 'string' ? schema['title'] : ''
+  const name = title.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'answer'
+  // The schema is JSON by its type's contract, which `unknown` values cannot say.
+  return { name, schema: schema as JsonObject, ...(isStrict && { strict: true }) }
+}
+
+/** Told when a schema is sent without strict mode. */
+export const notStrict: Warning = {
+  code: 'schema_not_strict',
+  message:
+    'The schema does not meet the conditions of strict mode (every object closed, every property required), so the vendor does not guarantee it.',
+  pointer: '/structure',
+}
+
+/** What OpenAI's strict mode documents as supported. Anything else makes a schema not strict. */
+const known = new Set([
+  '$schema',
+  '$id',
+  '$ref',
+  '$defs',
+  'definitions',
+  'title',
+  'description',
+  'type',
+  'enum',
+  'const',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'anyOf',
+  'pattern',
+  'format',
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minItems',
+  'maxItems',
+])
+
+/** One of these must say what a value is. */
+const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
+
+/**
+ * True when OpenAI's strict mode takes the schema as it is: an object at the root, every object
+ * closed with all its properties required, and no keyword outside the supported set.
+ */
+export function isStrictSchema(schema: JsonSchema): boolean {
+  return schema['type'] === 'object' && !('anyOf' in schema) && isStrictPart(schema)
+}
+
+function isStrictPart(schema: unknown): boolean {
+  if (!isPlainObject(schema)) return false
+  if (Object.keys(schema).some((keyword) => !known.has(keyword))) return false
+  const { type, properties, items, anyOf, $defs, definitions } = schema
+  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'))
+  if ((isObject || properties !== undefined) && !isClosed(schema)) return false
+  if (!shapes.some((keyword) => keyword in schema)) return false
+  if ((type === 'array' || items !== undefined) && !isStrictPart(items)) return false
+  if (anyOf !== undefined && !(Array.isArray(anyOf) && anyOf.every(isStrictPart))) return false
+  return [properties, $defs, definitions].every(
+    (parts) =>
+      parts === undefined || (isPlainObject(parts) && Object.values(parts).every(isStrictPart)),
+  )
+}
+
+function isClosed({ properties, required, additionalProperties }: JsonSchema): boolean {
+  if (additionalProperties !== false) return false
+  const names = isPlainObject(properties) ? Object.keys(properties) : []
+  const requiredNames = new Set(Array.isArray(required) ? required : [])
+  return names.every((name) => requiredNames.has(name))
 }

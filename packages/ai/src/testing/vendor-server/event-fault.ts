@@ -1,5 +1,5 @@
 import type { WireReply } from '../../gateway/answer-wire.ts'
-import type { WireServer } from '../../wires/wire-server.ts'
+import type { WireServer } from '../../wires/wire.ts'
 import type { Fault } from './fault.ts'
 
 /** Applies the faults that concern what a body says. A whole answer has no events but its text. */

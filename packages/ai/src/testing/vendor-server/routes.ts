@@ -3,7 +3,7 @@ import { googleGenerateServer } from '../../wires/google-generate/server.ts'
 import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'
 import { openaiChatServer } from '../../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../../wires/openai-responses/server.ts'
-import type { WireServer } from '../../wires/wire-server.ts'
+import type { WireServer } from '../../wires/wire.ts'
 
 export type VendorEndpointKind = 'llm' | 'embeddings' | 'images' | 'image_edits' | 'models' | 'none'
 

@@ -1,7 +1,7 @@
 import { sha256Hex, type JsonObject } from '@skein/base'
 import type { ProviderMetadata } from '../../content.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
-import { withNative } from '../../wires/native.ts'
+import { withNative } from '../../wires/metadata.ts'
 import type { WireName } from '../../wires/wire.ts'
 
 /** One vendor: its format and its address. */

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import type { ErrorResponse, ServerError, VendorError } from '../wire.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   invalid_request_error: ErrorCode.InvalidRequest,
@@ -61,4 +61,40 @@ function codeOf(
 function fallbackMessage({ json, text, status }: ErrorResponse): string {
   const message = textOf((json as JsonObject | undefined)?.['message'] as JsonValue | undefined)
   return message ?? textOf(text.trim().slice(0, 500)) ?? `HTTP ${status}`
+}
+
+/** How the API says our codes. */
+const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
+  [ErrorCode.AuthenticationFailed]: [401, 'authentication_error'],
+  [ErrorCode.RateLimited]: [429, 'rate_limit_error'],
+  [ErrorCode.QuotaExceeded]: [402, 'billing_error'],
+  [ErrorCode.ContextLengthExceeded]: [400, 'invalid_request_error'],
+  [ErrorCode.ModelNotFound]: [404, 'not_found_error'],
+  [ErrorCode.InvalidRequest]: [400, 'invalid_request_error'],
+  [ErrorCode.ContentFiltered]: [400, 'invalid_request_error'],
+  [ErrorCode.InvalidResponse]: [502, 'api_error'],
+  [ErrorCode.ProviderError]: [500, 'api_error'],
+  [ErrorCode.NetworkError]: [502, 'api_error'],
+  [ErrorCode.Timeout]: [504, 'timeout_error'],
+  [ErrorCode.Cancelled]: [499, 'api_error'],
+}
+
+/** Two errors that the API tells apart by their words alone. */
+const phrases: Partial<Record<ErrorCode, string>> = {
+  [ErrorCode.ContextLengthExceeded]: 'prompt is too long',
+  [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
+}
+
+export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
+  const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
+  const phrase = phrases[code]
+  const told = phrase && !message.includes(phrase) ? `${phrase}: ${message}` : message
+  return { type: 'error', error: { type, message: told, ...fields } }
+}
+
+export function encodeError(error: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

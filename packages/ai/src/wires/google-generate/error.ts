@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import type { ErrorResponse, ServerError, VendorError } from '../wire.ts'
 
 /** Google's canonical status words. */
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -78,4 +78,58 @@ function detailOf(details: readonly JsonObject[], name: string): JsonObject | un
 function durationMs(value: JsonValue | undefined): number | undefined {
   const seconds = typeof value === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(value)?.[1] : undefined
   return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
+}
+
+/** How the API says our codes. */
+const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>> = {
+  [ErrorCode.AuthenticationFailed]: [401, 'UNAUTHENTICATED'],
+  [ErrorCode.RateLimited]: [429, 'RESOURCE_EXHAUSTED'],
+  [ErrorCode.QuotaExceeded]: [429, 'RESOURCE_EXHAUSTED'],
+  [ErrorCode.ContextLengthExceeded]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.ModelNotFound]: [404, 'NOT_FOUND'],
+  [ErrorCode.InvalidRequest]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.ContentFiltered]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.InvalidResponse]: [502, 'INTERNAL'],
+  [ErrorCode.ProviderError]: [500, 'INTERNAL'],
+  [ErrorCode.NetworkError]: [503, 'UNAVAILABLE'],
+  [ErrorCode.Timeout]: [504, 'DEADLINE_EXCEEDED'],
+  [ErrorCode.Cancelled]: [499, 'CANCELLED'],
+}
+
+const tooLong = 'The input token count exceeds the maximum number of tokens allowed'
+
+export function errorBody(error: ServerError): JsonObject {
+  const [code, status] = words[error.code]
+  const isTooLong = error.code === ErrorCode.ContextLengthExceeded
+  const message = isTooLong ? `${tooLong}: ${error.message}` : error.message
+  const details = detailsOf(error)
+  return {
+    error: {
+      code: error.statusCode ?? code,
+      message,
+      status,
+      ...(details.length > 0 && { details }),
+    },
+  }
+}
+
+/** The API tells a wait, and a quota that waiting does not help, in the details. */
+function detailsOf({ code, retryAfterMs }: ServerError): readonly JsonObject[] {
+  const details: JsonObject[] = []
+  if (code === ErrorCode.QuotaExceeded) {
+    const violations = [{ quotaId: 'GenerateRequestsPerDay' }]
+    details.push({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations })
+  }
+  if (retryAfterMs !== undefined) {
+    const retryDelay = `${retryAfterMs / 1000}s`
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
+  }
+  return details
+}
+
+export function encodeError(error: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

@@ -2,10 +2,10 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import type { ImageBlock, UserContent } from '../../content.ts'
 import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
-import { answerContext, readAnswer } from '../answer-context.ts'
+import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest } from '../wire-server.ts'
+import type { ServerRequest } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['model', 'messages', 'tools', 'format', 'stream'])

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
-import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { withNative } from '../metadata.ts'
+import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
 import { API, type OllamaDialect, type OllamaResponse } from './types.ts'
-import { toUsage, usageFieldNames } from './usage.ts'
+import type { TokenUsage } from '../../usage.ts'
 
 /** Folds the lines of a stream into events. A whole answer is one line that is done. */
 export class OllamaDecoder implements WireDecoder {
@@ -134,3 +134,43 @@ function stopReasonOf(reason: string | undefined, hasCalls: boolean): StopReason
   if (reason !== undefined && reason !== 'stop') return StopReason.Other
   return hasCalls ? StopReason.ToolUse : StopReason.EndTurn
 }
+
+/** Counts and durations (in nanoseconds) that stand in the last line. */
+const usageFields = [
+  'total_duration',
+  'load_duration',
+  'prompt_eval_count',
+  'prompt_eval_duration',
+  'eval_count',
+  'eval_duration',
+]
+
+/** A prompt that is cached as a whole may be reported without a count. */
+function toUsage(response: JsonObject): TokenUsage {
+  const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
+  const outputTokens = numberOf(response['eval_count']) ?? 0
+  const told = usageFields.filter((field) => response[field] !== undefined)
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    raw: Object.fromEntries(told.map((field) => [field, response[field]!])),
+  }
+}
+
+/** The other direction, for the server half. Durations are not ours to tell. */
+export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
+  return {
+    total_duration: 0,
+    load_duration: 0,
+    prompt_eval_count: inputTokens,
+    prompt_eval_duration: 0,
+    eval_count: outputTokens,
+    eval_duration: 0,
+  }
+}
+
+/** True for fields that `toUsage` reads. */
+const usageFieldNames: ReadonlySet<string> = new Set(usageFields)

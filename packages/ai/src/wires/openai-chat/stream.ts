@@ -1,23 +1,18 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../loose-base64.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
-import { audioMimeType, parseDataUrl } from '../data-url.ts'
-import { withNative } from '../native.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { audioMimeType, parseDataUrl } from '../media.ts'
+import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
-import { ValueUnwrapper } from '../unwrap-value.ts'
+import { ValueUnwrapper } from '../schema-dialect.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import type { OpenAIChatDialect } from './dialect.ts'
-import { mergeField } from './merge-field.ts'
-import { ReasoningDetails } from './reasoning-details.ts'
-import { failureReasons, toStopReason } from './stop-reason.ts'
-import { chatStructure } from './structure.ts'
-import { textAlone } from './text-alone.ts'
-import { ToolCalls } from './tool-calls.ts'
-import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
+import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
+import { mergeField, ReasoningDetails, textAlone, ToolCalls } from './stream-parts.ts'
+import { chatStructure } from './request.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -341,4 +336,50 @@ function imageEvents(image: JsonObject, index: number, provider: string): Stream
     { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
     { type: 'content_block_stop', index, delta: { metadata } },
   ]
+}
+
+/** Words of OpenAI, Mistral, Together and others for why an answer ended. */
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ['stop', StopReason.EndTurn],
+  ['eos', StopReason.EndTurn],
+  ['end_turn', StopReason.EndTurn],
+  ['length', StopReason.MaxTokens],
+  ['max_tokens', StopReason.MaxTokens],
+  ['model_length', StopReason.ContextWindow],
+  ['tool_calls', StopReason.ToolUse],
+  ['function_call', StopReason.ToolUse],
+  ['content_filter', StopReason.ContentFilter],
+  ['stop_sequence', StopReason.StopSequence],
+])
+
+/** The vendor gave up in the middle; what came so far is not an answer. */
+const failureReasons: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource'])
+
+interface Ending {
+  readonly raw: string | undefined
+  readonly hasCalls: boolean
+  readonly hasRefusal: boolean
+}
+
+function toStopReason({ raw, hasCalls, hasRefusal }: Ending): StopReason {
+  const reason = (raw !== undefined && stopReasons.get(raw)) || StopReason.Other
+  const isPlainEnd = reason === StopReason.EndTurn || reason === StopReason.Other
+  // Some servers say "stop" behind tool calls; callers should not have to know which.
+  if (isPlainEnd && hasCalls) return StopReason.ToolUse
+  return isPlainEnd && hasRefusal ? StopReason.Refusal : reason
+}
+
+/** The other direction, for the server half. */
+export function fromStopReason(reason: StopReason): string {
+  switch (reason) {
+    case StopReason.MaxTokens:
+    case StopReason.ContextWindow:
+      return 'length'
+    case StopReason.ToolUse:
+      return 'tool_calls'
+    case StopReason.ContentFilter:
+      return 'content_filter'
+    default:
+      return 'stop'
+  }
 }

@@ -4,10 +4,9 @@ import { readErrorBody, readOpenAIError } from '../openai-error.ts'
 import { objectOf } from '../read-json.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, Wire } from '../wire.ts'
-import type { OpenAIChatDialect } from './dialect.ts'
+import type { ChatChunk, OpenAIChatDialect } from './types.ts'
 import { encodeRequest } from './request.ts'
 import { ChatDecoder } from './stream.ts'
-import type { ChatChunk } from './types.ts'
 
 /** OpenAI Chat Completions, the format that most servers speak. */
 export const openaiChat: Wire<OpenAIChatDialect> = {

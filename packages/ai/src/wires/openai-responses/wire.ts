@@ -4,7 +4,7 @@ import { readErrorBody, readOpenAIError } from '../openai-error.ts'
 import { objectOf } from '../read-json.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, Wire } from '../wire.ts'
-import type { OpenAIResponsesDialect } from './dialect.ts'
+import type { OpenAIResponsesDialect } from './types.ts'
 import { encodeRequest } from './request.ts'
 import { ResponsesDecoder } from './stream.ts'
 

@@ -1,10 +1,10 @@
-import type { IdSource, JsonObject } from '@skein/base'
+import type { IdSource, JsonObject, JsonValue } from '@skein/base'
 import type { ProviderMetadata } from '../../content.ts'
 import type { StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
-import { isEmpty, textOf, without } from '../read-json.ts'
-import { verbatimArguments } from '../tool-arguments.ts'
-import type { ChatToolCall } from './types.ts'
+import { withNative } from '../metadata.ts'
+import { isEmpty, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { verbatimArguments } from '../tools.ts'
+import type { ChatChunk, ChatToolCall } from './types.ts'
 
 /** A call that is being streamed. It starts, as an event, once its name is known. */
 interface OpenCall {
@@ -21,7 +21,7 @@ interface OpenCall {
 
 const knownFields = new Set(['index', 'id', 'type', 'function', 'custom'])
 
-export interface ToolCallsOptions {
+interface ToolCallsOptions {
   readonly provider: string
   readonly ids: IdSource
   /** Gives the next block position of the message. */
@@ -145,4 +145,93 @@ function argumentsOf(value: unknown): string {
 /** Free text as the inside of a JSON string. Halves of a surrogate pair join again when parsed. */
 function escaped(input: unknown): string {
   return typeof input === 'string' ? JSON.stringify(input).slice(1, -1) : ''
+}
+
+/**
+ * Joins streamed `reasoning_details` (OpenRouter) into the list a whole answer would have had:
+ * pieces of one index and type are one entry, texts are joined, and a signature that comes late
+ * lands on its text.
+ */
+export class ReasoningDetails {
+  readonly #entries: Record<string, JsonValue | undefined>[] = []
+
+  get list(): readonly JsonObject[] {
+    return this.#entries
+  }
+
+  /** Returns the text in these pieces. */
+  push(pieces: readonly JsonValue[]): string {
+    let text = ''
+    for (const item of pieces) {
+      const piece = objectOf(item)
+      if (!piece) continue
+      text += stringOf(piece['text']) ?? stringOf(piece['summary']) ?? ''
+      const entry = this.#entryOf(piece)
+      if (entry) join(entry, piece)
+      else this.#entries.push({ ...piece })
+    }
+    return text
+  }
+
+  #entryOf(piece: JsonObject): Record<string, JsonValue | undefined> | undefined {
+    const last = this.#entries.at(-1)
+    const index = piece['index']
+    if (index === undefined || index === null) {
+      // Without numbers only a direct continuation can be told from a new entry.
+      const isSame = last?.['type'] === piece['type'] && last?.['id'] === piece['id']
+      return isSame && !last?.['signature'] && piece['type'] === 'reasoning.text' ? last : undefined
+    }
+    return this.#entries.find(
+      (entry) => entry['index'] === index && entry['type'] === piece['type'],
+    )
+  }
+}
+
+const joined = new Set(['text', 'summary', 'data'])
+
+function join(entry: Record<string, JsonValue | undefined>, piece: JsonObject): void {
+  for (const [key, value] of Object.entries(piece)) {
+    const before = entry[key]
+    if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {
+      entry[key] = before + value
+    } else if (value !== null && key !== '__proto__') entry[key] = value
+  }
+}
+
+/**
+ * Adds to a field that grows over a stream: lists are joined, objects field by field, else the
+ * last value stands. What is given is copied, so `fields` alone is changed; the cost is linear.
+ */
+export function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key === '__proto__' || value === null) return
+  const before = fields[key]
+  const object = objectOf(value)
+  if (Array.isArray(value)) {
+    if (!Array.isArray(before)) fields[key] = [...value]
+    else for (const item of value) before.push(item)
+  } else if (object) {
+    // Objects in `fields` were made here, so they may grow.
+    const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
+    for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
+    fields[key] = merged
+  } else fields[key] = value
+}
+
+/** The text of a chunk in which nothing else counts: one choice, its text, and fields that say null. */
+export function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
+  if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
+  const { index, delta, finish_reason, logprobs, usage: its } = (choices[0] ?? {}) as Choice
+  if (index || finish_reason || logprobs || its || typeof delta?.['content'] !== 'string')
+    return undefined
+  for (const key in delta)
+    if (key !== 'content' && key !== 'role' && delta[key] !== null) return undefined
+  return delta['content']
+}
+
+interface Choice {
+  readonly index?: number
+  readonly delta?: JsonObject
+  readonly finish_reason?: string
+  readonly logprobs?: JsonObject
+  readonly usage?: JsonObject
 }

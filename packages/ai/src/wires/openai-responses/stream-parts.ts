@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { decodeLooseBase64 } from '../../loose-base64.ts'
 import type { BlockKind, StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
+import { withNative } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { ValueUnwrapper } from '../unwrap-value.ts'
+import { ValueUnwrapper } from '../schema-dialect.ts'
 
 const api = 'openai-responses'
 
