@@ -67,5 +67,5 @@ export {
 } from './define-tool.ts'
 export { ResultStream } from './result-stream.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
-export type * from './vendors/vendor.ts'
+export type * from './vendors/define-vendor.ts'
 export type { VendorEndpoint } from './transport/endpoint.ts'

@@ -1,10 +1,11 @@
 import type { JsonObject } from '@skein/base'
-import { isUPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { MessageStopEvent, StreamEvent } from '../event.ts'
 import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
+import { addUsage } from '../usage.ts'
 
 /** One request of a client, to be answered with the events of one message. */
-export interface WireAnswer {
+interface WireAnswer {
   readonly wire: WireServer
   readonly context: EncodeContext
   readonly events: AsyncIterable<readonly StreamEvent[]>
@@ -124,5 +125,80 @@ async function* encode(
     yield encoder.fail(toServerError(error))
   } finally {
     await batches.return?.()
+  }
+}
+
+/** A failure of the gateway's own. */
+export function gatewayError(
+  message: string,
+  code: keyof typeof ErrorCode,
+  options: { statusCode?: number; retryAfterMs?: number; cause?: unknown } = {},
+): UPPError {
+  return new UPPError(message, {
+    code: ErrorCode[code],
+    provider: 'gateway',
+    modality: 'llm',
+    ...options,
+  })
+}
+
+/**
+ * What a client is told. The vendor's refusal of the gateway's own key is not the client's
+ * business: to the client, the model is out of order.
+ */
+export function toClientError(error: unknown): ServerError {
+  const told = asServerError(error)
+  const isOwn = isUPPError(error) && error.provider === 'gateway'
+  if (told.code !== ErrorCode.AuthenticationFailed || isOwn) return told
+  return {
+    code: ErrorCode.ProviderError,
+    statusCode: 502,
+    message: 'The gateway has no access to this model.',
+  }
+}
+
+/**
+ * Several messages of one answer (a vendor paused and went on) as one: blocks are counted on, only
+ * the first start and the last stop remain, usage is summed. Tools run elsewhere are not told.
+ */
+export async function* oneMessage(
+  batches: AsyncIterable<readonly StreamEvent[]>,
+): AsyncGenerator<readonly StreamEvent[], void> {
+  let offset = 0
+  let blocks = 0
+  let stop: MessageStopEvent | undefined
+  let isStarted = false
+  for await (const batch of batches) {
+    const events: StreamEvent[] = []
+    for (const event of batch) {
+      switch (event.type) {
+        case 'message_start':
+          offset = blocks
+          if (!isStarted) events.push(event)
+          isStarted = true
+          break
+        case 'message_stop':
+          stop = stop ? joined(stop, event) : event
+          break
+        case 'tool_execution_start':
+        case 'tool_execution_end':
+          break
+        default: {
+          const index = event.index + offset
+          if (event.type === 'content_block_start') blocks = index + 1
+          events.push(offset === 0 ? event : { ...event, index })
+        }
+      }
+    }
+    if (events.length > 0) yield events
+  }
+  if (stop) yield [stop]
+}
+
+function joined(before: MessageStopEvent, { delta }: MessageStopEvent): MessageStopEvent {
+  return {
+    type: 'message_stop',
+    index: 0,
+    delta: { ...delta, usage: addUsage(before.delta.usage, delta.usage) },
   }
 }

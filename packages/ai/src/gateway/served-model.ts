@@ -3,7 +3,7 @@ import type { StreamEvent } from '../event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import type { Tool } from '../tool.ts'
 import type { ServerError, ServerRequest, WireName } from '../wires/wire.ts'
-import { oneMessage } from './one-message.ts'
+import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 
 /** What a client asked, and how it asked. */

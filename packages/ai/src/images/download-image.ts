@@ -1,7 +1,7 @@
 import type { ImageSource } from '../content.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { Image } from '../media/image.ts'
-import { isPublicAddress } from '../transport/public-address.ts'
+import { isPublicAddress } from '../transport/endpoint.ts'
 import type { Answer, VendorCall } from '../transport/attempt.ts'
 import { runForOne, type AnswerReader } from '../transport/vendor-run.ts'
 import { parseDataUrl } from '../wires/media.ts'

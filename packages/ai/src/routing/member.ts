@@ -2,8 +2,11 @@ import type { ProviderConfig } from '../config.ts'
 import type { Modality } from '../error.ts'
 import type { AnyRequest } from '../middleware.ts'
 import { protectConfig } from '../protect-config.ts'
-import type { ModelReference, Params } from '../provider.ts'
+import { createProvider, type ModelReference, type Params } from '../provider.ts'
 import { invalidRequest } from '../to-upp-error.ts'
+import type { JsonObject } from '@skein/base'
+import type { Warning } from '../warning.ts'
+import { embeddingHandler, imageHandler, llmHandler } from './combined.ts'
 
 /** A model among others, with what only it is to be sent. */
 export interface MemberOptions {
@@ -76,4 +79,75 @@ function modalityOf(request: AnyRequest): Modality {
 function noModels(name: string): Error {
   const origin = { provider: name, modality: 'llm' } as const
   return invalidRequest(`${name}() was given no models.`, origin, 'Pass at least one.')
+}
+
+/** One request to whichever member is to answer it. */
+export interface MemberTask<M, T> {
+  readonly request: AnyRequest
+  readonly modality: Modality
+  readonly streaming: boolean
+  readonly members: readonly M[]
+  readonly attempt: (member: M) => Promise<T>
+}
+
+export interface MemberAnswer<M, T> {
+  readonly member: M
+  readonly value: T
+  /** About the members that did not answer. */
+  readonly warnings: readonly Warning[]
+}
+
+/** How a combined model decides: a fallback tries one after the other, a route picks one. */
+export interface MemberPolicy {
+  run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>>
+  /** A member failed after it had begun to answer. */
+  failedLate?(member: Member, error: unknown): void
+}
+
+export interface Combination {
+  /** Provider name of the whole. */
+  readonly name: string
+  readonly members: readonly Member[]
+  readonly policy: MemberPolicy
+  /** Whether one member that can is enough, or all must. */
+  readonly capabilities: 'some' | 'every'
+}
+
+/** A member whose model is bound for one modality. */
+export type Bound<B> = Member & { readonly bound: B }
+
+export interface BoundCombination<B> {
+  readonly modelId: string
+  readonly provider: string
+  readonly members: readonly Bound<B>[]
+  readonly policy: MemberPolicy
+}
+
+/** Results without warnings of their own say it in the metadata, beside what the vendor said. */
+export function withReport<R extends { readonly metadata?: Readonly<Record<string, JsonObject>> }>(
+  result: R,
+  {
+    member,
+    warnings,
+  }: MemberAnswer<Bound<{ readonly provider: string; readonly modelId: string }>, unknown>,
+  name: string,
+): R {
+  const { provider, modelId: model } = member.bound
+  const said = warnings.map(({ message }) => message)
+  const report = { provider, model, ...(said.length > 0 && { warnings: said }) }
+  return { ...result, metadata: { ...result.metadata, [name]: report } }
+}
+
+/** One model reference that stands for several, in every modality that all of them have. */
+export function combinedModel(combination: Combination): ModelReference {
+  const { name, members } = combination
+  const has = (modality: Modality): boolean =>
+    members.every(({ reference }) => reference.provider.handlers[modality])
+  const provider = createProvider({
+    name,
+    ...(has('llm') && { llm: llmHandler(combination) }),
+    ...(has('embedding') && { embedding: embeddingHandler(combination) }),
+    ...(has('image') && { image: imageHandler(combination) }),
+  })
+  return provider(members.map(({ label }) => label).join('|'))
 }

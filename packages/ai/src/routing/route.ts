@@ -2,10 +2,16 @@ import type { Random } from '@skein/base'
 import { checkRequest } from '../check-request.ts'
 import type { AnyRequest } from '../middleware.ts'
 import type { BoundLLMModel, LLMRequest, ModelReference } from '../provider.ts'
-import { invalidRequest, type ErrorOrigin } from '../to-upp-error.ts'
-import { combinedModel } from './combined-model.ts'
-import type { MemberAnswer, MemberPolicy, MemberTask } from './member-policy.ts'
-import { toMembers, type Member, type MemberOptions } from './member.ts'
+import { type ErrorOrigin, invalidRequest } from '../to-upp-error.ts'
+import {
+  combinedModel,
+  type Member,
+  type MemberAnswer,
+  type MemberOptions,
+  type MemberPolicy,
+  type MemberTask,
+  toMembers,
+} from './member.ts'
 
 /** One destination of a route. */
 export interface RouteMember extends MemberOptions {

@@ -18,8 +18,8 @@ export {
   type CheckOptions,
   type TranscriptIssue,
 } from './transcript/check-transcript.ts'
-export { type ChunkOptions } from './vendor-server/chunks.ts'
-export { type Fault } from './vendor-server/fault.ts'
+export { type ChunkOptions } from './vendor-server/faults.ts'
+export { type Fault } from './vendor-server/faults.ts'
 export {
   startVendorServer,
   type RunningVendorServer,
@@ -35,7 +35,7 @@ export {
   recordFetch,
   type RecordingFetch,
   type RecordOptions,
-} from './record-replay/record-fetch.ts'
+} from './record-replay/record-replay.ts'
 export {
   memoryStore,
   RecordingError,
@@ -48,4 +48,4 @@ export {
   type Recording,
   type RecordingStore,
 } from './record-replay/recording.ts'
-export { replayFetch, type ReplayOptions } from './record-replay/replay-fetch.ts'
+export { replayFetch, type ReplayOptions } from './record-replay/record-replay.ts'

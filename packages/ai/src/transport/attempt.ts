@@ -1,19 +1,27 @@
-import { systemClock, type Clock } from '@skein/base'
+import { type Clock, systemClock } from '@skein/base'
 import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, isUPPError, UPPError, type Modality } from '../error.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../error.ts'
 import { joinBytes } from '../join-bytes.ts'
-import type { ErrorResponse, VendorError } from '../wires/wire.ts'
-import { resolveKey } from './api-key.ts'
-import { requestHeaders, requestUrl, type ErrorContext, type VendorEndpoint } from './endpoint.ts'
-import { httpError, requestIdOf, type HttpErrorOptions } from './http-error.ts'
-import { limitsOf, type CallLimits } from './limits.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
+import {
+  type ErrorContext,
+  requestHeaders,
+  requestUrl,
+  resolveKey,
+  type VendorEndpoint,
+} from './endpoint.ts'
+import { httpError, type HttpErrorOptions, rateLimitOf, requestIdOf } from './http-error.ts'
+import {
+  type CallLimits,
+  limitsOf,
+  type TimeoutPhase,
+  untilAborted,
+  Watchdog,
+} from './time-limits.ts'
 import { networkError } from './network-error.ts'
 import { pickTransport } from './pick-transport.ts'
 import { redactUPPError, secretsOf } from './redact.ts'
-import { rateLimitOf } from './retry-after.ts'
 import type { ResponseHeaders, TransportRequest, TransportResponse } from './transport.ts'
-import { untilAborted } from './until-aborted.ts'
-import { Watchdog, type TimeoutPhase } from './watchdog.ts'
 
 /** One request to a vendor, whatever the modality. */
 export interface VendorCall {

@@ -4,7 +4,7 @@ import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/types.
 import { openaiChat } from '../wires/openai-chat/wire.ts'
 import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/types.ts'
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
-import type { VendorLLM } from './vendor.ts'
+import type { VendorLLM } from './define-vendor.ts'
 
 /** Chat Completions with a vendor's deviations; what it takes as input follows from them. */
 export function chatCompletions(

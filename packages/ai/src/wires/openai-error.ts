@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../error.ts'
-import { codeForStatus } from '../transport/http-error.ts'
+import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
-import type { ErrorResponse, ServerError, VendorError } from './wire.ts'
+import type { ServerError } from './wire.ts'
 
 /**
  * Error words of OpenAI and of those who speak its format, from their documentation: codes,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { objectOf } from './read-json.ts'
-import type { VendorError } from './wire.ts'
+import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
-import type { ErrorCode, UPPErrorOptions } from '../error.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
+import type { ErrorCode } from '../error.ts'
 import type { StreamEvent } from '../event.ts'
 import type { LLMRequest, Params } from '../provider.ts'
 import type { Warning } from '../warning.ts'
@@ -60,23 +61,6 @@ export interface WireDecoder {
   /** The body ended. Throws when the terminal event never came (a cut stream is not an answer). */
   end(): StreamEvent[]
 }
-
-/** A response that is no success. */
-export interface ErrorResponse {
-  readonly status: number
-  readonly headers: { get(name: string): string | null }
-  /** Parsed if it was JSON. */
-  readonly json: JsonValue | undefined
-  readonly text: string
-}
-
-/** What a vendor's error says; fields left out are derived from the HTTP status. */
-export type VendorError = { readonly message: string } & Partial<
-  Pick<
-    UPPErrorOptions,
-    'code' | 'vendorCode' | 'vendorType' | 'requestId' | 'retryAfterMs' | 'shouldRetry' | 'hint'
-  >
->
 
 /** The server half of a vendor format: lets ordinary clients of that vendor talk to us. */
 export interface WireServer {

@@ -1,4 +1,4 @@
-import { SkeinError } from '@skein/base'
+import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
 
 /** HTTP traffic as plain data, to be kept in a file and read by people. */
 export interface Recording {
@@ -62,5 +62,173 @@ export function memoryStore(recording?: Recording): RecordingStore {
 export class RecordingError extends SkeinError {
   constructor(message: string, options: { code: string; hint?: string; cause?: unknown }) {
     super(message, options)
+  }
+}
+
+/** One network read. A read that ends inside a character is kept as base64, so nothing is lost. */
+export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return { text }
+  } catch {
+    return { base64: encodeBase64(bytes) }
+  }
+}
+
+export function fromRecordedChunk(chunk: RecordedChunk): Uint8Array {
+  return 'text' in chunk ? new TextEncoder().encode(chunk.text) : decodeBase64(chunk.base64)
+}
+
+interface ReadRequest {
+  readonly recorded: RecordedRequest
+  /** What must not show anywhere in the recording. */
+  readonly secrets: readonly string[]
+}
+
+/** A request as it is kept: without secrets, the same for the same call. */
+export async function readRequest(
+  input: string,
+  init: RequestInit,
+  more: readonly string[],
+): Promise<ReadRequest> {
+  const headers = new Headers(init.headers)
+  const secrets = [...secretsIn(input, headers), ...more]
+  const body = await readBody(init.body)
+  const isForm = init.body instanceof FormData
+  return {
+    secrets,
+    recorded: {
+      method: (init.method ?? 'GET').toUpperCase(),
+      url: hideIn(hideQuery(input), secrets),
+      headers: toHeaders(headers, secrets, isForm),
+      ...(body && { body: hideInBody(body, secrets) }),
+    },
+  }
+}
+
+const secretParams = ['key', 'api_key', 'apikey', 'api-key', 'access_token', 'token']
+
+function hideQuery(address: string): string {
+  const url = new URL(address)
+  for (const name of secretParams)
+    if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
+  return url.href
+}
+
+/** The boundary of a form is random; its parts are kept instead. */
+function toHeaders(
+  headers: Headers,
+  secrets: readonly string[],
+  isForm: boolean,
+): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (isForm && name === 'content-type') continue
+    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+  }
+  return kept
+}
+
+async function readBody(body: RequestInit['body']): Promise<RecordedBody | undefined> {
+  if (body === undefined || body === null) return undefined
+  if (typeof body === 'string') return { text: body }
+  if (body instanceof FormData) return { form: await readForm(body) }
+  return toRecordedChunk(new Uint8Array(await new Response(body).arrayBuffer()))
+}
+
+async function readForm(form: FormData): Promise<readonly [string, RecordedPart][]> {
+  const parts: [string, RecordedPart][] = []
+  for (const [name, value] of form) {
+    if (typeof value === 'string') parts.push([name, value])
+    else {
+      const { name: filename, type } = value
+      const base64 = encodeBase64(new Uint8Array(await value.arrayBuffer()))
+      parts.push([name, { filename, type, base64 }])
+    }
+  }
+  return parts
+}
+
+function hideInBody(body: RecordedBody, secrets: readonly string[]): RecordedBody {
+  return 'text' in body ? { text: hideIn(body.text, secrets) } : body
+}
+
+/** What two requests must share to be the same: method, address and body; of JSON, its meaning. */
+export function requestKey({ method, url, body }: RecordedRequest): string {
+  const said = body && 'text' in body ? meaningOf(body.text) : JSON.stringify(body ?? null)
+  return `${method} ${url} ${said}`
+}
+
+function meaningOf(text: string): string {
+  try {
+    return canonicalJson(JSON.parse(text) as JsonValue)
+  } catch {
+    return JSON.stringify(text)
+  }
+}
+
+/** What stands in place of a secret. */
+export const REDACTED = '[redacted]'
+
+const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
+
+export function isSecretHeader(name: string): boolean {
+  return secretHeader.test(name)
+}
+
+const secretQuery = /[?&](?:key|api[_-]?key|access_token|token)=([^&#]+)/gi
+
+/** The secrets that a request carries in its headers and its address. */
+function secretsIn(address: string, headers: Headers): readonly string[] {
+  const secrets: string[] = []
+  headers.forEach((value, name) => {
+    if (isSecretHeader(name)) secrets.push(value, value.replace(/^\w+ /, ''))
+  })
+  for (const [, value = ''] of address.matchAll(secretQuery)) secrets.push(value)
+  return [...new Set(secrets)].filter(({ length }) => length >= 4)
+}
+
+export function hideIn(text: string, secrets: readonly string[]): string {
+  let hidden = text
+  for (const secret of longestFirst(secrets)) hidden = hidden.replaceAll(secret, REDACTED)
+  return hidden
+}
+
+/**
+ * Overwrites secrets in a body that came in pieces. Each byte of a secret becomes an asterisk, so
+ * that all lengths, and with them the ends of the pieces, stay what they were.
+ */
+export function hideInChunks(
+  chunks: readonly Uint8Array[],
+  secrets: readonly string[],
+): readonly Uint8Array[] {
+  if (secrets.length === 0) return chunks
+  const whole = joined(chunks)
+  for (const secret of longestFirst(secrets)) overwrite(whole, new TextEncoder().encode(secret))
+  let at = 0
+  return chunks.map(({ length }) => whole.subarray(at, (at += length)))
+}
+
+function longestFirst(secrets: readonly string[]): readonly string[] {
+  return secrets.toSorted((a, b) => b.length - a.length)
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}
+
+const ASTERISK = 42
+
+function overwrite(bytes: Uint8Array, secret: Uint8Array): void {
+  const first = secret[0]!
+  for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
+    if (secret.every((byte, offset) => bytes[at + offset] === byte))
+      bytes.fill(ASTERISK, at, at + secret.length)
   }
 }

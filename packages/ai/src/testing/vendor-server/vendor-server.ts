@@ -1,4 +1,4 @@
-import { sequentialIds, systemClock, type Clock, type IdSource, type JsonObject } from '@skein/base'
+import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock } from '@skein/base'
 import type { Fetch } from '../../config.ts'
 import { ErrorCode } from '../../error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
@@ -7,15 +7,24 @@ import type { ServerError, ServerRequest } from '../../wires/wire.ts'
 import type { ScriptFunction, ScriptStep } from '../script.ts'
 import { scripted, type ScriptedModel, type ScriptedOptions } from '../scripted.ts'
 import { checkTranscript } from '../transcript/check-transcript.ts'
-import { toChunks, type ChunkOptions } from './chunks.ts'
-import { embeddingsAnswer } from './embeddings.ts'
-import { untilAborted, withByteFault, ConnectionCut, type Fault } from './fault.ts'
-import { withEventFault } from './event-fault.ts'
-import { imageFrames, imagesAnswer } from './images.ts'
-import { findVendorRoute, type VendorRoute } from './routes.ts'
+import {
+  type ChunkOptions,
+  ConnectionCut,
+  type Fault,
+  toChunks,
+  untilAborted,
+  withByteFault,
+  withEventFault,
+} from './faults.ts'
+import { embeddingsAnswer, imageFrames, imagesAnswer } from './other-answers.ts'
+import {
+  findVendorRoute,
+  type Incoming,
+  toVendorRequest,
+  type VendorRequest,
+  type VendorRoute,
+} from './vendor-request.ts'
 import { isIssuedBy, signed } from './signatures.ts'
-import { toFetch } from './to-fetch.ts'
-import { toVendorRequest, type Incoming, type VendorRequest } from './vendor-request.ts'
 
 export interface VendorServerOptions extends ChunkOptions {
   /** What goes wrong, by the number of the request or by a function of it. */
@@ -255,4 +264,63 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
     headers: { ...reply.headers, ...headers },
     ...(own !== undefined && { body: own }),
   }
+}
+
+/** A handler as a `fetch`, with the failures that a network has. */
+function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const left = new AbortController()
+    const signal = AbortSignal.any([request.signal, left.signal])
+    const body = new Uint8Array(await request.arrayBuffer())
+    const { method, url, headers } = request
+    let outgoing: Outgoing
+    try {
+      outgoing = await handle({ method, url, headers, body, signal })
+    } catch (error) {
+      throw asFetchError(error)
+    }
+    const { status, headers: sent, body: bytes } = outgoing
+    if (bytes instanceof Uint8Array) {
+      return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: sent })
+    }
+    return new Response(
+      toStream(bytes, signal, () => left.abort()),
+      { status, headers: sent },
+    )
+  }
+}
+
+/** What `fetch` throws when a connection breaks. */
+function asFetchError(error: unknown): unknown {
+  return error instanceof ConnectionCut ? new TypeError('fetch failed', { cause: error }) : error
+}
+
+function toStream(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  signal: AbortSignal,
+  leave: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(controller) {
+        signal.addEventListener('abort', () => controller.error(signal.reason), { once: true })
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await chunks.next()
+          if (signal.aborted) return
+          if (done) controller.close()
+          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // never shared memory
+        } catch (error) {
+          if (!signal.aborted) controller.error(asFetchError(error))
+        }
+      },
+      async cancel() {
+        leave()
+        await chunks.return()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }

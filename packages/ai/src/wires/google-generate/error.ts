@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, ServerError, VendorError } from '../wire.ts'
+import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
+import type { ServerError } from '../wire.ts'
 
 /** Google's canonical status words. */
 const codes: Readonly<Record<string, ErrorCode>> = {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 
 /** Reads `{ error: 'text' }`; the server has no error codes, only words. */
 export function decodeError({ json, text, status }: ErrorResponse): VendorError {

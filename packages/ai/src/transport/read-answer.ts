@@ -1,8 +1,64 @@
-import { NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { Answer } from './attempt.ts'
-import type { ErrorContext } from './endpoint.ts'
+import { type Answer, contextOf, errorOptionsOf, type VendorCall } from './attempt.ts'
 import type { AnswerReader } from './vendor-run.ts'
+import { type JsonValue, NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { ErrorContext } from './endpoint.ts'
+import { errorInBody, excerpt, isHtml } from './http-error.ts'
+
+/** The ways in which an answer can be read. */
+interface Readers<T> {
+  readonly isStreaming: boolean
+  readonly framing: 'sse' | 'ndjson'
+  /** One JSON value, or a page that says what went wrong. */
+  readonly whole: () => AnswerReader<readonly T[]>
+  readonly frames: () => AnswerReader<readonly T[]>
+}
+
+/**
+ * Reads an answer as what it is. Some servers stream unasked or not at all, and some call it JSON
+ * either way; only then are the first bytes looked at.
+ */
+export function chooseReader<T>(
+  answer: Answer,
+  readers: Readers<T>,
+): AnswerReader<readonly T[]> | Promise<AnswerReader<readonly T[]>> {
+  const { isStreaming, framing, whole, frames } = readers
+  const type = answer.headers.get('content-type') ?? ''
+  if (!isStreaming) {
+    if (!/^\s*(text\/event-stream|application\/(x-ndjson|jsonl))/i.test(type)) return whole()
+    return framing === 'ndjson' ? drained(frames()) : byFirstBytes(answer, readers)
+  }
+  if (/^\s*text\/html/i.test(type)) return whole()
+  // One line of JSON is a stream of one line.
+  if (framing === 'ndjson' || !/^\s*application\/json/i.test(type)) return frames()
+  return byFirstBytes(answer, readers)
+}
+
+async function byFirstBytes<T>(
+  answer: Answer,
+  { isStreaming, whole, frames }: Readers<T>,
+): Promise<AnswerReader<readonly T[]>> {
+  const start = new TextDecoder().decode((await answer.peek())?.subarray(0, 64)).trimStart()
+  if (start === '' || /^[{[<]/.test(start)) return whole()
+  return isStreaming ? frames() : drained(frames())
+}
+
+/** Everything a stream gives, at once. */
+function drained<T>(frames: AnswerReader<readonly T[]>): AnswerReader<readonly T[]> {
+  let isDone = false
+  return {
+    async next() {
+      if (isDone) return undefined
+      isDone = true
+      const all: T[] = []
+      for (;;) {
+        const batch = await frames.next()
+        if (!batch) return all
+        for (const item of batch) all.push(item)
+      }
+    },
+  }
+}
 
 /** Folds frames into events; throws `UPPError` on an error frame, a malformed one, a missing end. */
 export interface FrameDecoder<T> {
@@ -10,7 +66,7 @@ export interface FrameDecoder<T> {
   end(): readonly T[]
 }
 
-export interface FrameReaderOptions<T> {
+interface FrameReaderOptions<T> {
   readonly framing: 'sse' | 'ndjson'
   readonly decoder: FrameDecoder<T>
   readonly context: ErrorContext
@@ -141,4 +197,48 @@ export function asUPPError(error: unknown, context: ErrorContext): UPPError {
     ...context,
     cause: error,
   })
+}
+
+/** Reads a body that is one JSON value and makes one value of it. */
+export class JsonReader<T> implements AnswerReader<T> {
+  readonly #answer: Answer
+  readonly #call: VendorCall
+  readonly #decode: (json: JsonValue, answer: Answer) => T
+  #done = false
+
+  constructor(answer: Answer, call: VendorCall, decode: (json: JsonValue, answer: Answer) => T) {
+    this.#answer = answer
+    this.#call = call
+    this.#decode = decode
+  }
+
+  async next(): Promise<T | undefined> {
+    if (this.#done) return undefined
+    this.#done = true
+    const context = contextOf(this.#call)
+    const json = parseBody(await this.#answer.text(), this.#answer, context)
+    try {
+      return this.#decode(json, this.#answer)
+    } catch (error) {
+      if (isUPPError(error) && error.code !== ErrorCode.InvalidResponse) throw error
+      const told = errorInBody(json, this.#answer, errorOptionsOf(this.#call))
+      throw told ?? asUPPError(error, context)
+    }
+  }
+}
+
+function parseBody(text: string, answer: Answer, context: ErrorContext): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch (error) {
+    const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
+    throw new UPPError(`The response of ${context.provider} ${what} (HTTP ${answer.status}).`, {
+      code: ErrorCode.InvalidResponse,
+      ...context,
+      statusCode: answer.status,
+      cause: error,
+      body: text === '' ? undefined : excerpt(text),
+      hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
+    })
+  }
 }
