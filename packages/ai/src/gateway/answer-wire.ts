@@ -55,7 +55,7 @@ export function asServerError(error: unknown): ServerError {
     code,
     message,
     ...(statusCode !== undefined && statusCode >= 400 && { statusCode }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    retryAfterMs,
   }
 }
 

@@ -122,7 +122,7 @@ class Service {
       request: decoded,
       id: id ?? this.#ids(),
       createdAt: this.#clock.now(),
-      ...(fields && { fields }),
+      fields,
     }
     const reply = await answerWire({
       wire: wire satisfies WireServer,

@@ -70,7 +70,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
         modelId,
         provider,
         capabilities,
-        ...(wire && { wire }),
+        wire,
         complete: async (request) => {
           const admission = await admit(request)
           return settled(

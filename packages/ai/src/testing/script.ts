@@ -60,8 +60,8 @@ export function calls(
     do: 'call',
     toolName,
     arguments: args,
-    ...(id !== undefined && { toolCallId: id }),
-    ...(metadata && { metadata }),
+    toolCallId: id,
+    metadata,
   }
 }
 
@@ -98,7 +98,7 @@ export function stops(
   stopReason?: StopReason,
   options: { usage?: Partial<TokenUsage>; metadata?: ProviderMetadata } = {},
 ): ScriptPart {
-  return { do: 'stop', ...(stopReason && { stopReason }), ...options }
+  return { do: 'stop', stopReason, ...options }
 }
 
 /** The stream ends here, without its terminal event. */

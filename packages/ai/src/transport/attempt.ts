@@ -170,7 +170,7 @@ export class Attempt implements Answer {
       this.#context,
     )
     this.secrets = secretsOf(this.key, headers)
-    return { url: this.#url, method, headers, signal, ...(body !== undefined && { body }) }
+    return { url: this.#url, method, headers, signal, body }
   }
 
   async #failure(response: TransportResponse): Promise<UPPError> {

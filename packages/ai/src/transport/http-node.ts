@@ -125,7 +125,7 @@ class Pool implements ConnectionOwner {
       port: Number(port) || 443,
       ALPNProtocols: ['http/1.1'],
       ...(!isAddress && { servername: host }),
-      ...(this.#session && { session: this.#session }),
+      session: this.#session,
     })
     socket.on('session', (session) => (this.#session = session))
     socket.once('error', () => (this.#session = undefined))

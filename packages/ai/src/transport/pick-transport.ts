@@ -95,7 +95,7 @@ function fetchTransport(fetch: Fetch): Transport {
         signal,
         // A redirect would turn a POST into a GET or carry the key to another host.
         redirect: 'manual',
-        ...(body !== undefined && { body }),
+        body,
       }
       const answer = Promise.resolve(fetch(url, init))
       signal.addEventListener('abort', () => void answer.then(discard, ignore), { once: true })

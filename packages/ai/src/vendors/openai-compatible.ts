@@ -32,7 +32,7 @@ export function openaiCompatible(options: OpenAICompatibleOptions): Provider {
     name,
     baseUrl,
     keyVariables: keyVariable === undefined ? [] : [keyVariable],
-    ...(headers && { headers }),
+    headers,
     llm: chatCompletions(dialect, capabilities),
     embedding: openaiEmbeddings(),
   })

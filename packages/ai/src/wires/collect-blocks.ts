@@ -76,6 +76,15 @@ function grow(block: CollectedBlock, event: StreamEvent): void {
       return
     case 'content_block_stop':
       block.metadata = event.delta.metadata
+      return
+    case 'content_block_start':
+    case 'message_start':
+    case 'message_stop':
+    case 'tool_execution_start':
+    case 'tool_execution_end':
+      return
+    default:
+      event satisfies never
   }
 }
 

@@ -1,7 +1,8 @@
 import { isPlainObject, type JsonObject } from '@skein/base'
 import type { AssistantContent, ProviderMetadata } from '../content.ts'
-import type { WireName } from './wire.ts'
 import type { Warning } from '../warning.ts'
+import { isEmpty } from './read-json.ts'
+import type { WireName } from './wire.ts'
 
 /** The verbatim vendor block, if it came from this provider through this wire. */
 export function nativeOf(
@@ -40,6 +41,14 @@ export function optionsOf(
   if (!fields) return undefined
   const entries = Object.entries(fields).filter(([key]) => !own.has(key))
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
+}
+
+/** The other direction, for a server half: options that its client set, as metadata; undefined: none. */
+export function optionsMetadata(
+  provider: string,
+  options: JsonObject,
+): ProviderMetadata | undefined {
+  return isEmpty(options) ? undefined : { [provider]: options }
 }
 
 /** Told when reasoning of another vendor is left out. */

@@ -105,9 +105,9 @@ export function readErrorBody(
   const code = codeOf(words, said, numberOf(rawCode) ?? status)
   return {
     message: withRaw(said, metadata),
-    ...(code && { code }),
-    ...(vendorCode !== undefined && { vendorCode }),
-    ...(vendorType !== undefined && { vendorType }),
+    code,
+    vendorCode,
+    vendorType,
   }
 }
 

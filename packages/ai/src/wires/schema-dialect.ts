@@ -47,13 +47,13 @@ function hasObjectRoot(schema: JsonSchema): boolean {
 function wrapRoot(schema: JsonSchema): JsonSchema {
   const { $defs, definitions, $schema, ...value } = moveRefs(schema) as JsonSchema
   return {
-    ...($schema !== undefined && { $schema }),
+    $schema,
     type: 'object',
     properties: { value },
     required: ['value'],
     additionalProperties: false,
-    ...($defs !== undefined && { $defs }),
-    ...(definitions !== undefined && { definitions }),
+    $defs,
+    definitions,
   }
 }
 

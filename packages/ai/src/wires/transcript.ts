@@ -94,7 +94,7 @@ function keepOpen(
   dropOrphans(orphans, warnings)
   if (results.length === 0) return []
   const { id, timestamp, metadata } = answer
-  return [new ToolResultMessage(results, { id, timestamp, ...(metadata && { metadata }) })]
+  return [new ToolResultMessage(results, { id, timestamp, metadata })]
 }
 
 function dropOrphans(results: readonly ToolResult[], warnings: Warning[]): void {

@@ -65,7 +65,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
           status,
           headers: toHeaders(headers, secrets),
           chunks: hideInChunks(chunks, secrets).map(toRecordedChunk),
-          ...(end && { end }),
+          end,
         },
       })
     if (!response.body) {

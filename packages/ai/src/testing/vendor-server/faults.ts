@@ -119,7 +119,7 @@ function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
   statusCode?: number
 } {
   const told = message ?? 'The vendor was told to fail.'
-  return { code, message: told, ...(status !== undefined && { statusCode: status }) }
+  return { code, message: told, statusCode: status }
 }
 
 /** How a body is written. */

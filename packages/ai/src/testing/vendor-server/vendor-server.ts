@@ -89,7 +89,7 @@ class ScriptedVendor implements VendorServer {
 
   constructor(script: readonly ScriptStep[] | ScriptFunction, options: VendorServerOptions) {
     const { chunks, clock = systemClock, ids = sequentialIds('') } = options
-    this.model = scripted(script, { provider: 'vendor', ...(chunks && { chunks }) })
+    this.model = scripted(script, { provider: 'vendor', chunks })
     this.#bound = this.model.provider.handlers.llm!.bind(this.model)
     this.#options = options
     this.#clock = clock
@@ -177,7 +177,7 @@ class ScriptedVendor implements VendorServer {
     if (!isStrict || kind !== 'llm') return undefined
     const [, modelId] = /models\/([^/:]+):/.exec(path) ?? []
     const isIssued = isIssuedBy({ wire, host })
-    const issues = checkTranscript(wire, body, { isIssued, ...(modelId && { modelId }) })
+    const issues = checkTranscript(wire, body, { isIssued, modelId })
     if (issues.length === 0) return undefined
     const message = issues.map((issue) => `${issue.message} (${issue.rule})`).join('; ')
     return { code: ErrorCode.InvalidRequest, message }
@@ -207,8 +207,8 @@ class ScriptedVendor implements VendorServer {
     return {
       messages,
       params,
-      ...(system !== undefined && { system }),
-      ...(structure && { structure }),
+      system,
+      structure,
       tools: request.tools.map((tool) => ({ ...tool, run: notHere })),
       config: {},
       signal,
@@ -256,7 +256,7 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
   const reply = errorReply(wire, {
     code,
     message,
-    ...(status !== undefined && { statusCode: status }),
+    statusCode: status,
   })
   const own = typeof body === 'object' ? JSON.stringify(body) : body
   return {

@@ -19,9 +19,12 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 /** Reads `{ type: 'error', error: { type, message, details? }, request_id }`. */
 export function decodeError(response: ErrorResponse): VendorError {
-  const requestId = response.headers.get('request-id')
-  const error = readError(response.json, requestId ?? undefined)
-  return error ?? { message: fallbackMessage(response), ...(requestId && { requestId }) }
+  const { json, text, status, headers } = response
+  const requestId = headers.get('request-id') ?? undefined
+  const error = readError(json, requestId)
+  if (error) return error
+  const said = textOf(objectOf(json)?.['message']) ?? textOf(text.trim().slice(0, 500))
+  return { message: said ?? `HTTP ${status}`, requestId }
 }
 
 /** The error object of a body or of an `error` event; undefined when there is none. */
@@ -36,10 +39,10 @@ export function readError(body: unknown, requestId?: string): VendorError | unde
   const id = textOf(outer?.['request_id']) ?? requestId
   return {
     message,
-    ...(code && { code }),
-    ...(type && { vendorType: type }),
-    ...(vendorCode && { vendorCode }),
-    ...(id && { requestId: id }),
+    code,
+    vendorType: type,
+    vendorCode,
+    requestId: id,
   }
 }
 
@@ -57,11 +60,6 @@ function codeOf(
     if (/content filtering policy/i.test(message)) return ErrorCode.ContentFiltered
   }
   return type !== undefined && Object.hasOwn(codes, type) ? codes[type] : undefined
-}
-
-function fallbackMessage({ json, text, status }: ErrorResponse): string {
-  const message = textOf((json as JsonObject | undefined)?.['message'] as JsonValue | undefined)
-  return message ?? textOf(text.trim().slice(0, 500)) ?? `HTTP ${status}`
 }
 
 /** How the API says our codes. */

@@ -1,8 +1,9 @@
-import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { optionsMetadata } from '../metadata.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
-import type { UserContent } from '../../content.ts'
+import type { DocumentBlock, ProviderMetadata, UserContent } from '../../content.ts'
 import {
   type AssistantMessage,
   type Message,
@@ -25,36 +26,30 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!Array.isArray(request['messages']))
     throw invalidRequest('anthropic', 'The field "messages" is not a list.')
   const { messages, system } = decodeMessages(listOf(request['messages']))
-  const prompt = [...systemTexts(request['system']), ...system].join('\n\n')
+  // Marks on system blocks (for the cache) concern the client and its vendor; the text counts.
+  const given = request['system']
+  const texts = listOf(given).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
+  const prompt = [...(typeof given === 'string' ? [given] : texts), ...system].join('\n\n')
   const { tools, native } = splitTools(request['tools'])
   const { format, ...output } = objectOf(request['output_config']) ?? {}
-  const structure = structureOf(format)
-  const outputConfig = { ...output, ...(format !== undefined && !structure && { format }) }
+  const structure =
+    objectOf(format)?.['type'] === 'json_schema'
+      ? objectOf(objectOf(format)?.['schema'])
+      : undefined
+  const outputConfig = format === undefined || structure ? output : { ...output, format }
+  const params: Record<string, unknown> = without(request, ownFields)
+  if (native.length > 0) params['tools'] = native
+  if (!isEmpty(outputConfig)) params['output_config'] = outputConfig
   return {
     modelId,
     messages,
-    ...(prompt !== '' && { system: prompt }),
-    params: {
-      ...without(request, ownFields),
-      ...(native.length > 0 && { tools: native }),
-      ...(!isEmpty(outputConfig) && { output_config: outputConfig }),
-    },
+    system: prompt || undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure,
     stream: request['stream'] === true,
     includeUsage: true,
   }
-}
-
-/** Marks on system blocks (for the cache) are the client's dealings with its vendor; the text counts. */
-function systemTexts(system: JsonValue | undefined): readonly string[] {
-  if (typeof system === 'string') return [system]
-  return listOf(system).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
-}
-
-function structureOf(format: JsonValue | undefined): JsonSchema | undefined {
-  const told = objectOf(format)
-  return told?.['type'] === 'json_schema' ? objectOf(told['schema']) : undefined
 }
 
 /** Tools with a schema are the client's own; all others are the vendor's and stay parameters. */
@@ -66,33 +61,27 @@ function splitTools(value: JsonValue | undefined): {
   const native: JsonValue[] = []
   listOf(value).forEach((item, index) => {
     const tool = objectOf(item) ?? {}
-    const type = tool['type'] ?? 'custom'
-    if (type !== 'custom') native.push(item)
-    else tools.push(decodeTool(tool, `tools[${index}]`))
+    if ((tool['type'] ?? 'custom') !== 'custom') return native.push(item)
+    const name = textOf(tool['name'])
+    if (name === undefined) {
+      throw invalidRequest('anthropic', `The field "tools[${index}].name" is missing.`)
+    }
+    return tools.push({
+      name,
+      description: stringOf(tool['description']) ?? '',
+      parameters: objectOf(tool['input_schema']) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('anthropic', without(tool, toolFields)),
+    })
   })
   return { tools, native }
 }
 
-function decodeTool(tool: JsonObject, at: string): ServerRequest['tools'][number] {
-  const name = textOf(tool['name'])
-  if (name === undefined) throw invalidRequest('anthropic', `The field "${at}.name" is missing.`)
-  const options = without(tool, toolFields)
-  return {
-    name,
-    description: stringOf(tool['description']) ?? '',
-    parameters: objectOf(tool['input_schema']) ?? { type: 'object', properties: {} },
-    ...(!isEmpty(options) && { metadata: { anthropic: options } }),
-  }
-}
-
-interface Conversation {
+/** Reads `messages`. A user message with tool results becomes two: the results, then the rest. */
+function decodeMessages(list: readonly JsonValue[]): {
   readonly messages: readonly Message[]
   /** System messages at the beginning; later ones become user messages, since UPP has none there. */
   readonly system: readonly string[]
-}
-
-/** Reads `messages`. A user message with tool results becomes two: the results, then the rest. */
-function decodeMessages(list: readonly JsonValue[]): Conversation {
+} {
   const messages: Message[] = []
   const system: string[] = []
   const names = new Map<string, string>()
@@ -160,56 +149,50 @@ const blockFields: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 
 /** What the client set beyond UPP (cache marks, citations) stays with the block. */
-function metadataOf(block: JsonObject): { metadata?: { anthropic: JsonObject } } {
+function metadataOf(block: JsonObject): ProviderMetadata | undefined {
   const options = without(block, blockFields[block['type'] as string] ?? new Set())
-  return isEmpty(options) ? {} : { metadata: { anthropic: options } }
+  return optionsMetadata('anthropic', options)
+}
+
+const partTypes: PartTypes = {
+  text: 'text',
+  image: 'image',
+  document: 'document',
+  audio: undefined,
+  video: undefined,
+  binary: undefined,
 }
 
 function decodeUserBlock(block: JsonObject, at: string): UserContent {
   const source = objectOf(block['source']) ?? {}
   const title = textOf(block['title'])
+  const metadata = metadataOf(block)
   switch (block['type']) {
     case 'text':
-      return { type: 'text', text: stringOf(block['text']) ?? '', ...metadataOf(block) }
-    case 'image':
-      return { type: 'image', ...imageOf(source, at), ...metadataOf(block) }
-    case 'document': {
-      const named = title !== undefined && { title }
-      return { type: 'document', ...documentOf(source, at), ...named, ...metadataOf(block) }
+      return { type: 'text', text: stringOf(block['text']) ?? '', metadata }
+    case 'image': {
+      const data = textOf(source['data'])
+      const url = textOf(source['url'])
+      if (source['type'] === 'base64' && data !== undefined) {
+        const mimeType = textOf(source['media_type']) ?? 'image/png'
+        return { type: 'image', source: { type: 'base64', data }, mimeType, metadata }
+      }
+      if (source['type'] !== 'url' || url === undefined) throw unreadable(at)
+      return { type: 'image', source: { type: 'url', url }, mimeType: 'image/*', metadata }
     }
+    case 'document':
+      return { type: 'document', ...documentOf(source, at), title, metadata }
     case 'search_result': {
       const texts = listOf(block['content']).map((item) => stringOf(objectOf(item)?.['text']) ?? '')
       const data = texts.join('\n\n')
-      const named = title !== undefined && { title }
-      return { type: 'document', source: { type: 'text', data }, mimeType: 'text/plain', ...named }
+      return { type: 'document', source: { type: 'text', data }, mimeType: 'text/plain', title }
     }
     default:
-      throw invalidRequest(
-        'anthropic',
-        `The field "${at}.type" is ${JSON.stringify(block['type'])}.`,
-      )
+      throw unknownPart('anthropic', `${at}.type`, block['type'], partTypes)
   }
 }
 
-function imageOf(
-  source: JsonObject,
-  at: string,
-): Pick<Extract<UserContent, { type: 'image' }>, 'source' | 'mimeType'> {
-  const data = textOf(source['data'])
-  const url = textOf(source['url'])
-  if (source['type'] === 'base64' && data !== undefined) {
-    const mimeType = textOf(source['media_type']) ?? 'image/png'
-    return { source: { type: 'base64', data }, mimeType }
-  }
-  if (source['type'] === 'url' && url !== undefined)
-    return { source: { type: 'url', url }, mimeType: 'image/*' }
-  throw unreadable(at)
-}
-
-function documentOf(
-  source: JsonObject,
-  at: string,
-): Pick<Extract<UserContent, { type: 'document' }>, 'source' | 'mimeType'> {
+function documentOf(source: JsonObject, at: string): Pick<DocumentBlock, 'source' | 'mimeType'> {
   const mimeType = textOf(source['media_type']) ?? 'application/pdf'
   const data = stringOf(source['data'])
   const url = textOf(source['url'])
@@ -240,26 +223,24 @@ function decodeResult(
   if (toolCallId === undefined)
     throw invalidRequest('anthropic', `The field "${at}.tool_use_id" is missing.`)
   const { content = '' } = block
-  const toolName = names.get(toolCallId)
   return {
     toolCallId,
     result:
       typeof content === 'string'
         ? content
-        : blocksOf(content, `${at}.content`).map((item, i) =>
-            resultBlock(item, `${at}.content[${i}]`),
-          ),
-    ...(block['is_error'] === true && { isError: true }),
-    ...(toolName !== undefined && { toolName }),
-    ...metadataOf(block),
+        : blocksOf(content, `${at}.content`).map((item, i): UserContent => {
+            const isKnown = readableResults.has(item['type'] as string)
+            if (isKnown) return decodeUserBlock(item, `${at}.content[${i}]`)
+            // Kinds that only this API has (a tool reference, the state of a browser) become JSON.
+            return { type: 'text', text: JSON.stringify(item) }
+          }),
+    isError: block['is_error'] === true ? true : undefined,
+    toolName: names.get(toolCallId),
+    metadata: metadataOf(block),
   }
 }
 
-/** Kinds that only this API knows (a tool reference, the state of a browser) are told as JSON. */
-function resultBlock(block: JsonObject, at: string): UserContent {
-  const isKnown = ['text', 'image', 'document', 'search_result'].includes(String(block['type']))
-  return isKnown ? decodeUserBlock(block, at) : { type: 'text', text: JSON.stringify(block) }
-}
+const readableResults = new Set(['text', 'image', 'document', 'search_result'])
 
 /** An assistant message that comes back is read as the answer it once was. */
 function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMessage {

@@ -27,7 +27,7 @@ function encodeResponse(events: readonly StreamEvent[], context: EncodeContext):
   return {
     ...emptyMessage(context),
     content: blocks.map(encodeBlock).filter((block) => block !== undefined),
-    ...(stop && { ...stopFields(stop), usage: fromUsage(stop.usage) }),
+    ...(stop ? { ...stopFields(stop), usage: fromUsage(stop.usage) } : {}),
   }
 }
 
@@ -64,8 +64,13 @@ function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
         name: start.toolName ?? '',
         input: parseArguments(text).arguments ?? {},
       }
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'native':
+      return native as AnthropicBlock | undefined // a vendor's block came with its `type`
     default:
-      return native as AnthropicBlock | undefined
+      return kind satisfies never
   }
 }
 
@@ -103,10 +108,21 @@ class AnthropicEncoder implements WireEncoder {
         return frame({ type: 'message_start', message: emptyMessage(this.#context) })
       case 'message_stop':
         return this.#stopMessage(event.delta)
-      default: {
+      case 'content_block_start':
+      case 'content_block_stop':
+      case 'reasoning_delta':
+      case 'tool_call_delta':
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta': {
         const block = this.#collector.push(event)
         return block ? this.#block(event, block) : ''
       }
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return ''
+      default:
+        return event satisfies never
     }
   }
 

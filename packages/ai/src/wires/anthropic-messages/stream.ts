@@ -110,7 +110,7 @@ export class AnthropicDecoder implements WireDecoder {
     this.#usage = mergeUsage({}, fields['usage'])
     const model = textOf(fields['model'])
     const id = textOf(fields['id'])
-    const delta = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    const delta = { provider: this.#provider, model, id }
     return [{ type: 'message_start', index: 0, delta }]
   }
 
@@ -251,7 +251,7 @@ export class AnthropicDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: toStopReason(this.#stopReason),
-        ...(this.#stopReason !== undefined && { rawStopReason: this.#stopReason }),
+        rawStopReason: this.#stopReason,
         usage: toUsage(this.#usage),
         metadata: {
           [this.#provider]: {

@@ -24,7 +24,7 @@ export function toUsage(usage: JsonObject): TokenUsage {
         '1h': numberOf(byTtl['ephemeral_1h_input_tokens']) ?? 0,
       },
     }),
-    ...(serverTools && { serverToolUse: serverTools }),
+    serverToolUse: serverTools,
     raw: usage,
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
-import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
+import { listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 import type { ServerError } from '../wire.ts'
 
@@ -34,17 +34,23 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
   const reason = textOf(detailOf(details, 'ErrorInfo')?.['reason'])
   const message = textOf(error['message']) ?? status ?? 'The vendor gave no reason.'
   const code = codeOf(status, message, details)
-  const retryAfterMs = durationMs(detailOf(details, 'RetryInfo')?.['retryDelay'])
+  // A protobuf duration in JSON: seconds with up to nine decimals and an `s`.
+  const delay = stringOf(detailOf(details, 'RetryInfo')?.['retryDelay']) ?? ''
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(delay)?.[1]
+  const retryAfterMs = seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
   const number = numberOf(error['code'])
   const vendorCode = reason ?? (number === undefined ? undefined : String(number))
   return {
     message,
-    ...(code && { code }),
-    ...(status && { vendorType: status }),
-    ...(vendorCode !== undefined && { vendorCode }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    code,
+    vendorType: status,
+    vendorCode,
+    retryAfterMs,
   }
 }
+
+const tooLongWords =
+  /token count.*exceeds|exceeds the maximum number of tokens|context (length|window)/i
 
 function codeOf(
   status: string | undefined,
@@ -54,31 +60,17 @@ function codeOf(
   const reason = detailOf(details, 'ErrorInfo')?.['reason']
   if (reason === 'API_KEY_INVALID' || /API key (not valid|expired|not found)/i.test(message))
     return ErrorCode.AuthenticationFailed
-  if (status === 'INVALID_ARGUMENT' && isTooLong(message)) return ErrorCode.ContextLengthExceeded
-  if (status === 'RESOURCE_EXHAUSTED' && isDailyQuota(details)) return ErrorCode.QuotaExceeded
-  return status !== undefined && Object.hasOwn(codes, status) ? codes[status] : undefined
-}
-
-function isTooLong(message: string): boolean {
-  return /token count.*exceeds|exceeds the maximum number of tokens|context (length|window)/i.test(
-    message,
-  )
-}
-
-/** A limit per minute passes by waiting; one per day does not, within any useful retry. */
-function isDailyQuota(details: readonly JsonObject[]): boolean {
+  if (status === 'INVALID_ARGUMENT' && tooLongWords.test(message))
+    return ErrorCode.ContextLengthExceeded
+  // A limit per minute passes by waiting; one per day does not, within any useful retry.
   const violations = listOf(detailOf(details, 'QuotaFailure')?.['violations'])
-  return violations.some((violation) => /PerDay/i.test(String(objectOf(violation)?.['quotaId'])))
+  const isDaily = violations.some((item) => /PerDay/i.test(String(objectOf(item)?.['quotaId'])))
+  if (status === 'RESOURCE_EXHAUSTED' && isDaily) return ErrorCode.QuotaExceeded
+  return status !== undefined && Object.hasOwn(codes, status) ? codes[status] : undefined
 }
 
 function detailOf(details: readonly JsonObject[], name: string): JsonObject | undefined {
   return details.find((detail) => textOf(detail['@type'])?.endsWith(`google.rpc.${name}`))
-}
-
-/** A protobuf duration in JSON: seconds with up to nine decimals and an `s`. */
-function durationMs(value: JsonValue | undefined): number | undefined {
-  const seconds = typeof value === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(value)?.[1] : undefined
-  return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
 }
 
 /** How the API says our codes. */
@@ -103,29 +95,24 @@ export function errorBody(error: ServerError): JsonObject {
   const [code, status] = words[error.code]
   const isTooLong = error.code === ErrorCode.ContextLengthExceeded
   const message = isTooLong ? `${tooLong}: ${error.message}` : error.message
-  const details = detailsOf(error)
+  // The API puts a wait, and a quota that waiting does not help, in the details.
+  const details: JsonObject[] = []
+  if (error.code === ErrorCode.QuotaExceeded) {
+    const violations = [{ quotaId: 'GenerateRequestsPerDay' }]
+    details.push({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations })
+  }
+  if (error.retryAfterMs !== undefined) {
+    const retryDelay = `${error.retryAfterMs / 1000}s`
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
+  }
   return {
     error: {
       code: error.statusCode ?? code,
       message,
       status,
-      ...(details.length > 0 && { details }),
+      details: details.length > 0 ? details : undefined,
     },
   }
-}
-
-/** The API tells a wait, and a quota that waiting does not help, in the details. */
-function detailsOf({ code, retryAfterMs }: ServerError): readonly JsonObject[] {
-  const details: JsonObject[] = []
-  if (code === ErrorCode.QuotaExceeded) {
-    const violations = [{ quotaId: 'GenerateRequestsPerDay' }]
-    details.push({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations })
-  }
-  if (retryAfterMs !== undefined) {
-    const retryDelay = `${retryAfterMs / 1000}s`
-    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
-  }
-  return details
 }
 
 export function encodeError(error: ServerError): {

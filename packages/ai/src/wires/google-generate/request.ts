@@ -1,17 +1,17 @@
 import { encodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import { type AssistantMessage, contentOf, type Message, ToolResultMessage } from '../../message.ts'
+import type { AssistantContent, UserContent } from '../../content.ts'
+import { contentOf, ToolResultMessage, type Message } from '../../message.ts'
 import type { LLMRequest, Params } from '../../provider.ts'
-import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
-import { mergeTools } from '../tools.ts'
-import { listOf, objectOf, textOf, without } from '../read-json.ts'
-import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
+import { documentSource, imageSource, type MediaSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { listOf, objectOf, textOf, without } from '../read-json.ts'
+import { mergeTools } from '../tools.ts'
+import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type GoogleDialect, type GooglePart } from './types.ts'
-import type { AssistantContent, UserContent } from '../../content.ts'
-import { documentSource, imageSource, type MediaSource } from '../media.ts'
 
 /** `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is never in the address. */
 export function encodeRequest(
@@ -19,129 +19,46 @@ export function encodeRequest(
   target: Target<GoogleDialect>,
   mode: RequestMode,
 ): EncodedRequest {
-  const { params, system } = request
+  const { params, system, structure } = request
+  const { provider, modelId } = target
   const warnings: Warning[] = []
   const { messages, continuationToken } = takeContinuation(
     repairTranscript(request.messages, warnings),
-    target.provider,
+    provider,
   )
-  const tools = encodeTools(request, target.provider)
-  const generationConfig = encodeGeneration(request)
-  const fields = {
-    ...(continuationToken !== undefined && { continuationToken }),
-    ...topLevel(params),
-    ...(system !== undefined && { systemInstruction: mergeSystem(system, params) }),
-    ...(tools && { tools }),
-    ...(generationConfig && { generationConfig }),
-  }
-  const contents = encodeContents(messages, target, warnings)
-  const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
-  const path = `/${modelPath(target.modelId)}:${verb}`
-  return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
-}
-
-/** `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model. */
-function modelPath(modelId: string): string {
-  const path = modelId.split('/').map(encodeURIComponent).join('/')
-  return path.includes('/') ? path : `models/${path}`
-}
-
-/**
- * An answer that ended with CONTINUATION is resumed by the same request with its token: what was
- * said so far is not repeated.
- */
-function takeContinuation(
-  messages: readonly Message[],
-  provider: string,
-): { messages: readonly Message[]; continuationToken?: string } {
-  const tokenOf = (message: Message | undefined): string | undefined =>
-    message?.type === 'assistant'
-      ? textOf(message.metadata?.[provider]?.['continuationToken'])
-      : undefined
-  const continuationToken = tokenOf(messages.at(-1))
-  if (continuationToken === undefined) return { messages }
-  const end = messages.findLastIndex((message) => tokenOf(message) === undefined) + 1
-  return { messages: messages.slice(0, end), continuationToken }
-}
-
-/** What the caller set; the structure fills its gaps. */
-function encodeGeneration({ params, structure }: LLMRequest): object | undefined {
-  const own = generationConfigOf(params)
-  if (!structure || (own && ('responseJsonSchema' in own || 'responseSchema' in own))) return own
-  return { responseMimeType: 'application/json', responseJsonSchema: structure, ...own }
-}
-
-/** A `systemInstruction` among the parameters follows the `system` option. */
-function mergeSystem(system: string, params: Params): unknown {
-  const given = objectOf(params['systemInstruction'])
-  return { ...given, parts: [{ text: system }, ...listOf(given?.['parts'])] }
-}
-
-function encodeTools(
-  { tools, params }: LLMRequest,
-  provider: string,
-): readonly unknown[] | undefined {
-  const functionDeclarations = tools.map((tool) => encodeTool(tool, provider))
-  return mergeTools({
+  const functionDeclarations = request.tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    parametersJsonSchema: tool.parameters as JsonObject, // a JSON Schema is JSON
+    ...optionsOf(tool.metadata, provider),
+  }))
+  const tools = mergeTools({
     provider,
     tools: functionDeclarations.length > 0 ? [{ functionDeclarations }] : [],
     native: params['tools'],
     namesOf: (tool) => listOf(tool['functionDeclarations']).map((item) => objectOf(item)?.['name']),
   })
-}
-
-function encodeTool(
-  { name, description, parameters, metadata }: Tool,
-  provider: string,
-): JsonObject {
-  return {
-    name,
-    description,
-    parametersJsonSchema: parameters as JsonObject, // a JSON Schema is JSON
-    ...optionsOf(metadata, provider),
+  const fields: Record<string, unknown> = { continuationToken, ...topLevel(params), tools }
+  if (system !== undefined) {
+    // A `systemInstruction` among the parameters follows the `system` option.
+    const given = objectOf(params['systemInstruction'])
+    const parts = [{ text: system }, ...listOf(given?.['parts'])]
+    fields['systemInstruction'] = { ...given, parts }
   }
-}
-
-function encodeContents(
-  messages: readonly Message[],
-  target: Target<GoogleDialect>,
-  warnings: Warning[],
-): string[] {
-  const { provider, modelId, dialect } = target
-  const unsigned = dialect.unsignedCall?.(modelId)
-  const keys = resultKeys(`${API} ${provider} ${unsigned ?? ''}`)
-  const isMarked = (call: ToolCall): boolean => hasGeneratedId(call, provider)
-  const items: string[] = []
-  let previous: Message | undefined
-  for (const message of joinResults(messages)) {
-    const before = previous?.type === 'assistant' ? previous : undefined
-    const key =
-      message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
-    const calls = before?.toolCalls ?? []
-    const encode = (found: Warning[]): readonly JsonObject[] =>
-      encodeMessage(message, { provider, unsigned, calls, warnings: found })
-    for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
-    previous = message
-  }
-  return items
-}
-
-/** All results of a step must stand in one entry, as many as there were calls. */
-function joinResults(messages: readonly Message[]): readonly Message[] {
-  const isSplit = messages.some(
-    ({ type }, index) => type === 'tool_result' && messages[index + 1]?.type === 'tool_result',
-  )
-  if (!isSplit) return messages
-  const joined: Message[] = []
-  for (const message of messages) {
-    const last = joined.at(-1)
-    if (message.type !== 'tool_result' || last?.type !== 'tool_result') joined.push(message)
-    else {
-      const results = [...last.results, ...message.results]
-      joined[joined.length - 1] = new ToolResultMessage(results, { id: last.id })
-    }
-  }
-  return joined
+  const generation = generationConfigOf(params)
+  const hasSchema =
+    generation && ('responseJsonSchema' in generation || 'responseSchema' in generation)
+  // What the caller set in `generationConfig` wins; `structure` fills its gaps.
+  fields['generationConfig'] =
+    structure && !hasSchema
+      ? { responseMimeType: 'application/json', responseJsonSchema: structure, ...generation }
+      : generation
+  const contents = encodeContents(messages, target, warnings)
+  // `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model.
+  const name = modelId.split('/').map(encodeURIComponent).join('/')
+  const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  const path = `/${name.includes('/') ? name : `models/${name}`}:${verb}`
+  return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
 }
 
 /**
@@ -191,6 +108,67 @@ export function generationConfigOf(params: Params): object | undefined {
   return loose.length === 0 ? given : { ...Object.fromEntries(loose), ...given }
 }
 
+/**
+ * An answer that ended with CONTINUATION is resumed by the same request with its token: what was
+ * said so far is not repeated.
+ */
+function takeContinuation(
+  messages: readonly Message[],
+  provider: string,
+): { messages: readonly Message[]; continuationToken?: string } {
+  const tokenOf = (message: Message | undefined): string | undefined =>
+    message?.type === 'assistant'
+      ? textOf(message.metadata?.[provider]?.['continuationToken'])
+      : undefined
+  const continuationToken = tokenOf(messages.at(-1))
+  if (continuationToken === undefined) return { messages }
+  const end = messages.findLastIndex((message) => tokenOf(message) === undefined) + 1
+  return { messages: messages.slice(0, end), continuationToken }
+}
+
+/** The JSON texts of `contents`. */
+function encodeContents(
+  messages: readonly Message[],
+  target: Target<GoogleDialect>,
+  warnings: Warning[],
+): string[] {
+  const { provider, modelId, dialect } = target
+  const unsigned = dialect.unsignedCall?.(modelId)
+  const keys = resultKeys(`${API} ${provider} ${unsigned ?? ''}`)
+  const isMarked = (call: ToolCall): boolean => hasGeneratedId(call, provider)
+  const items: string[] = []
+  let previous: Message | undefined
+  for (const message of joinResults(messages)) {
+    const before = previous?.type === 'assistant' ? previous : undefined
+    const key =
+      message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
+    const calls = before?.toolCalls ?? []
+    const encode = (found: Warning[]): readonly JsonObject[] =>
+      encodeMessage(message, { provider, unsigned, calls, warnings: found })
+    for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
+    previous = message
+  }
+  return items
+}
+
+/** All results of a step must stand in one entry, as many as there were calls. */
+function joinResults(messages: readonly Message[]): readonly Message[] {
+  const isSplit = messages.some(
+    ({ type }, index) => type === 'tool_result' && messages[index + 1]?.type === 'tool_result',
+  )
+  if (!isSplit) return messages
+  const joined: Message[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    if (message.type !== 'tool_result' || last?.type !== 'tool_result') joined.push(message)
+    else {
+      const results = [...last.results, ...message.results]
+      joined[joined.length - 1] = new ToolResultMessage(results, { id: last.id })
+    }
+  }
+  return joined
+}
+
 interface EncodeOptions {
   readonly provider: string
   /** See `GoogleDialect.unsignedCall`. */
@@ -208,13 +186,29 @@ function encodeMessage(message: Message, options: EncodeOptions): readonly JsonO
 }
 
 function encodeParts(message: Message, options: EncodeOptions): readonly GooglePart[] {
+  const { provider, unsigned } = options
   switch (message.type) {
     case 'user':
       return message.content.map((block) => encodeUserBlock(block, options))
-    case 'assistant':
-      return signed(encodeAssistant(message, options), options)
+    case 'assistant': {
+      // Thoughts without a signature have no mark of their own: the message says where they are from.
+      const isOwn = message.metadata?.[provider]?.['api'] === API
+      const parts: GooglePart[] = []
+      for (const { block, call } of orderedBlocks(message, provider)) {
+        const part = call ? encodeCall(call, provider) : encodeBlock(block, isOwn, options)
+        if (part) parts.push(part)
+      }
+      // Only the first of several calls carries a signature; one that has none gets the stand-in.
+      const first = parts.findIndex((part) => 'functionCall' in part)
+      if (unsigned !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
+        parts[first] = { ...parts[first], thoughtSignature: unsigned }
+      }
+      return parts
+    }
     case 'tool_result':
       return message.results.map((result) => encodeResult(result, options))
+    default:
+      return message satisfies never
   }
 }
 
@@ -226,28 +220,23 @@ function encodeUserBlock(block: UserContent, { provider, warnings }: EncodeOptio
     case 'image':
       return { ...mediaPart(imageSource(block)), ...more }
     case 'document': {
-      const source = documentSource(block)
       if (block.title !== undefined) {
         const message = `The title of a document (${block.title}) cannot be sent to ${provider}.`
         warnings.push({ code: 'unsupported_field', message })
       }
-      return { ...mediaPart('text' in source ? textSource(source) : source), ...more }
+      const source = documentSource(block)
+      if (!('text' in source)) return { ...mediaPart(source), ...more }
+      // Text is sent as a file of its type.
+      const base64 = encodeBase64(new TextEncoder().encode(source.text))
+      return { ...mediaPart({ base64, mimeType: source.mimeType || 'text/plain' }), ...more }
     }
-    default:
+    case 'audio':
+    case 'video':
+    case 'binary':
       return { ...mediaPart(bytesSource(block)), ...more }
+    default:
+      return block satisfies never
   }
-}
-
-function encodeAssistant(message: AssistantMessage, options: EncodeOptions): GooglePart[] {
-  const { provider } = options
-  // Thoughts without a signature have no mark of their own: the message tells where they are from.
-  const isOwn = message.metadata?.[provider]?.['api'] === API
-  const parts: GooglePart[] = []
-  for (const { block, call } of orderedBlocks(message, provider)) {
-    const part = call ? encodeCall(call, provider) : encodeBlock(block, isOwn, options)
-    if (part) parts.push(part)
-  }
-  return parts
 }
 
 function encodeBlock(
@@ -268,49 +257,25 @@ function encodeBlock(
       return native
     case 'image':
       return { ...mediaPart(imageSource(block)), ...native }
-    default:
+    case 'audio':
+    case 'video':
       return { ...mediaPart(bytesSource(block)), ...native }
+    default:
+      return block satisfies never
   }
 }
+
+const functionCallKey = new Set(['functionCall'])
 
 function encodeCall(call: ToolCall, provider: string): GooglePart {
   const native = nativeOf(call.metadata, provider, API) ?? {}
   const functionCall = {
     ...objectOf(native['functionCall']),
-    ...(!hasGeneratedId(call, provider) && { id: call.toolCallId }),
+    id: hasGeneratedId(call, provider) ? undefined : call.toolCallId,
     name: call.toolName,
     args: call.arguments,
   }
   return { functionCall, ...without(native, functionCallKey) }
-}
-
-const functionCallKey = new Set(['functionCall'])
-
-/** Only the first of several calls carries a signature; one that has none gets the stand-in. */
-function signed(parts: GooglePart[], { unsigned }: EncodeOptions): readonly GooglePart[] {
-  if (unsigned === undefined) return parts
-  const first = parts.findIndex((part) => 'functionCall' in part)
-  if (first < 0 || 'thoughtSignature' in parts[first]!) return parts
-  return parts.map((part, index) =>
-    index === first ? { ...part, thoughtSignature: unsigned } : part,
-  )
-}
-
-/** A result names its call by function name, and by id where the call has one. */
-function encodeResult(result: ToolResult, options: EncodeOptions): GooglePart {
-  const { provider, calls } = options
-  const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
-  const { output, parts } = encodeOutput(result.result)
-  const isAnonymous = call !== undefined && hasGeneratedId(call, provider)
-  return {
-    functionResponse: {
-      ...(!isAnonymous && { id: result.toolCallId }),
-      name: call?.toolName ?? result.toolName ?? result.toolCallId,
-      response: wrap(output, result.isError === true),
-      ...(parts.length > 0 && { parts }),
-      ...optionsOf(result.metadata, provider),
-    },
-  }
 }
 
 /** The vendor gave the call no id, so it gets none back. */
@@ -319,32 +284,49 @@ function hasGeneratedId({ metadata }: ToolCall, provider: string): boolean {
   return own?.['api'] === API && own['generatedId'] === true
 }
 
-/** Media go beside the response; text and everything else are the response. */
-function encodeOutput(result: unknown): { output: JsonValue; parts: readonly GooglePart[] } {
-  const blocks = contentOf(result)
-  if (blocks.length === 0) return { output: toJson(result), parts: [] }
-  const parts = blocks.flatMap(encodeMedia)
-  const texts = blocks.flatMap(textsOf)
-  return { output: texts.join('\n'), parts }
+/**
+ * A result names its call by function name, and by id where the call has one. Media that a tool
+ * returned go beside the response; text and everything else are the response.
+ */
+function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): GooglePart {
+  const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
+  const isAnonymous = call !== undefined && hasGeneratedId(call, provider)
+  const blocks = contentOf(result.result)
+  const texts: string[] = []
+  const parts: GooglePart[] = []
+  for (const block of blocks) {
+    const { text, part } = encodeResultBlock(block)
+    if (text !== undefined) texts.push(text)
+    if (part) parts.push(part)
+  }
+  const output = blocks.length > 0 ? texts.join('\n') : toJson(result.result)
+  return {
+    functionResponse: {
+      id: isAnonymous ? undefined : result.toolCallId,
+      name: call?.toolName ?? result.toolName ?? result.toolCallId,
+      response: result.isError === true ? { error: output } : wrap(output),
+      parts: parts.length > 0 ? parts : undefined,
+      ...optionsOf(result.metadata, provider),
+    },
+  }
 }
 
-function textsOf(block: UserContent): readonly string[] {
-  if (block.type === 'text') return [block.text]
-  return block.type === 'document' && block.source.type === 'text' ? [block.source.data] : []
-}
-
-function encodeMedia(block: UserContent): readonly GooglePart[] {
+function encodeResultBlock(block: UserContent): { text?: string; part?: GooglePart } {
   switch (block.type) {
     case 'text':
-      return []
+      return { text: block.text }
     case 'image':
-      return [mediaPart(imageSource(block))]
+      return { part: mediaPart(imageSource(block)) }
     case 'document': {
       const source = documentSource(block)
-      return 'text' in source ? [] : [mediaPart(source)]
+      return 'text' in source ? { text: source.text } : { part: mediaPart(source) }
     }
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return { part: mediaPart(bytesSource(block)) }
     default:
-      return [mediaPart(bytesSource(block))]
+      return block satisfies never
   }
 }
 
@@ -352,8 +334,7 @@ function encodeMedia(block: UserContent): readonly GooglePart[] {
  * The response must be an object, in which the API reads `output` and `error`: an object without
  * those names is the output itself, everything else is wrapped.
  */
-function wrap(output: JsonValue, isError: boolean): JsonObject {
-  if (isError) return { error: output }
+function wrap(output: JsonValue): JsonObject {
   if (!isPlainObject(output)) return { output }
   return 'output' in output || 'error' in output ? { output } : output
 }
@@ -376,14 +357,7 @@ export function mediaPart({ base64, url, mimeType }: MediaSource): GooglePart {
     : { fileData: { mimeType, fileUri: url } }
 }
 
-/** Text as a file of its type. */
-function textSource({ text, mimeType }: { text: string; mimeType: string }): MediaSource {
-  return {
-    base64: encodeBase64(new TextEncoder().encode(text)),
-    mimeType: mimeType || 'text/plain',
-  }
-}
-
+/** Bytes as an inline source. */
 export function bytesSource({
   data,
   mimeType,

@@ -43,11 +43,13 @@ function response(
   if (stop) candidate['finishReason'] = finishReasonOf(stop.stopReason)
   return {
     candidates: [candidate],
-    ...(stop && { usageMetadata: fromUsage(stop.usage) }),
+    usageMetadata: stop && fromUsage(stop.usage),
     modelVersion: request.modelId,
     responseId: id,
   }
 }
+
+const functionCallKey = new Set(['functionCall'])
 
 /** A finished block; undefined for blocks of other vendors. */
 function encodePart(block: CollectedBlock): GooglePart | undefined {
@@ -58,28 +60,29 @@ function encodePart(block: CollectedBlock): GooglePart | undefined {
       return { text: block.text, ...native }
     case 'reasoning':
       return { text: block.text, thought: true, ...native }
-    case 'tool_call':
-      return encodeCall(block, native ?? {})
+    case 'tool_call': {
+      const { toolCallId = '', toolName = '' } = block.start
+      const isGenerated = block.metadata?.['google']?.['generatedId'] === true
+      const functionCall = {
+        ...objectOf(native?.['functionCall']),
+        id: isGenerated ? undefined : toolCallId,
+        name: toolName,
+        args: parseArguments(block.text).arguments ?? {},
+      }
+      return { functionCall, ...without(native ?? {}, functionCallKey) }
+    }
     case 'native':
       return native
-    default: {
+    case 'image':
+    case 'audio':
+    case 'video': {
       const mimeType = block.media.at(-1)?.mimeType
       if (mimeType === undefined) return undefined
       return { ...mediaPart(bytesSource({ data: mediaBytes(block), mimeType })), ...native }
     }
+    default:
+      return block.kind satisfies never
   }
-}
-
-function encodeCall({ start, text, metadata }: CollectedBlock, native: JsonObject): GooglePart {
-  const { toolCallId = '', toolName = '' } = start
-  const isGenerated = metadata?.['google']?.['generatedId'] === true
-  const functionCall = {
-    ...objectOf(native['functionCall']),
-    ...(!isGenerated && { id: toolCallId }),
-    name: toolName,
-    args: parseArguments(text).arguments ?? {},
-  }
-  return { functionCall, ...without(native, new Set(['functionCall'])) }
 }
 
 /**
@@ -103,10 +106,23 @@ class GoogleEncoder implements WireEncoder {
         return this.#frame({ text: event.delta.text, thought: true })
       case 'message_stop':
         return sse(response(this.#context, [], event.delta))
-      default: {
+      case 'content_block_stop': {
         const block = this.#collector.push(event)
-        return event.type === 'content_block_stop' && block ? this.#stop(block) : ''
+        return block ? this.#stop(block) : ''
       }
+      case 'content_block_start':
+      case 'tool_call_delta':
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta':
+        this.#collector.push(event)
+        return ''
+      case 'message_start':
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return ''
+      default:
+        return event satisfies never
     }
   }
 

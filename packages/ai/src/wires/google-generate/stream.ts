@@ -106,7 +106,7 @@ export class GoogleDecoder implements WireDecoder {
     this.#isStarted = true
     const id = textOf(responseId)
     const model = textOf(modelVersion)
-    const said = { ...(model && { model }), ...(id && { id }) }
+    const said = { model, id }
     this.#fields = said
     events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...said } })
   }

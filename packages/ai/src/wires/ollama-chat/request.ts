@@ -1,18 +1,18 @@
 import type { JsonObject } from '@skein/base'
-import { type AssistantMessage, contentOf, type Message } from '../../message.ts'
-import type { LLMRequest, Params } from '../../provider.ts'
-import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
+import type { UserContent } from '../../content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
+import type { LLMRequest } from '../../provider.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, encodeHistory, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
-import { mergeTools } from '../tools.ts'
+import { imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
-import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
-import type { ImageBlock, UserContent } from '../../content.ts'
-import { imageSource } from '../media.ts'
+import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
 import { invalidRequest } from '../wire-error.ts'
+import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
+import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
 
 /** Model options, which the server reads inside `options` and nowhere else. */
 const modelOptions = new Set([
@@ -50,50 +50,40 @@ export function encodeRequest(
   mode: RequestMode,
 ): EncodedRequest {
   const { params, structure } = request
-  const warnings = misplaced(params)
-  const tools = mergeTools({
-    provider,
-    tools: request.tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [objectOf(tool['function'])?.['name']],
-  })
-  const fields: Record<string, unknown> = {
-    model: modelId,
-    ...(structure && { format: structure }),
-    ...params,
-    ...(tools && { tools }),
-    stream: mode === 'stream',
-  }
-  const items = encodeMessages(request, provider, warnings)
-  return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
-}
-
-/** The server ignores these without a word; the caller should not have to find out. */
-function misplaced(params: Params): Warning[] {
-  return Object.keys(params)
+  // The server ignores misplaced options without a word; the caller should not have to find out.
+  const warnings: Warning[] = Object.keys(params)
     .filter((name) => modelOptions.has(name))
     .map((name) => ({
       code: 'misplaced_parameter',
       message: `The server ignores "${name}" outside of options: write params: { options: { ${name} } }.`,
       pointer: `/params/${name}`,
     }))
-}
-
-function encodeTool(
-  { name, description, parameters, metadata }: Tool,
-  provider: string,
-): JsonObject {
-  return {
-    type: 'function',
-    function: {
-      name,
-      description,
-      parameters: parameters as JsonObject, // a JSON Schema is JSON
-      ...optionsOf(metadata, provider),
-    },
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map(({ name, description, parameters, metadata }) => ({
+      type: 'function',
+      function: {
+        name,
+        description,
+        parameters: parameters as JsonObject, // a JSON Schema is JSON
+        ...optionsOf(metadata, provider),
+      },
+    })),
+    native: params['tools'],
+    namesOf: (tool) => [objectOf(tool['function'])?.['name']],
+  })
+  const fields: Record<string, unknown> = {
+    model: modelId,
+    format: structure,
+    ...params,
+    tools,
+    stream: mode === 'stream',
   }
+  const items = encodeMessages(request, provider, warnings)
+  return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
 }
 
+/** The JSON texts of all messages, joined by commas, with the system prompt first. */
 function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string {
   const { system, messages } = request
   const keys = resultKeys(`${API} ${provider}`)
@@ -106,8 +96,8 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
       const key =
         message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
       const calls = before?.toolCalls ?? []
-      const encode = (told: Warning[]): readonly JsonObject[] =>
-        encodeMessage(message, { provider, calls, warnings: told })
+      const encode = (own: Warning[]): readonly JsonObject[] =>
+        encodeMessage(message, { provider, calls, warnings: own })
       return encodeOnce(message, key, encode, found)
     })
   }
@@ -133,6 +123,8 @@ function encodeMessage(message: Message, options: EncodeOptions): readonly JsonO
       return encodeAssistant(message, options)
     case 'tool_result':
       return message.results.map((result) => encodeResult(result, options))
+    default:
+      return message satisfies never
   }
 }
 
@@ -144,28 +136,39 @@ function encodeContent(
   const texts: string[] = []
   const images: string[] = []
   for (const block of blocks) {
-    if (block.type === 'text') texts.push(block.text)
-    else if (block.type === 'image') images.push(imageData(block, provider))
-    else {
-      throw invalidRequest(
-        provider,
-        `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
-        'It takes text and images.',
-      )
+    switch (block.type) {
+      case 'text':
+        texts.push(block.text)
+        break
+      case 'image': {
+        const { base64, url } = imageSource(block)
+        if (base64 === undefined) {
+          throw invalidRequest(
+            provider,
+            `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
+            'Download the image first and give its bytes or base64.',
+          )
+        }
+        images.push(base64)
+        break
+      }
+      case 'document':
+      case 'audio':
+      case 'video':
+      case 'binary':
+        throw invalidRequest(
+          provider,
+          `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
+          'It takes text and images.',
+        )
+      default:
+        block satisfies never
     }
   }
-  return { content: texts.join('\n'), ...(images.length > 0 && { images }) }
+  return { content: texts.join('\n'), images: images.length > 0 ? images : undefined }
 }
 
-function imageData(block: ImageBlock, provider: string): string {
-  const { base64, url } = imageSource(block)
-  if (base64 !== undefined) return base64
-  throw invalidRequest(
-    provider,
-    `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
-    'Download the image first and give its bytes or base64.',
-  )
-}
+const functionKey = new Set(['function'])
 
 function encodeAssistant(
   message: AssistantMessage,
@@ -175,70 +178,80 @@ function encodeAssistant(
   let content = ''
   let thinking = ''
   for (const block of message.content) {
-    if (block.type === 'text') content += block.text
-    else if (block.type === 'reasoning' && isOwn) thinking += block.text
-    else if (block.type === 'reasoning') warnings.push(foreignReasoning)
-    else warnings.push(droppedBlock(block, provider))
+    switch (block.type) {
+      case 'text':
+        content += block.text
+        break
+      case 'reasoning':
+        if (isOwn) thinking += block.text
+        else warnings.push(foreignReasoning)
+        break
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'native':
+        warnings.push(droppedBlock(block, provider))
+        break
+      default:
+        block satisfies never
+    }
   }
-  const calls = message.toolCalls?.map((call) => encodeCall(call, provider)) ?? []
+  const calls = (message.toolCalls ?? []).map((call) => {
+    const native = nativeOf(call.metadata, provider, API) ?? {}
+    const { toolName: name, arguments: args } = call
+    return {
+      ...without(native, functionKey),
+      function: { ...objectOf(native['function']), name, arguments: args },
+    }
+  })
   if (content === '' && thinking === '' && calls.length === 0) return []
   return [
     {
       role: 'assistant',
       content,
-      ...(thinking !== '' && { thinking }),
-      ...(calls.length > 0 && { tool_calls: calls }),
+      thinking: thinking || undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
     },
   ]
-}
-
-const functionKey = new Set(['function'])
-
-function encodeCall(call: ToolCall, provider: string): JsonObject {
-  const native = nativeOf(call.metadata, provider, API) ?? {}
-  return {
-    ...without(native, functionKey),
-    function: {
-      ...objectOf(native['function']),
-      name: call.toolName,
-      arguments: call.arguments,
-    },
-  }
 }
 
 /** A result is matched by the name of its tool, and by id where the server gave one. */
 function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage {
   const { provider, calls } = options
   const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
-  const id = nativeOf(call?.metadata, provider, API)?.['id']
+  const blocks = contentOf(result.result).map((block) => showable(block, options))
+  const { content, images } =
+    blocks.length > 0
+      ? encodeContent(blocks, options)
+      : { content: resultText(result.result), images: undefined }
   return {
     role: 'tool',
-    ...encodeOutput(result, options),
+    // The format has no mark for errors, so the text says it.
+    content: result.isError === true ? `Error: ${content}` : content,
+    images,
     tool_name: call?.toolName ?? result.toolName ?? result.toolCallId,
-    ...(id !== undefined && { tool_call_id: id }),
+    tool_call_id: nativeOf(call?.metadata, provider, API)?.['id'],
   }
 }
 
-/** The format has no mark for errors, so the text says it. */
-function encodeOutput(
-  { result, isError }: ToolResult,
-  options: EncodeOptions,
-): { content: string; images?: string[] } {
-  const mark = isError === true ? 'Error: ' : ''
-  const blocks = contentOf(result)
-  if (blocks.length === 0) return { content: mark + resultText(result) }
-  const shown = blocks.map((block) => showable(block, options))
-  const { content, ...rest } = encodeContent(shown, options)
-  return { content: mark + content, ...rest }
-}
-
-/** A tool may return what the model cannot see; then it is told so, and goes on. */
+/** A tool may return what the model cannot be shown; then it is told so, and goes on. */
 function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
-  if (block.type === 'text') return block
-  if (block.type === 'document' && block.source.type === 'text') {
-    return { type: 'text', text: block.source.data }
+  switch (block.type) {
+    case 'text':
+      return block
+    case 'image':
+      if (imageSource(block).base64 !== undefined) return block
+      break
+    case 'document':
+      if (block.source.type === 'text') return { type: 'text', text: block.source.data }
+      break
+    case 'audio':
+    case 'video':
+    case 'binary':
+      break
+    default:
+      return block satisfies never
   }
-  if (block.type === 'image' && imageSource(block).base64 !== undefined) return block
   const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
   warnings.push({ code: 'unsupported_block', message })
   return { type: 'text', text: `[${block.type}, ${block.mimeType}: not shown]` }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
-import { ErrorCode } from '../../error.ts'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import { encodeError } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../event.ts'
@@ -20,41 +20,38 @@ export const ollamaChatServer: WireServer = {
   encodeError,
 }
 
-const statuses: Readonly<Record<ErrorCode, number>> = {
-  [ErrorCode.AuthenticationFailed]: 401,
-  [ErrorCode.RateLimited]: 429,
-  [ErrorCode.QuotaExceeded]: 402,
-  [ErrorCode.ContextLengthExceeded]: 400,
-  [ErrorCode.ModelNotFound]: 404,
-  [ErrorCode.InvalidRequest]: 400,
-  [ErrorCode.ContentFiltered]: 400,
-  [ErrorCode.InvalidResponse]: 502,
-  [ErrorCode.ProviderError]: 500,
-  [ErrorCode.NetworkError]: 502,
-  [ErrorCode.Timeout]: 504,
-  [ErrorCode.Cancelled]: 499,
-}
-
-/** The format has words only. */
-function encodeError({ code, message, statusCode }: ServerError): {
-  readonly status: number
-  readonly body: JsonObject
-} {
-  return { status: statusCode ?? statuses[code], body: { error: message } }
-}
-
 /** A whole answer. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
   const { blocks, stop } = collectBlocks(events)
-  const textOf = (kinds: readonly string[]): string =>
-    blocks.map(({ kind, text }) => (kinds.includes(kind) ? text : '')).join('')
-  const thinking = textOf(['reasoning'])
-  const calls = blocks.filter(({ kind }) => kind === 'tool_call').map(encodeCall)
+  let content = ''
+  let thinking = ''
+  const calls: JsonObject[] = []
+  for (const block of blocks) {
+    switch (block.kind) {
+      case 'text':
+      case 'object':
+        content += block.text
+        break
+      case 'reasoning':
+        thinking += block.text
+        break
+      case 'tool_call':
+        calls.push(encodeCall(block))
+        break
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'native':
+        break // a message of this format holds text and calls only
+      default:
+        block.kind satisfies never
+    }
+  }
   const message = {
     role: 'assistant',
-    content: textOf(['text', 'object']),
-    ...(thinking !== '' && { thinking }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    content,
+    thinking: thinking || undefined,
+    tool_calls: calls.length > 0 ? calls : undefined,
   }
   return { ...line(context, message), ...stopFields(stop) }
 }
@@ -100,11 +97,24 @@ class OllamaEncoder implements WireEncoder {
         return this.#line({ content: '', thinking: event.delta.text })
       case 'message_stop':
         return this.#line({ content: '' }, stopFields(event.delta))
-      default: {
+      case 'content_block_stop': {
         const block = this.#collector.push(event)
-        const isCallEnd = event.type === 'content_block_stop' && block?.kind === 'tool_call'
-        return isCallEnd ? this.#line({ content: '', tool_calls: [encodeCall(block)] }) : ''
+        if (block?.kind !== 'tool_call') return ''
+        return this.#line({ content: '', tool_calls: [encodeCall(block)] })
       }
+      case 'content_block_start':
+      case 'tool_call_delta':
+        this.#collector.push(event)
+        return ''
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta':
+      case 'message_start':
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return ''
+      default:
+        return event satisfies never
     }
   }
 

@@ -47,7 +47,7 @@ export class OllamaDecoder implements WireDecoder {
   #start(line: OllamaResponse, events: StreamEvent[]): void {
     this.#state = 'open'
     const model = textOf(line.model)
-    const delta = { provider: this.#provider, ...(model && { model }) }
+    const delta = { provider: this.#provider, model }
     events.push({ type: 'message_start', index: 0, delta })
   }
 
@@ -103,7 +103,7 @@ export class OllamaDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: stopReasonOf(reason, this.#kinds.includes('tool_call')),
-        ...(reason && { rawStopReason: reason }),
+        rawStopReason: reason,
         usage: toUsage(line),
         metadata: {
           [this.#provider]: {

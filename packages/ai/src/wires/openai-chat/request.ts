@@ -1,25 +1,24 @@
-import { encodeBase64, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { DocumentBlock, UserContent } from '../../content.ts'
 import {
-  type AssistantMessage,
   contentOf,
+  type AssistantMessage,
   type Message,
   type ToolResultMessage,
-  type UserMessage,
 } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
+import type { Tool, ToolCall } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
-import { listOf, objectOf, textOf } from '../read-json.ts'
+import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { listOf, objectOf, textOf } from '../read-json.ts'
+import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { argumentsText, mergeTools } from '../tools.ts'
+import { resultText, safeToolCallId } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { ChatMedia, OpenAIChatDialect } from './types.ts'
-import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
-import type { DocumentBlock, UserContent } from '../../content.ts'
-import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
-import { invalidRequest } from '../wire-error.ts'
-import { resultText, safeToolCallId } from '../transcript.ts'
 
 type ChatTarget = Target<OpenAIChatDialect>
 
@@ -29,45 +28,69 @@ export function encodeRequest(
   target: ChatTarget,
   mode: RequestMode,
 ): EncodedRequest {
-  const structure = chatStructure(request, target.dialect)
+  const { provider, modelId, dialect } = target
+  const { params } = request
+  const structure = chatStructure(request, dialect)
   const warnings: Warning[] = [...structure.warnings]
-  const fields = {
-    model: target.modelId,
-    ...structure.fields,
-    ...request.params,
-    ...streamFields(request, target, mode),
-    ...toolFields(request, target),
+  const fields: Record<string, unknown> = { model: modelId, ...structure.fields, ...params }
+  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  if (mode === 'stream') fields['stream'] = true
+  else if ('stream' in params) fields['stream'] = false
+  if (mode === 'stream' && dialect.streamUsage) {
+    // Vendors report the usage of a stream only when asked; the caller's own options win.
+    const options = params['stream_options'] as object | undefined
+    fields['stream_options'] = { include_usage: true, ...options }
   }
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    native: params['tools'],
+    namesOf: (tool) => {
+      const inner = objectOf(tool['function']) ?? objectOf(tool['custom']) ?? tool
+      return [textOf(inner['name'])].filter((name) => name !== undefined)
+    },
+  })
+  if (tools) fields['tools'] = tools
   const messages = encodeMessages(request, target, structure, warnings)
   return { body: bodyText(fields, 'messages', messages), path: '/chat/completions', warnings }
 }
 
-/** `stream` is the one field that params cannot change: the answer could not be read otherwise. */
-function streamFields(request: LLMRequest, target: ChatTarget, mode: RequestMode): object {
-  if (mode === 'stream') return { stream: true, ...usageOptions(request, target) }
-  return 'stream' in request.params ? { stream: false } : {}
+/** How `structure` is asked for. */
+interface ChatStructure {
+  readonly fields: JsonObject
+  /** Added to the system prompt where the vendor cannot be given a schema. */
+  readonly instruction?: string
+  readonly isWrapped: boolean
+  readonly warnings: readonly Warning[]
 }
 
-/** Usage in a stream comes only when asked for; the caller's own options win. */
-function usageOptions(request: LLMRequest, { dialect }: ChatTarget): object {
-  if (!dialect.streamUsage) return {}
-  const options = request.params['stream_options']
-  return { stream_options: { include_usage: true, ...(options as object | undefined) } }
-}
-
-function toolFields({ tools, params }: LLMRequest, { provider }: ChatTarget): object {
-  const merged = mergeTools({
-    provider,
-    tools: tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [toolName(tool)].filter((name) => name !== undefined),
-  })
-  return merged ? { tools: merged } : {}
-}
-
-function toolName(tool: JsonObject): string | undefined {
-  const inner = objectOf(tool['function']) ?? objectOf(tool['custom']) ?? tool
-  return textOf(inner['name'])
+/** How `structure` is asked for. A `response_format` of the caller's own is sent instead of ours. */
+export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
+  if (!request.structure || request.params['response_format'] !== undefined) {
+    return { fields: {}, isWrapped: false, warnings: [] }
+  }
+  const { schema, isWrapped, isStrict, warnings } = toDialect(request.structure, openaiSchemas)
+  if (dialect.structuredOutput === 'json_object') {
+    return {
+      fields: { response_format: { type: 'json_object' } },
+      instruction: `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`,
+      isWrapped,
+      warnings: [
+        {
+          code: 'structure_not_enforced',
+          message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
+          pointer: '/structure',
+        },
+      ],
+    }
+  }
+  return {
+    fields: {
+      response_format: { type: 'json_schema', json_schema: namedSchema(schema, isStrict) },
+    },
+    isWrapped,
+    warnings: isStrict ? warnings : [...warnings, notStrict],
+  }
 }
 
 /** Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. */
@@ -80,6 +103,7 @@ function encodeTool(tool: Tool, provider: string): JsonObject {
   return { type: 'function', function: { name, description, parameters, ...options } }
 }
 
+/** The JSON texts of all messages, joined by commas, with the system prompt first. */
 function encodeMessages(
   request: LLMRequest,
   target: ChatTarget,
@@ -91,11 +115,9 @@ function encodeMessages(
     request.messages,
     key,
     (messages, found) =>
-      messages.flatMap((message) => {
-        const encode = (told: Warning[]): readonly JsonObject[] =>
-          encodeMessage(message, target, told)
-        return encodeOnce(message, key, encode, found)
-      }),
+      messages.flatMap((message) =>
+        encodeOnce(message, key, (own) => encodeMessage(message, target, own), found),
+      ),
     warnings,
   )
   const prompt = [request.system, structure.instruction].filter(Boolean).join('\n\n')
@@ -110,8 +132,19 @@ function encodeMessage(
   warnings: Warning[],
 ): readonly JsonObject[] {
   switch (message.type) {
-    case 'user':
-      return [encodeUser(message, target)]
+    case 'user': {
+      // One text is sent as a string, which every server of this format accepts; else as parts.
+      const [first] = message.content
+      const isPlain =
+        message.content.length === 1 &&
+        first?.type === 'text' &&
+        first.metadata?.[target.provider] === undefined
+      const content = isPlain
+        ? first.text
+        : message.content.map((block) => encodePart(block, target))
+      // Metadata of the message for this vendor joins it, e.g. `{ name: 'Ada' }`.
+      return [{ role: 'user', content, ...optionsOf(message.metadata, target.provider) }]
+    }
     case 'assistant':
       return [encodeAssistant(message, target, warnings)]
     case 'tool_result':
@@ -121,90 +154,36 @@ function encodeMessage(
   }
 }
 
-interface ChatStructure {
-  readonly fields: JsonObject
-  /** Added to the system prompt where the vendor cannot be given a schema. */
-  readonly instruction?: string
-  readonly isWrapped: boolean
-  readonly warnings: readonly Warning[]
-}
-
-const none: ChatStructure = { fields: {}, isWrapped: false, warnings: [] }
-
-/** How `structure` is asked for. A `response_format` of the caller's own stands instead. */
-export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
-  if (!request.structure || request.params['response_format'] !== undefined) return none
-  const { schema, isWrapped, isStrict, warnings } = toDialect(request.structure, openaiSchemas)
-  if (dialect.structuredOutput === 'json_object') return jsonObject(schema, isWrapped)
-  return {
-    fields: {
-      response_format: { type: 'json_schema', json_schema: namedSchema(schema, isStrict) },
-    },
-    isWrapped,
-    warnings: isStrict ? warnings : [...warnings, notStrict],
-  }
-}
-
-function jsonObject(schema: JsonSchema, isWrapped: boolean): ChatStructure {
-  return {
-    fields: { response_format: { type: 'json_object' } },
-    instruction: `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`,
-    isWrapped,
-    warnings: [
-      {
-        code: 'structure_not_enforced',
-        message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
-        pointer: '/structure',
-      },
-    ],
-  }
-}
-
-/**
- * One text is sent as a string, which every server of this format takes; else as parts. Metadata
- * of the message for this vendor joins it, e.g. `{ name: 'Ada' }`.
- */
-function encodeUser(message: UserMessage, target: ChatTarget): JsonObject {
-  const options = optionsOf(message.metadata, target.provider)
-  const [first] = message.content
-  const isPlain =
-    message.content.length === 1 &&
-    first?.type === 'text' &&
-    first.metadata?.[target.provider] === undefined
-  const content = isPlain ? first.text : message.content.map((block) => encodePart(block, target))
-  return { role: 'user', content, ...options }
-}
-
 /**
  * One block as a content part. Metadata of the block for this vendor joins the part, e.g.
  * `{ prompt_cache_breakpoint: … }`; an image's `detail` goes beside its address.
  */
 function encodePart(block: UserContent, target: ChatTarget): JsonObject {
   const { detail, ...options } = optionsOf(block.metadata, target.provider) ?? {}
-  return { ...partOf(block, detail ? { detail } : {}, target), ...options }
-}
-
-function partOf(block: UserContent, detail: JsonObject, target: ChatTarget): JsonObject {
   switch (block.type) {
     case 'text':
-      return { type: 'text', text: block.text }
-    case 'image':
+      return { type: 'text', text: block.text, ...options }
+    case 'image': {
       accept('image', target)
-      return { type: 'image_url', image_url: { url: imageUrl(block), ...detail } }
-    case 'audio':
+      const image_url = { url: imageUrl(block), detail: detail || undefined }
+      return { type: 'image_url', image_url, ...options }
+    }
+    case 'audio': {
       accept('audio', target)
-      return {
-        type: 'input_audio',
-        input_audio: { data: encodeBase64(block.data), format: audioFormat(block.mimeType) },
-      }
+      const { data, mimeType } = block
+      const input_audio = { data: encodeBase64(data), format: audioFormat(mimeType) }
+      return { type: 'input_audio', input_audio, ...options }
+    }
     case 'document':
-      return documentPart(block, target)
-    case 'video':
+      return { ...documentPart(block, target), ...options }
+    case 'video': {
       accept('video', target)
-      return { type: 'video_url', video_url: { url: toDataUrl(block.mimeType, block.data) } }
+      const video_url = { url: toDataUrl(block.mimeType, block.data) }
+      return { type: 'video_url', video_url, ...options }
+    }
     case 'binary':
       accept('document', target)
-      return filePart('file', toDataUrl(block.mimeType, block.data))
+      return { ...filePart('file', toDataUrl(block.mimeType, block.data)), ...options }
     default:
       return block satisfies never
   }
@@ -248,78 +227,59 @@ function encodeAssistant(
   target: ChatTarget,
   warnings: Warning[],
 ): JsonObject {
-  const own = ownMetadata(message, target.provider)
-  const { text, refusal, reasoning, extra } = readBlocks(message, target, warnings)
-  const calls = message.toolCalls ?? []
-  if (reasoning !== '' && !own) warnings.push(foreignReasoning)
-  const replayed = own && reasoningFields(reasoning, own, target)
-  return {
-    role: 'assistant',
-    content: withThinking(text || (calls.length > 0 || refusal ? null : ''), replayed?.thinking),
-    ...(refusal && { refusal }),
-    ...replayed?.fields,
-    ...extra,
-    ...(own && pick(own, target.dialect.replayFields)),
-    ...(calls.length > 0 && { tool_calls: calls.map((call) => encodeCall(call, target)) }),
-  }
-}
-
-function ownMetadata(message: AssistantMessage, provider: string): JsonObject | undefined {
-  const own = message.metadata?.[provider]
-  return own?.['api'] === 'openai-chat' ? own : undefined
-}
-
-interface AssistantParts {
-  text: string
-  refusal: string
-  reasoning: string
-  extra: Record<string, JsonValue>
-}
-
-function readBlocks(
-  message: AssistantMessage,
-  { provider }: ChatTarget,
-  warnings: Warning[],
-): AssistantParts {
-  const parts: AssistantParts = { text: '', refusal: '', reasoning: '', extra: {} }
+  const { provider, dialect } = target
+  let text = ''
+  let refusal = ''
+  let reasoning = ''
+  const extra: Record<string, JsonValue> = {}
   for (const block of message.content) {
     const native = nativeOf(block.metadata, provider, 'openai-chat')
-    if (block.type === 'text') {
-      if (native?.['type'] === 'refusal') parts.refusal += block.text
-      else parts.text += block.text
-    } else if (block.type === 'reasoning') parts.reasoning += block.text
-    else if (block.type === 'audio' && native?.['id']) parts.extra['audio'] = { id: native['id'] }
-    else if (block.type === 'image' && native) {
-      parts.extra['images'] = [...listOf(parts.extra['images']), native]
-    } else warnings.push(droppedBlock(block, provider))
+    switch (block.type) {
+      case 'text':
+        if (native?.['type'] === 'refusal') refusal += block.text
+        else text += block.text
+        break
+      case 'reasoning':
+        reasoning += block.text
+        break
+      case 'audio':
+        if (native?.['id']) extra['audio'] = { id: native['id'] }
+        else warnings.push(droppedBlock(block, provider))
+        break
+      case 'image':
+        if (native) extra['images'] = [...listOf(extra['images']), native]
+        else warnings.push(droppedBlock(block, provider))
+        break
+      case 'video':
+      case 'native':
+        warnings.push(droppedBlock(block, provider))
+        break
+      default:
+        block satisfies never
+    }
   }
-  return parts
-}
-
-/** Reasoning goes back in the field it came in, where the vendor asks for that. */
-function reasoningFields(
-  text: string,
-  own: JsonObject,
-  { dialect: { reasoning } }: ChatTarget,
-): { readonly fields?: JsonObject; readonly thinking?: string } {
-  if (reasoning === 'reasoning_details') {
-    const details = own['reasoning_details']
-    return details === undefined ? {} : { fields: { reasoning_details: details } }
+  const calls = (message.toolCalls ?? []).map((call) => encodeCall(call, target))
+  let content: JsonValue = text || (calls.length > 0 || refusal ? null : '')
+  const metadata = message.metadata?.[provider]
+  const own = metadata?.['api'] === 'openai-chat' ? metadata : undefined
+  if (!own && reasoning !== '') warnings.push(foreignReasoning)
+  if (own) {
+    // Reasoning goes back in the field it came in, where the vendor asks for that.
+    const field = dialect.reasoning
+    if (field === 'reasoning_details') extra[field] ??= own[field]!
+    else if (field === 'thinking' && reasoning !== '') {
+      const trace = { type: 'thinking', thinking: [{ type: 'text', text: reasoning }] }
+      content = content ? [trace, { type: 'text', text: content }] : [trace]
+    } else if (field !== 'drop' && reasoning !== '') extra[field] = reasoning
+    for (const name of dialect.replayFields) if (own[name] !== undefined) extra[name] = own[name]
   }
-  if (reasoning === 'drop' || text === '') return {}
-  return reasoning === 'thinking' ? { thinking: text } : { fields: { [reasoning]: text } }
-}
-
-function withThinking(content: string | null, thinking: string | undefined): JsonValue {
-  if (thinking === undefined) return content
-  const trace = { type: 'thinking', thinking: [{ type: 'text', text: thinking }] }
-  return content ? [trace, { type: 'text', text: content }] : [trace]
-}
-
-function pick(own: JsonObject, names: readonly string[]): JsonObject {
-  const picked: Record<string, JsonValue> = {}
-  for (const name of names) if (own[name] !== undefined) picked[name] = own[name]
-  return picked
+  return {
+    role: 'assistant',
+    content,
+    refusal: refusal || undefined,
+    ...extra,
+    tool_calls: calls.length > 0 ? calls : undefined,
+  }
 }
 
 function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObject {
@@ -340,7 +300,7 @@ function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObje
 
 /**
  * One `tool` message per result. They hold text only, so media that a tool returned follow in a
- * user message behind all results; media the vendor cannot take are named and left out.
+ * user message behind all results; media that the vendor does not accept are named and left out.
  */
 function encodeToolResults(
   message: ToolResultMessage,
@@ -348,50 +308,52 @@ function encodeToolResults(
   warnings: Warning[],
 ): readonly JsonObject[] {
   const attached: JsonObject[] = []
-  const messages: JsonObject[] = message.results.map((result) => ({
-    role: 'tool',
-    tool_call_id: safeToolCallId(result.toolCallId, target.dialect.toolCallId),
-    content: encodeResult(result, target, attached, warnings),
-    ...optionsOf(result.metadata, target.provider),
-  }))
+  const messages: JsonObject[] = message.results.map((result) => {
+    const { toolCallId, isError } = result
+    const blocks = contentOf(result.result)
+    const lines = blocks.map((block) => {
+      if (block.type === 'text') return block.text
+      if (!canAttach(block, target)) {
+        warnings.push({
+          code: 'unsupported_block',
+          message: `${target.provider} does not take the ${block.type} that tool call "${toolCallId}" returned.`,
+        })
+        return `[${block.type} that cannot be shown]`
+      }
+      attached.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
+      attached.push(encodePart(block, target))
+      return `[${block.type}: see the message below]`
+    })
+    const text = blocks.length > 0 ? lines.join('\n') : resultText(result.result)
+    return {
+      role: 'tool',
+      tool_call_id: safeToolCallId(toolCallId, target.dialect.toolCallId),
+      // The format has no error flag; the word is what models look for.
+      content: isError && !/^error\b/i.test(text) ? `Error: ${text}` : text,
+      ...optionsOf(result.metadata, target.provider),
+    }
+  })
   if (attached.length > 0) messages.push({ role: 'user', content: attached })
   return messages
 }
 
-function encodeResult(
-  { toolCallId, result, isError }: ToolResult,
-  target: ChatTarget,
-  attached: JsonObject[],
-  warnings: Warning[],
-): string {
-  const blocks = contentOf(result)
-  if (blocks.length === 0) return asError(resultText(result), isError)
-  const lines = blocks.map((block) => {
-    if (block.type === 'text') return block.text
-    if (!canAttach(block, target)) {
-      warnings.push({
-        code: 'unsupported_block',
-        message: `${target.provider} does not take the ${block.type} that tool call "${toolCallId}" returned.`,
-      })
-      return `[${block.type} that cannot be shown]`
-    }
-    attached.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
-    attached.push(encodePart(block, target))
-    return `[${block.type}: see the message below]`
-  })
-  return asError(lines.join('\n'), isError)
-}
-
+/** Whether `encodePart` can write the block for this vendor. */
 function canAttach(block: UserContent, { dialect }: ChatTarget): boolean {
-  if (block.type === 'text') return true
-  if (block.type === 'binary') return false
-  if (block.type !== 'document') return dialect.media.includes(block.type)
-  if (block.source.type === 'text') return true
-  const isReachable = block.source.type !== 'url' || dialect.documentUrl !== 'reject'
-  return isReachable && dialect.media.includes('document')
-}
-
-/** The format has no error flag; the word is what models look for. */
-function asError(text: string, isError: boolean | undefined): string {
-  return isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
+  switch (block.type) {
+    case 'text':
+      return true
+    case 'image':
+    case 'audio':
+    case 'video':
+      return dialect.media.includes(block.type)
+    case 'document': {
+      if (block.source.type === 'text') return true
+      const isReachable = block.source.type !== 'url' || dialect.documentUrl !== 'reject'
+      return isReachable && dialect.media.includes('document')
+    }
+    case 'binary':
+      return false
+    default:
+      return block satisfies never
+  }
 }

@@ -76,7 +76,7 @@ function encodeResponse(events: readonly StreamEvent[], context: EncodeContext):
   return {
     ...headOf(context, 'chat.completion'),
     choices: [{ index: 0, message: message.message, logprobs: null, finish_reason }],
-    ...(stop && { usage: fromUsage(stop.usage) }),
+    usage: stop && fromUsage(stop.usage),
   }
 }
 
@@ -121,8 +121,15 @@ class DeltaWriter {
       }
       case 'audio_delta':
         return { audio: { data: encodeBase64(event.delta.data) } }
-      default:
+      case 'video_delta':
+      case 'content_block_stop':
+      case 'message_start':
+      case 'message_stop':
+      case 'tool_execution_start':
+      case 'tool_execution_end':
         return undefined
+      default:
+        return event satisfies never
     }
   }
 
@@ -156,19 +163,18 @@ class MessageWriter {
   get message(): JsonObject {
     const content = this.#texts['content']?.join('')
     const reasoning = this.#texts['reasoning_content']?.join('')
+    const calls = this.#calls.map(({ id, name, text }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text.join('') },
+    }))
     return {
       role: 'assistant',
       content: content ?? null,
       refusal: null,
-      ...(reasoning !== undefined && { reasoning_content: reasoning }),
-      ...(this.#images.length > 0 && { images: this.#images }),
-      ...(this.#calls.length > 0 && {
-        tool_calls: this.#calls.map(({ id, name, text }) => ({
-          id,
-          type: 'function',
-          function: { name, arguments: text.join('') },
-        })),
-      }),
+      reasoning_content: reasoning,
+      images: this.#images.length > 0 ? this.#images : undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
     }
   }
 

@@ -121,7 +121,7 @@ export class ChatDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: toStopReason({ raw, hasCalls, hasRefusal: this.#hasRefusal }),
-        ...(raw !== undefined && { rawStopReason: raw }),
+        rawStopReason: raw,
         usage: toUsage(this.#usage),
         metadata: { [this.#provider]: this.#metadata() },
         ...(warnings.length > 0 && { warnings }),
@@ -141,7 +141,7 @@ export class ChatDecoder implements WireDecoder {
   /** Azure's first chunk is about the prompt and names neither model nor id. */
   #start({ id, model, choices }: ChatChunk, events: StreamEvent[]): void {
     if (!id && !model && !choices?.length) return
-    this.#head = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    this.#head = { provider: this.#provider, model: model || undefined, id: id || undefined }
     events.push({ type: 'message_start', index: 0, delta: this.#head })
   }
 

@@ -23,9 +23,9 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
       numberOf(raw['cached_tokens']) ??
       0,
     cacheWriteTokens: numberOf(input?.['cache_write_tokens']) ?? 0,
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-    ...(tokensByModality && { tokensByModality }),
-    ...(costUsd !== undefined && { costUsd }),
+    reasoningTokens,
+    tokensByModality,
+    costUsd,
     raw,
   }
 }
@@ -71,16 +71,16 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     total_tokens: usage.totalTokens,
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens,
-      ...(usage.cacheWriteTokens > 0 && { cache_write_tokens: usage.cacheWriteTokens }),
-      ...(modality['inputAudio'] && { audio_tokens: modality['inputAudio'] }),
-      ...(modality['inputImage'] && { image_tokens: modality['inputImage'] }),
-      ...(modality['inputVideo'] && { video_tokens: modality['inputVideo'] }),
+      cache_write_tokens: usage.cacheWriteTokens || undefined,
+      audio_tokens: modality['inputAudio'] || undefined,
+      image_tokens: modality['inputImage'] || undefined,
+      video_tokens: modality['inputVideo'] || undefined,
     },
     completion_tokens_details: {
-      ...(reasoningTokens !== undefined && { reasoning_tokens: reasoningTokens }),
-      ...(modality['outputAudio'] && { audio_tokens: modality['outputAudio'] }),
-      ...(modality['outputImage'] && { image_tokens: modality['outputImage'] }),
+      reasoning_tokens: reasoningTokens,
+      audio_tokens: modality['outputAudio'] || undefined,
+      image_tokens: modality['outputImage'] || undefined,
     },
-    ...(costUsd !== undefined && { cost: costUsd }),
+    cost: costUsd,
   }
 }

@@ -1,32 +1,23 @@
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent, DocumentBlock, TextBlock, UserContent } from '../../content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
 import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
-import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
-import { objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { argumentsText, mergeTools } from '../tools.ts'
+import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
-import type {
-  AssistantContent,
-  DocumentBlock,
-  ImageBlock,
-  TextBlock,
-  UserContent,
-} from '../../content.ts'
-import {
-  type AssistantMessage,
-  contentOf,
-  type ToolResultMessage,
-  type UserMessage,
-} from '../../message.ts'
-import { imageUrl, toDataUrl } from '../media.ts'
-import { invalidRequest } from '../wire-error.ts'
-import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 
 type ResponsesTarget = Target<OpenAIResponsesDialect>
+
+const api = 'openai-responses'
 
 /** Writes a request of `POST /responses`. */
 export function encodeRequest(
@@ -34,44 +25,40 @@ export function encodeRequest(
   target: ResponsesTarget,
   mode: RequestMode,
 ): EncodedRequest {
+  const { provider, modelId } = target
+  const { params, system, structure } = request
   const warnings: Warning[] = []
-  const { params, system } = request
-  const fields = {
-    model: target.modelId,
-    ...(system && { instructions: system }),
+  const fields: Record<string, unknown> = {
+    model: modelId,
+    instructions: system || undefined,
     ...params,
-    ...textField(request, warnings),
-    // The one field that params cannot change: the answer could not be read otherwise.
-    ...(mode === 'stream' ? { stream: true } : 'stream' in params && { stream: false }),
-    ...toolFields(request, target),
   }
+  // `structure` joins what the caller put in `params.text`; a format of the caller's own wins.
+  const text = objectOf(params['text'])
+  if (structure && text?.['format'] === undefined) {
+    const { schema, isStrict } = toDialect(structure, openaiSchemas)
+    if (!isStrict) warnings.push(notStrict)
+    const format = { type: 'json_schema', ...namedSchema(schema, isStrict) }
+    fields['text'] = { ...text, format }
+  }
+  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  if (mode === 'stream') fields['stream'] = true
+  else if ('stream' in params) fields['stream'] = false
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    native: params['tools'],
+    namesOf: (tool) => [textOf(tool['name'])].filter((name) => name !== undefined),
+  })
+  if (tools) fields['tools'] = tools
   const input = encodeInput(request, target, warnings)
   return { body: bodyText(fields, 'input', input), path: '/responses', warnings }
-}
-
-/** `structure` joins what the caller put in `params.text`; a format of the caller's own stands. */
-function textField({ structure, params }: LLMRequest, warnings: Warning[]): object {
-  const text = objectOf(params['text'])
-  if (!structure || text?.['format'] !== undefined) return {}
-  const { schema, isStrict } = toDialect(structure, openaiSchemas)
-  if (!isStrict) warnings.push(notStrict)
-  return { text: { ...text, format: { type: 'json_schema', ...namedSchema(schema, isStrict) } } }
 }
 
 /** True when the answer comes as `{ value: … }`, see `toDialect`. */
 export function isWrapped({ structure, params }: LLMRequest): boolean {
   if (!structure || objectOf(params['text'])?.['format'] !== undefined) return false
   return toDialect(structure, openaiSchemas).isWrapped
-}
-
-function toolFields({ tools, params }: LLMRequest, { provider }: ResponsesTarget): object {
-  const merged = mergeTools({
-    provider,
-    tools: tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [textOf(tool['name'])].filter((name) => name !== undefined),
-  })
-  return merged ? { tools: merged } : {}
 }
 
 /**
@@ -87,53 +74,84 @@ function encodeTool(tool: Tool, provider: string): JsonObject {
   return { type: 'function', name, description, parameters, strict: false, ...options }
 }
 
+/** The JSON texts of all input items, joined by commas. */
 function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): string {
+  const { provider, dialect } = target
   const mayBeStored = request.params['store'] !== false
-  const key = `openai-responses ${target.provider} ${dialectKey(target.dialect)} ${mayBeStored}`
+  const key = `openai-responses ${provider} ${dialectKey(dialect)} ${mayBeStored}`
   return encodeHistory(
     request.messages,
     key,
     (messages, found) => {
+      // Results of custom tools (free text) have an item type of their own.
       let customIds: readonly string[] = []
       return messages.flatMap((message) => {
-        if (message.type === 'assistant') customIds = customCallIds(message, target.provider)
-        const known = customIds
-        const encode = (told: Warning[]): readonly JsonObject[] => {
-          if (message.type === 'user') return [encodeUser(message, target)]
-          if (message.type === 'assistant')
-            return encodeAssistant(message, target, mayBeStored, told)
-          return encodeToolResults(message, target, known)
+        if (message.type === 'assistant') {
+          customIds = (message.toolCalls ?? [])
+            .filter((call) => isCustom(nativeOf(call.metadata, provider, api)))
+            .map((call) => call.toolCallId)
         }
-        const itsKey = known.length > 0 ? `${key} ${known.join()}` : key
-        return encodeOnce(message, itsKey, encode, found)
+        const context = { target, mayBeStored, customIds }
+        const ownKey = customIds.length > 0 ? `${key} ${customIds.join()}` : key
+        return encodeOnce(message, ownKey, (own) => encodeMessage(message, context, own), found)
       })
     },
     warnings,
   )
 }
 
-function encodeUser(message: UserMessage, target: ResponsesTarget): JsonObject {
-  const content = message.content.map((block) => encodePart(block, target))
-  return { type: 'message', role: 'user', content, ...optionsOf(message.metadata, target.provider) }
+/** What decides the form of a message beside the message itself. */
+interface MessageContext {
+  readonly target: ResponsesTarget
+  /** False when the caller asked the vendor not to keep responses. */
+  readonly mayBeStored: boolean
+  /** Ids of the calls of custom tools in the assistant message before. */
+  readonly customIds: readonly string[]
+}
+
+function encodeMessage(
+  message: Message,
+  { target, mayBeStored, customIds }: MessageContext,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const { provider, dialect } = target
+  switch (message.type) {
+    case 'user': {
+      const content = message.content.map((block) => encodePart(block, target))
+      return [{ type: 'message', role: 'user', content, ...optionsOf(message.metadata, provider) }]
+    }
+    case 'assistant':
+      return encodeAssistant(message, target, mayBeStored, warnings)
+    case 'tool_result':
+      return message.results.map((result) => ({
+        type: customIds.includes(result.toolCallId)
+          ? 'custom_tool_call_output'
+          : 'function_call_output',
+        call_id: safeToolCallId(result.toolCallId, dialect.toolCallId),
+        output: encodeOutput(result, target),
+        ...optionsOf(result.metadata, provider),
+      }))
+    default:
+      return message satisfies never
+  }
 }
 
 /** One block as an input part. Metadata of the block for this vendor joins the part, e.g. `{ detail: 'low' }`. */
 function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
-  return { ...partOf(block, target), ...optionsOf(block.metadata, target.provider) }
-}
-
-function partOf(block: UserContent, target: ResponsesTarget): JsonObject {
+  const options = optionsOf(block.metadata, target.provider)
   switch (block.type) {
     case 'text':
-      return { type: 'input_text', text: block.text }
+      return { type: 'input_text', text: block.text, ...options }
     case 'image':
       accept('image', block.type, target)
-      return { type: 'input_image', image_url: imageUrl(block) }
+      return { type: 'input_image', image_url: imageUrl(block), ...options }
     case 'document':
-      return documentPart(block, target)
-    case 'binary':
+      return { ...documentPart(block, target), ...options }
+    case 'binary': {
       accept('document', block.type, target)
-      return filePart('file', toDataUrl(block.mimeType, block.data))
+      const file_data = toDataUrl(block.mimeType, block.data)
+      return { type: 'input_file', filename: 'file', file_data, ...options }
+    }
     case 'audio':
     case 'video':
       throw refused(block.type, target)
@@ -152,14 +170,10 @@ function documentPart(
   }
   accept('document', 'document', target)
   if (source.type === 'url') {
-    return { type: 'input_file', file_url: source.url, ...(title && { filename: title }) }
+    return { type: 'input_file', file_url: source.url, filename: title || undefined }
   }
   const name = title ?? (mimeType === 'application/pdf' ? 'document.pdf' : 'document')
-  return filePart(name, toDataUrl(mimeType, source.data))
-}
-
-function filePart(filename: string, data: string): JsonObject {
-  return { type: 'input_file', filename, file_data: data }
+  return { type: 'input_file', filename: name, file_data: toDataUrl(mimeType, source.data) }
 }
 
 function accept(kind: 'image' | 'document', named: string, target: ResponsesTarget): void {
@@ -169,8 +183,6 @@ function accept(kind: 'image' | 'document', named: string, target: ResponsesTarg
 function refused(named: string, { provider }: ResponsesTarget): Error {
   return invalidRequest(provider, `${provider} does not take ${named} input through Responses.`)
 }
-
-const api = 'openai-responses'
 
 /**
  * An assistant message as the items it came in, in their order. Items of this vendor go back
@@ -184,16 +196,24 @@ function encodeAssistant(
 ): readonly JsonObject[] {
   const { provider } = target
   const canReplay = canReplayItems(message, provider, mayBeStored)
-  if (!canReplay) warnings.push(unstored)
+  if (!canReplay) {
+    warnings.push({
+      code: 'reasoning_dropped',
+      message:
+        'Reasoning of a response that was not stored and not encrypted cannot be sent back and was left out.',
+      pointer: '/params/include',
+    })
+  }
   const items: Record<string, JsonValue | undefined>[] = []
   let previous: AssistantContent | undefined
   for (const { block, call } of orderedBlocks(message, provider)) {
     if (call) items.push(encodeCall(call, target, canReplay))
     else if (block.type === 'text') addText(items, block, { provider, canReplay, previous })
-    else {
-      const item = itemOf(block, provider, canReplay)
-      if (item) items.push(item)
-      else if (canReplay) warnings.push(dropWarning(block, provider))
+    else if (canReplay) {
+      const native = nativeOf(block.metadata, provider, api)
+      if (native) items.push({ ...native, ...heldFields(block) })
+      else if (block.type === 'reasoning') warnings.push(foreignReasoning)
+      else warnings.push(droppedBlock(block, provider))
     }
     previous = block
   }
@@ -219,18 +239,25 @@ function canReplayItems(
   })
 }
 
-const unstored: Warning = {
-  code: 'reasoning_dropped',
-  message:
-    'Reasoning of a response that was not stored and not encrypted cannot be sent back and was left out.',
-  pointer: '/params/include',
+/** What an item holds that a UPP block keeps in a field of its own, so that the native item lacks it. */
+function heldFields(block: Exclude<AssistantContent, TextBlock>): JsonObject {
+  switch (block.type) {
+    case 'image': {
+      const { source } = block
+      if (source.type === 'url') return { result: null }
+      return { result: source.type === 'base64' ? source.data : encodeBase64(source.data) }
+    }
+    case 'reasoning':
+    case 'audio':
+    case 'video':
+    case 'native':
+      return {}
+    default:
+      return block satisfies never
+  }
 }
 
-function dropWarning(block: AssistantContent, provider: string): Warning {
-  return block.type === 'reasoning' ? foreignReasoning : droppedBlock(block, provider)
-}
-
-/** Parts of one message item are blocks of their own; they are put together again here. */
+/** Parts of one message item are blocks of their own; this puts them together again. */
 function addText(
   items: Record<string, JsonValue | undefined>[],
   block: TextBlock,
@@ -238,17 +265,18 @@ function addText(
 ): void {
   const native = nativeOf(block.metadata, provider, api)
   if (!native && block.text === '') return
-  const told = native && itemTold(block, provider)
+  const own = native && itemOf(block, provider)
   const part: JsonObject =
     native?.['type'] === 'refusal'
       ? { ...native, refusal: block.text }
       : { type: 'output_text', annotations: [], ...native, text: block.text }
   const last = items.at(-1)
-  if (last && previous?.type === 'text' && sameItem(told, itemTold(previous, provider))) {
+  // Neighbouring texts of another vendor, which have no item and so no id, are one message too.
+  if (last && previous?.type === 'text' && itemOf(previous, provider)?.['id'] === own?.['id']) {
     last['content'] = [...(last['content'] as JsonValue[]), part] // only this function writes it
     return
   }
-  const item = told ?? { type: 'message', role: 'assistant' }
+  const item = own ?? { type: 'message', role: 'assistant' }
   items.push({ ...(canReplay ? item : withoutId(item)), content: [part] })
 }
 
@@ -259,28 +287,9 @@ interface TextPlace {
   readonly previous: AssistantContent | undefined
 }
 
-function itemTold(block: TextBlock, provider: string): JsonObject | undefined {
+/** The message item that a text block was a part of. */
+function itemOf(block: TextBlock, provider: string): JsonObject | undefined {
   return objectOf(block.metadata?.[provider]?.['item'])
-}
-
-/** Foreign texts, which have no item, are one message as well. */
-function sameItem(a: JsonObject | undefined, b: JsonObject | undefined): boolean {
-  return a?.['id'] === b?.['id']
-}
-
-function itemOf(
-  block: AssistantContent,
-  provider: string,
-  canReplay: boolean,
-): Record<string, JsonValue | undefined> | undefined {
-  const native = nativeOf(block.metadata, provider, api)
-  if (!native || !canReplay) return undefined
-  return block.type === 'image' ? { ...native, result: base64Of(block) } : { ...native }
-}
-
-function base64Of({ source }: ImageBlock): string | null {
-  if (source.type === 'url') return null
-  return source.type === 'base64' ? source.data : encodeBase64(source.data)
 }
 
 function encodeCall(
@@ -308,48 +317,40 @@ function withoutId(item: JsonObject): JsonObject {
   return without(item, idField)
 }
 
-/** Calls of custom tools (free text) have outputs of their own type. */
-function customCallIds(message: AssistantMessage, provider: string): readonly string[] {
-  return (message.toolCalls ?? [])
-    .filter((call) => isCustom(nativeOf(call.metadata, provider, 'openai-responses')))
-    .map((call) => call.toolCallId)
-}
-
 function isCustom(native: JsonObject | undefined): boolean {
   return native?.['type'] === 'custom_tool_call'
 }
 
-/** One output item per result. Texts, images and files that a tool returned are sent as such. */
-function encodeToolResults(
-  message: ToolResultMessage,
-  target: ResponsesTarget,
-  customIds: readonly string[],
-): readonly JsonObject[] {
-  return message.results.map((result) => ({
-    type: customIds.includes(result.toolCallId)
-      ? 'custom_tool_call_output'
-      : 'function_call_output',
-    call_id: safeToolCallId(result.toolCallId, target.dialect.toolCallId),
-    output: outputOf(result, target),
-    ...optionsOf(result.metadata, target.provider),
-  }))
-}
-
-function outputOf({ result, isError }: ToolResult, target: ResponsesTarget): JsonValue {
+/** The result of a call. Texts, images and files that a tool returned are sent as such. */
+function encodeOutput({ result, isError }: ToolResult, target: ResponsesTarget): JsonValue {
   const blocks = contentOf(result)
-  if (blocks.length > 0) return blocks.map((block) => outputPart(block, target))
-  const text = resultText(result)
-  // The format has no error flag; the word is what models look for.
-  return isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
+  if (blocks.length === 0) {
+    const text = resultText(result)
+    // The format has no error flag; the word is what models look for.
+    return isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
+  }
+  return blocks.map((block) =>
+    // Media that the API does not accept are named, not sent: a result must not fail the request.
+    canReturn(block, target)
+      ? encodePart(block, target)
+      : { type: 'input_text', text: `[${block.type} that cannot be shown]` },
+  )
 }
 
-/** Media that the API does not take are named, not sent: a result must not fail the request. */
-function outputPart(block: UserContent, target: ResponsesTarget): JsonObject {
-  const { media } = target.dialect
-  const isTaken =
-    block.type === 'text' ||
-    (block.type === 'image' && media.includes('image')) ||
-    (block.type === 'document' && (block.source.type === 'text' || media.includes('document')))
-  if (isTaken) return encodePart(block, target)
-  return { type: 'input_text', text: `[${block.type} that cannot be shown]` }
+/** Whether the API accepts the block in the result of a call. */
+function canReturn(block: UserContent, { dialect: { media } }: ResponsesTarget): boolean {
+  switch (block.type) {
+    case 'text':
+      return true
+    case 'image':
+      return media.includes('image')
+    case 'document':
+      return block.source.type === 'text' || media.includes('document')
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return false
+    default:
+      return block satisfies never
+  }
 }

@@ -1,18 +1,20 @@
-import { decodeBase64, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
-import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
-import { type DeclaredTool, splitTools } from '../tools.ts'
+import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { AssistantContent, UserContent } from '../../content.ts'
-import { AssistantMessage, type Message, ToolResultMessage, UserMessage } from '../../message.ts'
+import type { BlockKind } from '../../event.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
+import { parseArguments } from '../../parse-arguments.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
 import { parseDataUrl } from '../media.ts'
-import type { BlockKind } from '../../event.ts'
-import { parseArguments } from '../../parse-arguments.ts'
-import { withNative } from '../metadata.ts'
+import { optionsMetadata, withNative } from '../metadata.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { splitTools, type DeclaredTool } from '../tools.ts'
 import { orderMetadata } from '../transcript.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest } from '../wire.ts'
 
+const api = 'openai-responses'
 const ownFields = new Set(['model', 'input', 'instructions', 'tools', 'text', 'stream'])
+const formatField = new Set(['format'])
 
 /** Reads a request that a client of Responses sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
@@ -20,21 +22,25 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!request) throw invalidRequest('openai', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
   if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
-  const { system: told, messages } = decodeInput(request['input'])
-  const system = [stringOf(request['instructions']), told].filter(Boolean).join('\n\n')
+  const input = new InputReader()
+  input.readAll(request['input'])
+  const system = [stringOf(request['instructions']), ...input.system].filter(Boolean).join('\n\n')
   const { tools, native } = splitTools(request['tools'], decodeTool)
-  const structure = structureOf(request['text'])
+  const text = objectOf(request['text'])
+  const format = objectOf(text?.['format'])
+  const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
+  // Everything the request says beside conversation, function tools and structure.
+  const params: Record<string, unknown> = without(request, ownFields)
+  const textOptions = text && structure ? without(text, formatField) : text
+  if (textOptions && !isEmpty(textOptions)) params['text'] = textOptions
+  if (native.length > 0) params['tools'] = native
   return {
     modelId,
-    messages,
-    ...(system !== '' && { system }),
-    params: {
-      ...without(request, ownFields),
-      ...textParam(objectOf(request['text']), structure !== undefined),
-      ...(native.length > 0 && { tools: native }),
-    },
+    messages: input.messages,
+    system: system || undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure,
     stream: request['stream'] === true,
     includeUsage: true,
   }
@@ -52,25 +58,8 @@ function decodeTool(tool: JsonObject, index: number): DeclaredTool {
     name: toolName,
     description: stringOf(description) ?? '',
     parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    ...(Object.keys(options).length > 0 && { metadata: { openai: options } }),
+    metadata: optionsMetadata('openai', options),
   }
-}
-
-function structureOf(text: JsonValue | undefined): JsonSchema | undefined {
-  const format = objectOf(objectOf(text)?.['format'])
-  return format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
-}
-
-const formatField = new Set(['format'])
-
-function textParam(text: JsonObject | undefined, hasStructure: boolean): JsonObject {
-  const rest = text && hasStructure ? without(text, formatField) : text
-  return rest && Object.keys(rest).length > 0 ? { text: rest } : {}
-}
-
-interface Conversation {
-  readonly system?: string
-  readonly messages: readonly Message[]
 }
 
 /**
@@ -78,24 +67,24 @@ interface Conversation {
  * message, outputs of its calls one tool result message. System messages at the start are the
  * system prompt; later ones become user messages, since UPP has none there.
  */
-function decodeInput(input: JsonValue | undefined): Conversation {
-  if (typeof input === 'string') return { messages: [new UserMessage(input)] }
-  if (!Array.isArray(input)) {
-    throw invalidRequest('openai', 'The field "input" is neither text nor a list.')
-  }
-  const reader = new InputReader()
-  listOf(input).forEach((item, index) => reader.read(objectOf(item) ?? {}, `input[${index}]`))
-  return reader.end()
-}
-
 class InputReader {
-  readonly #messages: Message[] = []
-  readonly #system: string[] = []
+  readonly messages: Message[] = []
+  readonly system: string[] = []
   readonly #names = new Map<string, string>()
   #assistant = new AssistantItems(this.#names)
   #results: ToolResult[] = []
 
-  read(item: JsonObject, at: string): void {
+  readAll(input: JsonValue | undefined): void {
+    if (typeof input === 'string') return void this.messages.push(new UserMessage(input))
+    if (!Array.isArray(input)) {
+      throw invalidRequest('openai', 'The field "input" is neither text nor a list.')
+    }
+    listOf(input).forEach((item, index) => this.#read(objectOf(item) ?? {}, `input[${index}]`))
+    this.#flushAssistant()
+    this.#flushResults()
+  }
+
+  #read(item: JsonObject, at: string): void {
     const { type = 'message', role } = item
     if (type === 'item_reference') {
       throw invalidRequest(
@@ -106,74 +95,76 @@ class InputReader {
     }
     if (type === 'function_call_output' || type === 'custom_tool_call_output') {
       this.#flushAssistant()
-      this.#results.push(decodeOutput(item, at, this.#names))
-      return
-    }
-    if (type !== 'message' || role === 'assistant') {
+      this.#addResult(item, at)
+    } else if (type !== 'message' || role === 'assistant') {
       this.#flushResults()
       this.#assistant.add(item, at)
-      return
+    } else {
+      this.#flushAssistant()
+      this.#flushResults()
+      this.#addMessage(item, at)
     }
-    this.#flush()
-    this.#readMessage(item, at)
   }
 
-  end(): Conversation {
-    this.#flush()
-    const system = this.#system.join('\n\n')
-    return { ...(system !== '' && { system }), messages: this.#messages }
+  #addResult(item: JsonObject, at: string): void {
+    const toolCallId = textOf(item['call_id'])
+    if (toolCallId === undefined) {
+      throw invalidRequest('openai', `The field "${at}.call_id" is missing.`)
+    }
+    const { output } = item
+    const result = Array.isArray(output) ? decodeParts(listOf(output), at) : (output ?? '')
+    this.#results.push({ toolCallId, result, toolName: this.#names.get(toolCallId) })
   }
 
-  #readMessage({ role, content }: JsonObject, at: string): void {
+  #addMessage({ role, content }: JsonObject, at: string): void {
     if (role === 'user') {
       const blocks = typeof content === 'string' ? content : decodeParts(listOf(content), at)
-      this.#messages.push(new UserMessage(blocks))
+      this.messages.push(new UserMessage(blocks))
       return
     }
     if (role !== 'system' && role !== 'developer') {
       throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
     }
-    const text = typeof content === 'string' ? content : plainText(listOf(content))
-    if (this.#messages.length === 0) this.#system.push(text)
-    else this.#messages.push(new UserMessage(text))
-  }
-
-  #flush(): void {
-    this.#flushAssistant()
-    this.#flushResults()
+    const texts = listOf(content).map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+    const text = typeof content === 'string' ? content : texts.join('')
+    if (this.messages.length === 0) this.system.push(text)
+    else this.messages.push(new UserMessage(text))
   }
 
   #flushAssistant(): void {
     const message = this.#assistant.message()
     if (!message) return
-    this.#messages.push(message)
+    this.messages.push(message)
     this.#assistant = new AssistantItems(this.#names)
   }
 
   #flushResults(): void {
-    if (this.#results.length > 0) this.#messages.push(new ToolResultMessage(this.#results))
+    if (this.#results.length > 0) this.messages.push(new ToolResultMessage(this.#results))
     this.#results = []
   }
-}
-
-function plainText(parts: readonly JsonValue[]): string {
-  return parts.map((part) => stringOf(objectOf(part)?.['text']) ?? '').join('')
 }
 
 function decodeParts(parts: readonly JsonValue[], at: string): readonly UserContent[] {
   return parts.map((part, index) => decodePart(objectOf(part) ?? {}, `${at}.content[${index}]`))
 }
 
+const partTypes: PartTypes = {
+  text: 'input_text',
+  image: 'input_image',
+  document: 'input_file',
+  audio: undefined,
+  video: undefined,
+  binary: undefined,
+}
+
 function decodePart(part: JsonObject, at: string): UserContent {
   const { type, text, image_url, file_data, file_url, filename, ...options } = part
-  const metadata = Object.keys(options).length > 0 ? { metadata: { openai: options } } : {}
-  const title = textOf(filename)
-  const titled = { ...(title !== undefined && { title }), ...metadata }
+  const metadata = optionsMetadata('openai', options)
   const address = textOf(type === 'input_image' ? image_url : (file_data ?? file_url))
   const inline = address === undefined ? undefined : parseDataUrl(address)
-  if (type === 'input_text') return { type: 'text', text: stringOf(text) ?? '', ...metadata }
+  if (type === 'input_text') return { type: 'text', text: stringOf(text) ?? '', metadata }
   if (type !== 'input_image' && type !== 'input_file') {
-    throw invalidRequest('openai', `The field "${at}.type" is ${JSON.stringify(type)}.`)
+    throw unknownPart('openai', `${at}.type`, type, partTypes)
   }
   if (address === undefined) {
     throw invalidRequest(
@@ -186,24 +177,11 @@ function decodePart(part: JsonObject, at: string): UserContent {
     ? ({ type: 'base64', data: inline.data } as const)
     : ({ type: 'url', url: address } as const)
   if (type === 'input_image') {
-    return { type: 'image', source, mimeType: inline?.mimeType ?? 'image/*', ...metadata }
+    return { type: 'image', source, mimeType: inline?.mimeType ?? 'image/*', metadata }
   }
   const mimeType = inline?.mimeType ?? 'application/pdf'
-  return { type: 'document', source, mimeType, ...titled }
+  return { type: 'document', source, mimeType, title: textOf(filename), metadata }
 }
-
-function decodeOutput(item: JsonObject, at: string, names: Map<string, string>): ToolResult {
-  const toolCallId = textOf(item['call_id'])
-  if (toolCallId === undefined) {
-    throw invalidRequest('openai', `The field "${at}.call_id" is missing.`)
-  }
-  const { output } = item
-  const toolName = names.get(toolCallId)
-  const result = Array.isArray(output) ? decodeParts(listOf(output), at) : (output ?? '')
-  return { toolCallId, result, ...(toolName !== undefined && { toolName }) }
-}
-
-const api = 'openai-responses'
 
 /** Collects the items of one answer into an assistant message, each with its verbatim form. */
 class AssistantItems {
@@ -223,14 +201,23 @@ class AssistantItems {
       case 'reasoning':
         return this.#addBlock({
           type: 'reasoning',
-          text: reasoningText(item),
+          text: [...listOf(item['summary']), ...listOf(item['content'])]
+            .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+            .filter((text) => text !== '')
+            .join('\n\n'),
           metadata: withNative('openai', api, item),
         })
       case 'function_call':
       case 'custom_tool_call':
         return this.#addCall(item, at)
       case 'image_generation_call':
-        if (textOf(item['result'])) return this.#addBlock(imageOf(item))
+        if (!textOf(item['result'])) break
+        return this.#addBlock({
+          type: 'image',
+          source: { type: 'bytes', data: decodeBase64(textOf(item['result']) ?? '') },
+          mimeType: `image/${textOf(item['output_format']) ?? 'png'}`,
+          metadata: withNative('openai', api, without(item, new Set(['result']))),
+        })
     }
     const name = textOf(item['type']) ?? 'unknown'
     this.#addBlock({ type: 'native', name, metadata: withNative('openai', api, item) })
@@ -261,7 +248,7 @@ class AssistantItems {
       const native = without(part, new Set(['text', 'refusal']))
       const isOwn = item['id'] !== undefined || part['type'] === 'refusal'
       const metadata = withNative('openai', api, native, { item: about })
-      this.#addBlock({ type: 'text', text, ...(isOwn && { metadata }) })
+      this.#addBlock({ type: 'text', text, metadata: isOwn ? metadata : undefined })
     }
   }
 
@@ -274,31 +261,15 @@ class AssistantItems {
     this.#names.set(toolCallId, toolName)
     this.#kinds.push('tool_call')
     const isCustom = item['type'] === 'custom_tool_call'
-    const parsed = isCustom
-      ? { arguments: { input: stringOf(item['input']) ?? '' } }
-      : parseArguments(stringOf(item['arguments']) ?? '')
+    const isOwn = isCustom || item['id'] !== undefined
+    const parsed = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
+    const input = { input: stringOf(item['input']) ?? '' }
     this.#calls.push({
       toolCallId,
       toolName,
-      arguments: parsed.arguments ?? {},
-      ...('invalid' in parsed && parsed.invalid && { invalidArguments: parsed.invalid }),
-      ...((isCustom || item['id'] !== undefined) && { metadata: withNative('openai', api, item) }),
+      arguments: isCustom ? input : (parsed.arguments ?? {}),
+      invalidArguments: isCustom ? undefined : parsed.invalid,
+      metadata: isOwn ? withNative('openai', api, item) : undefined,
     })
-  }
-}
-
-function reasoningText(item: JsonObject): string {
-  return [...listOf(item['summary']), ...listOf(item['content'])]
-    .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
-    .filter((text) => text !== '')
-    .join('\n\n')
-}
-
-function imageOf(item: JsonObject): AssistantContent {
-  return {
-    type: 'image',
-    source: { type: 'bytes', data: decodeBase64(textOf(item['result']) ?? '') },
-    mimeType: `image/${textOf(item['output_format']) ?? 'png'}`,
-    metadata: withNative('openai', api, without(item, new Set(['result']))),
   }
 }

@@ -72,10 +72,19 @@ class ResponsesEncoder implements WireEncoder {
       case 'tool_execution_start':
       case 'tool_execution_end':
         return
-      default: {
+      case 'text_delta':
+      case 'object_delta':
+      case 'reasoning_delta':
+      case 'tool_call_delta':
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta': {
         const open = this.#open.get(event.index)
         open?.item.delta(event, this.#placed(emit, open.position))
+        return
       }
+      default:
+        event satisfies never
     }
   }
 
@@ -184,8 +193,11 @@ function writeItem(
       return new WrittenImage(`ig_${id}`, emit)
     case 'native':
       return new WrittenNative({ type: name ?? 'unknown', id: `item_${id}` }, emit)
-    default:
+    case 'audio':
+    case 'video':
       return undefined
+    default:
+      return block satisfies never
   }
 }
 

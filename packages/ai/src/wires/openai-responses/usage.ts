@@ -18,7 +18,7 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
     totalTokens: numberOf(raw['total_tokens']) ?? inputTokens + outputTokens,
     cacheReadTokens: countOf(input?.['cached_tokens']),
     cacheWriteTokens: countOf(input?.['cache_write_tokens']),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
+    reasoningTokens,
     ...(byTtl && {
       cacheWriteTokensByTtl: {
         '30m': countOf(byTtl['ttl_30m_tokens']),
@@ -26,7 +26,7 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
       },
     }),
     ...(searches > 0 && { serverToolUse: { web_search_requests: searches } }),
-    ...(costUsd !== undefined && { costUsd }),
+    costUsd,
     raw,
   }
 }
@@ -42,6 +42,6 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     output_tokens: usage.outputTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     total_tokens: usage.totalTokens,
-    ...(usage.costUsd !== undefined && { cost: usage.costUsd }),
+    cost: usage.costUsd,
   }
 }
