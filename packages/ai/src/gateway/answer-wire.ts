@@ -36,15 +36,10 @@ export async function answerWire(answer: WireAnswer): Promise<WireReply> {
 /** An error in the words of a wire. */
 export function errorReply(wire: WireServer, error: ServerError): WireReply {
   const { status, body } = wire.encodeError(error)
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
   const wait = error.retryAfterMs
-  return {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)) }),
-    },
-    body: JSON.stringify(body),
-  }
+  if (wait !== undefined) headers['retry-after'] = String(Math.ceil(wait / 1000))
+  return { status, headers, body: JSON.stringify(body) }
 }
 
 /** The error as the client may see it; anything that is not ours says nothing of its inside. */
@@ -54,7 +49,7 @@ export function asServerError(error: unknown): ServerError {
   return {
     code,
     message,
-    ...(statusCode !== undefined && statusCode >= 400 && { statusCode }),
+    statusCode: statusCode !== undefined && statusCode >= 400 ? statusCode : undefined,
     retryAfterMs,
   }
 }
@@ -178,27 +173,33 @@ export async function* oneMessage(
           isStarted = true
           break
         case 'message_stop':
-          stop = stop ? joined(stop, event) : event
+          if (stop) {
+            const usage = addUsage(stop.delta.usage, event.delta.usage)
+            stop = { ...event, delta: { ...event.delta, usage } }
+          } else stop = event
           break
         case 'tool_execution_start':
         case 'tool_execution_end':
           break
-        default: {
+        case 'content_block_start':
+        case 'content_block_stop':
+        case 'text_delta':
+        case 'reasoning_delta':
+        case 'object_delta':
+        case 'tool_call_delta':
+        case 'image_delta':
+        case 'audio_delta':
+        case 'video_delta': {
           const index = event.index + offset
           if (event.type === 'content_block_start') blocks = index + 1
           events.push(offset === 0 ? event : { ...event, index })
+          break
         }
+        default:
+          event satisfies never
       }
     }
     if (events.length > 0) yield events
   }
   if (stop) yield [stop]
-}
-
-function joined(before: MessageStopEvent, { delta }: MessageStopEvent): MessageStopEvent {
-  return {
-    type: 'message_stop',
-    index: 0,
-    delta: { ...delta, usage: addUsage(before.delta.usage, delta.usage) },
-  }
 }

@@ -20,6 +20,7 @@ import {
 import { findRoute, listModels, type Route } from './routes.ts'
 import { type GatewayAnswer, servedModel } from './served-model.ts'
 
+/** What a gateway serves, to whom, and within which limits. */
 export interface GatewayOptions {
   /** Models by the name that clients ask for. Settings of their own: `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>

@@ -46,7 +46,7 @@ export function findRoute(request: Request): Route {
     return { ...base, kind: 'none', error: wrongMethod(method, path, 'GET') }
   }
   const [, model] = models
-  return { ...base, kind: 'models', ...(model !== undefined && { model: decoded(model) }) }
+  return { ...base, kind: 'models', model: model === undefined ? undefined : decoded(model) }
 }
 
 function decoded(text: string): string {

@@ -1,7 +1,6 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type { StreamEvent } from '../event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import type { Tool } from '../tool.ts'
 import type { ServerError, ServerRequest, WireName } from '../wires/wire.ts'
 import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
@@ -20,6 +19,7 @@ export interface GatewayRequest extends ServerRequest {
 /** Answers a client: with a model, an agent, or anything else that speaks in events of one message. */
 export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<GatewayReply>
 
+/** The events of one message, and what else goes into the response. */
 export interface GatewayReply {
   readonly events: AsyncIterable<readonly StreamEvent[]>
   /** Parameters of the client that have no meaning here; it is told their names. */
@@ -51,22 +51,18 @@ export function servedModel(options: ServedModelOptions): GatewayAnswer {
     const model = llm({
       ...options,
       params: { ...options.params, ...params },
-      ...(system !== '' && { system }),
-      tools: tools.map(clientTool),
-      ...(structure && { structure }),
+      system: system || undefined,
+      tools: tools.map((tool) => ({
+        ...tool,
+        run: () => {
+          throw new Error(`"${tool.name}" is a tool of the client.`)
+        },
+      })),
+      structure,
       signal,
       clock,
       ids,
     })
     return { events: oneMessage(model.infer(messages, { streaming })), droppedParams: dropped }
-  }
-}
-
-function clientTool(tool: Omit<Tool, 'run' | 'approval'>): Tool {
-  return {
-    ...tool,
-    run: () => {
-      throw new Error(`"${tool.name}" is a tool of the client.`)
-    },
   }
 }

@@ -23,6 +23,7 @@ interface ToolChoice {
   readonly name?: string
 }
 
+/** The result of `translateParams`. */
 export interface TranslatedParams {
   readonly params: Params
   /** What the client said in vain. */
@@ -260,7 +261,10 @@ function writeAnthropicChoice(settings: Settings): JsonObject | undefined {
 
 function writeGoogleChoice({ mode, name }: ToolChoice): JsonObject {
   const words = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-  return { mode: words[mode], ...(name !== undefined && { allowedFunctionNames: [name] }) }
+  return defined({
+    mode: words[mode],
+    allowedFunctionNames: name === undefined ? undefined : [name],
+  })
 }
 
 function defined(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {

@@ -1,5 +1,12 @@
 import type { StreamEvent } from '../event.ts'
-import type { BoundLLMModel, LLMCapabilities, LLMHandler, LLMRequest } from '../provider.ts'
+import {
+  createProvider,
+  type BoundLLMModel,
+  type LLMCapabilities,
+  type LLMHandler,
+  type LLMRequest,
+  type ModelReference,
+} from '../provider.ts'
 import {
   type Bound,
   type BoundCombination,
@@ -8,13 +15,27 @@ import {
   type MemberPolicy,
   withReport,
 } from './member.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError, type Modality } from '../error.ts'
 import type { ErrorOrigin } from '../to-upp-error.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 
+/** One model reference that stands for several, in every modality that all of them have. */
+export function combinedModel(combination: Combination): ModelReference {
+  const { name, members } = combination
+  const has = (modality: Modality): boolean =>
+    members.every(({ reference }) => reference.provider.handlers[modality])
+  const provider = createProvider({
+    name,
+    llm: has('llm') ? llmHandler(combination) : undefined,
+    embedding: has('embedding') ? embeddingHandler(combination) : undefined,
+    image: has('image') ? imageHandler(combination) : undefined,
+  })
+  return provider(members.map(({ label }) => label).join('|'))
+}
+
 /** Inferences of whichever member the policy chooses. */
-export function llmHandler(combination: Combination): LLMHandler {
+function llmHandler(combination: Combination): LLMHandler {
   const bindAll = (): Bound<BoundLLMModel>[] =>
     combination.members.map((member) => {
       const { reference } = member
@@ -49,7 +70,9 @@ class CombinedLLM implements BoundLLMModel {
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
     const answer = await this.#run(request, false, async (member) => {
       const events = await member.bound.complete(member.toRequest(request))
-      return checkedAnswer(events, { provider: member.bound.provider, modality: 'llm' })
+      // An answer without its terminal event is none: the next member is asked.
+      if (events.some(({ type }) => type === 'message_stop')) return events
+      throw emptyAnswer({ provider: member.bound.provider, modality: 'llm' })
     })
     return reported(answer.value, answer)
   }
@@ -161,15 +184,6 @@ function isContent({ type, delta }: StreamEvent): boolean {
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
 }
 
-/** A waiting call that answers without its terminal event is no answer either. */
-function checkedAnswer(
-  events: readonly StreamEvent[],
-  origin: ErrorOrigin,
-): readonly StreamEvent[] {
-  if (events.some(({ type }) => type === 'message_stop')) return events
-  throw emptyAnswer(origin)
-}
-
 function emptyAnswer(origin: ErrorOrigin): UPPError {
   return new UPPError(`The answer of ${origin.provider} ended without its terminal event.`, {
     code: ErrorCode.InvalidResponse,
@@ -178,12 +192,12 @@ function emptyAnswer(origin: ErrorOrigin): UPPError {
 }
 
 /** Batches no larger than every member takes. */
-export function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
+function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
   return {
     maxBatchSize: Math.min(...handlers.map(({ maxBatchSize }) => maxBatchSize)),
-    ...(tokens.length > 0 && { maxBatchTokens: Math.min(...tokens) }),
+    maxBatchTokens: tokens.length > 0 ? Math.min(...tokens) : undefined,
     imageInput: handlers.every(({ imageInput }) => imageInput),
     bind: ({ modelId }) => {
       const bound = members.map((member, index) => ({
@@ -232,7 +246,7 @@ function combinedEmbedding(
 }
 
 /** Generates, edits and streams with whichever member the policy chooses. */
-export function imageHandler({ name, members, policy, capabilities }: Combination): ImageHandler {
+function imageHandler({ name, members, policy, capabilities }: Combination): ImageHandler {
   return {
     bind: ({ modelId }) => {
       const bound = members.map((member) => {
@@ -301,7 +315,7 @@ function imageCapabilities(
     generate: members[mode](({ bound }) => bound.capabilities.generate),
     streaming: members[mode](({ bound }) => bound.capabilities.streaming && !!bound.stream),
     edit: members[mode](({ bound }) => bound.capabilities.edit && !!bound.edit),
-    ...(most.length > 0 && { maxImages: Math.min(...most) }),
+    maxImages: most.length > 0 ? Math.min(...most) : undefined,
   })
 }
 

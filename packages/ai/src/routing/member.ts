@@ -2,11 +2,10 @@ import type { ProviderConfig } from '../config.ts'
 import type { Modality } from '../error.ts'
 import type { AnyRequest } from '../middleware.ts'
 import { protectConfig } from '../protect-config.ts'
-import { createProvider, type ModelReference, type Params } from '../provider.ts'
+import type { ModelReference, Params } from '../provider.ts'
 import { invalidRequest } from '../to-upp-error.ts'
 import type { JsonObject } from '@skein/base'
 import type { Warning } from '../warning.ts'
-import { embeddingHandler, imageHandler, llmHandler } from './combined.ts'
 
 /** A model among others, with what only it is to be sent. */
 export interface MemberOptions {
@@ -17,6 +16,7 @@ export interface MemberOptions {
   readonly config?: ProviderConfig
 }
 
+/** A model, or a model with its own params and config. */
 export type MemberInput = ModelReference | MemberOptions
 
 /** One model of a fallback or a route. */
@@ -30,20 +30,17 @@ export interface Member {
   toRequest<R extends AnyRequest>(request: R): R
 }
 
+/** The members of a combination, checked. */
 export function toMembers(inputs: readonly MemberInput[], name: string): readonly Member[] {
-  if (inputs.length === 0) throw noModels(name)
-  const members = inputs.map((input) => ('model' in input ? input : { model: input }))
-  const providers = new Set(members.map(({ model }) => model.provider.name))
-  return members.map((member, index) =>
-    toMember(member, { index, isMixed: providers.size > 1, name }),
+  if (inputs.length === 0) {
+    const origin = { provider: name, modality: 'llm' } as const
+    throw invalidRequest(`${name}() was given no models.`, origin, 'Pass at least one.')
+  }
+  const options = inputs.map((input): MemberOptions =>
+    'model' in input ? input : { model: input },
   )
-}
-
-function toMember(
-  { model, params, config }: MemberOptions,
-  { index, isMixed, name }: { index: number; isMixed: boolean; name: string },
-): Member {
-  return {
+  const isMixed = new Set(options.map(({ model }) => model.provider.name)).size > 1
+  return options.map(({ model, params, config }, index) => ({
     index,
     reference: model,
     label: `${model.provider.name}/${model.modelId}`,
@@ -52,33 +49,25 @@ function toMember(
       if (!params && !config) return request
       return {
         ...request,
-        ...(params && { params: { ...request.params, ...params } }),
-        ...(config && { config: protectConfig({ ...request.config, ...config }) }),
+        params: params ? { ...request.params, ...params } : request.params,
+        config: config ? protectConfig({ ...request.config, ...config }) : request.config,
       }
     },
-  }
+  }))
 }
 
 /** A key of one vendor must never reach another. */
 function refuseVendorConfig(request: AnyRequest, name: string): void {
+  const modality =
+    'messages' in request ? 'llm' : 'inputs' in request ? 'embedding' : ('image' as const)
   for (const field of ['apiKey', 'baseUrl', 'headers'] as const) {
     if (request.config[field] === undefined) continue
     throw invalidRequest(
       `config.${field} was given for a ${name} over models of several vendors.`,
-      { provider: name, modality: modalityOf(request) },
+      { provider: name, modality },
       `Give it to the one it belongs to: ${name}([{ model, config: { ${field} } }, …]).`,
     )
   }
-}
-
-function modalityOf(request: AnyRequest): Modality {
-  if ('messages' in request) return 'llm'
-  return 'inputs' in request ? 'embedding' : 'image'
-}
-
-function noModels(name: string): Error {
-  const origin = { provider: name, modality: 'llm' } as const
-  return invalidRequest(`${name}() was given no models.`, origin, 'Pass at least one.')
 }
 
 /** One request to whichever member is to answer it. */
@@ -90,6 +79,7 @@ export interface MemberTask<M, T> {
   readonly attempt: (member: M) => Promise<T>
 }
 
+/** What a member answered, and what is to be told about the others. */
 export interface MemberAnswer<M, T> {
   readonly member: M
   readonly value: T
@@ -104,6 +94,7 @@ export interface MemberPolicy {
   failedLate?(member: Member, error: unknown): void
 }
 
+/** Several models under one name, and how one of them is chosen. */
 export interface Combination {
   /** Provider name of the whole. */
   readonly name: string
@@ -116,6 +107,7 @@ export interface Combination {
 /** A member whose model is bound for one modality. */
 export type Bound<B> = Member & { readonly bound: B }
 
+/** A combination whose members are bound for one modality. */
 export interface BoundCombination<B> {
   readonly modelId: string
   readonly provider: string
@@ -134,20 +126,6 @@ export function withReport<R extends { readonly metadata?: Readonly<Record<strin
 ): R {
   const { provider, modelId: model } = member.bound
   const said = warnings.map(({ message }) => message)
-  const report = { provider, model, ...(said.length > 0 && { warnings: said }) }
+  const report = { provider, model, warnings: said.length > 0 ? said : undefined }
   return { ...result, metadata: { ...result.metadata, [name]: report } }
-}
-
-/** One model reference that stands for several, in every modality that all of them have. */
-export function combinedModel(combination: Combination): ModelReference {
-  const { name, members } = combination
-  const has = (modality: Modality): boolean =>
-    members.every(({ reference }) => reference.provider.handlers[modality])
-  const provider = createProvider({
-    name,
-    ...(has('llm') && { llm: llmHandler(combination) }),
-    ...(has('embedding') && { embedding: embeddingHandler(combination) }),
-    ...(has('image') && { image: imageHandler(combination) }),
-  })
-  return provider(members.map(({ label }) => label).join('|'))
 }

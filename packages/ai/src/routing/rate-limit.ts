@@ -14,6 +14,7 @@ import type { ContentBlock } from '../content.ts'
 import type { Message } from '../message.ts'
 import { resultText } from '../wires/transcript.ts'
 
+/** Which limiter lets a request in, and how a request counts. */
 export interface RateLimitOptions {
   readonly limiter: RateLimiter
   /** Whose limit a request counts against, e.g. by tenant. Default: one for all. */
@@ -34,9 +35,9 @@ export function rateLimit(model: ModelReference, options: RateLimitOptions): Mod
   const { llm, embedding, image } = model.provider.handlers
   const provider = createProvider({
     name: model.provider.name,
-    ...(llm && { llm: limitedLLM(llm, options) }),
-    ...(embedding && { embedding: limitedEmbedding(embedding, options) }),
-    ...(image && { image: limitedImage(image, options) }),
+    llm: llm && limitedLLM(llm, options),
+    embedding: embedding && limitedEmbedding(embedding, options),
+    image: image && limitedImage(image, options),
   })
   return provider(model.modelId, model.options)
 }
@@ -134,13 +135,13 @@ function limitedImage(handler: ImageHandler, options: RateLimitOptions): ImageHa
         async generate(request) {
           return settled(await admit(request), () => bound.generate(request), tokensOf)
         },
-        ...(edit && {
-          async edit(request) {
-            return settled(await admit(request), () => edit.call(bound, request), tokensOf)
-          },
-        }),
-        ...(stream && {
-          async *stream(request) {
+        edit:
+          edit &&
+          (async (request) =>
+            settled(await admit(request), () => edit.call(bound, request), tokensOf)),
+        stream:
+          stream &&
+          async function* (request) {
             const admission = await admit(request)
             let used = 0
             try {
@@ -152,7 +153,6 @@ function limitedImage(handler: ImageHandler, options: RateLimitOptions): ImageHa
               admission.settle(used)
             }
           },
-        }),
       }
     },
   }
@@ -180,32 +180,50 @@ async function settled<T>(
 
 /** A guess, for limits alone: a fourth of the characters that a request sends. Media count nothing. */
 function estimateTokens(request: AnyRequest): number {
-  return Math.ceil(charactersOf(request) / 4)
-}
-
-function charactersOf(request: AnyRequest): number {
-  if ('prompt' in request) return request.prompt.length
-  if ('inputs' in request)
-    return sum(request.inputs, (input) =>
+  let characters = 0
+  if ('prompt' in request) characters = request.prompt.length
+  else if ('inputs' in request)
+    characters = sum(request.inputs, (input) =>
       typeof input === 'string' ? input.length : ofBlock(input),
     )
-  return (request.system?.length ?? 0) + sum(request.messages, ofMessage)
+  else characters = (request.system?.length ?? 0) + sum(request.messages, ofMessage)
+  return Math.ceil(characters / 4)
 }
 
 function ofMessage(message: Message): number {
-  if (message.type === 'tool_result')
-    return sum(message.results, ({ result }) => resultText(result).length)
-  const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
-  const content: readonly ContentBlock[] = message.content
-  return (
-    sum(content, ofBlock) +
-    sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
-  )
+  switch (message.type) {
+    case 'user':
+      return sum<ContentBlock>(message.content, ofBlock)
+    case 'assistant': {
+      const calls = message.toolCalls ?? []
+      return (
+        sum<ContentBlock>(message.content, ofBlock) +
+        sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
+      )
+    }
+    case 'tool_result':
+      return sum(message.results, ({ result }) => resultText(result).length)
+    default:
+      return message satisfies never
+  }
 }
 
 function ofBlock(block: ContentBlock): number {
-  if ('text' in block) return block.text.length
-  return block.type === 'document' && block.source.type === 'text' ? block.source.data.length : 0
+  switch (block.type) {
+    case 'text':
+    case 'reasoning':
+      return block.text.length
+    case 'document':
+      return block.source.type === 'text' ? block.source.data.length : 0
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'binary':
+    case 'native':
+      return 0
+    default:
+      return block satisfies never
+  }
 }
 
 function sum<T>(items: readonly T[], count: (item: T) => number): number {

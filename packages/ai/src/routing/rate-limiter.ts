@@ -3,6 +3,7 @@ import { ErrorCode, UPPError } from '../error.ts'
 import { sleep as sleepFor } from '../transport/time-limits.ts'
 import { cancelledError, type ErrorOrigin } from '../to-upp-error.ts'
 
+/** The limits of a `RateLimiter`. */
 export interface RateLimiterOptions {
   /** Requests in any span of `intervalMs`. Default: no limit. */
   readonly requests?: number
@@ -23,6 +24,7 @@ export interface Admission {
   settle(tokens: number): void
 }
 
+/** What a request asks a `RateLimiter` for. */
 export interface AdmissionRequest {
   /** Requests with different keys do not wait for each other. */
   readonly key: string
@@ -54,7 +56,14 @@ export class RateLimiter {
   }: RateLimiterOptions) {
     this.#options = { requests, tokens, intervalMs, maxQueue, clock, sleep }
     for (const [name, value] of Object.entries({ requests, tokens, intervalMs }))
-      if (!(value >= 1)) throw invalidLimit(name, value)
+      if (!(value >= 1)) {
+        throw new UPPError(`The rate limit \`${name}\` is ${value}.`, {
+          code: ErrorCode.InvalidRequest,
+          provider: 'skein',
+          modality: 'llm',
+          hint: 'Give a number, 1 or more.',
+        })
+      }
   }
 
   /** Waits for its turn. Rejects with CANCELLED on abort and with RATE_LIMITED when too many wait. */
@@ -179,17 +188,8 @@ function queueFull(maxQueue: number, retryAfterMs: number, origin: ErrorOrigin):
   return new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
     code: ErrorCode.RateLimited,
     ...origin,
-    ...(Number.isFinite(retryAfterMs) && { retryAfterMs }),
+    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
     hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
-  })
-}
-
-function invalidLimit(name: string, value: number): UPPError {
-  return new UPPError(`The rate limit \`${name}\` is ${value}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    hint: 'Give a number, 1 or more.',
   })
 }
 

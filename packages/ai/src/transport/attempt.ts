@@ -151,11 +151,12 @@ export class Attempt implements Answer {
       ? (signal.reason as UPPError) // only `#onAbort` and the watchdog abort it
       : isUPPError(error)
         ? error
-        : networkError(error, this.#context, hostOf(this.#url))
+        : networkError(error, this.#context, this.#url)
     const headers = this.#response?.headers
-    return redactUPPError(typed, secrets, {
-      ...(headers && { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }),
-    })
+    const facts = headers
+      ? { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }
+      : {}
+    return redactUPPError(typed, secrets, facts)
   }
 
   async #prepare(): Promise<TransportRequest> {
@@ -165,8 +166,11 @@ export class Attempt implements Answer {
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
     this.secrets = secretsOf(this.key, config.headers ?? {})
+    // A form's content type carries its boundary, which only its encoder knows.
+    const type: Record<string, string> =
+      typeof body === 'string' ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(
-      { endpoint, config, key: this.key, request: ownHeaders(this.#call) },
+      { endpoint, config, key: this.key, request: { ...type, ...this.#call.headers } },
       this.#context,
     )
     this.secrets = secretsOf(this.key, headers)
@@ -191,10 +195,12 @@ export class Attempt implements Answer {
   }
 }
 
+/** Whom the errors of a call are about. */
 export function contextOf({ endpoint, modality }: VendorCall): ErrorContext {
   return { provider: endpoint.name, modality }
 }
 
+/** What `httpError` has to know about a call. */
 export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   const { clock = systemClock, decodeError, endpoint } = call
   return {
@@ -205,6 +211,7 @@ export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   }
 }
 
+/** The error of a call whose signal aborted. */
 export function cancelled(call: VendorCall): UPPError {
   const { reason } = call.signal as { reason: unknown }
   return new UPPError(`The call to ${call.endpoint.name} was cancelled.`, {
@@ -233,16 +240,6 @@ function timedOut(context: ErrorContext, phase: TimeoutPhase, ms: number): UPPEr
     ...context,
     hint: `The limit is ${settingOf[phase]}.`,
   })
-}
-
-function ownHeaders({ headers, body }: VendorCall): Readonly<Record<string, string>> {
-  // A form's content type carries its boundary, which only its encoder knows.
-  if (typeof body !== 'string') return headers ?? {}
-  return { 'content-type': 'application/json', ...headers }
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'the vendor'
 }
 
 /** As much of an error body as is worth keeping; what arrived before it broke off is kept too. */

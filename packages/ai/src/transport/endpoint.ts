@@ -22,15 +22,12 @@ export interface ErrorContext {
 /** The address of one request. Slashes and a query at the end of the base are tolerated. */
 export function requestUrl(base: string, path: string, context: ErrorContext): string {
   const url = parseBase(base, context)
-  const [pathname = '', query] = split(path)
+  const mark = path.indexOf('?')
+  const pathname = mark < 0 ? path : path.slice(0, mark)
+  const query = mark < 0 ? '' : path.slice(mark + 1)
   const prefix = url.pathname.replace(/\/+$/, '')
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
-}
-
-function split(path: string): string[] {
-  const mark = path.indexOf('?')
-  return mark < 0 ? [path] : [path.slice(0, mark), path.slice(mark + 1)]
 }
 
 const parsed = new Map<string, URL>()
@@ -149,17 +146,17 @@ function keyFromEnvironment(
     const key = environment(variable)
     if (key !== undefined) return key
   }
-  if (endpoint.keyVariables.length === 0 || bringsOwnAuth(endpoint, config)) return undefined
+  // A header of the caller's own may stand in for the key.
+  const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
+  const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
+    names.includes(name.toLowerCase()),
+  )
+  if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
   throw new UPPError(`There is no API key for ${context.provider}.`, {
     code: ErrorCode.AuthenticationFailed,
     ...context,
     hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
   })
-}
-
-function bringsOwnAuth(endpoint: VendorEndpoint, config: ProviderConfig): boolean {
-  const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
-  return Object.keys(config.headers ?? {}).some((name) => names.includes(name.toLowerCase()))
 }
 
 function checkKey(key: unknown, context: ErrorContext): string {

@@ -10,6 +10,7 @@ interface FailedResponse {
   readonly text: string
 }
 
+/** What an error of a response needs beside the response. */
 export interface HttpErrorOptions {
   readonly context: ErrorContext
   readonly decodeError: (response: ErrorResponse) => VendorError
@@ -25,6 +26,7 @@ export function httpError(response: FailedResponse, options: HttpErrorOptions): 
   if (status < 200 || (status >= 300 && status < 400)) return redirectError(response, context)
   const vendor = readVendorError(response, options)
   const code = vendor?.code ?? codeForStatus(status)
+  const word = headers.get('x-should-retry')?.trim().toLowerCase()
   return new UPPError(messageOf(vendor, response, context), {
     code,
     ...context,
@@ -33,12 +35,18 @@ export function httpError(response: FailedResponse, options: HttpErrorOptions): 
     vendorType: vendor?.vendorType,
     requestId: vendor?.requestId ?? requestIdOf(headers),
     retryAfterMs: vendor?.retryAfterMs ?? retryAfterMs(headers, { status, now: options.now }),
-    shouldRetry: shouldRetryHeader(headers) ?? vendor?.shouldRetry,
+    shouldRetry: retryWords.get(word ?? '') ?? vendor?.shouldRetry,
     rateLimit: rateLimitOf(headers),
     body: text === '' ? undefined : excerpt(text),
     hint: vendor?.hint ?? hintFor(code, options.keyVariables),
   })
 }
+
+/** The vendor's explicit word on retrying, in `x-should-retry`. */
+const retryWords: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+])
 
 /** HTTP 200 with an error in its body: the vendor's words are worth more than "malformed". */
 export function errorInBody(
@@ -74,7 +82,12 @@ function readVendorError(
   { status, headers, text }: FailedResponse,
   { decodeError }: HttpErrorOptions,
 ): VendorError | undefined {
-  const json = parseJson(text)
+  let json: JsonValue | undefined
+  try {
+    json = JSON.parse(text) as JsonValue
+  } catch {
+    json = undefined
+  }
   // A page of a proxy in between says nothing a wire could read.
   if (json === undefined && isHtml(text)) return undefined
   try {
@@ -84,14 +97,7 @@ function readVendorError(
   }
 }
 
-function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
-}
-
+/** True for a web page, which a proxy between us and the vendor may answer with. */
 export function isHtml(text: string): boolean {
   return /^\s*<(!doctype|html|head|body)/i.test(text)
 }
@@ -99,15 +105,12 @@ export function isHtml(text: string): boolean {
 /** What the vendor said in words; a body that is only repeated gets a sentence around it. */
 function messageOf(
   vendor: VendorError | undefined,
-  response: FailedResponse,
-  context: ErrorContext,
+  { status, text }: FailedResponse,
+  { provider }: ErrorContext,
 ): string {
   const said = vendor?.message.trim() ?? ''
-  const isBody = response.text.trim().startsWith(said) || /^HTTP \d+$/.test(said)
-  return isBody ? fallbackMessage(response, context) : said
-}
-
-function fallbackMessage({ status, text }: FailedResponse, { provider }: ErrorContext): string {
+  const isBody = text.trim().startsWith(said) || /^HTTP \d+$/.test(said)
+  if (!isBody) return said
   const answered = `${provider} answered HTTP ${status}`
   if (text.trim() === '') return `${answered} without a body.`
   if (!isHtml(text)) return `${answered}: ${text.trim().slice(0, 200)}`
@@ -118,6 +121,7 @@ function fallbackMessage({ status, text }: FailedResponse, { provider }: ErrorCo
 /** Enough to see what went wrong, little enough for a log line. */
 const MAX_BODY_CHARS = 4096
 
+/** The beginning of a body, for an error. */
 export function excerpt(text: string): string {
   return text.length <= MAX_BODY_CHARS ? text : `${text.slice(0, MAX_BODY_CHARS)} … (cut)`
 }
@@ -154,12 +158,6 @@ function retryAfterMs(
     positive(parseRetryAfter(headers.get('retry-after'), now)) ??
     (status === 429 ? positive(limitReset(headers, now)) : undefined)
   )
-}
-
-/** The vendor's explicit word on retrying. */
-function shouldRetryHeader(headers: Pick<ResponseHeaders, 'get'>): boolean | undefined {
-  const value = headers.get('x-should-retry')?.trim().toLowerCase()
-  return value === 'true' ? true : value === 'false' ? false : undefined
 }
 
 /** Rate-limit headers as the vendor sent them. */

@@ -124,7 +124,7 @@ class Pool implements ConnectionOwner {
       host,
       port: Number(port) || 443,
       ALPNProtocols: ['http/1.1'],
-      ...(!isAddress && { servername: host }),
+      servername: isAddress ? undefined : host,
       session: this.#session,
     })
     socket.on('session', (session) => (this.#session = session))

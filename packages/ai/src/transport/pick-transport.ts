@@ -13,7 +13,10 @@ let fast: Transport | undefined | null = null
 /** The way to send one request: the caller's `fetch`, the fast client, or the platform's `fetch`. */
 export function pickTransport({ fetch }: ProviderConfig, url: string): Transport {
   if (fetch) return fetchTransport(fetch)
-  if (globalThis.fetch === platformFetch && isPlain(url)) {
+  // The fast client is used only where nothing in the process or its environment changes how
+  // `fetch` would reach this address.
+  const isPlain = !dispatchers.some(isCustomDispatcher) && !proxyApplies(url)
+  if (globalThis.fetch === platformFetch && isPlain) {
     fast ??= nodeTransport()
     if (fast) return fast
   }
@@ -21,11 +24,6 @@ export function pickTransport({ fetch }: ProviderConfig, url: string): Transport
 }
 
 const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
-
-/** Nothing in the process or its environment changes how `fetch` would reach this address. */
-function isPlain(url: string): boolean {
-  return !dispatchers.some(isCustomDispatcher) && !proxyApplies(url)
-}
 
 /** Where undici keeps the dispatcher that `setGlobalDispatcher` sets, inside Node and from npm. */
 const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
@@ -106,7 +104,11 @@ function fetchTransport(fetch: Fetch): Transport {
       return {
         status: response.status,
         headers: response.headers ?? new Headers(),
-        body: bodyOf(response, signal),
+        // A hand-made double of `Response` often has no stream.
+        body:
+          typeof response.body?.getReader === 'function'
+            ? new StreamSource(response.body.getReader(), signal)
+            : new WholeSource(response, signal),
       }
     },
   }
@@ -117,13 +119,6 @@ function ignore(): void {}
 /** For an answer that came after the call was given up. */
 function discard(response: Response): void {
   if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
-}
-
-function bodyOf(response: Response, signal: AbortSignal): ByteSource {
-  // A hand-made double of `Response` often has no stream.
-  return typeof response.body?.getReader === 'function'
-    ? new StreamSource(response.body.getReader(), signal)
-    : new WholeSource(response, signal)
 }
 
 class StreamSource implements ByteSource {

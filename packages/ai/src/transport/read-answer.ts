@@ -90,7 +90,11 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     this.#answer = answer
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
-    this.#frames = options.framing === 'sse' ? sseFrames(maxBytes) : ndjsonFrames(maxBytes)
+    this.#frames =
+      options.framing === 'sse'
+        ? // Some vendors leave out the blank line after their last event.
+          new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
+        : ndjsonFrames(maxBytes)
   }
 
   async next(): Promise<readonly T[] | undefined> {
@@ -169,11 +173,6 @@ const DRAIN_MS = 100
 interface Frames {
   push(chunk: Uint8Array): readonly SseEvent[]
   end(): readonly SseEvent[]
-}
-
-function sseFrames(maxEventBytes: number): Frames {
-  // Some vendors leave out the blank line after their last event.
-  return new SseDecoder({ maxEventBytes, flushIncomplete: true })
 }
 
 function ndjsonFrames(maxLineBytes: number): Frames {

@@ -59,9 +59,9 @@ export function defineVendor(definition: VendorDefinition): Provider {
   })
   return createProvider({
     name,
-    ...(llm && { llm: llmHandler(endpoint, llm) }),
-    ...(embedding && { embedding: embedding(endpoint) }),
-    ...(image && { image: image(endpoint) }),
+    llm: llm && llmHandler(endpoint, llm),
+    embedding: embedding?.(endpoint),
+    image: image?.(endpoint),
   })
 }
 

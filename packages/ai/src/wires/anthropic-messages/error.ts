@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
