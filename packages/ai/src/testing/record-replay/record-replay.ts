@@ -16,6 +16,7 @@ import {
   toRecordedChunk,
 } from './recording.ts'
 
+/** What records, and what must not be recorded. */
 export interface RecordOptions {
   /** What really sends. Default: the platform's `fetch`. */
   readonly fetch?: Fetch
@@ -123,6 +124,7 @@ function tee(
   )
 }
 
+/** How a recording is replayed. */
 export interface ReplayOptions {
   /** As given to `recordFetch`: texts that were taken out of the requests. */
   readonly secrets?: readonly string[]

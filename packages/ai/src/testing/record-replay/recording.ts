@@ -1,4 +1,5 @@
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
+import { joinBytes } from '../../join-bytes.ts'
 
 /** HTTP traffic as plain data, to be kept in a file and read by people. */
 export interface Recording {
@@ -7,11 +8,13 @@ export interface Recording {
   readonly exchanges: readonly Exchange[]
 }
 
+/** One request and its response. */
 export interface Exchange {
   readonly request: RecordedRequest
   readonly response: RecordedResponse
 }
 
+/** A request as it is kept. */
 export interface RecordedRequest {
   readonly method: string
   readonly url: string
@@ -21,14 +24,17 @@ export interface RecordedRequest {
   readonly body?: RecordedBody
 }
 
+/** The body of a request as it is kept. */
 export type RecordedBody =
   | { readonly text: string }
   | { readonly base64: string }
   | { readonly form: readonly (readonly [name: string, value: RecordedPart])[] }
 
+/** A field of a form: its text, or a file. */
 export type RecordedPart =
   string | { readonly filename: string; readonly type: string; readonly base64: string }
 
+/** A response as it is kept. */
 export interface RecordedResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -75,6 +81,7 @@ export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
   }
 }
 
+/** The bytes of a network read. */
 export function fromRecordedChunk(chunk: RecordedChunk): Uint8Array {
   return 'text' in chunk ? new TextEncoder().encode(chunk.text) : decodeBase64(chunk.base64)
 }
@@ -94,63 +101,44 @@ export async function readRequest(
   const headers = new Headers(init.headers)
   const secrets = [...secretsIn(input, headers), ...more]
   const body = await readBody(init.body)
-  const isForm = init.body instanceof FormData
+  const url = new URL(input)
+  for (const name of secretParams)
+    if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
+  const kept: Record<string, string> = {}
+  for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    // The boundary of a form is random; its parts are kept instead.
+    if (init.body instanceof FormData && name === 'content-type') continue
+    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+  }
   return {
     secrets,
     recorded: {
       method: (init.method ?? 'GET').toUpperCase(),
-      url: hideIn(hideQuery(input), secrets),
-      headers: toHeaders(headers, secrets, isForm),
-      ...(body && { body: hideInBody(body, secrets) }),
+      url: hideIn(url.href, secrets),
+      headers: kept,
+      body: body && 'text' in body ? { text: hideIn(body.text, secrets) } : body,
     },
   }
 }
 
 const secretParams = ['key', 'api_key', 'apikey', 'api-key', 'access_token', 'token']
 
-function hideQuery(address: string): string {
-  const url = new URL(address)
-  for (const name of secretParams)
-    if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
-  return url.href
-}
-
-/** The boundary of a form is random; its parts are kept instead. */
-function toHeaders(
-  headers: Headers,
-  secrets: readonly string[],
-  isForm: boolean,
-): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (isForm && name === 'content-type') continue
-    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
-  }
-  return kept
-}
-
 async function readBody(body: RequestInit['body']): Promise<RecordedBody | undefined> {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string') return { text: body }
-  if (body instanceof FormData) return { form: await readForm(body) }
-  return toRecordedChunk(new Uint8Array(await new Response(body).arrayBuffer()))
-}
-
-async function readForm(form: FormData): Promise<readonly [string, RecordedPart][]> {
-  const parts: [string, RecordedPart][] = []
-  for (const [name, value] of form) {
-    if (typeof value === 'string') parts.push([name, value])
-    else {
-      const { name: filename, type } = value
-      const base64 = encodeBase64(new Uint8Array(await value.arrayBuffer()))
-      parts.push([name, { filename, type, base64 }])
+  if (body instanceof FormData) {
+    const form: [string, RecordedPart][] = []
+    for (const [name, value] of body) {
+      if (typeof value === 'string') form.push([name, value])
+      else {
+        const { name: filename, type } = value
+        const base64 = encodeBase64(new Uint8Array(await value.arrayBuffer()))
+        form.push([name, { filename, type, base64 }])
+      }
     }
+    return { form }
   }
-  return parts
-}
-
-function hideInBody(body: RecordedBody, secrets: readonly string[]): RecordedBody {
-  return 'text' in body ? { text: hideIn(body.text, secrets) } : body
+  return toRecordedChunk(new Uint8Array(await new Response(body).arrayBuffer()))
 }
 
 /** What two requests must share to be the same: method, address and body; of JSON, its meaning. */
@@ -172,6 +160,7 @@ export const REDACTED = '[redacted]'
 
 const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
 
+/** True for headers whose value is a secret. */
 export function isSecretHeader(name: string): boolean {
   return secretHeader.test(name)
 }
@@ -188,6 +177,7 @@ function secretsIn(address: string, headers: Headers): readonly string[] {
   return [...new Set(secrets)].filter(({ length }) => length >= 4)
 }
 
+/** The text with every secret replaced. */
 export function hideIn(text: string, secrets: readonly string[]): string {
   let hidden = text
   for (const secret of longestFirst(secrets)) hidden = hidden.replaceAll(secret, REDACTED)
@@ -203,7 +193,7 @@ export function hideInChunks(
   secrets: readonly string[],
 ): readonly Uint8Array[] {
   if (secrets.length === 0) return chunks
-  const whole = joined(chunks)
+  const whole = joinBytes(chunks)
   for (const secret of longestFirst(secrets)) overwrite(whole, new TextEncoder().encode(secret))
   let at = 0
   return chunks.map(({ length }) => whole.subarray(at, (at += length)))
@@ -211,16 +201,6 @@ export function hideInChunks(
 
 function longestFirst(secrets: readonly string[]): readonly string[] {
   return secrets.toSorted((a, b) => b.length - a.length)
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
-  }
-  return whole
 }
 
 const ASTERISK = 42

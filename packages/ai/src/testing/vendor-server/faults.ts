@@ -52,12 +52,12 @@ export async function* withByteFault(
     }
     if (left > 0) yield chunk.subarray(0, left)
     if (fault.kind === 'cut') throw new ConnectionCut('The connection was cut.')
-    await untilAborted(signal)
+    await untilLeft(signal)
   }
 }
 
 /** Never resolves; rejects when the client leaves. */
-export function untilAborted(signal: AbortSignal): Promise<never> {
+export function untilLeft(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const fail = (): void => reject(signal.reason)
     if (signal.aborted) fail()
@@ -96,21 +96,18 @@ async function* broken(
   } finally {
     await texts.return()
   }
-  if (fault.kind === 'error_event') yield failureText(wire, fault)
-  else yield wire.name === 'ollama-chat' ? '{"message":{"con\n' : 'data: {"choices":[{"del\n\n'
-}
-
-/** Only an encoder knows how its wire tells a failure in a stream; it needs no request for that. */
-function failureText(wire: WireServer, fault: Fault & { kind: 'error_event' }): string {
-  const request = {
-    modelId: '',
-    messages: [],
-    params: {},
-    tools: [],
-    stream: true,
-    includeUsage: false,
-  }
-  return wire.createEncoder({ request, id: '', createdAt: 0 }).fail(errorOf(fault))
+  if (fault.kind === 'error_event') {
+    // Only an encoder knows how its wire reports a failure in a stream; it needs no request for that.
+    const request = {
+      modelId: '',
+      messages: [],
+      params: {},
+      tools: [],
+      stream: true,
+      includeUsage: false,
+    }
+    yield wire.createEncoder({ request, id: '', createdAt: 0 }).fail(errorOf(fault))
+  } else yield wire.name === 'ollama-chat' ? '{"message":{"con\n' : 'data: {"choices":[{"del\n\n'
 }
 
 function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
@@ -143,7 +140,8 @@ export async function* toChunks(
   const encoder = new TextEncoder()
   let isFirst = true
   for await (const chunk of cut(toBytes(texts, encoder, lineEnd), chunkBytes)) {
-    if (!isFirst && paceMs !== undefined) await pause(paceMs)
+    if (!isFirst && paceMs !== undefined)
+      await new Promise((resolve) => setTimeout(resolve, paceMs))
     isFirst = false
     yield chunk
   }
@@ -175,8 +173,4 @@ async function* cut(
     rest = bytes.slice(start)
   }
   if (rest.length > 0) yield rest
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -36,6 +36,7 @@ export interface VendorRequest {
   readonly isAborted: boolean
 }
 
+/** Reads what arrived. */
 export function toVendorRequest(
   incoming: Incoming,
   { kind, wire }: { kind: VendorEndpointKind; wire: WireName },
@@ -91,6 +92,7 @@ const patterns: readonly Pattern[] = [
   [/\/models$/, 'models', openaiChatServer],
 ]
 
+/** Which vendor and endpoint a path belongs to. */
 export function findVendorRoute(path: string): VendorRoute {
   const found = patterns.find(([pattern]) => pattern.test(path))
   return found ? { kind: found[1], wire: found[2] } : { kind: 'none', wire: openaiChatServer }

@@ -4,19 +4,24 @@ import { ErrorCode } from '../../error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
 import type { BoundLLMModel, LLMRequest } from '../../provider.ts'
 import type { ServerError, ServerRequest } from '../../wires/wire.ts'
-import type { ScriptFunction, ScriptStep } from '../script.ts'
-import { scripted, type ScriptedModel, type ScriptedOptions } from '../scripted.ts'
+import {
+  scripted,
+  type ScriptedModel,
+  type ScriptedOptions,
+  type ScriptFunction,
+  type ScriptStep,
+} from '../scripted.ts'
 import { checkTranscript } from '../transcript/check-transcript.ts'
 import {
   type ChunkOptions,
   ConnectionCut,
   type Fault,
   toChunks,
-  untilAborted,
+  untilLeft,
   withByteFault,
   withEventFault,
 } from './faults.ts'
-import { embeddingsAnswer, imageFrames, imagesAnswer } from './other-answers.ts'
+import { embeddingsAnswer, imageFrames, imagesAnswer, isIssuedBy, signed } from './vendor-extras.ts'
 import {
   findVendorRoute,
   type Incoming,
@@ -24,8 +29,8 @@ import {
   type VendorRequest,
   type VendorRoute,
 } from './vendor-request.ts'
-import { isIssuedBy, signed } from './signatures.ts'
 
+/** What a vendor server sends, refuses and breaks. */
 export interface VendorServerOptions extends ChunkOptions {
   /** What goes wrong, by the number of the request or by a function of it. */
   readonly faults?:
@@ -55,6 +60,7 @@ export interface VendorServer {
   handle(incoming: Incoming): Promise<Outgoing>
 }
 
+/** A response before it becomes one. */
 export interface Outgoing {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -103,7 +109,7 @@ class ScriptedVendor implements VendorServer {
     const index = this.requests.push(request) - 1
     const fault = typeof faults === 'function' ? faults(request, index) : faults[index]
     if (fault?.kind === 'stall' && fault.afterBytes === undefined) {
-      await untilAborted(incoming.signal)
+      await untilLeft(incoming.signal)
     }
     if (fault?.kind === 'cut' && fault.afterBytes === undefined) {
       throw new ConnectionCut('The connection was cut.')
@@ -119,7 +125,11 @@ class ScriptedVendor implements VendorServer {
     signal: AbortSignal,
   ): Promise<WireReply> {
     const { wire, kind } = route
-    if (fault?.kind === 'html') return htmlPage(fault.status ?? 502)
+    if (fault?.kind === 'html') {
+      const { status = 502 } = fault
+      const body = `<!doctype html><html><body><h1>${status} Bad Gateway</h1></body></html>`
+      return { status, headers: { 'content-type': 'text/html' }, body }
+    }
     if (fault?.kind === 'error') return faultReply(route, fault)
     const refusal = this.#refusal(request)
     if (refusal) return errorReply(wire, refusal)
@@ -209,7 +219,12 @@ class ScriptedVendor implements VendorServer {
       params,
       system,
       structure,
-      tools: request.tools.map((tool) => ({ ...tool, run: notHere })),
+      tools: request.tools.map((tool) => ({
+        ...tool,
+        run: () => {
+          throw new Error('A vendor does not run the tools of its clients.')
+        },
+      })),
       config: {},
       signal,
       clock: this.#clock,
@@ -233,10 +248,6 @@ class ScriptedVendor implements VendorServer {
   }
 }
 
-function notHere(): never {
-  throw new Error('A vendor does not run the tools of its clients.')
-}
-
 async function* each(texts: readonly string[]): AsyncGenerator<string, void> {
   yield* texts
 }
@@ -244,11 +255,6 @@ async function* each(texts: readonly string[]): AsyncGenerator<string, void> {
 function json(body: JsonObject): WireReply {
   const headers = { 'content-type': 'application/json' }
   return { status: 200, headers, body: JSON.stringify(body) }
-}
-
-function htmlPage(status: number): WireReply {
-  const body = `<!doctype html><html><body><h1>${status} Bad Gateway</h1></body></html>`
-  return { status, headers: { 'content-type': 'text/html' }, body }
 }
 
 function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
@@ -262,7 +268,7 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
   return {
     ...reply,
     headers: { ...reply.headers, ...headers },
-    ...(own !== undefined && { body: own }),
+    body: own ?? reply.body,
   }
 }
 
