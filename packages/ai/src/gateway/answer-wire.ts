@@ -9,7 +9,7 @@ interface WireAnswer {
   readonly wire: WireServer
   readonly context: EncodeContext
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** How a failure is told to the client. Default: as it is, if it is a `UPPError`. */
+  /** The error that the client is sent. Default: a `UPPError` as it is, anything else without details. */
   readonly toServerError?: (error: unknown) => ServerError
 }
 
@@ -42,7 +42,7 @@ export function errorReply(wire: WireServer, error: ServerError): WireReply {
   return { status, headers, body: JSON.stringify(body) }
 }
 
-/** The error as the client may see it; anything that is not ours says nothing of its inside. */
+/** The error that a client may see: details only of a `UPPError`, never of an unknown error. */
 export function asServerError(error: unknown): ServerError {
   if (!isUPPError(error)) return { code: 'PROVIDER_ERROR', message: 'The request failed.' }
   const { code, message, statusCode, retryAfterMs } = error
@@ -138,7 +138,7 @@ export function gatewayError(
 }
 
 /**
- * What a client is told. The vendor's refusal of the gateway's own key is not the client's
+ * The error that a client is sent. The vendor's refusal of the gateway's own key is not the client's
  * business: to the client, the model is out of order.
  */
 export function toClientError(error: unknown): ServerError {
@@ -154,7 +154,7 @@ export function toClientError(error: unknown): ServerError {
 
 /**
  * Several messages of one answer (a vendor paused and went on) as one: blocks are counted on, only
- * the first start and the last stop remain, usage is summed. Tools run elsewhere are not told.
+ * the first start and the last stop remain, usage is summed. Tool executions are left out.
  */
 export async function* oneMessage(
   batches: AsyncIterable<readonly StreamEvent[]>,

@@ -1,7 +1,7 @@
 import { type Clock, sha256Hex } from '@skein/base'
 import { gatewayError } from './answer-wire.ts'
 
-/** Whoever is behind a request. */
+/** Who sent a request. */
 export interface GatewayClient {
   /** For limits and for `onError`; never a secret. */
   readonly name: string
@@ -27,23 +27,18 @@ export function clientFinder(
   keys: readonly GatewayKey[] | KeyLookup | undefined,
 ): (request: Request) => Promise<GatewayClient | undefined> {
   if (!keys) return async () => everyone
-  const lookUp = typeof keys === 'function' ? keys : lookUpIn(keys)
-  return async (request) => {
-    const key = keyOf(request.headers)
-    return key === undefined ? undefined : lookUp(key)
+  let lookUp: KeyLookup
+  if (typeof keys === 'function') lookUp = keys
+  else {
+    // Keys are compared by hash, so that the time of a look-up reveals nothing about them.
+    const clients = new Map(keys.map(({ key, ...client }) => [sha256Hex(key), client]))
+    lookUp = (key) => clients.get(sha256Hex(key))
   }
-}
-
-/** By hash: how long the search takes tells nothing about the keys. */
-function lookUpIn(keys: readonly GatewayKey[]): KeyLookup {
-  const clients = new Map<string, GatewayClient>()
-  for (const { key, ...client } of keys) clients.set(sha256Hex(key), client)
-  return (key) => clients.get(sha256Hex(key))
-}
-
-function keyOf(headers: Headers): string | undefined {
-  const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
-  return bearer ?? headers.get('x-api-key') ?? headers.get('api-key') ?? undefined
+  return async ({ headers }) => {
+    const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
+    const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key')
+    return key === null ? undefined : lookUp(key)
+  }
 }
 
 /** What one client may use. Everything left out is unlimited, but for the size of a request. */

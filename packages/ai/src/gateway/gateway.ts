@@ -28,7 +28,7 @@ export interface GatewayOptions {
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** For each client, unless its key says otherwise. */
   readonly limits?: GatewayLimits
-  /** Told of every failure as it was, before it is put in words for the client. */
+  /** Called with every failure as it was thrown, before it is reworded for the client. */
   readonly onError?: (error: unknown, client: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -210,8 +210,8 @@ function tooLarge(maxBytes: number): Error {
 }
 
 /**
- * The reply as a `Response`. A stream is written as fast as its reader takes it; a reader who
- * leaves is `abandoned`. `done` is called once, whatever the end.
+ * The reply as a `Response`. A stream is written as fast as it is read; `abandoned` is called when its
+ * reader leaves. `done` is called once, however the reply ends.
  */
 function toResponse(reply: WireReply, abandoned: () => void, done: () => void): Response {
   const { status, headers, body } = reply

@@ -13,6 +13,7 @@ interface RouteBase {
   readonly search: string
 }
 
+/** What a request asks for. */
 export type Route = RouteBase &
   (
     | { readonly kind: 'infer' }
@@ -30,7 +31,7 @@ const servers: Readonly<Record<string, WireServer>> = {
 export function findRoute(request: Request): Route {
   const { pathname: path, search } = new URL(request.url)
   const { method } = request
-  // Clients of Anthropic always tell their version, also where the path is common to both.
+  // Clients of Anthropic always send their version, also where both vendors share the path.
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
   const [, rest = ''] = /\/v1(\/.*?)\/?$/.exec(path) ?? []
   const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined
@@ -41,7 +42,14 @@ export function findRoute(request: Request): Route {
   }
   const base = { wire, path, search }
   const models = /^\/models(?:\/(.+))?$/.exec(rest)
-  if (!models) return { ...base, kind: 'none', error: notFound(path) }
+  if (!models) {
+    const message = `There is nothing at ${path.slice(0, 200)}.`
+    return {
+      ...base,
+      kind: 'none',
+      error: gatewayError(message, 'InvalidRequest', { statusCode: 404 }),
+    }
+  }
   if (method !== 'GET') {
     return { ...base, kind: 'none', error: wrongMethod(method, path, 'GET') }
   }
@@ -57,11 +65,6 @@ function decoded(text: string): string {
   }
 }
 
-function notFound(path: string): UPPError {
-  const message = `There is nothing at ${path.slice(0, 200)}.`
-  return gatewayError(message, 'InvalidRequest', { statusCode: 404 })
-}
-
 function wrongMethod(method: string, path: string, right: string): UPPError {
   const message = `${path} takes ${right}, not ${method}.`
   return gatewayError(message, 'InvalidRequest', { statusCode: 405 })
@@ -74,7 +77,10 @@ export function listModels(
   createdAt: number,
 ): WireReply {
   const isAnthropic = wire.name === 'anthropic-messages'
-  const describe = isAnthropic ? anthropicModel : openaiModel
+  const describe = (id: string, madeAt: number): JsonObject =>
+    isAnthropic
+      ? { type: 'model', id, display_name: id, created_at: new Date(madeAt).toISOString() }
+      : { id, object: 'model', created: Math.floor(madeAt / 1000), owned_by: 'gateway' }
   const list = names.map((name) => describe(name, createdAt))
   const body: JsonObject =
     model !== undefined
@@ -87,13 +93,4 @@ export function listModels(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }
-}
-
-function openaiModel(id: string, createdAt: number): JsonObject {
-  return { id, object: 'model', created: Math.floor(createdAt / 1000), owned_by: 'gateway' }
-}
-
-function anthropicModel(id: string, createdAt: number): JsonObject {
-  const created_at = new Date(createdAt).toISOString()
-  return { type: 'model', id, display_name: id, created_at }
 }

@@ -22,11 +22,11 @@ export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<
 /** The events of one message, and what else goes into the response. */
 export interface GatewayReply {
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** Parameters of the client that have no meaning here; it is told their names. */
+  /** Parameters of the client that had no effect; their names go back in a header. */
   readonly droppedParams?: readonly string[]
   /** The id of the response is made from this. Default: a new one. */
   readonly id?: string
-  /** Beside the fields of the response, in formats that have room for them (Responses). */
+  /** Further fields of the response, in formats that have room for them (Responses). */
   readonly fields?: JsonObject
   /** Words for a failure of the events; undefined leaves it to the gateway. */
   readonly toServerError?: (error: unknown) => ServerError | undefined
@@ -40,7 +40,7 @@ export type ServedModelOptions = Omit<
 
 /**
  * A model with settings of its own, e.g. `servedModel({ model, config, middleware })`. Parameters
- * given here are defaults; a system prompt given here stands before the client's.
+ * given here are defaults; a system prompt given here comes before the client's.
  */
 export function servedModel(options: ServedModelOptions): GatewayAnswer {
   const { wire: target } = llm(options).model

@@ -70,7 +70,7 @@ class CombinedLLM implements BoundLLMModel {
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
     const answer = await this.#run(request, false, async (member) => {
       const events = await member.bound.complete(member.toRequest(request))
-      // An answer without its terminal event is none: the next member is asked.
+      // An answer without its terminal event is a failure: the next member is asked.
       if (events.some(({ type }) => type === 'message_stop')) return events
       throw emptyAnswer({ provider: member.bound.provider, modality: 'llm' })
     })
@@ -191,7 +191,7 @@ function emptyAnswer(origin: ErrorOrigin): UPPError {
   })
 }
 
-/** Batches no larger than every member takes. */
+/** Embeddings of the member that the policy chooses, in batches no larger than every member accepts. */
 function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])

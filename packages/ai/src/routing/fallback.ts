@@ -51,7 +51,7 @@ const defaultCodes = Object.values(ErrorCode).filter(
   (code) => code !== 'CANCELLED' && code !== 'INVALID_REQUEST',
 )
 
-/** Failures that tell of the request, not of the vendor's health: the next request may well succeed. */
+/** Failures caused by the request, not by the vendor: the model need not rest after them. */
 const aboutRequest = new Set<ErrorCode>([
   ErrorCode.InvalidRequest,
   ErrorCode.ContextLengthExceeded,

@@ -79,7 +79,7 @@ export interface MemberTask<M, T> {
   readonly attempt: (member: M) => Promise<T>
 }
 
-/** What a member answered, and what is to be told about the others. */
+/** What a member answered, and warnings about the members that did not. */
 export interface MemberAnswer<M, T> {
   readonly member: M
   readonly value: T
@@ -115,7 +115,7 @@ export interface BoundCombination<B> {
   readonly policy: MemberPolicy
 }
 
-/** Results without warnings of their own say it in the metadata, beside what the vendor said. */
+/** Adds who answered to the metadata of results that have no warnings of their own (embeddings, images). */
 export function withReport<R extends { readonly metadata?: Readonly<Record<string, JsonObject>> }>(
   result: R,
   {

@@ -85,7 +85,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
           let used = 0
           try {
             for await (const events of bound.stream(request)) {
-              // Something was produced: until the end tells how much, what was reserved stands.
+              // Output was produced; until the end reports its usage, the reservation is kept.
               used = usedBy(events) ?? admission.reserved
               yield events
             }
@@ -162,7 +162,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
   return usage?.totalTokens ?? 0
 }
 
-/** A failed request has used nothing, as far as anyone can tell. */
+/** Runs a request and settles its tokens. A failed request counts as having used none. */
 async function settled<T>(
   admission: Admission,
   run: () => Promise<T>,

@@ -18,7 +18,7 @@ export interface RateLimiterOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** A request that was let in. Tell it what it used; what it had reserved then counts no more. */
+/** A request that was let in. `settle` replaces the tokens it reserved by those it used. */
 export interface Admission {
   readonly reserved: number
   settle(tokens: number): void
@@ -138,7 +138,7 @@ class Lane {
     })
   }
 
-  /** Lets in whoever may go and sets the clock for the next. */
+  /** Lets in the requests that may go now and sets a timer for the next one. */
   #advance(): void {
     this.#timer?.abort()
     this.#timer = undefined

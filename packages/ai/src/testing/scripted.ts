@@ -21,7 +21,7 @@ export type ScriptPart =
   | {
       readonly do: 'call'
       readonly toolName: string
-      /** A string is sent as it stands, so that it may be malformed. */
+      /** A string is sent unchanged, so that it may be malformed. */
       readonly arguments: JsonObject | string
       readonly toolCallId?: string
       readonly metadata?: ProviderMetadata
@@ -57,7 +57,7 @@ export function reasons(text: string, options: { metadata?: ProviderMetadata } =
   return { do: 'reasoning', text, ...options }
 }
 
-/** The model calls a tool. Arguments given as a string are sent as they stand, well-formed or not. */
+/** The model calls a tool. Arguments given as a string are sent unchanged, well-formed or not. */
 export function calls(
   toolName: string,
   args: JsonObject | string = {},

@@ -256,7 +256,7 @@ async function readErrorText(answer: Answer): Promise<string> {
       length += chunk.length
     }
   } catch {
-    // The status says that it failed; the rest of the explanation is lost, nothing else.
+    // The status already makes this an error; only the rest of the explanation is lost.
   }
   return decoder.decode(joinBytes(chunks))
 }

@@ -81,7 +81,7 @@ export function requestHeaders(parts: HeaderParts, context: ErrorContext): Recor
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Anything but a tab, visible ASCII and Latin-1 cannot stand in a header. */
+/** Characters that a header value must not contain: all but tab, visible ASCII and Latin-1. */
 // oxlint-disable-next-line no-control-regex
 const badValue = /[^\t\x20-\x7e\x80-\xff]/
 
@@ -146,7 +146,7 @@ function keyFromEnvironment(
     const key = environment(variable)
     if (key !== undefined) return key
   }
-  // A header of the caller's own may stand in for the key.
+  // A header of the caller's own may replace the key.
   const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
   const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
     names.includes(name.toLowerCase()),

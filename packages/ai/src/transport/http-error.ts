@@ -10,7 +10,7 @@ interface FailedResponse {
   readonly text: string
 }
 
-/** What an error of a response needs beside the response. */
+/** What is needed to make an error from a response. */
 export interface HttpErrorOptions {
   readonly context: ErrorContext
   readonly decodeError: (response: ErrorResponse) => VendorError
@@ -88,7 +88,7 @@ function readVendorError(
   } catch {
     json = undefined
   }
-  // A page of a proxy in between says nothing a wire could read.
+  // A web page comes from a proxy in between; no wire can read it.
   if (json === undefined && isHtml(text)) return undefined
   try {
     return decodeError({ status, headers, json, text })
@@ -102,7 +102,7 @@ export function isHtml(text: string): boolean {
   return /^\s*<(!doctype|html|head|body)/i.test(text)
 }
 
-/** What the vendor said in words; a body that is only repeated gets a sentence around it. */
+/** The vendor's message; a message that only repeats the body gets a sentence around it. */
 function messageOf(
   vendor: VendorError | undefined,
   { status, text }: FailedResponse,
@@ -148,7 +148,7 @@ function hintFor(code: ErrorCode, keyVariables: readonly string[]): string | und
   return undefined
 }
 
-/** How long the vendor asks to wait, from whichever header says it; undefined when none does. */
+/** How long the vendor asks to wait, from the first header that says so; undefined when none does. */
 function retryAfterMs(
   headers: Pick<ResponseHeaders, 'get'>,
   { status, now }: { status: number; now: number },
@@ -221,8 +221,14 @@ function parseReset(text: string | null, now: number): number | undefined {
     if (number > 1e12) return Math.max(0, number - now)
     return number > 1e9 ? Math.max(0, number * 1000 - now) : number * 1000
   }
-  const duration = parseDuration(text.trim())
-  if (duration !== undefined) return duration
+  // Go's form, e.g. `1h2m3.5s` or `150ms`.
+  if (/^\s*(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+\s*$/.test(text)) {
+    let total = 0
+    for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g)) {
+      total += Number(amount) * unitMs[unit!]!
+    }
+    return total
+  }
   const date = Date.parse(text)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
@@ -236,14 +242,4 @@ const unitMs: Readonly<Record<string, number>> = {
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
-}
-
-/** Go's form, e.g. `1h2m3.5s` or `150ms`; also what `google.rpc.RetryInfo` uses. */
-function parseDuration(text: string): number | undefined {
-  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+$/.test(text)) return undefined
-  let total = 0
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g)) {
-    total += Number(amount) * unitMs[unit!]!
-  }
-  return total
 }

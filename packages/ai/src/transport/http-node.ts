@@ -220,7 +220,7 @@ class UnpackedSource implements ByteSource {
     this.#unpacker.destroy()
   }
 
-  /** Never rejects: an error of the packed body ends the unpacker, which tells the reader. */
+  /** Never rejects: an error of the packed body destroys the unpacker, and its reader then rejects. */
   async #feed(): Promise<void> {
     try {
       for (;;) {

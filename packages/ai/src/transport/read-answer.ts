@@ -9,7 +9,7 @@ import { errorInBody, excerpt, isHtml } from './http-error.ts'
 interface Readers<T> {
   readonly isStreaming: boolean
   readonly framing: 'sse' | 'ndjson'
-  /** One JSON value, or a page that says what went wrong. */
+  /** Reads one JSON value; a web page or other text becomes an error. */
   readonly whole: () => AnswerReader<readonly T[]>
   readonly frames: () => AnswerReader<readonly T[]>
 }
@@ -215,7 +215,13 @@ export class JsonReader<T> implements AnswerReader<T> {
     if (this.#done) return undefined
     this.#done = true
     const context = contextOf(this.#call)
-    const json = parseBody(await this.#answer.text(), this.#answer, context)
+    const text = await this.#answer.text()
+    let json: JsonValue
+    try {
+      json = JSON.parse(text) as JsonValue
+    } catch (error) {
+      throw notJson(text, error, this.#answer.status, context)
+    }
     try {
       return this.#decode(json, this.#answer)
     } catch (error) {
@@ -226,18 +232,14 @@ export class JsonReader<T> implements AnswerReader<T> {
   }
 }
 
-function parseBody(text: string, answer: Answer, context: ErrorContext): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch (error) {
-    const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
-    throw new UPPError(`The response of ${context.provider} ${what} (HTTP ${answer.status}).`, {
-      code: ErrorCode.InvalidResponse,
-      ...context,
-      statusCode: answer.status,
-      cause: error,
-      body: text === '' ? undefined : excerpt(text),
-      hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
-    })
-  }
+function notJson(text: string, cause: unknown, status: number, context: ErrorContext): UPPError {
+  const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
+  return new UPPError(`The response of ${context.provider} ${what} (HTTP ${status}).`, {
+    code: ErrorCode.InvalidResponse,
+    ...context,
+    statusCode: status,
+    cause,
+    body: text === '' ? undefined : excerpt(text),
+    hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
+  })
 }

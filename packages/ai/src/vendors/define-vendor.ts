@@ -76,7 +76,7 @@ function llmHandler(
   const choose = typeof llm === 'function' ? llm : () => llm
   return {
     get capabilities(): LLMCapabilities {
-      // Those of the API the vendor takes when a reference asks for none.
+      // The capabilities of the API that is used when a reference asks for none.
       return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
     },
     bind: (reference: ModelReference) =>

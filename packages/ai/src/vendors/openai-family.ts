@@ -6,7 +6,7 @@ import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-r
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
 import type { VendorLLM } from './define-vendor.ts'
 
-/** Chat Completions with a vendor's deviations; what it takes as input follows from them. */
+/** Chat Completions with a vendor's deviations; the input capabilities follow from them. */
 export function chatCompletions(
   deviations: Partial<OpenAIChatDialect> = {},
   capabilities: Partial<LLMCapabilities> = {},

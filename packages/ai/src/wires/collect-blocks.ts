@@ -13,7 +13,7 @@ import type { AssistantMessage } from '../message.ts'
 import { invalidRequest } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 
-/** A block as its events told it, for servers that answer whole. */
+/** A block collected from its events, for servers that answer whole. */
 export interface CollectedBlock {
   readonly kind: BlockKind
   readonly start: ContentBlockStartEvent['delta']
@@ -23,7 +23,7 @@ export interface CollectedBlock {
   metadata: ProviderMetadata | undefined
 }
 
-/** A message as its events told it. */
+/** A message collected from its events. */
 interface CollectedMessage {
   readonly blocks: readonly CollectedBlock[]
   readonly stop: MessageStopEvent['delta'] | undefined
@@ -44,7 +44,7 @@ export function collectBlocks(events: readonly StreamEvent[]): CollectedMessage 
 export class BlockCollector {
   readonly blocks: Map<number, CollectedBlock> = new Map<number, CollectedBlock>()
 
-  /** The block the event belongs to, grown by it. */
+  /** The block the event belongs to, grown by it; undefined for events that belong to none. */
   push(event: StreamEvent): CollectedBlock | undefined {
     if (event.type === 'content_block_start') {
       const { delta: start } = event
@@ -53,38 +53,33 @@ export class BlockCollector {
       return block
     }
     const block = this.blocks.get(event.index)
-    if (!block || event.type === 'message_start' || event.type === 'message_stop') return undefined
-    grow(block, event)
-    return block
-  }
-}
-
-function grow(block: CollectedBlock, event: StreamEvent): void {
-  switch (event.type) {
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'object_delta':
-      block.text += event.delta.text
-      return
-    case 'tool_call_delta':
-      block.text += event.delta.argumentsJson
-      return
-    case 'image_delta':
-    case 'audio_delta':
-    case 'video_delta':
-      if (!event.delta.isPartial) block.media.push(event.delta)
-      return
-    case 'content_block_stop':
-      block.metadata = event.delta.metadata
-      return
-    case 'content_block_start':
-    case 'message_start':
-    case 'message_stop':
-    case 'tool_execution_start':
-    case 'tool_execution_end':
-      return
-    default:
-      event satisfies never
+    if (!block) return undefined
+    switch (event.type) {
+      case 'text_delta':
+      case 'reasoning_delta':
+      case 'object_delta':
+        block.text += event.delta.text
+        return block
+      case 'tool_call_delta':
+        block.text += event.delta.argumentsJson
+        return block
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta':
+        if (!event.delta.isPartial) block.media.push(event.delta)
+        return block
+      case 'content_block_stop':
+        block.metadata = event.delta.metadata
+        return block
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return block
+      case 'message_start':
+      case 'message_stop':
+        return undefined
+      default:
+        return event satisfies never
+    }
   }
 }
 
@@ -93,7 +88,7 @@ export function mediaBytes({ media }: CollectedBlock): Uint8Array {
   return joinBytes(media.map(({ data }) => data))
 }
 
-/** For a server that reads an assistant message of its client as the answer it once was. */
+/** A decoder's context for a server half that reads an assistant message of its client as an answer. */
 export function answerContext<Dialect>(provider: string, dialect: Dialect): DecodeContext<Dialect> {
   return {
     target: { provider, modelId: '', dialect },
@@ -110,7 +105,7 @@ export function answerContext<Dialect>(provider: string, dialect: Dialect): Deco
   }
 }
 
-/** Reads such a message with the client half; what cannot be read is the client's mistake. */
+/** Reads such a message with the client half's decoder; an unreadable one is INVALID_REQUEST. */
 export function readAnswer(
   provider: string,
   at: string,

@@ -11,13 +11,13 @@ interface Sent {
   readonly warnings: readonly Warning[]
 }
 
-/** By the last message. A conversation that goes on takes its entry along, so each has one. */
+/** Keyed by the last message. When a conversation grows, its entry moves to the new last message. */
 const sent = new WeakMap<Message, Map<string, Sent>>()
 
 /** How far from the end the last request's last message is looked for. */
 const LOOK_BACK = 32
 
-/** Writes messages of a whole transcript as JSON texts; what is remarkable goes to `warnings`. */
+/** Writes messages of a repaired transcript as JSON texts; adds to `warnings` what was left out. */
 type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
@@ -43,19 +43,17 @@ export function encodeHistory(
   return text
 }
 
+/** The longest conversation sent so far that these messages continue. */
 function lastSent(messages: readonly Message[], key: string): Sent | undefined {
   const end = Math.max(0, messages.length - LOOK_BACK)
   for (let index = messages.length - 1; index >= end; index--) {
     const known = sent.get(messages[index]!)?.get(key)
-    if (known?.messages.length === index + 1 && startsWith(messages, known.messages)) return known
+    if (known?.messages.length !== index + 1) continue
+    let at = index
+    while (at >= 0 && messages[at] === known.messages[at]) at--
+    if (at < 0) return known
   }
   return undefined
-}
-
-function startsWith(messages: readonly Message[], start: readonly Message[]): boolean {
-  for (let index = start.length - 1; index >= 0; index--)
-    if (messages[index] !== start[index]) return false
-  return true
 }
 
 function remember(key: string, now: Sent, before: Sent | undefined): void {
@@ -92,7 +90,8 @@ export function encodeOnce(
   let byKey = cache.get(message)
   let encoded = byKey?.get(key)
   if (!encoded) {
-    encoded = encodeNow(encode)
+    const own: Warning[] = []
+    encoded = { texts: encode(own).map((item) => JSON.stringify(item)), warnings: own }
     if (byKey) byKey.set(key, encoded)
     else if (isDeepFrozen(message)) {
       byKey = new Map([[key, encoded]])
@@ -103,16 +102,10 @@ export function encodeOnce(
   return encoded.texts
 }
 
-function encodeNow(encode: (warnings: Warning[]) => readonly JsonObject[]): Encoded {
-  const warnings: Warning[] = []
-  const texts = encode(warnings).map((item) => JSON.stringify(item))
-  return { texts, warnings }
-}
-
 const dialectIds = new WeakMap<object, number>()
 let lastDialectId = 0
 
-/** Tells dialects apart in a key: two vendors may share a name, not the object of their quirks. */
+/** Identifies a dialect in a key. By object identity: two vendors may share a name, not a dialect. */
 export function dialectKey(dialect: object): string {
   let id = dialectIds.get(dialect)
   if (id === undefined) dialectIds.set(dialect, (id = ++lastDialectId))

@@ -1,7 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { DocumentBlock, ImageBlock } from '../content.ts'
 
-/** Media as every vendor takes it: inline as base64, or by address. */
+/** Media in the two forms that vendors accept: inline as base64, or by address. */
 export type MediaSource =
   | { readonly base64: string; readonly mimeType: string; readonly url?: never }
   | { readonly url: string; readonly mimeType: string; readonly base64?: never }

@@ -51,13 +51,13 @@ export function optionsMetadata(
   return isEmpty(options) ? undefined : { [provider]: options }
 }
 
-/** Told when reasoning of another vendor is left out. */
+/** The warning for reasoning of another vendor that was left out. */
 export const foreignReasoning: Warning = {
   code: 'foreign_reasoning_dropped',
   message: 'Reasoning of another vendor or API was left out of the history: it cannot be verified.',
 }
 
-/** An assistant block that cannot be said to this vendor. */
+/** The warning for an assistant block that this vendor's format cannot hold. */
 export function droppedBlock(block: AssistantContent, provider: string): Warning {
   const kind = block.type === 'native' ? `"${block.name}"` : block.type
   return {

@@ -58,7 +58,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   vector_store_timeout: ErrorCode.ProviderError,
   request_timeout: ErrorCode.Timeout,
   timeout: ErrorCode.Timeout,
-  // Last: a general type, which a more specific code beside it overrules.
+  // Last, because it is general: a more specific code in the same error wins.
   invalid_request_error: ErrorCode.InvalidRequest,
 }
 
@@ -73,8 +73,9 @@ export function readOpenAIError({ status, headers, json, text }: ErrorResponse):
   const requestId =
     headers.get('x-request-id') ?? headers.get('apim-request-id') ?? headers.get('cf-ray')
   const body = readErrorBody(json, status)
-  const message = body?.message ?? (firstLine(text) || `HTTP ${status}`)
-  return { message, ...body, ...(requestId !== null && { requestId }) }
+  const firstLine = text.trim().split('\n')[0]!.slice(0, 300)
+  const message = body?.message ?? (firstLine || `HTTP ${status}`)
+  return { message, ...body, requestId: requestId ?? undefined }
 }
 
 /**
@@ -103,8 +104,10 @@ export function readErrorBody(
   ]
   const said = message ?? `${vendorType ?? vendorCode ?? 'unknown error'}`
   const code = codeOf(words, said, numberOf(rawCode) ?? status)
+  const raw = textOf(metadata?.['raw'])
   return {
-    message: withRaw(said, metadata),
+    // OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`.
+    message: raw && !said.includes(raw) ? `${said}: ${raw.slice(0, 500)}` : said,
     code,
     vendorCode,
     vendorType,
@@ -116,7 +119,10 @@ function codeOf(
   message: string,
   status: number | undefined,
 ): ErrorCode | undefined {
-  const known = words.map((word) => codeOfWord(word))
+  const known = words.map((word) => {
+    const key = word?.toLowerCase()
+    return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
+  })
   const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
@@ -127,11 +133,6 @@ function codeOf(
     (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
     known.find((code) => code !== undefined)
   )
-}
-
-function codeOfWord(word: string | undefined): ErrorCode | undefined {
-  const key = word?.toLowerCase()
-  return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
 }
 
 function messageOf(error: JsonObject): string | undefined {
@@ -146,23 +147,13 @@ function messageOf(error: JsonObject): string | undefined {
   return lines.length > 0 ? lines.join('; ') : undefined
 }
 
-/** OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`. */
-function withRaw(message: string, metadata: JsonObject | undefined): string {
-  const raw = textOf(metadata?.['raw'])
-  return raw && !message.includes(raw) ? `${message}: ${raw.slice(0, 500)}` : message
-}
-
-function firstLine(text: string): string {
-  return text.trim().split('\n')[0]!.slice(0, 300)
-}
-
 interface Words {
   readonly status: number
   readonly type: string
   readonly code: string | null
 }
 
-/** How OpenAI says our codes. */
+/** Status, type and code of OpenAI for each of our codes, for the server half. */
 const words: Readonly<Record<ErrorCode, Words>> = {
   [ErrorCode.AuthenticationFailed]: {
     status: 401,

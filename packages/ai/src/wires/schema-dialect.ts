@@ -13,7 +13,7 @@ export interface SchemaDialect {
   readonly strict?: (schema: JsonSchema) => boolean
 }
 
-/** A schema as a vendor takes it. */
+/** A schema fitted to a vendor. */
 interface DialectSchema {
   readonly schema: JsonSchema
   readonly warnings: Warning[]
@@ -38,7 +38,7 @@ export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSc
   }
 }
 
-/** An untyped root without a union is taken for an object, as every vendor takes it. */
+/** An untyped root without a union counts as an object: every vendor treats it so. */
 function hasObjectRoot(schema: JsonSchema): boolean {
   if (schema['type'] !== undefined) return schema['type'] === 'object'
   return !['anyOf', 'oneOf', 'enum', 'const', '$ref', 'items'].some((key) => key in schema)
@@ -106,8 +106,10 @@ function fit(
   const result: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     const here = `${pointer}/${keyword.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (dialect.rejected?.has(keyword)) warnings.push(dropped(keyword, here))
-    else result[keyword] = fitValue(keyword, value, dialect, warnings, here)
+    if (dialect.rejected?.has(keyword)) {
+      const message = `The vendor does not take the keyword "${keyword}"; it was left out.`
+      warnings.push({ code: 'schema_changed', message, pointer: here })
+    } else result[keyword] = fitValue(keyword, value, dialect, warnings, here)
   }
   const isOpen = schema['type'] === 'object' && schema['additionalProperties'] === undefined
   if (dialect.closedObjects && isOpen) {
@@ -140,19 +142,11 @@ function fitValue(
   return fitOne(value, pointer)
 }
 
-function dropped(keyword: string, pointer: string): Warning {
-  return {
-    code: 'schema_changed',
-    message: `The vendor does not take the keyword "${keyword}"; it was left out.`,
-    pointer,
-  }
-}
-
-/** More than this before the wrapper opens, and it is none: models do flood answers with spaces. */
+/** A wrapper that has not opened after so many characters is none: models do flood answers with spaces. */
 const MAX_OPENING = 1000
 
 /**
- * Takes the wrapper `{"value": … }` off a streamed answer (see `toDialect`), so that everything
+ * Removes the wrapper `{"value": … }` from a streamed answer (see `toDialect`), so that everything
  * above sees the JSON that was asked for. Text that does not start like the wrapper is passed on
  * as it is; text that was cut off before the wrapper closed keeps what came. Linear.
  */
@@ -205,7 +199,7 @@ export class ValueUnwrapper {
   }
 }
 
-/** OpenAI takes only objects at the root, and has a strict mode with conditions of its own. */
+/** OpenAI accepts only objects at the root, and has a strict mode with conditions of its own. */
 export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrictSchema }
 
 /**
@@ -217,10 +211,10 @@ export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
   const title = typeof schema['title'] === 'string' ? schema['title'] : ''
   const name = title.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'answer'
   // The schema is JSON by its type's contract, which `unknown` values cannot say.
-  return { name, schema: schema as JsonObject, ...(isStrict && { strict: true }) }
+  return { name, schema: schema as JsonObject, strict: isStrict || undefined }
 }
 
-/** Told when a schema is sent without strict mode. */
+/** The warning for a schema that is sent without strict mode. */
 export const notStrict: Warning = {
   code: 'schema_not_strict',
   message:
@@ -260,7 +254,7 @@ const known = new Set([
 const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
 
 /**
- * True when OpenAI's strict mode takes the schema as it is: an object at the root, every object
+ * True when OpenAI's strict mode accepts the schema unchanged: an object at the root, every object
  * closed with all its properties required, and no keyword outside the supported set.
  */
 export function isStrictSchema(schema: JsonSchema): boolean {

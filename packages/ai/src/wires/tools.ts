@@ -17,7 +17,7 @@ export function mergeTools({
   readonly tools: readonly JsonObject[]
   /** `params.tools` as the caller gave it. */
   readonly native: unknown
-  /** The names a tool takes, so that two of one name are noticed before the vendor does. */
+  /** The names that a tool declares: a name declared twice is refused here, before the vendor does. */
   readonly namesOf: (tool: JsonObject) => readonly unknown[]
 }): readonly unknown[] | undefined {
   if (native === undefined) return tools.length > 0 ? tools : undefined
@@ -58,7 +58,7 @@ export function splitTools(
 /**
  * The arguments of a call as JSON text for its history: the model's own text where it still says
  * the same (so that the vendor's prompt cache matches byte by byte), else written anew. Arguments
- * that were never valid are sent as `{}`, because servers parse them; the result tells the model.
+ * that were never valid are sent as `{}`, because servers parse them; the tool result explains it.
  */
 export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): string {
   const written = JSON.stringify(call.arguments)

@@ -32,7 +32,7 @@ export function unknownPart(
   )
 }
 
-/** The vendor's answer is not its own format, or not all of it; `what` says in which way. */
+/** The vendor's answer breaks its own format or is incomplete; `what` names the fault. */
 export function invalidResponse(provider: string, what: string, cause?: unknown): UPPError {
   return new UPPError(`The answer of ${provider} cannot be read: ${what}.`, {
     code: ErrorCode.InvalidResponse,

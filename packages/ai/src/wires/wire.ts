@@ -119,6 +119,6 @@ export interface ServerError {
   readonly message: string
   readonly statusCode?: number
   readonly retryAfterMs?: number
-  /** Beside the message, for programs; a `code` here stands in for the vendor's. */
+  /** Further fields of the error body, for programs; a `code` here replaces the vendor's. */
   readonly fields?: JsonObject
 }

@@ -20,7 +20,7 @@ import {
 export interface RecordOptions {
   /** What really sends. Default: the platform's `fetch`. */
   readonly fetch?: Fetch
-  /** Further texts that must not be in the recording, beside what headers and addresses tell. */
+  /** Further secrets to remove, in addition to those found in headers and addresses. */
   readonly secrets?: readonly string[]
 }
 
@@ -133,7 +133,7 @@ export interface ReplayOptions {
 /**
  * A `fetch` that answers from a recording and never touches the network. Requests are matched by
  * method, address and body, each exchange is used once, in order; bodies come in the reads in which
- * they were recorded. A request that was not recorded is a `RecordingError` that tells the nearest.
+ * they were recorded. A request that was not recorded throws a `RecordingError` that names the nearest.
  */
 export function replayFetch(
   source: Recording | RecordingStore,
@@ -199,7 +199,7 @@ function toResponse({ response }: Exchange, signal: AbortSignal | undefined): Re
         if (chunk) controller.enqueue(fromRecordedChunk(chunk) as Uint8Array<ArrayBuffer>)
         else if (end === 'failed') controller.error(new TypeError('terminated'))
         else if (!end) controller.close()
-        // A body that was left has no end here either: whoever reads on waits, as then.
+        // A body whose reader left was never finished; a reader that continues here waits for ever, too.
       },
     },
     { highWaterMark: 0 },

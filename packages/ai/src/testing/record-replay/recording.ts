@@ -64,7 +64,7 @@ export function memoryStore(recording?: Recording): RecordingStore {
   }
 }
 
-/** A request that the recording does not hold, or a recording that is none. */
+/** The recording does not hold a request, is missing, or is of another version. */
 export class RecordingError extends SkeinError {
   constructor(message: string, options: { code: string; hint?: string; cause?: unknown }) {
     super(message, options)
@@ -143,19 +143,18 @@ async function readBody(body: RequestInit['body']): Promise<RecordedBody | undef
 
 /** What two requests must share to be the same: method, address and body; of JSON, its meaning. */
 export function requestKey({ method, url, body }: RecordedRequest): string {
-  const said = body && 'text' in body ? meaningOf(body.text) : JSON.stringify(body ?? null)
-  return `${method} ${url} ${said}`
-}
-
-function meaningOf(text: string): string {
-  try {
-    return canonicalJson(JSON.parse(text) as JsonValue)
-  } catch {
-    return JSON.stringify(text)
+  let meaning = JSON.stringify(body && 'text' in body ? body.text : (body ?? null))
+  if (body && 'text' in body) {
+    try {
+      meaning = canonicalJson(JSON.parse(body.text) as JsonValue)
+    } catch {
+      // not JSON: compared as text
+    }
   }
+  return `${method} ${url} ${meaning}`
 }
 
-/** What stands in place of a secret. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]'
 
 const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
@@ -194,7 +193,14 @@ export function hideInChunks(
 ): readonly Uint8Array[] {
   if (secrets.length === 0) return chunks
   const whole = joinBytes(chunks)
-  for (const secret of longestFirst(secrets)) overwrite(whole, new TextEncoder().encode(secret))
+  for (const text of longestFirst(secrets)) {
+    const secret = new TextEncoder().encode(text)
+    const first = secret[0]!
+    for (let at = whole.indexOf(first); at >= 0; at = whole.indexOf(first, at + 1)) {
+      if (secret.every((byte, offset) => whole[at + offset] === byte))
+        whole.fill(ASTERISK, at, at + secret.length)
+    }
+  }
   let at = 0
   return chunks.map(({ length }) => whole.subarray(at, (at += length)))
 }
@@ -204,11 +210,3 @@ function longestFirst(secrets: readonly string[]): readonly string[] {
 }
 
 const ASTERISK = 42
-
-function overwrite(bytes: Uint8Array, secret: Uint8Array): void {
-  const first = secret[0]!
-  for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
-    if (secret.every((byte, offset) => bytes[at + offset] === byte))
-      bytes.fill(ASTERISK, at, at + secret.length)
-  }
-}

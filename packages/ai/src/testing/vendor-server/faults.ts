@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../error.ts'
 import type { WireReply } from '../../gateway/answer-wire.ts'
 import type { WireServer } from '../../wires/wire.ts'
 
-/** What goes wrong with one request. Faults take no step of the script, unless the model answers first. */
+/** What goes wrong with one request. A fault uses no step of the script, unless the model answers first. */
 export type Fault =
   /** An HTTP error in the vendor's words, e.g. 429 with `retry-after`, 529, 500. */
   | {
@@ -21,9 +21,9 @@ export type Fault =
   | { readonly kind: 'stall'; readonly afterBytes?: number }
   /** The connection breaks before the headers, or after so many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes?: number }
-  /** JSON that is none, after so many events of a stream. */
+  /** Malformed JSON, after so many events of a stream. */
   | { readonly kind: 'malformed'; readonly afterEvents?: number }
-  /** A stream with status 200 that tells an error after so many events. */
+  /** A stream with status 200 that reports an error after so many events. */
   | {
       readonly kind: 'error_event'
       readonly code: ErrorCode
@@ -65,7 +65,7 @@ export function untilLeft(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Applies the faults that concern what a body says. A whole answer has no events but its text. */
+/** Applies the faults in the content of a body. A whole answer has no events; its text is replaced. */
 export function withEventFault(
   reply: WireReply,
   wire: WireServer,

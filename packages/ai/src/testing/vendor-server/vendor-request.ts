@@ -69,7 +69,7 @@ function parse(text: string): JsonObject {
 
 type VendorEndpointKind = 'llm' | 'embeddings' | 'images' | 'image_edits' | 'models' | 'none'
 
-/** What an address of some vendor means, and in whose words errors are told there. */
+/** What an address of some vendor means, and the wire that writes its answers and errors. */
 export interface VendorRoute {
   readonly kind: VendorEndpointKind
   readonly wire: WireServer

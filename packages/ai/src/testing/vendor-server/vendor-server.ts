@@ -38,7 +38,7 @@ export interface VendorServerOptions extends ChunkOptions {
   /** Requests with another key are answered with 401. Default: any key will do. */
   readonly apiKey?: string
   /**
-   * Requests that break a rule of the vendor are answered with 400 that tells which, as
+   * Requests that break a rule of the vendor are answered with 400 that names the rule, as
    * `checkTranscript` sees it. Default true.
    */
   readonly isStrict?: boolean
@@ -64,7 +64,7 @@ export interface VendorServer {
 export interface Outgoing {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes that are known whole have their length told. */
+  /** A body that is known whole is sent with its length. */
   readonly body: Uint8Array | AsyncGenerator<Uint8Array, void>
 }
 
@@ -160,7 +160,11 @@ class ScriptedVendor implements VendorServer {
   #images({ body }: VendorRequest, wire: VendorRequest['wire']): WireReply {
     if (body['stream'] !== true) return json(imagesAnswer(wire, body, this.#clock.now()))
     const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
-    return { status: 200, headers, body: each(imageFrames(body)) }
+    const frames = imageFrames(body)
+    const stream = (async function* () {
+      yield* frames
+    })()
+    return { status: 200, headers, body: stream }
   }
 
   #refusal({
@@ -246,10 +250,6 @@ class ScriptedVendor implements VendorServer {
     const chunks = toChunks(isWhole ? [body] : body, isWhole ? cut : { ...cut, lineEnd })
     return { status, headers, body: withByteFault(chunks, fault, signal) }
   }
-}
-
-async function* each(texts: readonly string[]): AsyncGenerator<string, void> {
-  yield* texts
 }
 
 function json(body: JsonObject): WireReply {

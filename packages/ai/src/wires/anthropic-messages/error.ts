@@ -46,7 +46,7 @@ export function readError(body: unknown, requestId?: string): VendorError | unde
   }
 }
 
-/** The API says several things with `invalid_request_error` that callers must tell apart. */
+/** The API reports several failures as `invalid_request_error` that have different UPP codes. */
 function codeOf(
   type: string | undefined,
   message: string,
@@ -62,7 +62,7 @@ function codeOf(
   return type !== undefined && Object.hasOwn(codes, type) ? codes[type] : undefined
 }
 
-/** How the API says our codes. */
+/** Status and error type of the API for each of our codes, for the server half. */
 const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'authentication_error'],
   [ErrorCode.RateLimited]: [429, 'rate_limit_error'],
@@ -78,12 +78,13 @@ const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>
   [ErrorCode.Cancelled]: [499, 'api_error'],
 }
 
-/** Two errors that the API tells apart by their words alone. */
+/** Phrases by which clients recognise two errors that share a type with others. */
 const phrases: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.ContextLengthExceeded]: 'prompt is too long',
   [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
 }
 
+/** The body of an error, for the server half. */
 export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
   const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
   const phrase = phrases[code]
@@ -91,6 +92,7 @@ export function errorBody({ code, message, statusCode, fields }: ServerError): J
   return { type: 'error', error: { type, message: told, ...fields } }
 }
 
+/** An error as the server half answers it. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -20,7 +20,7 @@ import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from 
 const headers = { 'anthropic-version': '2023-06-01' }
 
 /**
- * What structured output takes (documentation of November 2026): closed objects, and no limits on
+ * What structured output accepts (documentation of November 2026): closed objects, and no limits on
  * numbers, lengths and counts. The schemas of tools are not touched.
  */
 export const schemaDialect: SchemaDialect = {
@@ -96,7 +96,7 @@ export function encodeRequest(
   return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
 }
 
-/** One message in the vendor's form; none when nothing of it can be said there. */
+/** One message in the vendor's form; an empty list when the format can hold nothing of it. */
 function encodeMessage(
   message: Message,
   provider: string,
@@ -177,7 +177,7 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
   }
 }
 
-/** As base64 the API takes PDF alone; other text goes as text. */
+/** As base64 the API accepts only PDF; documents of a text type are decoded and sent as text. */
 function encodeDocument(block: DocumentBlock): JsonObject {
   const source = documentSource(block)
   if ('text' in source) return { type: 'text', media_type: 'text/plain', data: source.text }
@@ -214,7 +214,7 @@ function encodeCall(call: ToolCall, provider: string): AnthropicBlock {
   }
 }
 
-/** What the vendor said beyond UPP; the UPP fields stand, so that an edited text is what is sent. */
+/** Vendor fields without UPP counterpart. UPP's own fields are left out, so that an edit of them is sent. */
 function extras(native: JsonObject | undefined): JsonObject {
   const { type: _type, id: _id, name: _name, ...rest } = native ?? {}
   return rest
@@ -265,7 +265,7 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   }
 }
 
-/** A tool may return what the vendor cannot be shown; then the model is told so, and goes on. */
+/** A block that a tool returned and the vendor does not accept becomes a text that says so. */
 function encodeResultBlock(
   block: UserContent,
   provider: string,

@@ -91,9 +91,18 @@ function decodeMessages(list: readonly JsonValue[]): {
     if (!message) throw invalidRequest('anthropic', `The field "${at}" is not an object.`)
     const blocks = blocksOf(message['content'], `${at}.content`)
     switch (message['role']) {
-      case 'user':
-        messages.push(...decodeUser(blocks, `${at}.content`, names))
+      case 'user': {
+        const results: ToolResult[] = []
+        const content: UserContent[] = []
+        blocks.forEach((block, i) => {
+          const place = `${at}.content[${i}]`
+          if (block['type'] === 'tool_result') results.push(decodeResult(block, place, names))
+          else content.push(decodeUserBlock(block, place))
+        })
+        if (results.length > 0) messages.push(new ToolResultMessage(results))
+        if (content.length > 0) messages.push(new UserMessage(content))
         return
+      }
       case 'assistant': {
         const assistant = decodeAssistant(blocks, `${at}.content`)
         for (const call of assistant.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
@@ -122,23 +131,6 @@ function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObje
     if (block && typeof block['type'] === 'string') return block
     throw invalidRequest('anthropic', `The field "${at}[${index}].type" is missing.`)
   })
-}
-
-function decodeUser(
-  blocks: readonly JsonObject[],
-  at: string,
-  names: ReadonlyMap<string, string>,
-): Message[] {
-  const results: ToolResult[] = []
-  const content: UserContent[] = []
-  blocks.forEach((block, index) => {
-    if (block['type'] === 'tool_result') results.push(decodeResult(block, `${at}[${index}]`, names))
-    else content.push(decodeUserBlock(block, `${at}[${index}]`))
-  })
-  return [
-    ...(results.length > 0 ? [new ToolResultMessage(results)] : []),
-    ...(content.length > 0 ? [new UserMessage(content)] : []),
-  ]
 }
 
 const blockFields: Readonly<Record<string, ReadonlySet<string>>> = {

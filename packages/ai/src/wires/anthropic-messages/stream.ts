@@ -137,14 +137,15 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   #openBlock(native: JsonObject, type: string): OpenBlock {
-    const kind = kindOf(type)
+    const kind = blockKinds.get(type) ?? 'native'
     this.#kinds.push(kind)
     return {
       index: this.#kinds.length - 1,
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
       toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
-      native: kind === 'native' ? native : withoutHeld(native),
+      // Without what the UPP block or call holds itself.
+      native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
       unwrapper: kind === 'text' && this.#isWrapped ? new ValueUnwrapper() : undefined,
@@ -260,7 +261,7 @@ export class AnthropicDecoder implements WireDecoder {
             ...orderMetadata(this.#kinds.filter((kind) => kind !== undefined)),
           },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -280,18 +281,15 @@ interface VendorBlock {
   readonly inputPieces: readonly string[]
 }
 
-function kindOf(type: string): BlockKind {
-  if (type === 'text') return 'text'
-  if (type === 'thinking' || type === 'redacted_thinking') return 'reasoning'
-  return type === 'tool_use' ? 'tool_call' : 'native'
-}
+/** The kind of each type of block; all others are native. */
+const blockKinds: ReadonlyMap<string, BlockKind> = new Map([
+  ['text', 'text'],
+  ['thinking', 'reasoning'],
+  ['redacted_thinking', 'reasoning'],
+  ['tool_use', 'tool_call'],
+])
 
 const heldFields = new Set(['text', 'thinking', 'input'])
-
-/** The vendor's block without what a UPP block or call holds itself. */
-function withoutHeld(native: JsonObject): JsonObject {
-  return without(native, heldFields)
-}
 
 const typeOnly = new Set(['type'])
 
@@ -367,6 +365,7 @@ const words: Readonly<Record<StopReason, string>> = {
   other: 'end_turn',
 }
 
+/** The vendor's word for a stop reason, for the server half. */
 export function fromStopReason(reason: StopReason): string {
   return words[reason]
 }

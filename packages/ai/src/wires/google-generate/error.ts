@@ -26,6 +26,7 @@ export function decodeError({ json, text, status }: ErrorResponse): VendorError 
   return readError(json) ?? { message }
 }
 
+/** The error object of a body or of a frame; undefined when there is none. */
 export function readError(body: JsonValue | undefined): VendorError | undefined {
   const error = objectOf(objectOf(Array.isArray(body) ? body[0] : body)?.['error'])
   if (!error) return undefined
@@ -73,7 +74,7 @@ function detailOf(details: readonly JsonObject[], name: string): JsonObject | un
   return details.find((detail) => textOf(detail['@type'])?.endsWith(`google.rpc.${name}`))
 }
 
-/** How the API says our codes. */
+/** Status and error type of the API for each of our codes, for the server half. */
 const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'UNAUTHENTICATED'],
   [ErrorCode.RateLimited]: [429, 'RESOURCE_EXHAUSTED'],
@@ -91,6 +92,7 @@ const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>
 
 const tooLong = 'The input token count exceeds the maximum number of tokens allowed'
 
+/** The body of an error, for the server half. */
 export function errorBody(error: ServerError): JsonObject {
   const [code, status] = words[error.code]
   const isTooLong = error.code === ErrorCode.ContextLengthExceeded
@@ -115,6 +117,7 @@ export function errorBody(error: ServerError): JsonObject {
   }
 }
 
+/** An error as the server half answers it. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -96,7 +96,7 @@ const generationFields = new Set([
   'translationConfig',
 ])
 
-/** Parameters that stand at the top of the body. */
+/** Parameters that belong at the top of the body. */
 export function topLevel(params: Params): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).filter(([key]) => !generationFields.has(key)))
 }
@@ -143,15 +143,19 @@ function encodeContents(
     const key =
       message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
     const calls = before?.toolCalls ?? []
-    const encode = (found: Warning[]): readonly JsonObject[] =>
-      encodeMessage(message, { provider, unsigned, calls, warnings: found })
+    const role = message.type === 'assistant' ? 'model' : 'user'
+    // One message is one entry; none when the format can hold nothing of it.
+    const encode = (found: Warning[]): readonly JsonObject[] => {
+      const parts = encodeParts(message, { provider, unsigned, calls, warnings: found })
+      return parts.length > 0 ? [{ role, parts }] : []
+    }
     for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
     previous = message
   }
   return items
 }
 
-/** All results of a step must stand in one entry, as many as there were calls. */
+/** The API wants all results of a step in one entry, as many as there were calls. */
 function joinResults(messages: readonly Message[]): readonly Message[] {
   const isSplit = messages.some(
     ({ type }, index) => type === 'tool_result' && messages[index + 1]?.type === 'tool_result',
@@ -178,27 +182,20 @@ interface EncodeOptions {
   readonly warnings: Warning[]
 }
 
-/** One message as one entry of `contents`; none when nothing of it can be said there. */
-function encodeMessage(message: Message, options: EncodeOptions): readonly JsonObject[] {
-  const parts = encodeParts(message, options)
-  if (parts.length === 0) return []
-  return [{ role: message.type === 'assistant' ? 'model' : 'user', parts }]
-}
-
 function encodeParts(message: Message, options: EncodeOptions): readonly GooglePart[] {
   const { provider, unsigned } = options
   switch (message.type) {
     case 'user':
       return message.content.map((block) => encodeUserBlock(block, options))
     case 'assistant': {
-      // Thoughts without a signature have no mark of their own: the message says where they are from.
+      // Thoughts without a signature carry no metadata: the message says which vendor they came from.
       const isOwn = message.metadata?.[provider]?.['api'] === API
       const parts: GooglePart[] = []
       for (const { block, call } of orderedBlocks(message, provider)) {
         const part = call ? encodeCall(call, provider) : encodeBlock(block, isOwn, options)
         if (part) parts.push(part)
       }
-      // Only the first of several calls carries a signature; one that has none gets the stand-in.
+      // Google signs only the first of several calls; an unsigned first call gets the documented stand-in.
       const first = parts.findIndex((part) => 'functionCall' in part)
       if (unsigned !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
         parts[first] = { ...parts[first], thoughtSignature: unsigned }
@@ -339,7 +336,7 @@ function wrap(output: JsonValue): JsonObject {
   return 'output' in output || 'error' in output ? { output } : output
 }
 
-/** What JSON makes of it; bytes, cycles and the like as `resultText` tells them. */
+/** A result as JSON. What JSON cannot hold (bytes, cycles) becomes text, as `resultText` writes it. */
 function toJson(result: unknown): JsonValue {
   if (typeof result === 'string') return result
   const text = resultText(result)

@@ -47,7 +47,7 @@ export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerReque
   const structure =
     objectOf(generation['responseJsonSchema']) ?? schemaOf(generation['responseSchema'])
   const generationConfig = structure ? without(generation, structureFields) : generation
-  // Everything the request says beside conversation, function tools and structure.
+  // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
   if (native.length > 0) params['tools'] = native
   if (!isEmpty(generationConfig)) params['generationConfig'] = generationConfig
@@ -132,23 +132,19 @@ function decodeContents(list: readonly JsonValue[]): readonly Message[] {
       const message = readAnswer('google', at, () => decodeResponse(answer, context))
       open = [...(message.toolCalls ?? [])]
       messages.push(message)
-    } else messages.push(...decodeUser(parts, `${at}.parts`, open))
+      return
+    }
+    const results: ToolResult[] = []
+    const blocks: UserContent[] = []
+    parts.forEach((part, i) => {
+      const response = objectOf(part['functionResponse'])
+      if (response) results.push(decodeResult(response, open))
+      else blocks.push(decodePart(part, `${at}.parts[${i}]`))
+    })
+    if (results.length > 0) messages.push(new ToolResultMessage(results))
+    if (blocks.length > 0) messages.push(new UserMessage(blocks))
   })
   return messages
-}
-
-function decodeUser(parts: readonly JsonObject[], at: string, open: ToolCall[]): Message[] {
-  const results: ToolResult[] = []
-  const content: UserContent[] = []
-  parts.forEach((part, index) => {
-    const response = objectOf(part['functionResponse'])
-    if (response) results.push(decodeResult(response, open))
-    else content.push(decodePart(part, `${at}[${index}]`))
-  })
-  return [
-    ...(results.length > 0 ? [new ToolResultMessage(results)] : []),
-    ...(content.length > 0 ? [new UserMessage(content)] : []),
-  ]
 }
 
 function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {

@@ -83,7 +83,7 @@ export class GoogleDecoder implements WireDecoder {
         metadata: {
           [this.#provider]: { api: API, ...this.#fields, ...orderMetadata(this.#kinds) },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -130,7 +130,9 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    const index = this.#startBlock({ block: 'native', name: partName(part) }, events)
+    // A part is named by its first field that says what it is.
+    const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
+    const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)
   }
 
@@ -169,7 +171,10 @@ export class GoogleDecoder implements WireDecoder {
   #functionCall(part: GooglePart, call: JsonObject, events: StreamEvent[]): void {
     if (!this.#call && isEmpty(call)) return // the mark of an end that was already seen
     const name = textOf(call['name'])
-    const native = nativeCall(part, call)
+    // What the part says beyond name, id and arguments.
+    const beside = without(part, functionCallKey)
+    const inside = without(call, callKeys)
+    const native = isEmpty(inside) ? beside : { ...beside, functionCall: inside }
     const isMore = this.#call && (!name || call['id'] === this.#call.toolCallId)
     if (!isMore) this.#startCall({ name: name ?? '', id: textOf(call['id']), native }, events)
     const open = this.#call!
@@ -276,7 +281,7 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
   return undefined
 }
 
-/** Adds what a frame says to what earlier ones said. Lists that grow are ours to grow in place. */
+/** Merges the fields of a frame into those of earlier frames. Growing lists are changed in place: they are ours. */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
   let merged = before
   for (const [key, value] of Object.entries(after)) {
@@ -312,11 +317,6 @@ function hasOnly(part: GooglePart, keys: ReadonlySet<string>): boolean {
   return true
 }
 
-/** What a part is: the name of its first field that says so. */
-function partName(part: GooglePart): string {
-  return Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
-}
-
 interface Media {
   readonly kind: 'image' | 'audio' | 'video'
   readonly mimeType: string
@@ -335,13 +335,6 @@ function mediaOf(part: GooglePart): Media | undefined {
 }
 
 const functionCallKey = new Set(['functionCall'])
-
-/** What a call's part says beyond name, id and arguments. */
-function nativeCall(part: GooglePart, call: JsonObject): JsonObject {
-  const beside = without(part, functionCallKey)
-  const inside = without(call, callKeys)
-  return isEmpty(inside) ? beside : { ...beside, functionCall: inside }
-}
 
 const reasons: Readonly<Record<string, StopReason>> = {
   STOP: StopReason.EndTurn,

@@ -48,7 +48,7 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     promptTokenCount: inputTokens,
     candidatesTokenCount: outputTokens - (reasoningTokens ?? 0),
     thoughtsTokenCount: reasoningTokens,
-    ...(cacheReadTokens > 0 && { cachedContentTokenCount: cacheReadTokens }),
+    cachedContentTokenCount: cacheReadTokens || undefined,
     totalTokenCount: totalTokens,
   }
 }

@@ -42,7 +42,7 @@ const modelOptions = new Set([
 /**
  * `POST /chat`. Parameters go to the top of the body as they are (`think`, `format`, `keep_alive`,
  * `logprobs`, …); sampling options are written by the caller inside `options`, as the API has them.
- * `stream` is always said, because the server streams unless told not to.
+ * `stream` is always sent, because the server streams by default.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -234,7 +234,7 @@ function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage
   }
 }
 
-/** A tool may return what the model cannot be shown; then it is told so, and goes on. */
+/** A block that a tool returned and the model cannot be shown becomes a text that says so. */
 function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
   switch (block.type) {
     case 'text':

@@ -13,7 +13,7 @@ import { decodeResponse } from './response.ts'
 const ownFields = new Set(['model', 'messages', 'tools', 'format', 'stream'])
 const functionFields = new Set(['name', 'description', 'parameters'])
 
-/** Reads a request that a client of `/api/chat` sent. It streams unless told not to. */
+/** Reads a request that a client of `/api/chat` sent. The answer is streamed unless `stream` is false. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
   if (!request) throw invalidRequest('ollama', 'The body is not a JSON object.')
@@ -34,7 +34,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
         metadata: optionsMetadata('ollama', without(declared, functionFields)),
       })
   }
-  // Everything the request says beside conversation, function tools and structure.
+  // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
   if (textOf(request['format'])) params['format'] = request['format']
   if (native.length > 0) params['tools'] = native
@@ -97,7 +97,7 @@ const fieldOf = {
   binary: undefined,
 } as const satisfies PartTypes
 
-/** The format sends bare base64; its first characters tell the type. */
+/** The format sends bare base64; its first characters give the media type away. */
 const imageTypes: readonly (readonly [start: string, mimeType: string])[] = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],

@@ -78,7 +78,10 @@ export class OllamaDecoder implements WireDecoder {
     const toolName = textOf(called['name']) ?? ''
     const argumentsJson = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     const index = this.#kinds.push('tool_call') - 1
-    const native = nativeCall(call, called)
+    // What a call says beyond its name and arguments: its id where there is one, and its index.
+    const inside = without(called, functionKeys)
+    const beside = without(call, callKeys)
+    const native = isEmpty(inside) ? beside : { ...beside, function: inside }
     const metadata = withNative(this.#provider, API, native)
     events.push(
       { type: 'content_block_start', index, delta: { block: 'tool_call', toolCallId, toolName } },
@@ -109,10 +112,10 @@ export class OllamaDecoder implements WireDecoder {
           [this.#provider]: {
             api: API,
             ...without(without(line, apart), usageFieldNames),
-            ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
+            logprobs: this.#logprobs.length > 0 ? this.#logprobs : undefined,
           },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
   }
@@ -122,20 +125,13 @@ const apart = new Set(['message', 'done', 'done_reason', 'logprobs', 'error'])
 const callKeys = new Set(['function'])
 const functionKeys = new Set(['name', 'arguments'])
 
-/** What a call says beyond its name and arguments: its id where there is one, and its index. */
-function nativeCall(call: JsonObject, called: JsonObject): JsonObject {
-  const inside = without(called, functionKeys)
-  const beside = without(call, callKeys)
-  return isEmpty(inside) ? beside : { ...beside, function: inside }
-}
-
 function stopReasonOf(reason: string | undefined, hasCalls: boolean): StopReason {
   if (reason === 'length') return StopReason.MaxTokens
   if (reason !== undefined && reason !== 'stop') return StopReason.Other
   return hasCalls ? StopReason.ToolUse : StopReason.EndTurn
 }
 
-/** Counts and durations (in nanoseconds) that stand in the last line. */
+/** Counts and durations (in nanoseconds) in the last line of a stream. */
 const usageFields = [
   'total_duration',
   'load_duration',
@@ -160,7 +156,7 @@ function toUsage(response: JsonObject): TokenUsage {
   }
 }
 
-/** The other direction, for the server half. Durations are not ours to tell. */
+/** Usage as the server half writes it. Durations are unknown here and sent as 0. */
 export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
   return {
     total_duration: 0,

@@ -40,7 +40,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const isStream = request['stream'] === true
   const streamOptions = objectOf(request['stream_options']) ?? {}
   const otherOptions = without(streamOptions, usageField)
-  // Everything the request says beside conversation, function tools and structure.
+  // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
   if (!isEmpty(otherOptions)) params['stream_options'] = otherOptions
   if (request['response_format'] && !structure) {

@@ -90,7 +90,7 @@ function headOf({ id, createdAt, request }: EncodeContext, object: string): Json
 }
 
 /**
- * Says events as deltas of Chat Completions. Reasoning goes into `reasoning_content` and images
+ * Writes events as deltas of Chat Completions. Reasoning goes into `reasoning_content` and images
  * into `images`, as the vendors that have them do; native blocks have no place here.
  */
 class DeltaWriter {

@@ -47,7 +47,14 @@ export class ToolCalls {
     const { function: fn, custom } = piece
     call.id ||= textOf(piece.id) ?? ''
     call.name ||= textOf(fn?.name) ?? textOf(custom?.name) ?? ''
-    call.text += call.isCustom ? escaped(custom?.input) : argumentsOf(fn?.arguments)
+    if (call.isCustom) {
+      // Free text as the inside of a JSON string. Halves of a surrogate pair join again when parsed.
+      if (typeof custom?.input === 'string') call.text += JSON.stringify(custom.input).slice(1, -1)
+    } else {
+      const args = fn?.arguments
+      if (typeof args === 'string') call.text += args
+      else if (typeof args === 'object' && args !== null) call.text += JSON.stringify(args)
+    }
     const extra = without(piece as JsonObject, knownFields)
     if (!isEmpty(extra)) call.extra = { ...call.extra, ...extra }
     if (call.name !== '') this.#send(call, events)
@@ -123,29 +130,19 @@ export class ToolCalls {
     })
   }
 
-  /** Kept only where the vendor said more than UPP holds. */
+  /** The metadata of a call; undefined when UPP's own fields hold everything the vendor sent. */
   #metadata({ isCustom, text, extra }: OpenCall): ProviderMetadata | undefined {
     const { provider } = this.#options
     if (isCustom) return withNative(provider, 'openai-chat', { ...extra, type: 'custom' })
     const verbatim = verbatimArguments(text)
     if (verbatim === undefined && isEmpty(extra)) return undefined
-    const native = {
-      ...extra,
-      ...(verbatim !== undefined && { function: { arguments: verbatim } }),
-    }
+    const native = verbatim === undefined ? extra : { ...extra, function: { arguments: verbatim } }
     return withNative(provider, 'openai-chat', native)
   }
 }
 
-function argumentsOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : ''
-}
-
-/** Free text as the inside of a JSON string. Halves of a surrogate pair join again when parsed. */
-function escaped(input: unknown): string {
-  return typeof input === 'string' ? JSON.stringify(input).slice(1, -1) : ''
-}
+/** Fields of reasoning details that come in pieces. */
+const joined = new Set(['text', 'summary', 'data'])
 
 /**
  * Joins streamed `reasoning_details` (OpenRouter) into the list a whole answer would have had:
@@ -167,8 +164,16 @@ export class ReasoningDetails {
       if (!piece) continue
       text += stringOf(piece['text']) ?? stringOf(piece['summary']) ?? ''
       const entry = this.#entryOf(piece)
-      if (entry) join(entry, piece)
-      else this.#entries.push({ ...piece })
+      if (!entry) {
+        this.#entries.push({ ...piece })
+        continue
+      }
+      for (const [key, value] of Object.entries(piece)) {
+        const before = entry[key]
+        if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {
+          entry[key] = before + value
+        } else if (value !== null && key !== '__proto__') entry[key] = value
+      }
     }
     return text
   }
@@ -177,7 +182,7 @@ export class ReasoningDetails {
     const last = this.#entries.at(-1)
     const index = piece['index']
     if (index === undefined || index === null) {
-      // Without numbers only a direct continuation can be told from a new entry.
+      // Pieces without an index continue the last entry only if type and id match and it is unsigned.
       const isSame = last?.['type'] === piece['type'] && last?.['id'] === piece['id']
       return isSame && !last?.['signature'] && piece['type'] === 'reasoning.text' ? last : undefined
     }
@@ -187,20 +192,9 @@ export class ReasoningDetails {
   }
 }
 
-const joined = new Set(['text', 'summary', 'data'])
-
-function join(entry: Record<string, JsonValue | undefined>, piece: JsonObject): void {
-  for (const [key, value] of Object.entries(piece)) {
-    const before = entry[key]
-    if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {
-      entry[key] = before + value
-    } else if (value !== null && key !== '__proto__') entry[key] = value
-  }
-}
-
 /**
  * Adds to a field that grows over a stream: lists are joined, objects field by field, else the
- * last value stands. What is given is copied, so `fields` alone is changed; the cost is linear.
+ * last value wins. Given values are copied, so only `fields` changes; the cost is linear.
  */
 export function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === '__proto__' || value === null) return

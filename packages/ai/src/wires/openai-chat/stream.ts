@@ -4,7 +4,7 @@ import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { ValueUnwrapper } from '../schema-dialect.ts'
@@ -20,7 +20,7 @@ const chunkFields = new Set(
 )
 const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
 
-/** The block that takes the next piece of text; tool calls are apart, since they may interleave. */
+/** The block that the next piece of text is added to. Tool calls are tracked apart: they interleave. */
 type OpenKind = 'none' | 'text' | 'refusal' | 'reasoning' | 'audio'
 
 /**
@@ -80,7 +80,7 @@ export class ChatDecoder implements WireDecoder {
     }
   }
 
-  /** What `decode` would make of a frame that says this text and nothing else. */
+  /** The events that `decode` would return for a frame that holds this text and nothing else. */
   #repeat(text: string): StreamEvent[] {
     const events: StreamEvent[] = []
     if (text !== '') this.#content(text, events)
@@ -124,7 +124,7 @@ export class ChatDecoder implements WireDecoder {
         rawStopReason: raw,
         usage: toUsage(this.#usage),
         metadata: { [this.#provider]: this.#metadata() },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -317,8 +317,8 @@ export class ChatDecoder implements WireDecoder {
     return {
       api: 'openai-chat',
       ...head,
-      ...(!isEmpty(this.#extra) && this.#extra),
-      ...(details.length > 0 && { reasoning_details: details }),
+      ...this.#extra,
+      ...(details.length > 0 ? { reasoning_details: details } : {}),
       ...orderMetadata(this.#kinds),
     }
   }
@@ -333,7 +333,7 @@ function imageEvents(image: JsonObject, index: number, provider: string): Stream
   const metadata = withNative(provider, 'openai-chat', image)
   return [
     { type: 'content_block_start', index, delta: { block: 'image' } },
-    { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
+    { type: 'image_delta', index, delta: { data, mimeType, url: inline ? undefined : url } },
     { type: 'content_block_stop', index, delta: { metadata } },
   ]
 }

@@ -1,6 +1,7 @@
 import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
+/** Kinds of input besides text. */
 export type ChatMedia = 'image' | 'audio' | 'document' | 'video'
 
 /**
@@ -10,14 +11,14 @@ export type ChatMedia = 'image' | 'audio' | 'document' | 'video'
 export interface OpenAIChatDialect {
   /** Role of the system prompt. */
   readonly systemRole: 'system' | 'developer'
-  /** The vendor understands `stream_options.include_usage`; others tell usage unasked or never. */
+  /** The vendor understands `stream_options.include_usage`; others report usage unasked or never. */
   readonly streamUsage: boolean
-  /** `json_object` cannot carry a schema: it is then told to the model in the system prompt. */
+  /** `json_object` cannot carry a schema: the schema is then put into the system prompt. */
   readonly structuredOutput: 'json_schema' | 'json_object'
-  /** Kinds of input beside text. Others are refused before anything is sent. */
+  /** Kinds of input the vendor accepts in addition to text. Others are refused before anything is sent. */
   readonly media: readonly ChatMedia[]
   /**
-   * How a document given by address is sent; `reject` where the vendor takes only bytes.
+   * How a document given by address is sent; `reject` where the vendor accepts only bytes.
    * `document_url` is Mistral's part, which holds bytes too, as a data URL.
    */
   readonly documentUrl: 'reject' | 'file_data' | 'document_url'
@@ -32,7 +33,7 @@ export interface OpenAIChatDialect {
 /** `thinking` is Mistral's: a content part. `reasoning_details` is kept and returned whole. */
 type ReasoningField = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'thinking'
 
-/** What most servers of this format take. */
+/** The dialect that most servers of this format accept. */
 export const chatDialect: OpenAIChatDialect = {
   systemRole: 'system',
   streamUsage: true,
@@ -67,6 +68,7 @@ export interface ChatChoice {
   readonly usage?: JsonObject | null
 }
 
+/** What a chunk adds to the message, or the whole message. */
 export interface ChatDelta {
   readonly role?: string
   readonly content?: string | readonly JsonObject[] | null
@@ -80,6 +82,7 @@ export interface ChatDelta {
   readonly images?: readonly JsonObject[] | null
 }
 
+/** A call of a tool, or a piece of one. */
 export interface ChatToolCall {
   readonly index?: number | null
   readonly id?: string | null
@@ -94,6 +97,7 @@ interface ChatFunction {
   readonly arguments?: JsonValue
 }
 
+/** A spoken answer, or a piece of one. */
 export interface ChatAudio {
   readonly id?: string
   readonly data?: string

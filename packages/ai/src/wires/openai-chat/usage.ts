@@ -10,7 +10,10 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
   const inputTokens = numberOf(raw['prompt_tokens']) ?? 0
   const reasoningTokens = numberOf(output?.['reasoning_tokens'])
   const total = numberOf(raw['total_tokens'])
-  const outputTokens = outputOf(raw, inputTokens, reasoningTokens, total)
+  // xAI leaves reasoning out of `completion_tokens`; the total gives it away.
+  const completion = numberOf(raw['completion_tokens']) ?? 0
+  const isApart = reasoningTokens && total === inputTokens + completion + reasoningTokens
+  const outputTokens = isApart ? completion + reasoningTokens : completion
   const tokensByModality = modalities(input, output)
   const costUsd = numberOf(raw['cost'])
   return {
@@ -28,18 +31,6 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
     costUsd,
     raw,
   }
-}
-
-/** xAI leaves reasoning out of `completion_tokens`; the total gives it away. */
-function outputOf(
-  raw: JsonObject,
-  inputTokens: number,
-  reasoningTokens: number | undefined,
-  total: number | undefined,
-): number {
-  const told = numberOf(raw['completion_tokens']) ?? 0
-  const isApart = reasoningTokens && total === inputTokens + told + reasoningTokens
-  return isApart ? told + reasoningTokens : told
 }
 
 const modalityFields: readonly (readonly ['input' | 'output', string, string])[] = [

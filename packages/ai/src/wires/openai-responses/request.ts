@@ -63,7 +63,7 @@ export function isWrapped({ structure, params }: LLMRequest): boolean {
 
 /**
  * Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. The API
- * takes a missing `strict` for true and then changes the schema; false sends it as it is.
+ * treats a missing `strict` as true and then changes the schema; with false the schema is kept.
  */
 function encodeTool(tool: Tool, provider: string): JsonObject {
   const { name, description } = tool
@@ -100,7 +100,7 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
   )
 }
 
-/** What decides the form of a message beside the message itself. */
+/** What else decides how a message is written. */
 interface MessageContext {
   readonly target: ResponsesTarget
   /** False when the caller asked the vendor not to keep responses. */

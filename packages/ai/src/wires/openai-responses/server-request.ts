@@ -29,7 +29,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const text = objectOf(request['text'])
   const format = objectOf(text?.['format'])
   const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
-  // Everything the request says beside conversation, function tools and structure.
+  // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
   const textOptions = text && structure ? without(text, formatField) : text
   if (textOptions && !isEmpty(textOptions)) params['text'] = textOptions

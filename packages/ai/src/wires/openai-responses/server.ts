@@ -165,7 +165,7 @@ function encodeResponse(events: readonly StreamEvent[], context: EncodeContext):
   return encoder.response
 }
 
-/** Takes one event of the stream; the encoder adds its number and position. */
+/** Emits one event of the stream; the encoder adds its number and position. */
 type Emit = (type: string, fields: JsonObject) => void
 
 /** An output item while its block is written. */
@@ -343,7 +343,7 @@ class WrittenImage implements WrittenItem {
   }
 }
 
-/** Kept verbatim when it is of this wire; else only its name can be told. */
+/** A native block: sent verbatim when it came through this wire, else only its name is sent. */
 class WrittenNative implements WrittenItem {
   readonly #item: JsonObject
 

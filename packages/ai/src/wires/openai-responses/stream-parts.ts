@@ -18,11 +18,12 @@ export interface MessageParts {
 /** An output item while it is streamed. `close` gets it whole and sends what has not been sent. */
 export interface OpenItem {
   readonly id: string | undefined
-  /** `part` tells pieces of different parts of the item apart. */
+  /** Adds a piece of text; `part` says which part of the item it belongs to. */
   delta(text: string, part: ItemPart, events: StreamEvent[]): void
   close(item: JsonObject, events: StreamEvent[]): void
 }
 
+/** Which part of an item a piece belongs to. */
 export interface ItemPart {
   readonly type: 'text' | 'refusal' | 'summary' | 'arguments' | 'input' | 'preview'
   readonly index: number
@@ -30,6 +31,7 @@ export interface ItemPart {
   readonly format?: string | undefined
 }
 
+/** Opens the block or blocks of an item that the vendor announced. */
 export function openItem(item: JsonObject, parts: MessageParts, events: StreamEvent[]): OpenItem {
   switch (item['type']) {
     case 'message':

@@ -119,7 +119,7 @@ export class ResponsesDecoder implements WireDecoder {
       case 'error':
         throw this.#failure(event)
       default:
-        // Progress of hosted tools and repetitions: the closing item tells it all.
+        // Progress of hosted tools and repetitions: the closing item holds the whole result.
         return
     }
   }
@@ -132,8 +132,8 @@ export class ResponsesDecoder implements WireDecoder {
       index: 0,
       delta: {
         provider: this.#provider,
-        ...(typeof model === 'string' && { model }),
-        ...(typeof id === 'string' && { id }),
+        model: stringOf(model),
+        id: stringOf(id),
       },
     })
   }
@@ -228,9 +228,14 @@ export class ResponsesDecoder implements WireDecoder {
         ...endOf(response, { hasCalls: kinds.includes('tool_call'), hasRefusal }),
         usage: toUsage(objectOf(response['usage']), objectOf(response['tool_usage'])),
         metadata: {
-          [this.#provider]: { ...responseMetadata(response), ...orderMetadata(kinds) },
+          [this.#provider]: {
+            api: 'openai-responses',
+            // Id, model, status, `store`, and whatever is new.
+            ...without(response, leftOut),
+            ...orderMetadata(kinds),
+          },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
   }
@@ -270,11 +275,6 @@ const leftOut = new Set(
   ),
 )
 
-/** What the message keeps of its response: id, model, status, `store`, and whatever is new. */
-function responseMetadata(response: JsonObject): JsonObject {
-  return { api: 'openai-responses', ...without(response, leftOut) }
-}
-
 const incompleteReasons: ReadonlyMap<string, StopReason> = new Map([
   ['max_output_tokens', StopReason.MaxTokens],
   ['content_filter', StopReason.ContentFilter],
@@ -285,7 +285,7 @@ interface ResponseEnd {
   readonly rawStopReason: string
 }
 
-/** How a response ended. Statuses that are not an end (`queued`) are told as they are. */
+/** How a response ended. A status that is no end (`queued`) is passed on as the raw stop reason. */
 function endOf(
   response: JsonObject,
   { hasCalls, hasRefusal }: { hasCalls: boolean; hasRefusal: boolean },

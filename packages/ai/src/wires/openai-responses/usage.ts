@@ -19,13 +19,11 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
     cacheReadTokens: countOf(input?.['cached_tokens']),
     cacheWriteTokens: countOf(input?.['cache_write_tokens']),
     reasoningTokens,
-    ...(byTtl && {
-      cacheWriteTokensByTtl: {
-        '30m': countOf(byTtl['ttl_30m_tokens']),
-        '12h': countOf(byTtl['ttl_12h_tokens']),
-      },
-    }),
-    ...(searches > 0 && { serverToolUse: { web_search_requests: searches } }),
+    cacheWriteTokensByTtl: byTtl && {
+      '30m': countOf(byTtl['ttl_30m_tokens']),
+      '12h': countOf(byTtl['ttl_12h_tokens']),
+    },
+    serverToolUse: searches > 0 ? { web_search_requests: searches } : undefined,
     costUsd,
     raw,
   }
