@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BoundLLMModel, ImageCapabilities, LLMCapabilities, Provider } from '@skein/ai'
-import { readJson, root, type Manifest } from '../workspace.ts'
+import { vendors } from '@skein/ai/vendors'
+import { root } from '../workspace.ts'
 
 /** The page that shows the table, between its two marks. */
 export const page: string = join(root, 'packages', 'ai', 'README.md')
@@ -18,8 +19,8 @@ export function withTable(text: string, table: string): string {
 
 /** Markdown made from what the vendor pages say: their handlers, formats and capabilities. */
 export async function vendorTable(): Promise<string> {
-  const vendors = await Promise.all(findVendorPages().map(readVendor))
-  const rows = [columns, ...vendors.toSorted((a, b) => a.name.localeCompare(b.name)).map(toRow)]
+  const pages = await Promise.all(findVendorPages().map(readVendor))
+  const rows = [columns, ...pages.toSorted((a, b) => a.name.localeCompare(b.name)).map(toRow)]
   const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const lines = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column]!))))
   lines.splice(1, 0, line(widths.map((width) => '-'.repeat(width))))
@@ -35,16 +36,10 @@ interface VendorPage {
   readonly file: string
 }
 
-/** Entry points of the package that are vendors. */
+/** The pages of the shipped vendors. */
 function findVendorPages(): VendorPage[] {
-  const folder = join(root, 'packages', 'ai')
-  const { exports = {} } = readJson(join(folder, 'package.json')) as Manifest
-  return Object.entries(exports as Record<string, { '@skein/source'?: string }>).flatMap(
-    ([entry, { '@skein/source': source = '' }]) =>
-      source.startsWith('./src/vendors/')
-        ? [{ name: entry.slice(2), file: join(folder, source) }]
-        : [],
-  )
+  const folder = join(root, 'packages', 'ai', 'src', 'vendors')
+  return vendors.map(({ entry }) => ({ name: entry, file: join(folder, `${entry}.ts`) }))
 }
 
 interface Vendor {

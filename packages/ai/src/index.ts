@@ -81,5 +81,5 @@ export {
 } from './tools/define.ts'
 export { ResultStream } from './result-stream.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
-export type * from './vendors/vendor.ts'
+export type * from './vendors/define-vendor.ts'
 export type { VendorEndpoint } from './transport/endpoint.ts'

@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
-import { imageSource } from '../wires/media-source.ts'
+import { imageSource } from '../wires/media.ts'
 import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
 

@@ -9,11 +9,10 @@ import type {
 } from '../embedding.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import { contextOf, type VendorCall } from '../transport/attempt.ts'
-import type { ErrorContext, VendorEndpoint } from '../transport/endpoint.ts'
-import { jsonBody } from '../transport/json-body.ts'
-import { JsonReader } from '../transport/json-answer.ts'
+import { type ErrorContext, jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
+import { JsonReader } from '../transport/read-answer.ts'
 import { runForOne } from '../transport/vendor-run.ts'
-import type { ErrorResponse, VendorError } from '../wires/wire.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 
 /** A vendor's embedding format: pure functions on JSON. */
 export interface EmbeddingWire {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { imageUrl } from '../wires/data-url.ts'
+import { imageUrl } from '../wires/media.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, isEmpty, listOf, numberOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'

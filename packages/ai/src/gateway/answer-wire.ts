@@ -1,14 +1,15 @@
 import type { JsonObject } from '@skein/base'
-import { isUPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import type { EncodeContext, ServerError, WireServer } from '../wires/wire-server.ts'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { MessageStopEvent, StreamEvent } from '../event.ts'
+import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
+import { addUsage } from '../usage.ts'
 
 /** One request of a client, to be answered with the events of one message. */
-export interface WireAnswer {
+interface WireAnswer {
   readonly wire: WireServer
   readonly context: EncodeContext
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** How a failure is told to the client. Default: as it is, if it is a `UPPError`. */
+  /** The error that the client is sent. Default: a `UPPError` as it is, anything else without details. */
   readonly toServerError?: (error: unknown) => ServerError
 }
 
@@ -35,26 +36,21 @@ export async function answerWire(answer: WireAnswer): Promise<WireReply> {
 /** An error in the words of a wire. */
 export function errorReply(wire: WireServer, error: ServerError): WireReply {
   const { status, body } = wire.encodeError(error)
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
   const wait = error.retryAfterMs
-  return {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)) }),
-    },
-    body: JSON.stringify(body),
-  }
+  if (wait !== undefined) headers['retry-after'] = String(Math.ceil(wait / 1000))
+  return { status, headers, body: JSON.stringify(body) }
 }
 
-/** The error as the client may see it; anything that is not ours says nothing of its inside. */
+/** The error that a client may see: details only of a `UPPError`, never of an unknown error. */
 export function asServerError(error: unknown): ServerError {
   if (!isUPPError(error)) return { code: 'PROVIDER_ERROR', message: 'The request failed.' }
   const { code, message, statusCode, retryAfterMs } = error
   return {
     code,
     message,
-    ...(statusCode !== undefined && statusCode >= 400 && { statusCode }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    statusCode: statusCode !== undefined && statusCode >= 400 ? statusCode : undefined,
+    retryAfterMs,
   }
 }
 
@@ -125,4 +121,85 @@ async function* encode(
   } finally {
     await batches.return?.()
   }
+}
+
+/** A failure of the gateway's own. */
+export function gatewayError(
+  message: string,
+  code: keyof typeof ErrorCode,
+  options: { statusCode?: number; retryAfterMs?: number; cause?: unknown } = {},
+): UPPError {
+  return new UPPError(message, {
+    code: ErrorCode[code],
+    provider: 'gateway',
+    modality: 'llm',
+    ...options,
+  })
+}
+
+/**
+ * The error that a client is sent. The vendor's refusal of the gateway's own key is not the client's
+ * business: to the client, the model is out of order.
+ */
+export function toClientError(error: unknown): ServerError {
+  const told = asServerError(error)
+  const isOwn = isUPPError(error) && error.provider === 'gateway'
+  if (told.code !== ErrorCode.AuthenticationFailed || isOwn) return told
+  return {
+    code: ErrorCode.ProviderError,
+    statusCode: 502,
+    message: 'The gateway has no access to this model.',
+  }
+}
+
+/**
+ * Several messages of one answer (a vendor paused and went on) as one: blocks are counted on, only
+ * the first start and the last stop remain, usage is summed. Tool executions are left out.
+ */
+export async function* oneMessage(
+  batches: AsyncIterable<readonly StreamEvent[]>,
+): AsyncGenerator<readonly StreamEvent[], void> {
+  let offset = 0
+  let blocks = 0
+  let stop: MessageStopEvent | undefined
+  let isStarted = false
+  for await (const batch of batches) {
+    const events: StreamEvent[] = []
+    for (const event of batch) {
+      switch (event.type) {
+        case 'message_start':
+          offset = blocks
+          if (!isStarted) events.push(event)
+          isStarted = true
+          break
+        case 'message_stop':
+          if (stop) {
+            const usage = addUsage(stop.delta.usage, event.delta.usage)
+            stop = { ...event, delta: { ...event.delta, usage } }
+          } else stop = event
+          break
+        case 'tool_execution_start':
+        case 'tool_execution_end':
+          break
+        case 'content_block_start':
+        case 'content_block_stop':
+        case 'text_delta':
+        case 'reasoning_delta':
+        case 'object_delta':
+        case 'tool_call_delta':
+        case 'image_delta':
+        case 'audio_delta':
+        case 'video_delta': {
+          const index = event.index + offset
+          if (event.type === 'content_block_start') blocks = index + 1
+          events.push(offset === 0 ? event : { ...event, index })
+          break
+        }
+        default:
+          event satisfies never
+      }
+    }
+    if (events.length > 0) yield events
+  }
+  if (stop) yield [stop]
 }

@@ -1,7 +1,7 @@
-import { sha256Hex } from '@skein/base'
-import type { GatewayLimits } from './limits.ts'
+import { type Clock, sha256Hex } from '@skein/base'
+import { gatewayError } from './answer-wire.ts'
 
-/** Whoever is behind a request. */
+/** Who sent a request. */
 export interface GatewayClient {
   /** For limits and for `onError`; never a secret. */
   readonly name: string
@@ -27,21 +27,102 @@ export function clientFinder(
   keys: readonly GatewayKey[] | KeyLookup | undefined,
 ): (request: Request) => Promise<GatewayClient | undefined> {
   if (!keys) return async () => everyone
-  const lookUp = typeof keys === 'function' ? keys : lookUpIn(keys)
-  return async (request) => {
-    const key = keyOf(request.headers)
-    return key === undefined ? undefined : lookUp(key)
+  let lookUp: KeyLookup
+  if (typeof keys === 'function') lookUp = keys
+  else {
+    // Keys are compared by hash, so that the time of a look-up reveals nothing about them.
+    const clients = new Map(keys.map(({ key, ...client }) => [sha256Hex(key), client]))
+    lookUp = (key) => clients.get(sha256Hex(key))
+  }
+  return async ({ headers }) => {
+    const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
+    const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key')
+    return key === null ? undefined : lookUp(key)
   }
 }
 
-/** By hash: how long the search takes tells nothing about the keys. */
-function lookUpIn(keys: readonly GatewayKey[]): KeyLookup {
-  const clients = new Map<string, GatewayClient>()
-  for (const { key, ...client } of keys) clients.set(sha256Hex(key), client)
-  return (key) => clients.get(sha256Hex(key))
+/** What one client may use. Everything left out is unlimited, but for the size of a request. */
+export interface GatewayLimits {
+  readonly requestsPerMinute?: number
+  /** Requests that run at the same time. */
+  readonly concurrency?: number
+  /** Default 32 MiB. */
+  readonly maxBodyBytes?: number
 }
 
-function keyOf(headers: Headers): string | undefined {
-  const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
-  return bearer ?? headers.get('x-api-key') ?? headers.get('api-key') ?? undefined
+const MINUTE = 60_000
+const DEFAULT_BODY_BYTES = 32 * 1024 * 1024
+/** Above this many clients, those that have been quiet are forgotten. */
+const MAX_REMEMBERED = 10_000
+
+/** What a client has left: a bucket that refills steadily, and its open requests. */
+interface Account {
+  tokens: number
+  filledAt: number
+  open: number
+}
+
+/** Counts requests per client, in memory of this process. */
+export class ClientLimits {
+  readonly #defaults: GatewayLimits
+  readonly #clock: Clock
+  readonly #accounts = new Map<string, Account>()
+
+  constructor(defaults: GatewayLimits, clock: Clock) {
+    this.#defaults = defaults
+    this.#clock = clock
+  }
+
+  of({ limits }: GatewayClient): GatewayLimits & { readonly maxBodyBytes: number } {
+    return { maxBodyBytes: DEFAULT_BODY_BYTES, ...this.#defaults, ...limits }
+  }
+
+  /** Admits a request or throws RATE_LIMITED. The returned function ends the request. */
+  enter(client: GatewayClient): () => void {
+    const { requestsPerMinute = Infinity, concurrency = Infinity } = this.of(client)
+    const account = this.#accountOf(client.name, requestsPerMinute)
+    if (account.open >= concurrency) {
+      throw gatewayError(`No more than ${concurrency} requests may run at once.`, 'RateLimited', {
+        statusCode: 429,
+        retryAfterMs: 1000,
+      })
+    }
+    if (account.tokens < 1) {
+      const message = `No more than ${requestsPerMinute} requests a minute.`
+      const retryAfterMs = Math.ceil(((1 - account.tokens) * MINUTE) / requestsPerMinute)
+      throw gatewayError(message, 'RateLimited', { statusCode: 429, retryAfterMs })
+    }
+    account.tokens -= 1
+    account.open += 1
+    let isOpen = true
+    return () => {
+      if (isOpen) account.open -= 1
+      isOpen = false
+    }
+  }
+
+  #accountOf(name: string, perMinute: number): Account {
+    const now = this.#clock.now()
+    const account = this.#accounts.get(name)
+    if (!account) return this.#open(name, { tokens: perMinute, filledAt: now, open: 0 })
+    if (perMinute === Infinity) account.tokens = Infinity
+    else {
+      const refill = ((now - account.filledAt) * perMinute) / MINUTE
+      account.tokens = Math.min(perMinute, account.tokens + refill)
+    }
+    account.filledAt = now
+    return account
+  }
+
+  #open(name: string, account: Account): Account {
+    if (this.#accounts.size >= MAX_REMEMBERED) this.#forgetQuiet(account.filledAt)
+    this.#accounts.set(name, account)
+    return account
+  }
+
+  /** After a minute without a request a bucket is full again, whatever its size. */
+  #forgetQuiet(now: number): void {
+    for (const [name, { open, filledAt }] of this.#accounts)
+      if (open === 0 && now - filledAt >= MINUTE) this.#accounts.delete(name)
+  }
 }

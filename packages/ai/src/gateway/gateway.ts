@@ -1,17 +1,26 @@
-import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
+import { type Clock, type IdSource, type JsonValue, systemClock, uuidV4 } from '@skein/base'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { ModelReference } from '../provider.ts'
-import type { WireServer } from '../wires/wire-server.ts'
-import { answerWire, errorReply, type WireReply } from './answer-wire.ts'
-import { clientFinder, type GatewayClient, type GatewayKey, type KeyLookup } from './clients.ts'
-import { gatewayError, toClientError } from './gateway-error.ts'
-import { ClientLimits, type GatewayLimits } from './limits.ts'
-import { listModels } from './list-models.ts'
-import { readJsonBody } from './read-body.ts'
-import { findRoute, type Route } from './routes.ts'
-import { servedModel, type GatewayAnswer } from './served-model.ts'
-import { toResponse } from './to-response.ts'
+import type { WireServer } from '../wires/wire.ts'
+import {
+  answerWire,
+  errorReply,
+  gatewayError,
+  toClientError,
+  type WireReply,
+} from './answer-wire.ts'
+import {
+  clientFinder,
+  ClientLimits,
+  type GatewayClient,
+  type GatewayKey,
+  type GatewayLimits,
+  type KeyLookup,
+} from './clients.ts'
+import { findRoute, listModels, type Route } from './routes.ts'
+import { type GatewayAnswer, servedModel } from './served-model.ts'
 
+/** What a gateway serves, to whom, and within which limits. */
 export interface GatewayOptions {
   /** Models by the name that clients ask for. Settings of their own: `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
@@ -19,7 +28,7 @@ export interface GatewayOptions {
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** For each client, unless its key says otherwise. */
   readonly limits?: GatewayLimits
-  /** Told of every failure as it was, before it is put in words for the client. */
+  /** Called with every failure as it was thrown, before it is reworded for the client. */
   readonly onError?: (error: unknown, client: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -114,7 +123,7 @@ class Service {
       request: decoded,
       id: id ?? this.#ids(),
       createdAt: this.#clock.now(),
-      ...(fields && { fields }),
+      fields,
     }
     const reply = await answerWire({
       wire: wire satisfies WireServer,
@@ -154,4 +163,79 @@ class Service {
 
 function isAllowed(name: string, { models }: GatewayClient): boolean {
   return models === undefined || models.includes(name)
+}
+
+/** The JSON body of a request, read no further than the limit. */
+async function readJsonBody(
+  request: Request,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<JsonValue> {
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  const text = await readText(request, maxBytes, signal)
+  try {
+    return JSON.parse(text) as JsonValue // JSON.parse gives JSON
+  } catch (cause) {
+    throw gatewayError('The body is not JSON.', 'InvalidRequest', { statusCode: 400, cause })
+  }
+}
+
+async function readText(request: Request, maxBytes: number, signal: AbortSignal): Promise<string> {
+  if (!request.body) return ''
+  const reader = request.body.getReader()
+  const leave = (): void => void reader.cancel().catch(() => {})
+  signal.addEventListener('abort', leave, { once: true })
+  const decoder = new TextDecoder()
+  const texts: string[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return texts.join('') + decoder.decode()
+      length += value.length
+      if (length > maxBytes) throw tooLarge(maxBytes)
+      texts.push(decoder.decode(value, { stream: true }))
+    }
+  } catch (error) {
+    leave()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+function tooLarge(maxBytes: number): Error {
+  const message = `The body is larger than ${maxBytes} bytes.`
+  return gatewayError(message, 'InvalidRequest', { statusCode: 413 })
+}
+
+/**
+ * The reply as a `Response`. A stream is written as fast as it is read; `abandoned` is called when its
+ * reader leaves. `done` is called once, however the reply ends.
+ */
+function toResponse(reply: WireReply, abandoned: () => void, done: () => void): Response {
+  const { status, headers, body } = reply
+  if (typeof body === 'string') {
+    done()
+    return new Response(body, { status, headers })
+  }
+  const encoder = new TextEncoder()
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      for (;;) {
+        const { done: isOver, value } = await body.next()
+        if (isOver) {
+          done()
+          return controller.close()
+        }
+        if (value !== '') return controller.enqueue(encoder.encode(value))
+      }
+    },
+    async cancel() {
+      abandoned()
+      done()
+      await body.return()
+    },
+  })
+  return new Response(stream, { status, headers })
 }

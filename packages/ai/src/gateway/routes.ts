@@ -2,8 +2,9 @@ import type { UPPError } from '../error.ts'
 import { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
-import type { WireServer } from '../wires/wire-server.ts'
-import { gatewayError } from './gateway-error.ts'
+import type { WireServer } from '../wires/wire.ts'
+import { gatewayError, type WireReply } from './answer-wire.ts'
+import type { JsonObject } from '@skein/base'
 
 interface RouteBase {
   /** The format of the answer, also of an error. */
@@ -12,6 +13,7 @@ interface RouteBase {
   readonly search: string
 }
 
+/** What a request asks for. */
 export type Route = RouteBase &
   (
     | { readonly kind: 'infer' }
@@ -29,7 +31,7 @@ const servers: Readonly<Record<string, WireServer>> = {
 export function findRoute(request: Request): Route {
   const { pathname: path, search } = new URL(request.url)
   const { method } = request
-  // Clients of Anthropic always tell their version, also where the path is common to both.
+  // Clients of Anthropic always send their version, also where both vendors share the path.
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
   const [, rest = ''] = /\/v1(\/.*?)\/?$/.exec(path) ?? []
   const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined
@@ -40,12 +42,19 @@ export function findRoute(request: Request): Route {
   }
   const base = { wire, path, search }
   const models = /^\/models(?:\/(.+))?$/.exec(rest)
-  if (!models) return { ...base, kind: 'none', error: notFound(path) }
+  if (!models) {
+    const message = `There is nothing at ${path.slice(0, 200)}.`
+    return {
+      ...base,
+      kind: 'none',
+      error: gatewayError(message, 'InvalidRequest', { statusCode: 404 }),
+    }
+  }
   if (method !== 'GET') {
     return { ...base, kind: 'none', error: wrongMethod(method, path, 'GET') }
   }
   const [, model] = models
-  return { ...base, kind: 'models', ...(model !== undefined && { model: decoded(model) }) }
+  return { ...base, kind: 'models', model: model === undefined ? undefined : decoded(model) }
 }
 
 function decoded(text: string): string {
@@ -56,12 +65,32 @@ function decoded(text: string): string {
   }
 }
 
-function notFound(path: string): UPPError {
-  const message = `There is nothing at ${path.slice(0, 200)}.`
-  return gatewayError(message, 'InvalidRequest', { statusCode: 404 })
-}
-
 function wrongMethod(method: string, path: string, right: string): UPPError {
   const message = `${path} takes ${right}, not ${method}.`
   return gatewayError(message, 'InvalidRequest', { statusCode: 405 })
+}
+
+/** `GET /v1/models` and `/v1/models/{name}` as OpenAI or Anthropic would answer. */
+export function listModels(
+  { wire, model }: Route & { kind: 'models' },
+  names: readonly string[],
+  createdAt: number,
+): WireReply {
+  const isAnthropic = wire.name === 'anthropic-messages'
+  const describe = (id: string, madeAt: number): JsonObject =>
+    isAnthropic
+      ? { type: 'model', id, display_name: id, created_at: new Date(madeAt).toISOString() }
+      : { id, object: 'model', created: Math.floor(madeAt / 1000), owned_by: 'gateway' }
+  const list = names.map((name) => describe(name, createdAt))
+  const body: JsonObject =
+    model !== undefined
+      ? describe(model, createdAt)
+      : isAnthropic
+        ? { data: list, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
+        : { object: 'list', data: list }
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }
 }

@@ -1,10 +1,8 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type { StreamEvent } from '../event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import type { Tool } from '../tool.ts'
-import type { ServerError, ServerRequest } from '../wires/wire-server.ts'
-import type { WireName } from '../wires/wire.ts'
-import { oneMessage } from './one-message.ts'
+import type { ServerError, ServerRequest, WireName } from '../wires/wire.ts'
+import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 
 /** What a client asked, and how it asked. */
@@ -21,13 +19,14 @@ export interface GatewayRequest extends ServerRequest {
 /** Answers a client: with a model, an agent, or anything else that speaks in events of one message. */
 export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<GatewayReply>
 
+/** The events of one message, and what else goes into the response. */
 export interface GatewayReply {
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** Parameters of the client that have no meaning here; it is told their names. */
+  /** Parameters of the client that had no effect; their names go back in a header. */
   readonly droppedParams?: readonly string[]
   /** The id of the response is made from this. Default: a new one. */
   readonly id?: string
-  /** Beside the fields of the response, in formats that have room for them (Responses). */
+  /** Further fields of the response, in formats that have room for them (Responses). */
   readonly fields?: JsonObject
   /** Words for a failure of the events; undefined leaves it to the gateway. */
   readonly toServerError?: (error: unknown) => ServerError | undefined
@@ -41,7 +40,7 @@ export type ServedModelOptions = Omit<
 
 /**
  * A model with settings of its own, e.g. `servedModel({ model, config, middleware })`. Parameters
- * given here are defaults; a system prompt given here stands before the client's.
+ * given here are defaults; a system prompt given here comes before the client's.
  */
 export function servedModel(options: ServedModelOptions): GatewayAnswer {
   const { wire: target } = llm(options).model
@@ -52,22 +51,18 @@ export function servedModel(options: ServedModelOptions): GatewayAnswer {
     const model = llm({
       ...options,
       params: { ...options.params, ...params },
-      ...(system !== '' && { system }),
-      tools: tools.map(clientTool),
-      ...(structure && { structure }),
+      system: system || undefined,
+      tools: tools.map((tool) => ({
+        ...tool,
+        run: () => {
+          throw new Error(`"${tool.name}" is a tool of the client.`)
+        },
+      })),
+      structure,
       signal,
       clock,
       ids,
     })
     return { events: oneMessage(model.infer(messages, { streaming })), droppedParams: dropped }
-  }
-}
-
-function clientTool(tool: Omit<Tool, 'run' | 'approval'>): Tool {
-  return {
-    ...tool,
-    run: () => {
-      throw new Error(`"${tool.name}" is a tool of the client.`)
-    },
   }
 }

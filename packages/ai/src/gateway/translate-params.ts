@@ -23,9 +23,10 @@ interface ToolChoice {
   readonly name?: string
 }
 
+/** The result of `translateParams`. */
 export interface TranslatedParams {
   readonly params: Params
-  /** What the client said in vain. */
+  /** Names of parameters that the model's wire cannot express. */
   readonly dropped: readonly string[]
 }
 
@@ -62,7 +63,7 @@ const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
   'ollama-chat': new Set(['toolChoice', 'parallelToolCalls']),
 }
 
-/** Where the conversation lies with another vendor, leaving this out would answer another question. */
+/** Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong. */
 function refuseState(params: JsonObject, from: WireName): void {
   for (const name of ['previous_response_id', 'conversation', 'prompt']) {
     if (from !== 'openai-responses' || params[name] === undefined) continue
@@ -74,7 +75,7 @@ function refuseState(params: JsonObject, from: WireName): void {
   }
 }
 
-/** Takes a parameter over; false when it has no counterpart. */
+/** Reads a parameter into the settings; false when it has no counterpart. */
 type Reader = (name: string, value: JsonValue, settings: Settings) => boolean
 
 /** The wires that the gateway serves. */
@@ -260,7 +261,10 @@ function writeAnthropicChoice(settings: Settings): JsonObject | undefined {
 
 function writeGoogleChoice({ mode, name }: ToolChoice): JsonObject {
   const words = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-  return { mode: words[mode], ...(name !== undefined && { allowedFunctionNames: [name] }) }
+  return defined({
+    mode: words[mode],
+    allowedFunctionNames: name === undefined ? undefined : [name],
+  })
 }
 
 function defined(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {

@@ -1,10 +1,10 @@
 import type { ImageSource } from '../content.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { Image } from '../media/image.ts'
-import { isPublicAddress } from '../transport/public-address.ts'
+import { isPublicAddress } from '../transport/endpoint.ts'
 import type { Answer, VendorCall } from '../transport/attempt.ts'
 import { runForOne, type AnswerReader } from '../transport/vendor-run.ts'
-import { parseDataUrl } from '../wires/data-url.ts'
+import { parseDataUrl } from '../wires/media.ts'
 import { fromBase64, imageTypeOf, type ImageCall } from './http-image.ts'
 
 /**

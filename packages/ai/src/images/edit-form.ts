@@ -2,7 +2,7 @@ import { decodeLooseBase64 } from '../loose-base64.ts'
 import type { ImageBlock } from '../content.ts'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { ImageRequest } from '../image.ts'
-import { imageSource } from '../wires/media-source.ts'
+import { imageSource } from '../wires/media.ts'
 
 /** The multipart body of an edit: images, mask, prompt and every parameter as its own field. */
 export function editForm(provider: string, modelId: string, request: ImageRequest): FormData {

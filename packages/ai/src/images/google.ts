@@ -8,12 +8,11 @@ import type {
   ImageRequest,
   ImageResult,
 } from '../image.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { jsonBody } from '../transport/json-body.ts'
+import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
-import { generationConfigOf, topLevel } from '../wires/google-generate/generation-config.ts'
-import { imageSource } from '../wires/media-source.ts'
-import { requestImages, type DecodedImages } from './http-image.ts'
+import { generationConfigOf, topLevel } from '../wires/google-generate/request.ts'
+import { imageSource } from '../wires/media.ts'
+import { type DecodedImages, requestImages } from './http-image.ts'
 import { decodeGemini, decodeImagen } from './google-body.ts'
 
 /** Gemini models that answer with images, and Imagen, which only makes them. */

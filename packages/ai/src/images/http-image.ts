@@ -7,11 +7,10 @@ import { Image } from '../media/image.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import type { VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { asUPPError } from '../transport/frame-reader.ts'
-import { JsonReader } from '../transport/json-answer.ts'
+import { asUPPError, JsonReader } from '../transport/read-answer.ts'
 import { runForOne } from '../transport/vendor-run.ts'
 import { objectOf } from '../wires/read-json.ts'
-import type { ErrorResponse, VendorError } from '../wires/wire.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import { downloadImage } from './download-image.ts'
 
 /** One image request of a vendor. */

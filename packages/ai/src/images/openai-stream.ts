@@ -1,7 +1,7 @@
 import type { JsonObject, SseEvent } from '@skein/base'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { ImageUsage } from '../image.ts'
-import type { FrameDecoder } from '../transport/frame-reader.ts'
+import type { FrameDecoder } from '../transport/read-answer.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
 import { objectOf, textOf, without } from '../wires/read-json.ts'
 import { readImage, readUsage } from './openai-body.ts'

@@ -7,11 +7,10 @@ import type {
   ImageResult,
   ImageStreamEvent,
 } from '../image.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { jsonBody } from '../transport/json-body.ts'
+import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
 import { editForm } from './edit-form.ts'
-import { requestImages, type ImageCall } from './http-image.ts'
+import { type ImageCall, requestImages } from './http-image.ts'
 import { decodeImages } from './openai-body.ts'
 import { PartialImageDecoder } from './openai-stream.ts'
 import { streamImages } from './stream-images.ts'

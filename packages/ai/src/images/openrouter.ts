@@ -1,12 +1,11 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode, UPPError } from '../error.ts'
 import type { BoundImageModel, ImageHandler, ImageRequest, ImageResult } from '../image.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { jsonBody } from '../transport/json-body.ts'
-import { imageUrl } from '../wires/data-url.ts'
+import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
+import { imageUrl } from '../wires/media.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, listOf, numberOf, objectOf, textOf, without } from '../wires/read-json.ts'
-import { requestImages, type DecodedImages } from './http-image.ts'
+import { type DecodedImages, requestImages } from './http-image.ts'
 
 /** OpenRouter's image models answer in a chat completion that asks for the modality `image`. */
 export function openrouterImages(): (endpoint: VendorEndpoint) => ImageHandler {

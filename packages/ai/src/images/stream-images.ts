@@ -1,16 +1,19 @@
 import type { JsonObject } from '@skein/base'
 import type { ImageStreamEvent, ImageUsage } from '../image.ts'
 import { contextOf } from '../transport/attempt.ts'
-import { chooseReader } from '../transport/choose-reader.ts'
-import { FrameReader, type FrameDecoder } from '../transport/frame-reader.ts'
-import { JsonReader } from '../transport/json-answer.ts'
-import { VendorRun, type OpenReader } from '../transport/vendor-run.ts'
 import {
+  chooseReader,
+  type FrameDecoder,
+  FrameReader,
+  JsonReader,
+} from '../transport/read-answer.ts'
+import { type OpenReader, VendorRun } from '../transport/vendor-run.ts'
+import {
+  type DecodedImages,
   decodeWhole,
+  type ImageCall,
   imageVendorCall,
   toGenerated,
-  type DecodedImages,
-  type ImageCall,
   type VendorImage,
 } from './http-image.ts'
 

@@ -1,6 +1,6 @@
 import { ErrorCode, UPPError } from '../error.ts'
 import type { StreamEvent } from '../event.ts'
-import { sleep as sleepFor } from '../transport/until-aborted.ts'
+import { sleep as sleepFor } from '../transport/time-limits.ts'
 import { eventFromText, eventToText, failureFromText, failureToText } from './entry-json.ts'
 import { MemoryEventLog, type EventLog, type LogEntry, type LogPage } from './event-log.ts'
 import { sseResponse, type SseOptions } from './sse.ts'

@@ -1,5 +1,5 @@
 import { encodeSse, SseDecoder } from '@skein/base'
-import { sleep as sleepFor } from '../transport/until-aborted.ts'
+import { sleep as sleepFor } from '../transport/time-limits.ts'
 import { eventFromText, failureFromText, failureToText } from './entry-json.ts'
 import type { LogEntry } from './event-log.ts'
 import type { NumberedEvent } from './resumable-streams.ts'

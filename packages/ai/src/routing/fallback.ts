@@ -1,13 +1,20 @@
-import { systemClock, type Clock } from '@skein/base'
-import { ErrorCode, UPPError, type Modality } from '../error.ts'
+import { type Clock, systemClock } from '@skein/base'
+import { ErrorCode, type Modality, UPPError } from '../error.ts'
 import type { AnyRequest } from '../middleware.ts'
 import type { ModelReference } from '../provider.ts'
-import { toUPPError, type ErrorOrigin } from '../to-upp-error.ts'
+import { toUPPError } from '../to-upp-error.ts'
 import type { Warning } from '../warning.ts'
-import { combinedModel } from './combined-model.ts'
-import type { MemberAnswer, MemberPolicy, MemberTask } from './member-policy.ts'
-import { toMembers, type Member, type MemberInput } from './member.ts'
+import { combinedModel } from './combined.ts'
+import {
+  type Member,
+  type MemberAnswer,
+  type MemberInput,
+  type MemberPolicy,
+  type MemberTask,
+  toMembers,
+} from './member.ts'
 
+/** When the next model is asked, and how long a failed one rests. */
 export interface FallbackOptions {
   /** Failures after which the next model is asked. Default: all but CANCELLED and INVALID_REQUEST. */
   readonly on?: readonly Exclude<ErrorCode, 'CANCELLED'>[]
@@ -44,7 +51,7 @@ const defaultCodes = Object.values(ErrorCode).filter(
   (code) => code !== 'CANCELLED' && code !== 'INVALID_REQUEST',
 )
 
-/** Failures that tell of the request, not of the vendor's health: the next request may well succeed. */
+/** Failures caused by the request, not by the vendor: the model need not rest after them. */
 const aboutRequest = new Set<ErrorCode>([
   ErrorCode.InvalidRequest,
   ErrorCode.ContextLengthExceeded,
@@ -76,7 +83,11 @@ class FallbackPolicy implements MemberPolicy {
   async run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>> {
     const { ready, resting } = this.#order(task.members)
     const warnings: Warning[] =
-      ready.length > 0 ? resting.map(({ member, rest }) => restWarning(member, rest)) : []
+      ready.length > 0
+        ? resting.map(({ member, rest }) =>
+            fallbackWarning(`${member.label} rests after ${rest.code}.`),
+          )
+        : []
     const errors: UPPError[] = []
     // Rather a model that failed a moment ago than no answer at all.
     for (const member of [...ready, ...resting.map((one) => one.member)]) {
@@ -85,11 +96,14 @@ class FallbackPolicy implements MemberPolicy {
         this.#rests.delete(member.index)
         return { member, value, warnings }
       } catch (thrown) {
-        const error = toUPPError(thrown, originOf(member, task))
+        const error = toUPPError(thrown, {
+          provider: member.reference.provider.name,
+          modality: task.modality,
+        })
         if (!this.#goesOn(error, task)) throw error
         this.#rest(member, error)
         errors.push(error)
-        warnings.push(failureWarning(member, error))
+        warnings.push(fallbackWarning(`${member.label} failed with ${error.code}.`))
       }
     }
     throw allFailed(errors, this.#count, task)
@@ -126,16 +140,8 @@ class FallbackPolicy implements MemberPolicy {
   }
 }
 
-function originOf(member: Member, { modality }: { readonly modality: Modality }): ErrorOrigin {
-  return { provider: member.reference.provider.name, modality }
-}
-
-function failureWarning({ label }: Member, { code }: UPPError): Warning {
-  return { code: 'model_fallback', message: `${label} failed with ${code}.` }
-}
-
-function restWarning({ label }: Member, { code }: Rest): Warning {
-  return { code: 'model_fallback', message: `${label} rests after ${code}.` }
+function fallbackWarning(message: string): Warning {
+  return { code: 'model_fallback', message }
 }
 
 function allFailed(

@@ -4,14 +4,17 @@ import type { StreamEvent } from '../event.ts'
 import type { BoundImageModel, ImageHandler, ImageUsage } from '../image.ts'
 import type { AnyRequest } from '../middleware.ts'
 import {
-  createProvider,
   type BoundLLMModel,
+  createProvider,
   type LLMHandler,
   type ModelReference,
 } from '../provider.ts'
-import { estimateTokens } from './estimate-tokens.ts'
 import type { Admission, RateLimiter } from './rate-limiter.ts'
+import type { ContentBlock } from '../content.ts'
+import type { Message } from '../message.ts'
+import { resultText } from '../wires/transcript.ts'
 
+/** Which limiter lets a request in, and how a request counts. */
 export interface RateLimitOptions {
   readonly limiter: RateLimiter
   /** Whose limit a request counts against, e.g. by tenant. Default: one for all. */
@@ -32,9 +35,9 @@ export function rateLimit(model: ModelReference, options: RateLimitOptions): Mod
   const { llm, embedding, image } = model.provider.handlers
   const provider = createProvider({
     name: model.provider.name,
-    ...(llm && { llm: limitedLLM(llm, options) }),
-    ...(embedding && { embedding: limitedEmbedding(embedding, options) }),
-    ...(image && { image: limitedImage(image, options) }),
+    llm: llm && limitedLLM(llm, options),
+    embedding: embedding && limitedEmbedding(embedding, options),
+    image: image && limitedImage(image, options),
   })
   return provider(model.modelId, model.options)
 }
@@ -68,7 +71,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
         modelId,
         provider,
         capabilities,
-        ...(wire && { wire }),
+        wire,
         complete: async (request) => {
           const admission = await admit(request)
           return settled(
@@ -82,7 +85,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
           let used = 0
           try {
             for await (const events of bound.stream(request)) {
-              // Something was produced: until the end tells how much, what was reserved stands.
+              // Output was produced; until the end reports its usage, the reservation is kept.
               used = usedBy(events) ?? admission.reserved
               yield events
             }
@@ -132,13 +135,13 @@ function limitedImage(handler: ImageHandler, options: RateLimitOptions): ImageHa
         async generate(request) {
           return settled(await admit(request), () => bound.generate(request), tokensOf)
         },
-        ...(edit && {
-          async edit(request) {
-            return settled(await admit(request), () => edit.call(bound, request), tokensOf)
-          },
-        }),
-        ...(stream && {
-          async *stream(request) {
+        edit:
+          edit &&
+          (async (request) =>
+            settled(await admit(request), () => edit.call(bound, request), tokensOf)),
+        stream:
+          stream &&
+          async function* (request) {
             const admission = await admit(request)
             let used = 0
             try {
@@ -150,7 +153,6 @@ function limitedImage(handler: ImageHandler, options: RateLimitOptions): ImageHa
               admission.settle(used)
             }
           },
-        }),
       }
     },
   }
@@ -160,7 +162,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
   return usage?.totalTokens ?? 0
 }
 
-/** A failed request has used nothing, as far as anyone can tell. */
+/** Runs a request and settles its tokens. A failed request counts as having used none. */
 async function settled<T>(
   admission: Admission,
   run: () => Promise<T>,
@@ -174,4 +176,56 @@ async function settled<T>(
   } finally {
     admission.settle(tokens)
   }
+}
+
+/** A guess, for limits alone: a fourth of the characters that a request sends. Media count nothing. */
+function estimateTokens(request: AnyRequest): number {
+  let characters = 0
+  if ('prompt' in request) characters = request.prompt.length
+  else if ('inputs' in request)
+    characters = sum(request.inputs, (input) =>
+      typeof input === 'string' ? input.length : ofBlock(input),
+    )
+  else characters = (request.system?.length ?? 0) + sum(request.messages, ofMessage)
+  return Math.ceil(characters / 4)
+}
+
+function ofMessage(message: Message): number {
+  switch (message.type) {
+    case 'user':
+      return sum<ContentBlock>(message.content, ofBlock)
+    case 'assistant': {
+      const calls = message.toolCalls ?? []
+      return (
+        sum<ContentBlock>(message.content, ofBlock) +
+        sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
+      )
+    }
+    case 'tool_result':
+      return sum(message.results, ({ result }) => resultText(result).length)
+    default:
+      return message satisfies never
+  }
+}
+
+function ofBlock(block: ContentBlock): number {
+  switch (block.type) {
+    case 'text':
+    case 'reasoning':
+      return block.text.length
+    case 'document':
+      return block.source.type === 'text' ? block.source.data.length : 0
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'binary':
+    case 'native':
+      return 0
+    default:
+      return block satisfies never
+  }
+}
+
+function sum<T>(items: readonly T[], count: (item: T) => number): number {
+  return items.reduce((total, item) => total + count(item), 0)
 }

@@ -1,9 +1,9 @@
-import { systemClock, type Clock } from '@skein/base'
+import { type Clock, systemClock } from '@skein/base'
 import { ErrorCode, UPPError } from '../error.ts'
-import { sleep as sleepFor } from '../transport/until-aborted.ts'
+import { sleep as sleepFor } from '../transport/time-limits.ts'
 import { cancelledError, type ErrorOrigin } from '../to-upp-error.ts'
-import { SlidingWindow } from './sliding-window.ts'
 
+/** The limits of a `RateLimiter`. */
 export interface RateLimiterOptions {
   /** Requests in any span of `intervalMs`. Default: no limit. */
   readonly requests?: number
@@ -18,12 +18,13 @@ export interface RateLimiterOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** A request that was let in. Tell it what it used; what it had reserved then counts no more. */
+/** A request that was let in. `settle` replaces the tokens it reserved by those it used. */
 export interface Admission {
   readonly reserved: number
   settle(tokens: number): void
 }
 
+/** What a request asks a `RateLimiter` for. */
 export interface AdmissionRequest {
   /** Requests with different keys do not wait for each other. */
   readonly key: string
@@ -55,7 +56,14 @@ export class RateLimiter {
   }: RateLimiterOptions) {
     this.#options = { requests, tokens, intervalMs, maxQueue, clock, sleep }
     for (const [name, value] of Object.entries({ requests, tokens, intervalMs }))
-      if (!(value >= 1)) throw invalidLimit(name, value)
+      if (!(value >= 1)) {
+        throw new UPPError(`The rate limit \`${name}\` is ${value}.`, {
+          code: ErrorCode.InvalidRequest,
+          provider: 'skein',
+          modality: 'llm',
+          hint: 'Give a number, 1 or more.',
+        })
+      }
   }
 
   /** Waits for its turn. Rejects with CANCELLED on abort and with RATE_LIMITED when too many wait. */
@@ -130,7 +138,7 @@ class Lane {
     })
   }
 
-  /** Lets in whoever may go and sets the clock for the next. */
+  /** Lets in the requests that may go now and sets a timer for the next one. */
   #advance(): void {
     this.#timer?.abort()
     this.#timer = undefined
@@ -180,16 +188,59 @@ function queueFull(maxQueue: number, retryAfterMs: number, origin: ErrorOrigin):
   return new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
     code: ErrorCode.RateLimited,
     ...origin,
-    ...(Number.isFinite(retryAfterMs) && { retryAfterMs }),
+    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
     hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
   })
 }
 
-function invalidLimit(name: string, value: number): UPPError {
-  return new UPPError(`The rate limit \`${name}\` is ${value}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    hint: 'Give a number, 1 or more.',
-  })
+/** Adds amounts up over the last so many milliseconds. Linear: each amount is added and dropped once. */
+class SlidingWindow {
+  readonly #spanMs: number
+  readonly #clock: Clock
+  /** Oldest first, from `#head`. */
+  #entries: { readonly at: number; readonly amount: number }[] = []
+  #head = 0
+  #sum = 0
+
+  constructor(spanMs: number, clock: Clock) {
+    this.#spanMs = spanMs
+    this.#clock = clock
+  }
+
+  add(amount: number): void {
+    if (amount <= 0) return
+    this.#entries.push({ at: this.#clock.now(), amount })
+    this.#sum += amount
+  }
+
+  get sum(): number {
+    this.#forget()
+    return this.#sum
+  }
+
+  /** Milliseconds until the sum is at most this: 0 when it is, `Infinity` when it never will be. */
+  msUntil(limit: number): number {
+    if (limit < 0) return Infinity
+    let sum = this.sum
+    if (sum <= limit) return 0
+    for (let index = this.#head; ; index++) {
+      const { at, amount } = this.#entries[index]! // the sum of none is 0, which is within the limit
+      sum -= amount
+      if (sum <= limit || index === this.#entries.length - 1)
+        return at + this.#spanMs - this.#clock.now()
+    }
+  }
+
+  #forget(): void {
+    const since = this.#clock.now() - this.#spanMs
+    for (let entry = this.#entries[this.#head]; entry && entry.at <= since;) {
+      this.#sum -= entry.amount
+      entry = this.#entries[++this.#head]
+    }
+    if (this.#head === this.#entries.length) this.#sum = 0 // also of what rounding left
+    if (this.#head > 64 && this.#head * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#head)
+      this.#head = 0
+    }
+  }
 }

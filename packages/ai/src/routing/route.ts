@@ -1,11 +1,17 @@
 import type { Random } from '@skein/base'
 import { checkRequest } from '../check-request.ts'
 import type { AnyRequest } from '../middleware.ts'
-import type { BoundLLMModel, LLMRequest, ModelReference } from '../provider.ts'
-import { invalidRequest, type ErrorOrigin } from '../to-upp-error.ts'
-import { combinedModel } from './combined-model.ts'
-import type { MemberAnswer, MemberPolicy, MemberTask } from './member-policy.ts'
-import { toMembers, type Member, type MemberOptions } from './member.ts'
+import type { BoundLLMModel, ModelReference } from '../provider.ts'
+import { type ErrorOrigin, invalidRequest } from '../to-upp-error.ts'
+import { combinedModel } from './combined.ts'
+import {
+  type Member,
+  type MemberAnswer,
+  type MemberOptions,
+  type MemberPolicy,
+  type MemberTask,
+  toMembers,
+} from './member.ts'
 
 /** One destination of a route. */
 export interface RouteMember extends MemberOptions {
@@ -15,6 +21,7 @@ export interface RouteMember extends MemberOptions {
   readonly weight?: number
 }
 
+/** How a route chooses among the models that fit. */
 export interface RouteOptions {
   /** Which of the models that fit answers. Default `first`. */
   readonly strategy?: 'first' | 'weighted' | 'round_robin'
@@ -83,7 +90,11 @@ class RoutePolicy implements MemberPolicy {
     const fitting = members.filter((member) => {
       if (this.#rules[member.index]?.when?.(request) === false) return false
       try {
-        if ('messages' in request) checkCapabilities(request, member, streaming)
+        if ('messages' in request) {
+          // A request with messages reaches only members that are bound as language models.
+          const { bound } = member as M & { readonly bound: BoundLLMModel }
+          checkRequest(request, bound, streaming)
+        }
         return true
       } catch (error) {
         refusal ??= error
@@ -104,11 +115,6 @@ class RoutePolicy implements MemberPolicy {
     let left = this.#random() * weights.reduce((sum, weight) => sum + weight, 0)
     return fitting.find((_, index) => (left -= weights[index]!) < 0) ?? last
   }
-}
-
-function checkCapabilities(request: LLMRequest, member: Member, streaming: boolean): void {
-  const { bound } = member as Member & { readonly bound: BoundLLMModel } // a request with messages
-  checkRequest(request, bound, streaming)
 }
 
 function checkedWeight(rule: RouteMember): RouteMember {

@@ -1,4 +1,3 @@
-export { scripted, type ScriptedModel, type ScriptedOptions } from './scripted.ts'
 export {
   calls,
   cuts,
@@ -6,20 +5,22 @@ export {
   fails,
   reasons,
   says,
+  scripted,
   stops,
   waits,
+  type ScriptedModel,
+  type ScriptedOptions,
   type ScriptFunction,
   type ScriptPart,
   type ScriptStep,
-} from './script.ts'
+} from './scripted.ts'
 export {
   checkTranscript,
   transcriptRules,
   type CheckOptions,
   type TranscriptIssue,
 } from './transcript/check-transcript.ts'
-export { type ChunkOptions } from './vendor-server/chunks.ts'
-export { type Fault } from './vendor-server/fault.ts'
+export { type ChunkOptions, type Fault } from './vendor-server/faults.ts'
 export {
   startVendorServer,
   type RunningVendorServer,
@@ -33,9 +34,11 @@ export {
 export { fileStore } from './record-replay/file-store-node.ts'
 export {
   recordFetch,
+  replayFetch,
   type RecordingFetch,
   type RecordOptions,
-} from './record-replay/record-fetch.ts'
+  type ReplayOptions,
+} from './record-replay/record-replay.ts'
 export {
   memoryStore,
   RecordingError,
@@ -48,4 +51,3 @@ export {
   type Recording,
   type RecordingStore,
 } from './record-replay/recording.ts'
-export { replayFetch, type ReplayOptions } from './record-replay/replay-fetch.ts'

@@ -1,7 +1,7 @@
-import { deepFreeze } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import { isAssistantMessage, type Message } from '../message.ts'
+import { deepFreeze, type JsonObject } from '@skein/base'
+import type { ContentBlock, ProviderMetadata } from '../content.ts'
+import { ErrorCode, UPPError, type UPPErrorOptions } from '../error.ts'
+import type { StopReason, StreamEvent } from '../event.ts'
 import {
   createProvider,
   type LLMCapabilities,
@@ -9,7 +9,109 @@ import {
   type ModelReference,
 } from '../provider.ts'
 import type { TokenUsage } from '../usage.ts'
-import type { ScriptFunction, ScriptPart, ScriptStep } from './script.ts'
+import { isAssistantMessage, type Message } from '../message.ts'
+
+/** One thing a scripted model does while it answers. */
+export type ScriptPart =
+  | {
+      readonly do: 'text' | 'reasoning'
+      readonly text: string
+      readonly metadata?: ProviderMetadata
+    }
+  | {
+      readonly do: 'call'
+      readonly toolName: string
+      /** A string is sent unchanged, so that it may be malformed. */
+      readonly arguments: JsonObject | string
+      readonly toolCallId?: string
+      readonly metadata?: ProviderMetadata
+    }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'fail'; readonly error: unknown }
+  | { readonly do: 'emit'; readonly events: readonly StreamEvent[] }
+  | {
+      readonly do: 'stop'
+      readonly stopReason?: StopReason
+      readonly usage?: Partial<TokenUsage>
+      readonly metadata?: ProviderMetadata
+      /** Ends the answer without its `message_stop`. */
+      readonly cut?: boolean
+    }
+
+/** One answer of the model: a part, several, or a function of the request that gives them. */
+export type ScriptStep = ScriptPart | readonly ScriptPart[] | ScriptFunction
+/** Answers every request, or one step of a script. */
+export type ScriptFunction = (
+  request: LLMRequest,
+  /** How many requests came before. */
+  index: number,
+) => ScriptPart | readonly ScriptPart[] | Promise<ScriptPart | readonly ScriptPart[]>
+
+/** The model says a text. */
+export function says(text: string, options: { metadata?: ProviderMetadata } = {}): ScriptPart {
+  return { do: 'text', text, ...options }
+}
+
+/** The model reasons aloud. */
+export function reasons(text: string, options: { metadata?: ProviderMetadata } = {}): ScriptPart {
+  return { do: 'reasoning', text, ...options }
+}
+
+/** The model calls a tool. Arguments given as a string are sent unchanged, well-formed or not. */
+export function calls(
+  toolName: string,
+  args: JsonObject | string = {},
+  { id, metadata }: { id?: string; metadata?: ProviderMetadata } = {},
+): ScriptPart {
+  return {
+    do: 'call',
+    toolName,
+    arguments: args,
+    toolCallId: id,
+    metadata,
+  }
+}
+
+/** The request fails here: with your error, or with a `UPPError` made from a message or options. */
+export function fails(
+  error: string | Error | ({ readonly message?: string } & Partial<UPPErrorOptions>) = {},
+): ScriptPart {
+  if (error instanceof Error) return { do: 'fail', error }
+  const { message = 'The script says that this request fails.', ...options } =
+    typeof error === 'string' ? { message: error } : error
+  return {
+    do: 'fail',
+    error: new UPPError(message, {
+      code: ErrorCode.ProviderError,
+      provider: 'scripted',
+      modality: 'llm',
+      ...options,
+    }),
+  }
+}
+
+/** Nothing comes for a while; `Infinity` waits until the request is aborted. */
+export function waits(ms: number): ScriptPart {
+  return { do: 'wait', ms }
+}
+
+/** Events of your own. With a `message_start` among them, no framing events are added. */
+export function emits(...events: readonly StreamEvent[]): ScriptPart {
+  return { do: 'emit', events }
+}
+
+/** How the answer ends: stop reason, usage, metadata of the message. */
+export function stops(
+  stopReason?: StopReason,
+  options: { usage?: Partial<TokenUsage>; metadata?: ProviderMetadata } = {},
+): ScriptPart {
+  return { do: 'stop', stopReason, ...options }
+}
+
+/** The stream ends here, without its terminal event. */
+export function cuts(): ScriptPart {
+  return { do: 'stop', cut: true }
+}
 
 /** A model that answers from a script and keeps what it was asked. */
 export interface ScriptedModel extends ModelReference {
@@ -17,6 +119,7 @@ export interface ScriptedModel extends ModelReference {
   readonly requests: readonly LLMRequest[]
 }
 
+/** How a scripted model presents itself. */
 export interface ScriptedOptions {
   /** Provider name. Default `scripted`. */
   readonly provider?: string
@@ -43,8 +146,18 @@ export function scripted(
 
   async function* stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
     const index = requests.length
-    requests.push(recorded(request))
-    const parts = await partsOf(script, request, { name, index })
+    // The lists are copied, because the caller goes on with its own; messages are shared.
+    const recorded = Object.freeze({
+      ...request,
+      messages: Object.freeze([...request.messages]),
+      tools: Object.freeze([...request.tools]),
+      params: deepFreeze({ ...request.params }),
+    })
+    requests.push(recorded)
+    const step = typeof script === 'function' ? script : script[index]
+    if (step === undefined) throw exhausted(script.length, request, { name, index })
+    const given = typeof step === 'function' ? await step(request, index) : step
+    const parts = Array.isArray(given) ? given : [given as ScriptPart] // isArray does not narrow readonly
     yield* play({ parts, request, index, name, modelId, chunks })
   }
 
@@ -80,37 +193,16 @@ const allCapabilities: LLMCapabilities = {
   audioInput: true,
 }
 
-/** The lists are copied, because the caller goes on with its own; messages are shared. */
-function recorded(request: LLMRequest): LLMRequest {
-  return Object.freeze({
-    ...request,
-    messages: Object.freeze([...request.messages]),
-    tools: Object.freeze([...request.tools]),
-    params: deepFreeze({ ...request.params }),
-  })
-}
-
-async function partsOf(
-  script: readonly ScriptStep[] | ScriptFunction,
-  request: LLMRequest,
-  { name, index }: { name: string; index: number },
-): Promise<readonly ScriptPart[]> {
-  const step = typeof script === 'function' ? script : script[index]
-  if (step === undefined) throw exhausted(script.length, request, { name, index })
-  const parts = typeof step === 'function' ? await step(request, index) : step
-  return Array.isArray(parts) ? parts : [parts as ScriptPart] // isArray does not narrow readonly
-}
-
 function exhausted(
   length: number,
   { messages }: LLMRequest,
   { name, index }: { name: string; index: number },
 ): UPPError {
   const last = messages.at(-1)
-  const told = last
-    ? `its last message is ${last.type} ${JSON.stringify(tell(last).slice(0, 200))}`
+  const said = last
+    ? `its last message is ${last.type} ${JSON.stringify(textOf(last).slice(0, 200))}`
     : 'it has no messages'
-  return new UPPError(`The script has ${length} step(s), but request ${index + 1} came: ${told}.`, {
+  return new UPPError(`The script has ${length} step(s), but request ${index + 1} came: ${said}.`, {
     code: ErrorCode.InvalidRequest,
     provider: name,
     modality: 'llm',
@@ -118,19 +210,38 @@ function exhausted(
   })
 }
 
-function tell(message: Message): string {
-  if (message.type !== 'tool_result') return textOf(message)
-  try {
-    return JSON.stringify(message.results)
-  } catch {
-    return '' // a result that JSON cannot say, e.g. a bigint; only its length is lost
+/** What a message says. Not its `text` accessor: the message may be parsed JSON. */
+function textOf(message: Message): string {
+  switch (message.type) {
+    case 'user':
+    case 'assistant':
+      return message.content.map(blockText).join('')
+    case 'tool_result':
+      try {
+        return JSON.stringify(message.results)
+      } catch {
+        return '' // a result that JSON cannot say, e.g. a bigint; only its length is lost
+      }
+    default:
+      return message satisfies never
   }
 }
 
-/** Not the accessor: the message may be parsed JSON. */
-function textOf(message: Message): string {
-  if (message.type === 'tool_result') return ''
-  return message.content.map((block) => ('text' in block ? block.text : '')).join('')
+function blockText(block: ContentBlock): string {
+  switch (block.type) {
+    case 'text':
+    case 'reasoning':
+      return block.text
+    case 'image':
+    case 'document':
+    case 'audio':
+    case 'video':
+    case 'binary':
+    case 'native':
+      return ''
+    default:
+      return block satisfies never
+  }
 }
 
 interface Performance {
@@ -145,14 +256,23 @@ interface Performance {
 /** One batch per chunk of text, as if each had come in its own network read. */
 async function* play(performance: Performance): AsyncGenerator<readonly StreamEvent[]> {
   const { parts, request, index, name, modelId, chunks } = performance
-  const isFramed = !parts.some(startsMessage)
-  const nextCallId = callIds(request.messages)
+  const { signal, messages } = request
+  // Events of the script's own that start a message bring their own frame.
+  const isFramed = !parts.some(
+    (part) => part.do === 'emit' && part.events.some(({ type }) => type === 'message_start'),
+  )
+  // Ids are unique within the conversation whichever model object answers: resumed runs do not clash.
+  let callCount = messages.flatMap((message) =>
+    isAssistantMessage(message) ? (message.toolCalls ?? []) : [],
+  ).length
   const written: string[] = []
   let blocks = 0
-  if (isFramed)
-    yield [messageStart({ provider: name, model: modelId, id: `response_${index + 1}` })]
+  if (isFramed) {
+    const delta = { provider: name, model: modelId, id: `response_${index + 1}` }
+    yield [{ type: 'message_start', index: 0, delta }]
+  }
   for (const part of parts) {
-    if (request.signal.aborted) throw cancelled(name, request.signal)
+    if (signal.aborted) throw cancelled(name, signal)
     switch (part.do) {
       case 'text':
       case 'reasoning':
@@ -163,10 +283,8 @@ async function* play(performance: Performance): AsyncGenerator<readonly StreamEv
         const json =
           typeof part.arguments === 'string' ? part.arguments : JSON.stringify(part.arguments)
         written.push(json)
-        yield* callBlock({ ...part, toolCallId: part.toolCallId ?? nextCallId() }, json, {
-          index: blocks++,
-          chunks,
-        })
+        const toolCallId = part.toolCallId ?? `call_${++callCount}`
+        yield* callBlock({ ...part, toolCallId }, json, { index: blocks++, chunks })
         break
       }
       case 'emit':
@@ -174,45 +292,24 @@ async function* play(performance: Performance): AsyncGenerator<readonly StreamEv
         yield part.events
         break
       case 'wait':
-        await wait(part.ms, request.signal, name)
+        await wait(part.ms, signal, name)
         break
       case 'fail':
         throw part.error
       case 'stop':
         if (part.cut) return
+        break
+      default:
+        part satisfies never
     }
   }
-  if (isFramed) yield [messageStop(parts, usageOf(request, written))]
-}
-
-function startsMessage(part: ScriptPart): boolean {
-  return part.do === 'emit' && part.events.some(({ type }) => type === 'message_start')
-}
-
-/** Unique within the conversation whichever model object answers, so that resumed runs do not clash. */
-function callIds(messages: readonly Message[]): () => string {
-  let count = 0
-  for (const message of messages)
-    if (isAssistantMessage(message)) count += message.toolCalls?.length ?? 0
-  return () => `call_${++count}`
-}
-
-function messageStart(delta: { provider: string; model: string; id: string }): StreamEvent {
-  return { type: 'message_start', index: 0, delta }
-}
-
-function messageStop(parts: readonly ScriptPart[], counted: TokenUsage): StreamEvent {
-  const hasCalls = parts.some((part) => part.do === 'call')
+  if (!isFramed) return
   const end = parts.findLast((part) => part.do === 'stop')
-  return {
-    type: 'message_stop',
-    index: 0,
-    delta: {
-      stopReason: end?.stopReason ?? (hasCalls ? 'tool_use' : 'end_turn'),
-      usage: Object.freeze({ ...counted, ...end?.usage }),
-      ...(end?.metadata && { metadata: end.metadata }),
-    },
-  }
+  const hasCalls = parts.some((part) => part.do === 'call')
+  const stopReason = end?.stopReason ?? (hasCalls ? 'tool_use' : 'end_turn')
+  const usage = Object.freeze({ ...usageOf(request, written), ...end?.usage })
+  const delta = { stopReason, usage, metadata: end?.metadata }
+  yield [{ type: 'message_stop', index: 0, delta }]
 }
 
 function* textBlock(
@@ -277,7 +374,7 @@ const lengths = new WeakMap<Message, number>()
 function lengthOf(message: Message): number {
   const known = lengths.get(message)
   if (known !== undefined) return known
-  const { length } = tell(message)
+  const { length } = textOf(message)
   lengths.set(message, length)
   return length
 }

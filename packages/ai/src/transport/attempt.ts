@@ -1,19 +1,27 @@
-import { systemClock, type Clock } from '@skein/base'
+import { type Clock, systemClock } from '@skein/base'
 import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, isUPPError, UPPError, type Modality } from '../error.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../error.ts'
 import { joinBytes } from '../join-bytes.ts'
-import type { ErrorResponse, VendorError } from '../wires/wire.ts'
-import { resolveKey } from './api-key.ts'
-import { requestHeaders, requestUrl, type ErrorContext, type VendorEndpoint } from './endpoint.ts'
-import { httpError, requestIdOf, type HttpErrorOptions } from './http-error.ts'
-import { limitsOf, type CallLimits } from './limits.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
+import {
+  type ErrorContext,
+  requestHeaders,
+  requestUrl,
+  resolveKey,
+  type VendorEndpoint,
+} from './endpoint.ts'
+import { httpError, type HttpErrorOptions, rateLimitOf, requestIdOf } from './http-error.ts'
+import {
+  type CallLimits,
+  limitsOf,
+  type TimeoutPhase,
+  untilAborted,
+  Watchdog,
+} from './time-limits.ts'
 import { networkError } from './network-error.ts'
 import { pickTransport } from './pick-transport.ts'
 import { redactUPPError, secretsOf } from './redact.ts'
-import { rateLimitOf } from './retry-after.ts'
 import type { ResponseHeaders, TransportRequest, TransportResponse } from './transport.ts'
-import { untilAborted } from './until-aborted.ts'
-import { Watchdog, type TimeoutPhase } from './watchdog.ts'
 
 /** One request to a vendor, whatever the modality. */
 export interface VendorCall {
@@ -143,11 +151,12 @@ export class Attempt implements Answer {
       ? (signal.reason as UPPError) // only `#onAbort` and the watchdog abort it
       : isUPPError(error)
         ? error
-        : networkError(error, this.#context, hostOf(this.#url))
+        : networkError(error, this.#context, this.#url)
     const headers = this.#response?.headers
-    return redactUPPError(typed, secrets, {
-      ...(headers && { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }),
-    })
+    const facts = headers
+      ? { requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) }
+      : {}
+    return redactUPPError(typed, secrets, facts)
   }
 
   async #prepare(): Promise<TransportRequest> {
@@ -157,12 +166,15 @@ export class Attempt implements Answer {
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
     this.secrets = secretsOf(this.key, config.headers ?? {})
+    // A form's content type carries its boundary, which only its encoder knows.
+    const type: Record<string, string> =
+      typeof body === 'string' ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(
-      { endpoint, config, key: this.key, request: ownHeaders(this.#call) },
+      { endpoint, config, key: this.key, request: { ...type, ...this.#call.headers } },
       this.#context,
     )
     this.secrets = secretsOf(this.key, headers)
-    return { url: this.#url, method, headers, signal, ...(body !== undefined && { body }) }
+    return { url: this.#url, method, headers, signal, body }
   }
 
   async #failure(response: TransportResponse): Promise<UPPError> {
@@ -183,10 +195,12 @@ export class Attempt implements Answer {
   }
 }
 
+/** Whom the errors of a call are about. */
 export function contextOf({ endpoint, modality }: VendorCall): ErrorContext {
   return { provider: endpoint.name, modality }
 }
 
+/** What `httpError` has to know about a call. */
 export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   const { clock = systemClock, decodeError, endpoint } = call
   return {
@@ -197,6 +211,7 @@ export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   }
 }
 
+/** The error of a call whose signal aborted. */
 export function cancelled(call: VendorCall): UPPError {
   const { reason } = call.signal as { reason: unknown }
   return new UPPError(`The call to ${call.endpoint.name} was cancelled.`, {
@@ -227,16 +242,6 @@ function timedOut(context: ErrorContext, phase: TimeoutPhase, ms: number): UPPEr
   })
 }
 
-function ownHeaders({ headers, body }: VendorCall): Readonly<Record<string, string>> {
-  // A form's content type carries its boundary, which only its encoder knows.
-  if (typeof body !== 'string') return headers ?? {}
-  return { 'content-type': 'application/json', ...headers }
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'the vendor'
-}
-
 /** As much of an error body as is worth keeping; what arrived before it broke off is kept too. */
 const MAX_ERROR_BYTES = 256 * 1024
 
@@ -251,7 +256,7 @@ async function readErrorText(answer: Answer): Promise<string> {
       length += chunk.length
     }
   } catch {
-    // The status says that it failed; the rest of the explanation is lost, nothing else.
+    // The status already makes this an error; only the rest of the explanation is lost.
   }
   return decoder.decode(joinBytes(chunks))
 }

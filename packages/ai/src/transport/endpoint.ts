@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, UPPError, type Modality } from '../error.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../error.ts'
+import { environment } from '../env.ts'
 
 /** Where a vendor is and how it wants to be asked: the part of its page that the transport needs. */
 export interface VendorEndpoint {
@@ -21,15 +22,12 @@ export interface ErrorContext {
 /** The address of one request. Slashes and a query at the end of the base are tolerated. */
 export function requestUrl(base: string, path: string, context: ErrorContext): string {
   const url = parseBase(base, context)
-  const [pathname = '', query] = split(path)
+  const mark = path.indexOf('?')
+  const pathname = mark < 0 ? path : path.slice(0, mark)
+  const query = mark < 0 ? '' : path.slice(mark + 1)
   const prefix = url.pathname.replace(/\/+$/, '')
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
-}
-
-function split(path: string): string[] {
-  const mark = path.indexOf('?')
-  return mark < 0 ? [path] : [path.slice(0, mark), path.slice(mark + 1)]
 }
 
 const parsed = new Map<string, URL>()
@@ -59,7 +57,7 @@ function parseBase(base: string, context: ErrorContext): URL {
 }
 
 /** Where the headers of a request come from. */
-export interface HeaderParts {
+interface HeaderParts {
   readonly endpoint: VendorEndpoint
   readonly config: ProviderConfig
   readonly key: string | undefined
@@ -83,7 +81,7 @@ export function requestHeaders(parts: HeaderParts, context: ErrorContext): Recor
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Anything but a tab, visible ASCII and Latin-1 cannot stand in a header. */
+/** Characters that a header value must not contain: all but tab, visible ASCII and Latin-1. */
 // oxlint-disable-next-line no-control-regex
 const badValue = /[^\t\x20-\x7e\x80-\xff]/
 
@@ -107,4 +105,111 @@ function addHeader(
     )
   }
   headers[name.toLowerCase()] = text
+}
+
+/** The key of one attempt; undefined when the vendor needs none or a custom header replaces it. */
+export function resolveKey(
+  endpoint: VendorEndpoint,
+  config: ProviderConfig,
+  context: ErrorContext,
+): string | undefined | Promise<string | undefined> {
+  const { apiKey } = config
+  if (apiKey === undefined) return keyFromEnvironment(endpoint, config, context)
+  if (typeof apiKey === 'string') return checkKey(apiKey, context)
+  const ask = typeof apiKey === 'function' ? apiKey : () => apiKey.getKey()
+  return askForKey(ask, context)
+}
+
+async function askForKey(
+  ask: () => string | Promise<string>,
+  context: ErrorContext,
+): Promise<string> {
+  try {
+    return checkKey(await ask(), context)
+  } catch (error) {
+    if (isUPPError(error)) throw error
+    throw new UPPError(`The key for ${context.provider} could not be obtained.`, {
+      code: ErrorCode.AuthenticationFailed,
+      ...context,
+      cause: error,
+      hint: 'config.apiKey failed; see the cause.',
+    })
+  }
+}
+
+function keyFromEnvironment(
+  endpoint: VendorEndpoint,
+  config: ProviderConfig,
+  context: ErrorContext,
+): string | undefined {
+  for (const variable of endpoint.keyVariables) {
+    const key = environment(variable)
+    if (key !== undefined) return key
+  }
+  // A header of the caller's own may replace the key.
+  const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
+  const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
+    names.includes(name.toLowerCase()),
+  )
+  if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
+  throw new UPPError(`There is no API key for ${context.provider}.`, {
+    code: ErrorCode.AuthenticationFailed,
+    ...context,
+    hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
+  })
+}
+
+function checkKey(key: unknown, context: ErrorContext): string {
+  if (typeof key === 'string' && key.trim() !== '') return key
+  // Its type, never the value: a key of the wrong shape is still a secret.
+  const what = key === '' ? 'empty' : typeof key === 'string' ? 'blank' : `a ${typeof key}`
+  throw new UPPError(`The API key for ${context.provider} is ${what}.`, {
+    code: ErrorCode.AuthenticationFailed,
+    ...context,
+    hint: 'config.apiKey must be, or give, a non-empty string.',
+  })
+}
+
+/** The JSON text of a request body; a typed error for what JSON cannot say. */
+export function jsonBody(body: unknown, context: ErrorContext): string {
+  try {
+    return JSON.stringify(body)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UPPError(`The request for ${context.provider} cannot be written: ${reason}`, {
+      code: ErrorCode.InvalidRequest,
+      ...context,
+      cause: error,
+      hint: 'Params must be JSON: no cycle, no BigInt.',
+    })
+  }
+}
+
+/**
+ * False for hosts inside this machine or network, as far as their name tells: private, loopback,
+ * link-local and reserved addresses, and names that only mean something inside. For addresses that a
+ * response, not the caller, asks to fetch.
+ */
+export function isPublicAddress(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, '')
+  if (host.startsWith('[')) return isPublicV6(host.slice(1, -1))
+  // URL has already turned every way of writing an IPv4 address into four numbers.
+  const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host)
+  if (parts) return isPublicV4(Number(parts[1]), Number(parts[2]), Number(parts[3]))
+  return host.includes('.') && !/\.(local|localhost|internal|lan|home|corp|intranet)$/.test(host)
+}
+
+function isPublicV4(a: number, b: number, c: number): boolean {
+  if (a === 0 || a === 10 || a === 127 || a >= 224) return false
+  if (a === 100 && b >= 64 && b <= 127) return false
+  if (a === 169 && b === 254) return false
+  if (a === 172 && b >= 16 && b <= 31) return false
+  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) return false
+  if (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) return false
+  return !(a === 203 && b === 0 && c === 113)
+}
+
+/** Only global unicast, 2000::/3, without the ranges that carry an IPv4 address inside. */
+function isPublicV6(address: string): boolean {
+  return /^[23]/.test(address) && !/^(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(address)
 }

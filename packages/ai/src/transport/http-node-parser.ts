@@ -5,7 +5,7 @@ const MAX_LINE_BYTES = 16 * 1024
 const LF = 10
 const CR = 13
 
-/** Where a chunked body stands (RFC 9112 §7.1). */
+/** Position in a chunked body (RFC 9112 §7.1). */
 type ChunkState = 'size' | 'extension' | 'data' | 'dataEnd' | 'trailer'
 
 /**

@@ -1,9 +1,8 @@
 import type * as Net from 'node:net'
 import type * as Tls from 'node:tls'
 import type * as Zlib from 'node:zlib'
-import { Connection, StaleConnectionError, type ConnectionOwner } from './http-node-connection.ts'
-import { unpack } from './http-node-unpack.ts'
-import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { Connection, type ConnectionOwner, StaleConnectionError } from './http-node-connection.ts'
+import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 interface NodeProcess {
   readonly versions?: Readonly<Record<string, string | undefined>>
@@ -125,8 +124,8 @@ class Pool implements ConnectionOwner {
       host,
       port: Number(port) || 443,
       ALPNProtocols: ['http/1.1'],
-      ...(!isAddress && { servername: host }),
-      ...(this.#session && { session: this.#session }),
+      servername: isAddress ? undefined : host,
+      session: this.#session,
     })
     socket.on('session', (session) => (this.#session = session))
     socket.once('error', () => (this.#session = undefined))
@@ -175,4 +174,69 @@ function requestHead(url: URL, { method, headers, body }: ReadyRequest): string 
   for (const name in headers) if (!ownHeaders.has(name)) head += `${name}: ${headers[name]}\r\n`
   const length = typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0)
   return `${head}content-length: ${length}\r\n\r\n`
+}
+
+/** Unpacks the body of a server that compressed it unasked. */
+export function unpack(response: TransportResponse, zlib: () => typeof Zlib): TransportResponse {
+  const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
+  const create = unpackers.get(encoding)
+  return create
+    ? { ...response, body: new UnpackedSource(response.body, create(zlib())) }
+    : response
+}
+
+type Unpacker = Zlib.Gunzip | Zlib.Inflate | Zlib.BrotliDecompress
+
+const unpackers = new Map<string, (zlib: typeof Zlib) => Unpacker>([
+  ['gzip', (zlib) => zlib.createGunzip()],
+  ['x-gzip', (zlib) => zlib.createGunzip()],
+  ['deflate', (zlib) => zlib.createInflate()],
+  ['br', (zlib) => zlib.createBrotliDecompress()],
+])
+
+/** Pulls from the packed body only as fast as the reader asks. */
+class UnpackedSource implements ByteSource {
+  readonly #packed: ByteSource
+  readonly #unpacker: Unpacker
+  #chunks: AsyncIterator<Uint8Array> | undefined
+
+  constructor(packed: ByteSource, unpacker: Unpacker) {
+    this.#packed = packed
+    this.#unpacker = unpacker
+    unpacker.on('error', () => {}) // the reader gets it from the iterator
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    if (!this.#chunks) {
+      this.#chunks = this.#unpacker[Symbol.asyncIterator]()
+      void this.#feed()
+    }
+    const { done, value } = await this.#chunks.next()
+    return done ? undefined : value
+  }
+
+  cancel(): void {
+    this.#packed.cancel()
+    this.#unpacker.destroy()
+  }
+
+  /** Never rejects: an error of the packed body destroys the unpacker, and its reader then rejects. */
+  async #feed(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.#packed.read()
+        if (!chunk) break
+        if (!this.#unpacker.write(chunk)) await this.#drained()
+      }
+      this.#unpacker.end()
+    } catch (error) {
+      this.#unpacker.destroy(error as Error) // what a body rejects with is always an Error
+    }
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#unpacker.once('drain', resolve).once('close', resolve)
+    })
+  }
 }

@@ -2,9 +2,15 @@ import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /** The error of an exchange that failed below HTTP. */
-export function networkError(error: unknown, context: ErrorContext, host: string): UPPError {
+export function networkError(error: unknown, context: ErrorContext, url: string): UPPError {
   if (isUPPError(error)) return error
-  const codes = codesOf(error)
+  const host = URL.canParse(url) ? new URL(url).host : 'the vendor'
+  const links = chainOf(error)
+  // `fetch` hides the code of the real cause a level or two down.
+  const codes = links.flatMap((link) => {
+    const { code } = link as { code?: unknown }
+    return typeof code === 'string' ? [code] : []
+  })
   const timeout = timeoutCodes.find((code) => codes.includes(code))
   if (timeout || nameOf(error) === 'TimeoutError') {
     return new UPPError(`The request to ${host} timed out${timeout ? ` (${timeout})` : ''}.`, {
@@ -20,8 +26,14 @@ export function networkError(error: unknown, context: ErrorContext, host: string
       cause: error,
     })
   }
-  const known = explain(codes)
-  const what = known?.what ?? (deepestMessage(error) || 'the connection failed')
+  const [, known] = explanations.find(([pattern]) => codes.some((code) => pattern.test(code))) ?? []
+  const messages = links.map((link) => (link as { message?: unknown }).message)
+  const deepest =
+    typeof error === 'string'
+      ? error
+      : messages.findLast((message) => typeof message === 'string' && message !== '')
+  const said = typeof deepest === 'string' ? deepest.replace(/\.$/, '') : ''
+  const what = known?.what ?? (said || 'the connection failed')
   return new UPPError(`The request to ${host} failed: ${what}.`, {
     code: ErrorCode.NetworkError,
     ...context,
@@ -83,21 +95,7 @@ const explanations: readonly (readonly [pattern: RegExp, explanation: Explanatio
   ],
 ]
 
-function explain(codes: readonly string[]): Explanation | undefined {
-  for (const [pattern, explanation] of explanations) {
-    if (codes.some((code) => pattern.test(code))) return explanation
-  }
-  return undefined
-}
-
-/** Codes in the chain of causes; `fetch` hides the real one a level or two down. */
-function codesOf(error: unknown): string[] {
-  return chainOf(error).flatMap((link) => {
-    const { code } = link as { code?: unknown }
-    return typeof code === 'string' ? [code] : []
-  })
-}
-
+/** The error and its causes, the outermost first. */
 function chainOf(error: unknown): object[] {
   const links: object[] = []
   const pending = [error]
@@ -109,13 +107,6 @@ function chainOf(error: unknown): object[] {
     pending.push(cause, ...(Array.isArray(errors) ? errors : []))
   }
   return links
-}
-
-function deepestMessage(error: unknown): string {
-  if (typeof error === 'string') return error
-  const messages = chainOf(error).map((link) => (link as { message?: unknown }).message)
-  const last = messages.findLast((message) => typeof message === 'string' && message !== '')
-  return typeof last === 'string' ? last.replace(/\.$/, '') : ''
 }
 
 function nameOf(error: unknown): unknown {

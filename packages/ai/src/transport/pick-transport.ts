@@ -1,8 +1,9 @@
 import { nodeTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../config.ts'
-import { fetchTransport } from './fetch.ts'
-import { proxyApplies } from './proxy.ts'
-import type { Transport } from './transport.ts'
+import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { environment } from '../env.ts'
+import { AbortRace } from '../abort-race.ts'
+import { untilAborted } from './time-limits.ts'
 
 /** If the application replaces it later (a mock, an instrumentation), it wants its own to be used. */
 const platformFetch: unknown = globalThis.fetch
@@ -12,7 +13,10 @@ let fast: Transport | undefined | null = null
 /** The way to send one request: the caller's `fetch`, the fast client, or the platform's `fetch`. */
 export function pickTransport({ fetch }: ProviderConfig, url: string): Transport {
   if (fetch) return fetchTransport(fetch)
-  if (globalThis.fetch === platformFetch && isPlain(url)) {
+  // The fast client is used only where nothing in the process or its environment changes how
+  // `fetch` would reach this address.
+  const isPlain = !dispatchers.some(isCustomDispatcher) && !proxyApplies(url)
+  if (globalThis.fetch === platformFetch && isPlain) {
     fast ??= nodeTransport()
     if (fast) return fast
   }
@@ -20,11 +24,6 @@ export function pickTransport({ fetch }: ProviderConfig, url: string): Transport
 }
 
 const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
-
-/** Nothing in the process or its environment changes how `fetch` would reach this address. */
-function isPlain(url: string): boolean {
-  return !dispatchers.some(isCustomDispatcher) && !proxyApplies(url)
-}
 
 /** Where undici keeps the dispatcher that `setGlobalDispatcher` sets, inside Node and from npm. */
 const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
@@ -53,4 +52,125 @@ function isCustomDispatcher(symbol: symbol): boolean {
   const factory = own.get('factory') as { name?: string } | undefined
   const hasOptions = Object.keys(options).some((name) => name !== 'maxOrigins')
   return connect !== undefined || hasOptions || factory?.name !== 'defaultFactory'
+}
+
+/** True when the environment names a proxy for this address. The fast client knows none. */
+function proxyApplies(url: string): boolean {
+  const scheme = url.startsWith('https:') ? 'https' : 'http'
+  if ((variable(`${scheme}_proxy`) ?? variable('all_proxy')) === undefined) return false
+  const { hostname, port } = new URL(url)
+  return !isExempt(hostname, port || (scheme === 'https' ? '443' : '80'))
+}
+
+function variable(name: string): string | undefined {
+  return environment(name) ?? environment(name.toUpperCase())
+}
+
+/** `NO_PROXY`: names, domains with a leading dot or `*.`, with or without a port; `*` is all. */
+function isExempt(host: string, port: string): boolean {
+  const entries = (variable('no_proxy') ?? '').toLowerCase().split(/[\s,]+/)
+  return entries.filter(Boolean).some((entry) => {
+    if (entry === '*') return true
+    const [, name = '', entryPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
+    if (entryPort !== undefined && entryPort !== port) return false
+    const domain = name.replace(/^\*?\./, '')
+    return host === domain || host.endsWith(`.${domain}`)
+  })
+}
+
+/**
+ * HTTP through any `fetch`. Nothing is trusted about it: one that ignores its signal, or answers
+ * after it, still settles and is cleaned up at once.
+ */
+function fetchTransport(fetch: Fetch): Transport {
+  return {
+    async send(request: TransportRequest): Promise<TransportResponse> {
+      const { url, method, headers, body, signal } = request
+      signal.throwIfAborted()
+      const init: RequestInit = {
+        method,
+        headers,
+        signal,
+        // A redirect would turn a POST into a GET or carry the key to another host.
+        redirect: 'manual',
+        body,
+      }
+      const answer = Promise.resolve(fetch(url, init))
+      signal.addEventListener('abort', () => void answer.then(discard, ignore), { once: true })
+      const response = await untilAborted(signal, answer)
+      if (typeof response?.status !== 'number') {
+        throw new TypeError('The custom fetch did not resolve to a Response.')
+      }
+      return {
+        status: response.status,
+        headers: response.headers ?? new Headers(),
+        // A hand-made double of `Response` often has no stream.
+        body:
+          typeof response.body?.getReader === 'function'
+            ? new StreamSource(response.body.getReader(), signal)
+            : new WholeSource(response, signal),
+      }
+    },
+  }
+}
+
+function ignore(): void {}
+
+/** For an answer that came after the call was given up. */
+function discard(response: Response): void {
+  if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
+}
+
+class StreamSource implements ByteSource {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>
+  /** One listener for the whole body: one per read would cost more than the read. */
+  readonly #race: AbortRace
+  #ended = false
+
+  constructor(reader: ReadableStreamDefaultReader<Uint8Array | string>, signal: AbortSignal) {
+    this.#reader = reader
+    this.#race = new AbortRace(signal, () => signal.reason as Error)
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const { done, value } = await this.#race.run(this.#reader.read())
+      if (done) {
+        this.#ended = true
+        this.#race.dispose()
+        return undefined
+      }
+      const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
+      if (bytes.length > 0) return bytes
+    }
+  }
+
+  cancel(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#race.dispose()
+    this.#reader.cancel().catch(ignore)
+  }
+}
+
+class WholeSource implements ByteSource {
+  readonly #response: Response
+  readonly #signal: AbortSignal
+  #ended = false
+
+  constructor(response: Response, signal: AbortSignal) {
+    this.#response = response
+    this.#signal = signal
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    if (this.#ended) return undefined
+    this.#ended = true
+    const text = await untilAborted(this.#signal, this.#response.text())
+    return text === '' ? undefined : new TextEncoder().encode(text)
+  }
+
+  cancel(): void {
+    this.#ended = true
+  }
 }

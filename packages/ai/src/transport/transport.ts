@@ -7,6 +7,7 @@ export interface Transport {
   send(request: TransportRequest): Promise<TransportResponse>
 }
 
+/** One HTTP request. */
 export interface TransportRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -17,6 +18,7 @@ export interface TransportRequest {
   readonly signal: AbortSignal
 }
 
+/** Status, headers and the body as it arrives. */
 export interface TransportResponse {
   readonly status: number
   readonly headers: ResponseHeaders

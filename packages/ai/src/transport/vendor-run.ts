@@ -2,7 +2,7 @@ import type { RetryStrategy } from '../config.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { defaultRetry, isRetryable } from '../retry.ts'
 import { Attempt, cancelled, contextOf, type Answer, type VendorCall } from './attempt.ts'
-import { sleep, untilAborted } from './until-aborted.ts'
+import { sleep, untilAborted } from './time-limits.ts'
 
 /** Turns the body of a successful response into values; undefined at the end. */
 export interface AnswerReader<T> {

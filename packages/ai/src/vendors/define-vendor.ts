@@ -1,20 +1,15 @@
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
 import {
-  createProvider,
   type BoundLLMModel,
+  createProvider,
   type LLMCapabilities,
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
   type Provider,
 } from '../provider.ts'
-import { contextOf, type Answer, type VendorCall } from '../transport/attempt.ts'
-import { chooseReader } from '../transport/choose-reader.ts'
+import type { EmbeddingHandler } from '../embedding.ts'
+import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { FrameReader } from '../transport/frame-reader.ts'
-import { JsonReader } from '../transport/json-answer.ts'
-import { runForOne, VendorRun, type AnswerReader } from '../transport/vendor-run.ts'
 import type {
   DecodeContext,
   EncodedRequest,
@@ -23,7 +18,34 @@ import type {
   Wire,
   WireName,
 } from '../wires/wire.ts'
-import type { VendorDefinition, VendorLLM } from './vendor.ts'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { StreamEvent } from '../event.ts'
+import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
+import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
+import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
+
+/** A vendor on one page: addresses, key, wires and quirks. `defineVendor` makes the provider. */
+export interface VendorDefinition {
+  readonly name: string
+  /** Versioned prefix, https. `config.baseUrl` replaces it. */
+  readonly baseUrl: string
+  /** Environment variable(s) with the key, first one set wins. Empty: no key needed. */
+  readonly keyVariables: readonly string[]
+  /** Default: `authorization: Bearer <key>`. */
+  readonly authHeaders?: (key: string) => Readonly<Record<string, string>>
+  /** Always sent, e.g. a version header. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly llm?: VendorLLM | ((reference: ModelReference) => VendorLLM)
+  readonly embedding?: (endpoint: VendorEndpoint) => EmbeddingHandler
+  readonly image?: (endpoint: VendorEndpoint) => ImageHandler
+}
+
+/** How a vendor speaks to its language models. */
+export interface VendorLLM<Dialect = unknown> {
+  readonly wire: Wire<Dialect>
+  readonly dialect: Dialect
+  readonly capabilities: LLMCapabilities
+}
 
 /** Makes the provider of a vendor page: its wires over HTTP, with keys, retries and limits. */
 export function defineVendor(definition: VendorDefinition): Provider {
@@ -37,9 +59,9 @@ export function defineVendor(definition: VendorDefinition): Provider {
   })
   return createProvider({
     name,
-    ...(llm && { llm: llmHandler(endpoint, llm) }),
-    ...(embedding && { embedding: embedding(endpoint) }),
-    ...(image && { image: image(endpoint) }),
+    llm: llm && llmHandler(endpoint, llm),
+    embedding: embedding?.(endpoint),
+    image: image?.(endpoint),
   })
 }
 
@@ -54,7 +76,7 @@ function llmHandler(
   const choose = typeof llm === 'function' ? llm : () => llm
   return {
     get capabilities(): LLMCapabilities {
-      // Those of the API the vendor takes when a reference asks for none.
+      // The capabilities of the API that is used when a reference asks for none.
       return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
     },
     bind: (reference: ModelReference) =>

@@ -1,6 +1,6 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import type { LLMCapabilities, Provider } from '../provider.ts'
-import type { OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
+import type { OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
@@ -32,7 +32,7 @@ export function openaiCompatible(options: OpenAICompatibleOptions): Provider {
     name,
     baseUrl,
     keyVariables: keyVariable === undefined ? [] : [keyVariable],
-    ...(headers && { headers }),
+    headers,
     llm: chatCompletions(dialect, capabilities),
     embedding: openaiEmbeddings(),
   })

@@ -1,12 +1,12 @@
 import { ErrorCode, UPPError } from '../error.ts'
 import type { LLMCapabilities, ModelReference } from '../provider.ts'
-import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
+import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { openaiChat } from '../wires/openai-chat/wire.ts'
-import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/dialect.ts'
+import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/types.ts'
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
-import type { VendorLLM } from './vendor.ts'
+import type { VendorLLM } from './define-vendor.ts'
 
-/** Chat Completions with a vendor's deviations; what it takes as input follows from them. */
+/** Chat Completions with a vendor's deviations; the input capabilities follow from them. */
 export function chatCompletions(
   deviations: Partial<OpenAIChatDialect> = {},
   capabilities: Partial<LLMCapabilities> = {},

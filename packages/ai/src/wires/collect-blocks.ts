@@ -7,8 +7,13 @@ import type {
   StreamEvent,
 } from '../event.ts'
 import { joinBytes } from '../join-bytes.ts'
+import { systemClock, uuidV4 } from '@skein/base'
+import { MessageFold } from '../fold-message.ts'
+import type { AssistantMessage } from '../message.ts'
+import { invalidRequest } from './wire-error.ts'
+import type { DecodeContext } from './wire.ts'
 
-/** A block as its events told it, for servers that answer whole. */
+/** A block collected from its events, for servers that answer whole. */
 export interface CollectedBlock {
   readonly kind: BlockKind
   readonly start: ContentBlockStartEvent['delta']
@@ -18,8 +23,8 @@ export interface CollectedBlock {
   metadata: ProviderMetadata | undefined
 }
 
-/** A message as its events told it. */
-export interface CollectedMessage {
+/** A message collected from its events. */
+interface CollectedMessage {
   readonly blocks: readonly CollectedBlock[]
   readonly stop: MessageStopEvent['delta'] | undefined
 }
@@ -39,7 +44,7 @@ export function collectBlocks(events: readonly StreamEvent[]): CollectedMessage 
 export class BlockCollector {
   readonly blocks: Map<number, CollectedBlock> = new Map<number, CollectedBlock>()
 
-  /** The block the event belongs to, grown by it. */
+  /** The block the event belongs to, grown by it; undefined for events that belong to none. */
   push(event: StreamEvent): CollectedBlock | undefined {
     if (event.type === 'content_block_start') {
       const { delta: start } = event
@@ -48,33 +53,70 @@ export class BlockCollector {
       return block
     }
     const block = this.blocks.get(event.index)
-    if (!block || event.type === 'message_start' || event.type === 'message_stop') return undefined
-    grow(block, event)
-    return block
-  }
-}
-
-function grow(block: CollectedBlock, event: StreamEvent): void {
-  switch (event.type) {
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'object_delta':
-      block.text += event.delta.text
-      return
-    case 'tool_call_delta':
-      block.text += event.delta.argumentsJson
-      return
-    case 'image_delta':
-    case 'audio_delta':
-    case 'video_delta':
-      if (!event.delta.isPartial) block.media.push(event.delta)
-      return
-    case 'content_block_stop':
-      block.metadata = event.delta.metadata
+    if (!block) return undefined
+    switch (event.type) {
+      case 'text_delta':
+      case 'reasoning_delta':
+      case 'object_delta':
+        block.text += event.delta.text
+        return block
+      case 'tool_call_delta':
+        block.text += event.delta.argumentsJson
+        return block
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta':
+        if (!event.delta.isPartial) block.media.push(event.delta)
+        return block
+      case 'content_block_stop':
+        block.metadata = event.delta.metadata
+        return block
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return block
+      case 'message_start':
+      case 'message_stop':
+        return undefined
+      default:
+        return event satisfies never
+    }
   }
 }
 
 /** The bytes of a media block. */
 export function mediaBytes({ media }: CollectedBlock): Uint8Array {
   return joinBytes(media.map(({ data }) => data))
+}
+
+/** A decoder's context for a server half that reads an assistant message of its client as an answer. */
+export function answerContext<Dialect>(provider: string, dialect: Dialect): DecodeContext<Dialect> {
+  return {
+    target: { provider, modelId: '', dialect },
+    request: {
+      messages: [],
+      params: {},
+      tools: [],
+      config: {},
+      signal: new AbortController().signal,
+      clock: systemClock,
+      ids: uuidV4,
+    },
+    warnings: [],
+  }
+}
+
+/** Reads such a message with the client half's decoder; an unreadable one is INVALID_REQUEST. */
+export function readAnswer(
+  provider: string,
+  at: string,
+  decode: () => readonly StreamEvent[],
+): AssistantMessage {
+  try {
+    const fold = new MessageFold()
+    fold.push(decode())
+    return fold.message({ ids: uuidV4, clock: systemClock })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw invalidRequest(provider, `The field "${at}" cannot be read: ${reason}`)
+  }
 }

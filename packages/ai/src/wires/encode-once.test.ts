@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { UserMessage, type Message } from '../message.ts'
 import type { Warning } from '../warning.ts'
-import { bodyText, encodeOnce } from './encode-once.ts'
+import { bodyText, encodeOnce } from './encode-history.ts'
 
 test('a frozen message is encoded once for each key, and warns each time', () => {
   const message = new UserMessage('hi')

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../error.ts'
-import { codeForStatus } from '../transport/http-error.ts'
+import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
-import type { ErrorResponse, VendorError } from './wire.ts'
+import type { ServerError } from './wire.ts'
 
 /**
  * Error words of OpenAI and of those who speak its format, from their documentation: codes,
@@ -58,7 +58,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   vector_store_timeout: ErrorCode.ProviderError,
   request_timeout: ErrorCode.Timeout,
   timeout: ErrorCode.Timeout,
-  // Last: a general type, which a more specific code beside it overrules.
+  // Last, because it is general: a more specific code in the same error wins.
   invalid_request_error: ErrorCode.InvalidRequest,
 }
 
@@ -73,8 +73,9 @@ export function readOpenAIError({ status, headers, json, text }: ErrorResponse):
   const requestId =
     headers.get('x-request-id') ?? headers.get('apim-request-id') ?? headers.get('cf-ray')
   const body = readErrorBody(json, status)
-  const message = body?.message ?? (firstLine(text) || `HTTP ${status}`)
-  return { message, ...body, ...(requestId !== null && { requestId }) }
+  const firstLine = text.trim().split('\n')[0]!.slice(0, 300)
+  const message = body?.message ?? (firstLine || `HTTP ${status}`)
+  return { message, ...body, requestId: requestId ?? undefined }
 }
 
 /**
@@ -103,11 +104,13 @@ export function readErrorBody(
   ]
   const said = message ?? `${vendorType ?? vendorCode ?? 'unknown error'}`
   const code = codeOf(words, said, numberOf(rawCode) ?? status)
+  const raw = textOf(metadata?.['raw'])
   return {
-    message: withRaw(said, metadata),
-    ...(code && { code }),
-    ...(vendorCode !== undefined && { vendorCode }),
-    ...(vendorType !== undefined && { vendorType }),
+    // OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`.
+    message: raw && !said.includes(raw) ? `${said}: ${raw.slice(0, 500)}` : said,
+    code,
+    vendorCode,
+    vendorType,
   }
 }
 
@@ -116,7 +119,10 @@ function codeOf(
   message: string,
   status: number | undefined,
 ): ErrorCode | undefined {
-  const known = words.map((word) => codeOfWord(word))
+  const known = words.map((word) => {
+    const key = word?.toLowerCase()
+    return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
+  })
   const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
@@ -127,11 +133,6 @@ function codeOf(
     (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
     known.find((code) => code !== undefined)
   )
-}
-
-function codeOfWord(word: string | undefined): ErrorCode | undefined {
-  const key = word?.toLowerCase()
-  return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
 }
 
 function messageOf(error: JsonObject): string | undefined {
@@ -146,12 +147,58 @@ function messageOf(error: JsonObject): string | undefined {
   return lines.length > 0 ? lines.join('; ') : undefined
 }
 
-/** OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`. */
-function withRaw(message: string, metadata: JsonObject | undefined): string {
-  const raw = textOf(metadata?.['raw'])
-  return raw && !message.includes(raw) ? `${message}: ${raw.slice(0, 500)}` : message
+interface Words {
+  readonly status: number
+  readonly type: string
+  readonly code: string | null
 }
 
-function firstLine(text: string): string {
-  return text.trim().split('\n')[0]!.slice(0, 300)
+/** Status, type and code of OpenAI for each of our codes, for the server half. */
+const words: Readonly<Record<ErrorCode, Words>> = {
+  [ErrorCode.AuthenticationFailed]: {
+    status: 401,
+    type: 'invalid_request_error',
+    code: 'invalid_api_key',
+  },
+  [ErrorCode.RateLimited]: { status: 429, type: 'requests', code: 'rate_limit_exceeded' },
+  [ErrorCode.QuotaExceeded]: {
+    status: 429,
+    type: 'insufficient_quota',
+    code: 'insufficient_quota',
+  },
+  [ErrorCode.ContextLengthExceeded]: {
+    status: 400,
+    type: 'invalid_request_error',
+    code: 'context_length_exceeded',
+  },
+  [ErrorCode.ModelNotFound]: {
+    status: 404,
+    type: 'invalid_request_error',
+    code: 'model_not_found',
+  },
+  [ErrorCode.InvalidRequest]: { status: 400, type: 'invalid_request_error', code: null },
+  [ErrorCode.ContentFiltered]: {
+    status: 400,
+    type: 'invalid_request_error',
+    code: 'content_filter',
+  },
+  [ErrorCode.InvalidResponse]: { status: 502, type: 'server_error', code: null },
+  [ErrorCode.ProviderError]: { status: 500, type: 'server_error', code: 'server_error' },
+  [ErrorCode.NetworkError]: { status: 502, type: 'server_error', code: null },
+  [ErrorCode.Timeout]: { status: 504, type: 'timeout', code: 'timeout' },
+  [ErrorCode.Cancelled]: { status: 499, type: 'server_error', code: 'cancelled' },
+}
+
+/** The error body of both OpenAI formats. */
+export function errorBody({ code, message, fields }: ServerError): JsonObject {
+  const { type, code: word } = words[code]
+  return { error: { message, type, param: null, code: word, ...fields } }
+}
+
+/** The error body of the OpenAI family. */
+export function encodeError(error: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: error.statusCode ?? words[error.code].status, body: errorBody(error) }
 }

@@ -4,14 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { runs } from '../../test/wires/arbitrary-message.ts'
 import { contextOf, frame, requestOf } from '../../test/wires/wire-cases.ts'
 import { isUPPError } from '../error.ts'
-import { chatDialect } from './openai-chat/dialect.ts'
+import { chatDialect } from './openai-chat/types.ts'
 import { openaiChatServer } from './openai-chat/server.ts'
 import { openaiChat } from './openai-chat/wire.ts'
-import { responsesDialect } from './openai-responses/dialect.ts'
+import { responsesDialect } from './openai-responses/types.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire } from './wire.ts'
-import type { WireServer } from './wire-server.ts'
+import type { Wire, WireServer } from './wire.ts'
 
 /** JSON of any shape, made of the words that the formats use, so that it gets past the first check. */
 function nearly(words: readonly string[]): fc.Arbitrary<JsonValue> {

@@ -1,4 +1,4 @@
-import { SseDecoder, type JsonObject, type JsonValue } from '@skein/base'
+import { type JsonObject, type JsonValue, SseDecoder } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { answerEvents } from '../../test/wires/arbitrary-events.ts'
@@ -11,14 +11,13 @@ import {
 } from '../../test/wires/arbitrary-message.ts'
 import { checkGrammar, contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
 import type { StreamEvent } from '../event.ts'
-import { chatDialect } from './openai-chat/dialect.ts'
+import { chatDialect } from './openai-chat/types.ts'
 import { openaiChatServer } from './openai-chat/server.ts'
 import { openaiChat } from './openai-chat/wire.ts'
-import { responsesDialect } from './openai-responses/dialect.ts'
+import { responsesDialect } from './openai-responses/types.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire } from './wire.ts'
-import type { WireServer } from './wire-server.ts'
+import type { Wire, WireServer } from './wire.ts'
 
 interface Case {
   readonly wire: Wire

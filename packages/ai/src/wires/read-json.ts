@@ -43,7 +43,7 @@ export function isEmpty(object: JsonObject): boolean {
   return true
 }
 
-/** A count, 0 where the vendor told none. */
+/** A count; 0 where the vendor sent none. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0
 }

@@ -4,9 +4,8 @@ import { expect, test } from 'vitest'
 import { contextOf, fold, frame } from '../../test/wires/wire-cases.ts'
 import { AnthropicDecoder } from './anthropic-messages/stream.ts'
 import type { AnthropicEvent } from './anthropic-messages/types.ts'
-import { chatDialect } from './openai-chat/dialect.ts'
+import { type ChatChunk, chatDialect } from './openai-chat/types.ts'
 import { ChatDecoder } from './openai-chat/stream.ts'
-import type { ChatChunk } from './openai-chat/types.ts'
 import { RepeatedFrame } from './repeated-frame.ts'
 
 const target = { provider: 'openai', modelId: 'm', dialect: chatDialect }

@@ -15,7 +15,7 @@ export class RepeatedFrame {
     this.#key = `"${field}":"`
   }
 
-  /** The text of a frame that is the remembered one but for it; undefined when it must be parsed. */
+  /** The text of a frame that differs from the remembered one in its text alone; undefined: parse it. */
   textOf(data: string): string | undefined {
     const before = this.#before
     const end = data.length - this.#after.length
@@ -27,17 +27,17 @@ export class RepeatedFrame {
     return text
   }
 
-  /** False when frames do not repeat (padded or counted ones), so that nobody looks any more. */
+  /** False once frames have proved not to repeat (padded or numbered ones), so that learning stops. */
   get isLearning(): boolean {
     return this.#misses < MAX_MISSES
   }
 
-  /** Remembers a frame that was parsed and said nothing but this text. False when it cannot. */
+  /** Remembers a parsed frame that held nothing but this text. Returns false when it cannot be reused. */
   remember(data: string, text: string): boolean {
     this.#misses += 1
     const key = this.#key
     const at = data.indexOf(key)
-    // A quote inside a string is escaped, so the key is found only where it is one; but once.
+    // A quote inside a string is escaped, so a match is a real key; it must occur exactly once.
     if (at < 0 || data.includes(key, at + 1)) return false
     const start = at + key.length
     const end = start + text.length
@@ -53,7 +53,7 @@ const MAX_MISSES = 16
 const QUOTE = 34
 const BACKSLASH = 92
 
-/** Characters that stand for themselves in a JSON string. */
+/** True when no character of the text is escaped in a JSON string. */
 function isPlain(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

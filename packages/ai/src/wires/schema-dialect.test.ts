@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toDialect } from './schema-dialect.ts'
-import { isStrictSchema } from './strict-schema.ts'
+import { isStrictSchema, toDialect } from './schema-dialect.ts'
 
 describe('toDialect', () => {
   test('keeps a whole schema as it is', () => {

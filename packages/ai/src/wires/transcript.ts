@@ -9,7 +9,7 @@ import type { Warning } from '../warning.ts'
 /**
  * Makes a conversation that every vendor accepts: each tool call is answered exactly once, before
  * the next message. Missing results become error results, results of no open call are dropped;
- * both are told in `warnings`. Messages that are right are passed on as the same objects.
+ * both are reported in `warnings`. Messages that need no repair are returned as the same objects.
  */
 export function repairTranscript(
   messages: readonly Message[],
@@ -32,7 +32,9 @@ export function repairTranscript(
     const answers = messages.slice(start, index) as ToolResultMessage[]
     for (const answer of answerCalls(message, answers, warnings)) repaired.push(answer)
   }
-  return isSame(messages, repaired) ? messages : repaired
+  const isSame =
+    messages.length === repaired.length && messages.every((message, at) => message === repaired[at])
+  return isSame ? messages : repaired
 }
 
 /**
@@ -95,7 +97,7 @@ function keepOpen(
   dropOrphans(orphans, warnings)
   if (results.length === 0) return []
   const { id, timestamp, metadata } = answer
-  return [new ToolResultMessage(results, { id, timestamp, ...(metadata && { metadata }) })]
+  return [new ToolResultMessage(results, { id, timestamp, metadata })]
 }
 
 function dropOrphans(results: readonly ToolResult[], warnings: Warning[]): void {
@@ -128,10 +130,6 @@ function unanswered(
   return new ToolResultMessage(results, { id: `${id}-unanswered`, timestamp })
 }
 
-function isSame(before: readonly Message[], after: readonly Message[]): boolean {
-  return before.length === after.length && before.every((message, i) => message === after[i])
-}
-
 /** One block or one call of a message. */
 export type OrderedBlock =
   | { readonly block: AssistantContent; readonly call?: never }
@@ -148,7 +146,12 @@ export function orderedBlocks(
   const { content } = message
   const calls = message.toolCalls ?? []
   const order = message.metadata?.[provider]?.['order']
-  if (!Array.isArray(order) || !matches(order, content.length, calls.length)) {
+  // An order that does not fit (the message was edited) is ignored.
+  const callCount = Array.isArray(order) ? order.filter((kind) => kind === 'call').length : -1
+  const fits =
+    callCount === calls.length &&
+    (order as readonly JsonValue[]).length === content.length + calls.length
+  if (!Array.isArray(order) || !fits) {
     return [...content.map((block) => ({ block })), ...calls.map((call) => ({ call }))]
   }
   let block = 0
@@ -156,12 +159,6 @@ export function orderedBlocks(
   return order.map((kind) =>
     kind === 'call' ? { call: calls[call++]! } : { block: content[block++]! },
   )
-}
-
-/** An order that does not fit (the message was edited) is ignored. */
-function matches(order: readonly JsonValue[], blocks: number, calls: number): boolean {
-  const callCount = order.filter((kind) => kind === 'call').length
-  return callCount === calls && order.length - callCount === blocks
 }
 
 /**
@@ -182,21 +179,18 @@ export function toolNameOf(
 ): (toolCallId: string) => string | undefined {
   let names: Map<string, string> | undefined
   return (toolCallId) => {
-    names ??= collectNames(messages)
+    if (!names) {
+      names = new Map()
+      for (const message of messages) {
+        if (message.type !== 'assistant') continue
+        for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
+      }
+    }
     return names.get(toolCallId)
   }
 }
 
-function collectNames(messages: readonly Message[]): Map<string, string> {
-  const names = new Map<string, string>()
-  for (const message of messages) {
-    if (message.type !== 'assistant') continue
-    for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
-  }
-  return names
-}
-
-/** What a vendor takes for a tool call's id. */
+/** Which ids of tool calls a vendor accepts. */
 export interface ToolCallIdRule {
   /** Not global or sticky: it is tested many times. */
   readonly pattern: RegExp
@@ -204,7 +198,7 @@ export interface ToolCallIdRule {
 }
 
 /**
- * The id as it is where the vendor takes it, else a name made from its hash: the same id always
+ * The id itself where the vendor accepts it, else a name made from its hash: the same id always
  * gives the same name, so a call and its result still belong together.
  */
 export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {

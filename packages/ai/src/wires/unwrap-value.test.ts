@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../test/wires/arbitrary-message.ts'
-import { ValueUnwrapper } from './unwrap-value.ts'
+import { ValueUnwrapper } from './schema-dialect.ts'
 
 function unwrap(text: string, cuts: readonly number[]): string {
   const unwrapper = new ValueUnwrapper()

@@ -1,7 +1,8 @@
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { UserContent } from '../content.ts'
 import { ErrorCode, isUPPError, UPPError } from '../error.ts'
 import { objectOf } from './read-json.ts'
-import type { VendorError } from './wire.ts'
+import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 
@@ -10,7 +11,28 @@ export function invalidRequest(provider: string, message: string, hint?: string)
   return new UPPError(message, { code: ErrorCode.InvalidRequest, provider, modality: 'llm', hint })
 }
 
-/** The vendor's answer is not its own format, or not all of it; `what` says in which way. */
+/**
+ * For each block of a user message, the part of a format that holds it; undefined where the format
+ * has none. Total, so that a new block type does not compile until every server half has answered.
+ */
+export type PartTypes = Readonly<Record<UserContent['type'], string | undefined>>
+
+/** The error for a content part that a server half cannot read. */
+export function unknownPart(
+  provider: string,
+  at: string,
+  type: JsonValue | undefined,
+  known: PartTypes,
+): UPPError {
+  const types = [...new Set(Object.values(known))].filter((name) => name !== undefined)
+  return invalidRequest(
+    provider,
+    `The field "${at}" is ${JSON.stringify(type)}.`,
+    `Known types: ${types.join(', ')}.`,
+  )
+}
+
+/** The vendor's answer breaks its own format or is incomplete; `what` names the fault. */
 export function invalidResponse(provider: string, what: string, cause?: unknown): UPPError {
   return new UPPError(`The answer of ${provider} cannot be read: ${what}.`, {
     code: ErrorCode.InvalidResponse,
@@ -34,17 +56,15 @@ export function vendorFailure(provider: string, error: VendorError, cause?: unkn
 
 /** The JSON object in one frame of a stream. */
 export function parseFrame(data: string, provider: string): JsonObject {
-  const value = objectOf(parseJson(data, provider))
-  if (!value) throw invalidResponse(provider, 'an event of its stream is not a JSON object')
-  return value
-}
-
-function parseJson(data: string, provider: string): unknown {
+  let parsed: unknown
   try {
-    return JSON.parse(data)
+    parsed = JSON.parse(data)
   } catch (error) {
     throw invalidResponse(provider, 'an event of its stream is not JSON', error)
   }
+  const value = objectOf(parsed)
+  if (!value) throw invalidResponse(provider, 'an event of its stream is not a JSON object')
+  return value
 }
 
 /** What a malformed answer made a decoder throw, as a UPPError. */

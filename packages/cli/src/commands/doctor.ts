@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { vendors } from '@skein/ai/vendors'
 import { defineCommand, JSON_OPTION, type Command } from '../command.ts'
 import { stateFolder, storeFile } from '../connect/places.ts'
 import { answers, readServerFile } from '../connect/server-file.ts'
@@ -80,23 +81,10 @@ function port(): Promise<Finding> {
   })
 }
 
-const KEYS = [
-  'ANTHROPIC_API_KEY',
-  'OPENAI_API_KEY',
-  'GOOGLE_API_KEY',
-  'GEMINI_API_KEY',
-  'OPENROUTER_API_KEY',
-  'GROQ_API_KEY',
-  'XAI_API_KEY',
-  'DEEPSEEK_API_KEY',
-  'MISTRAL_API_KEY',
-  'CEREBRAS_API_KEY',
-  'MOONSHOT_API_KEY',
-] as const
-
-/** By name only. */
+/** Which keys of vendors the environment holds: their names only, never a value. */
 function keys(): Finding {
-  const present = KEYS.filter((name) => (process.env[name] ?? '') !== '')
+  const names = vendors.flatMap(({ keyVariables }) => keyVariables)
+  const present = names.filter((name) => (process.env[name] ?? '') !== '')
   const text = present.length > 0 ? present.join(', ') : 'none; the examples use a scripted model'
   return { name: 'keys', ok: true, text }
 }

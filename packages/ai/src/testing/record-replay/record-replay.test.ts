@@ -11,9 +11,8 @@ import { anthropic } from '../../vendors/anthropic.ts'
 import { openai } from '../../vendors/openai.ts'
 import { calls, says, vendorServer } from '../index.ts'
 import { fileStore } from './file-store-node.ts'
-import { recordFetch } from './record-fetch.ts'
+import { recordFetch, replayFetch } from './record-replay.ts'
 import { memoryStore, type Recording } from './recording.ts'
-import { replayFetch } from './replay-fetch.ts'
 
 const key = 'sk-canary-0123456789'
 const post = (fetch: Fetch, body: string, url = 'http://vendor.test/x'): Promise<Response> =>

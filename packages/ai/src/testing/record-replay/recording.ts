@@ -1,4 +1,5 @@
-import { SkeinError } from '@skein/base'
+import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
+import { joinBytes } from '../../join-bytes.ts'
 
 /** HTTP traffic as plain data, to be kept in a file and read by people. */
 export interface Recording {
@@ -7,11 +8,13 @@ export interface Recording {
   readonly exchanges: readonly Exchange[]
 }
 
+/** One request and its response. */
 export interface Exchange {
   readonly request: RecordedRequest
   readonly response: RecordedResponse
 }
 
+/** A request as it is kept. */
 export interface RecordedRequest {
   readonly method: string
   readonly url: string
@@ -21,14 +24,17 @@ export interface RecordedRequest {
   readonly body?: RecordedBody
 }
 
+/** The body of a request as it is kept. */
 export type RecordedBody =
   | { readonly text: string }
   | { readonly base64: string }
   | { readonly form: readonly (readonly [name: string, value: RecordedPart])[] }
 
+/** A field of a form: its text, or a file. */
 export type RecordedPart =
   string | { readonly filename: string; readonly type: string; readonly base64: string }
 
+/** A response as it is kept. */
 export interface RecordedResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -58,9 +64,149 @@ export function memoryStore(recording?: Recording): RecordingStore {
   }
 }
 
-/** A request that the recording does not hold, or a recording that is none. */
+/** The recording does not hold a request, is missing, or is of another version. */
 export class RecordingError extends SkeinError {
   constructor(message: string, options: { code: string; hint?: string; cause?: unknown }) {
     super(message, options)
   }
 }
+
+/** One network read. A read that ends inside a character is kept as base64, so nothing is lost. */
+export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return { text }
+  } catch {
+    return { base64: encodeBase64(bytes) }
+  }
+}
+
+/** The bytes of a network read. */
+export function fromRecordedChunk(chunk: RecordedChunk): Uint8Array {
+  return 'text' in chunk ? new TextEncoder().encode(chunk.text) : decodeBase64(chunk.base64)
+}
+
+interface ReadRequest {
+  readonly recorded: RecordedRequest
+  /** What must not show anywhere in the recording. */
+  readonly secrets: readonly string[]
+}
+
+/** A request as it is kept: without secrets, the same for the same call. */
+export async function readRequest(
+  input: string,
+  init: RequestInit,
+  more: readonly string[],
+): Promise<ReadRequest> {
+  const headers = new Headers(init.headers)
+  const secrets = [...secretsIn(input, headers), ...more]
+  const body = await readBody(init.body)
+  const url = new URL(input)
+  for (const name of secretParams)
+    if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
+  const kept: Record<string, string> = {}
+  for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    // The boundary of a form is random; its parts are kept instead.
+    if (init.body instanceof FormData && name === 'content-type') continue
+    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+  }
+  return {
+    secrets,
+    recorded: {
+      method: (init.method ?? 'GET').toUpperCase(),
+      url: hideIn(url.href, secrets),
+      headers: kept,
+      body: body && 'text' in body ? { text: hideIn(body.text, secrets) } : body,
+    },
+  }
+}
+
+const secretParams = ['key', 'api_key', 'apikey', 'api-key', 'access_token', 'token']
+
+async function readBody(body: RequestInit['body']): Promise<RecordedBody | undefined> {
+  if (body === undefined || body === null) return undefined
+  if (typeof body === 'string') return { text: body }
+  if (body instanceof FormData) {
+    const form: [string, RecordedPart][] = []
+    for (const [name, value] of body) {
+      if (typeof value === 'string') form.push([name, value])
+      else {
+        const { name: filename, type } = value
+        const base64 = encodeBase64(new Uint8Array(await value.arrayBuffer()))
+        form.push([name, { filename, type, base64 }])
+      }
+    }
+    return { form }
+  }
+  return toRecordedChunk(new Uint8Array(await new Response(body).arrayBuffer()))
+}
+
+/** What two requests must share to be the same: method, address and body; of JSON, its meaning. */
+export function requestKey({ method, url, body }: RecordedRequest): string {
+  let meaning = JSON.stringify(body && 'text' in body ? body.text : (body ?? null))
+  if (body && 'text' in body) {
+    try {
+      meaning = canonicalJson(JSON.parse(body.text) as JsonValue)
+    } catch {
+      // not JSON: compared as text
+    }
+  }
+  return `${method} ${url} ${meaning}`
+}
+
+/** Replaces a secret. */
+export const REDACTED = '[redacted]'
+
+const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
+
+/** True for headers whose value is a secret. */
+export function isSecretHeader(name: string): boolean {
+  return secretHeader.test(name)
+}
+
+const secretQuery = /[?&](?:key|api[_-]?key|access_token|token)=([^&#]+)/gi
+
+/** The secrets that a request carries in its headers and its address. */
+function secretsIn(address: string, headers: Headers): readonly string[] {
+  const secrets: string[] = []
+  headers.forEach((value, name) => {
+    if (isSecretHeader(name)) secrets.push(value, value.replace(/^\w+ /, ''))
+  })
+  for (const [, value = ''] of address.matchAll(secretQuery)) secrets.push(value)
+  return [...new Set(secrets)].filter(({ length }) => length >= 4)
+}
+
+/** The text with every secret replaced. */
+export function hideIn(text: string, secrets: readonly string[]): string {
+  let hidden = text
+  for (const secret of longestFirst(secrets)) hidden = hidden.replaceAll(secret, REDACTED)
+  return hidden
+}
+
+/**
+ * Overwrites secrets in a body that came in pieces. Each byte of a secret becomes an asterisk, so
+ * that all lengths, and with them the ends of the pieces, stay what they were.
+ */
+export function hideInChunks(
+  chunks: readonly Uint8Array[],
+  secrets: readonly string[],
+): readonly Uint8Array[] {
+  if (secrets.length === 0) return chunks
+  const whole = joinBytes(chunks)
+  for (const text of longestFirst(secrets)) {
+    const secret = new TextEncoder().encode(text)
+    const first = secret[0]!
+    for (let at = whole.indexOf(first); at >= 0; at = whole.indexOf(first, at + 1)) {
+      if (secret.every((byte, offset) => whole[at + offset] === byte))
+        whole.fill(ASTERISK, at, at + secret.length)
+    }
+  }
+  let at = 0
+  return chunks.map(({ length }) => whole.subarray(at, (at += length)))
+}
+
+function longestFirst(secrets: readonly string[]): readonly string[] {
+  return secrets.toSorted((a, b) => b.length - a.length)
+}
+
+const ASTERISK = 42

@@ -83,7 +83,10 @@ class OpenCalls {
   answer(message: JsonObject, path: string): void {
     const call = this.#calls.get(String(message['tool_call_id']))
     const { content } = message
-    const isText = typeof content === 'string' || isTextParts(content)
+    const texts = asList(content)
+    const isText =
+      typeof content === 'string' ||
+      (texts.length > 0 && texts.every((part) => asObject(part)['type'] === 'text'))
     this.#report.check(isText, 'result-content', path)
     if (!this.#report.check(call !== undefined, 'result-orphan', path)) return
     call!.answered += 1
@@ -97,24 +100,18 @@ class OpenCalls {
   }
 }
 
-function isTextParts(content: JsonValue | undefined): boolean {
-  const parts = asList(content)
-  return parts.length > 0 && parts.every((part) => asObject(part)['type'] === 'text')
-}
-
 const parts = new Set(['text', 'image_url', 'input_audio', 'file', 'video_url', 'document_url'])
 
 function checkUser({ content }: JsonObject, path: string, report: Report<Rule>): void {
   const list = asList(content)
+  // A part holds what its type says.
+  const isPart = (part: JsonObject): boolean => {
+    const type = String(part['type'])
+    return parts.has(type) && part[type] !== undefined
+  }
   const isRight =
     typeof content === 'string' || (list.length > 0 && list.every((part) => isPart(asObject(part))))
   report.check(isRight, 'user-content', path)
-}
-
-/** A part holds what its type says. */
-function isPart(part: JsonObject): boolean {
-  const type = String(part['type'])
-  return parts.has(type) && part[type] !== undefined
 }
 
 function checkAssistant(message: JsonObject, path: string, report: Report<Rule>): void {

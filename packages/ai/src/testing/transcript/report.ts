@@ -10,6 +10,7 @@ export interface TranscriptIssue {
   readonly message: string
 }
 
+/** What a checker knows about the vendor it plays. */
 export interface CheckOptions {
   /** Of wires that have it in the address (Google), for rules that only some models have. */
   readonly modelId?: string
@@ -43,18 +44,22 @@ export class Report<Rule extends string> {
   }
 }
 
+/** An object, empty where there is none. */
 export function asObject(value: JsonValue | undefined): JsonObject {
   return isPlainObject(value) ? (value as JsonObject) : {}
 }
 
+/** True for a JSON object. */
 export function isObject(value: JsonValue | undefined): value is JsonObject {
   return isPlainObject(value)
 }
 
+/** True for a text that is not empty. */
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== ''
 }
 
+/** A list, empty where there is none. */
 export function asList(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : []
 }
@@ -68,10 +73,12 @@ export function isJsonObjectText(value: JsonValue | undefined): boolean {
   }
 }
 
+/** True for base64 that is not empty. */
 export function isBase64(value: JsonValue | undefined): boolean {
   return isText(value) && value.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(value)
 }
 
+/** True for a text that matches the pattern. */
 export function matches(value: JsonValue | undefined, pattern: RegExp): boolean {
   return typeof value === 'string' && pattern.test(value)
 }

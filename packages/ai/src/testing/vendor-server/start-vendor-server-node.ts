@@ -1,9 +1,14 @@
 import type * as Http from 'node:http'
 import { ErrorCode, UPPError } from '../../error.ts'
-import type { ScriptFunction, ScriptStep } from '../script.ts'
-import { ConnectionCut } from './fault.ts'
-import type { Outgoing, VendorServer, VendorServerOptions } from './vendor-server.ts'
-import { vendorServer } from './vendor-server.ts'
+import { joinBytes } from '../../join-bytes.ts'
+import type { ScriptFunction, ScriptStep } from '../scripted.ts'
+import { ConnectionCut } from './faults.ts'
+import {
+  type Outgoing,
+  vendorServer,
+  type VendorServer,
+  type VendorServerOptions,
+} from './vendor-server.ts'
 
 /** A vendor server that listens on 127.0.0.1. */
 export interface RunningVendorServer extends VendorServer {
@@ -28,7 +33,14 @@ export async function startVendorServer(
 ): Promise<RunningVendorServer> {
   const { process } = globalThis as { process?: ProcessLike }
   const http = process?.getBuiltinModule?.('node:http')
-  if (!http) throw noServers()
+  if (!http) {
+    throw new UPPError('This platform has no HTTP server.', {
+      code: ErrorCode.InvalidRequest,
+      provider: 'skein',
+      modality: 'llm',
+      hint: 'Use vendorServer(…).fetch, which needs none.',
+    })
+  }
   const vendor = vendorServer(script, options)
   const server = http.createServer((request, response) => {
     void serve(vendor, request, response)
@@ -69,15 +81,6 @@ export async function startVendorServer(
   }
 }
 
-function noServers(): UPPError {
-  return new UPPError('This platform has no HTTP server.', {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    hint: 'Use vendorServer(…).fetch, which needs none.',
-  })
-}
-
 /** Never rejects: whatever happens here, the client sees it as a broken connection. */
 async function serve(
   vendor: VendorServer,
@@ -88,12 +91,17 @@ async function serve(
   response.on('close', () => {
     if (!response.writableFinished) left.abort()
   })
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(request.headersDistinct))
+    for (const value of values) headers.append(name, value)
   try {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk as Uint8Array)
     const outgoing = await vendor.handle({
       method: request.method ?? 'GET',
       url: `http://${request.headers.host ?? '127.0.0.1'}${request.url ?? '/'}`,
-      headers: toHeaders(request),
-      body: await readBody(request),
+      headers,
+      body: joinBytes(chunks),
       signal: left.signal,
     })
     await write(outgoing, response, left.signal)
@@ -101,25 +109,6 @@ async function serve(
     if (error instanceof ConnectionCut) request.socket.resetAndDestroy()
     else request.socket.destroy()
   }
-}
-
-function toHeaders({ headersDistinct }: Http.IncomingMessage): Headers {
-  const headers = new Headers()
-  for (const [name, values = []] of Object.entries(headersDistinct))
-    for (const value of values) headers.append(name, value)
-  return headers
-}
-
-async function readBody(request: Http.IncomingMessage): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of request) chunks.push(chunk as Uint8Array)
-  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.length
-  }
-  return bytes
 }
 
 async function write(

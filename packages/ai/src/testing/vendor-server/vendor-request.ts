@@ -1,7 +1,11 @@
 import type { JsonObject } from '@skein/base'
 import { objectOf } from '../../wires/read-json.ts'
-import type { WireName } from '../../wires/wire.ts'
-import type { VendorEndpointKind } from './routes.ts'
+import type { WireName, WireServer } from '../../wires/wire.ts'
+import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
+import { googleGenerateServer } from '../../wires/google-generate/server.ts'
+import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'
+import { openaiChatServer } from '../../wires/openai-chat/server.ts'
+import { openaiResponsesServer } from '../../wires/openai-responses/server.ts'
 
 /** What arrives, whichever way. */
 export interface Incoming {
@@ -32,6 +36,7 @@ export interface VendorRequest {
   readonly isAborted: boolean
 }
 
+/** Reads what arrived. */
 export function toVendorRequest(
   incoming: Incoming,
   { kind, wire }: { kind: VendorEndpointKind; wire: WireName },
@@ -60,4 +65,35 @@ function parse(text: string): JsonObject {
   } catch {
     return {} // a form, or nothing
   }
+}
+
+type VendorEndpointKind = 'llm' | 'embeddings' | 'images' | 'image_edits' | 'models' | 'none'
+
+/** What an address of some vendor means, and the wire that writes its answers and errors. */
+export interface VendorRoute {
+  readonly kind: VendorEndpointKind
+  readonly wire: WireServer
+}
+
+type Pattern = readonly [path: RegExp, kind: VendorEndpointKind, wire: WireServer]
+
+const patterns: readonly Pattern[] = [
+  [/\/chat\/completions$/, 'llm', openaiChatServer],
+  [/\/responses$/, 'llm', openaiResponsesServer],
+  [/\/messages$/, 'llm', anthropicMessagesServer],
+  [/:(streamG|g)enerateContent$/, 'llm', googleGenerateServer],
+  [/\/api\/chat$/, 'llm', ollamaChatServer],
+  [/:(batchEmbedContents|embedContent)$/, 'embeddings', googleGenerateServer],
+  [/:predict$/, 'images', googleGenerateServer],
+  [/\/api\/embed$/, 'embeddings', ollamaChatServer],
+  [/\/embeddings$/, 'embeddings', openaiChatServer],
+  [/\/images\/generations$/, 'images', openaiChatServer],
+  [/\/images\/edits$/, 'image_edits', openaiChatServer],
+  [/\/models$/, 'models', openaiChatServer],
+]
+
+/** Which vendor and endpoint a path belongs to. */
+export function findVendorRoute(path: string): VendorRoute {
+  const found = patterns.find(([pattern]) => pattern.test(path))
+  return found ? { kind: found[1], wire: found[2] } : { kind: 'none', wire: openaiChatServer }
 }

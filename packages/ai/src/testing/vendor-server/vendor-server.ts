@@ -1,22 +1,36 @@
-import { sequentialIds, systemClock, type Clock, type IdSource, type JsonObject } from '@skein/base'
+import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock } from '@skein/base'
 import type { Fetch } from '../../config.ts'
 import { ErrorCode } from '../../error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
 import type { BoundLLMModel, LLMRequest } from '../../provider.ts'
-import type { ServerError, ServerRequest } from '../../wires/wire-server.ts'
-import type { ScriptFunction, ScriptStep } from '../script.ts'
-import { scripted, type ScriptedModel, type ScriptedOptions } from '../scripted.ts'
+import type { ServerError, ServerRequest } from '../../wires/wire.ts'
+import {
+  scripted,
+  type ScriptedModel,
+  type ScriptedOptions,
+  type ScriptFunction,
+  type ScriptStep,
+} from '../scripted.ts'
 import { checkTranscript } from '../transcript/check-transcript.ts'
-import { toChunks, type ChunkOptions } from './chunks.ts'
-import { embeddingsAnswer } from './embeddings.ts'
-import { untilAborted, withByteFault, ConnectionCut, type Fault } from './fault.ts'
-import { withEventFault } from './event-fault.ts'
-import { imageFrames, imagesAnswer } from './images.ts'
-import { findVendorRoute, type VendorRoute } from './routes.ts'
-import { isIssuedBy, signed } from './signatures.ts'
-import { toFetch } from './to-fetch.ts'
-import { toVendorRequest, type Incoming, type VendorRequest } from './vendor-request.ts'
+import {
+  type ChunkOptions,
+  ConnectionCut,
+  type Fault,
+  toChunks,
+  untilLeft,
+  withByteFault,
+  withEventFault,
+} from './faults.ts'
+import { embeddingsAnswer, imageFrames, imagesAnswer, isIssuedBy, signed } from './vendor-extras.ts'
+import {
+  findVendorRoute,
+  type Incoming,
+  toVendorRequest,
+  type VendorRequest,
+  type VendorRoute,
+} from './vendor-request.ts'
 
+/** What a vendor server sends, refuses and breaks. */
 export interface VendorServerOptions extends ChunkOptions {
   /** What goes wrong, by the number of the request or by a function of it. */
   readonly faults?:
@@ -24,7 +38,7 @@ export interface VendorServerOptions extends ChunkOptions {
   /** Requests with another key are answered with 401. Default: any key will do. */
   readonly apiKey?: string
   /**
-   * Requests that break a rule of the vendor are answered with 400 that tells which, as
+   * Requests that break a rule of the vendor are answered with 400 that names the rule, as
    * `checkTranscript` sees it. Default true.
    */
   readonly isStrict?: boolean
@@ -46,10 +60,11 @@ export interface VendorServer {
   handle(incoming: Incoming): Promise<Outgoing>
 }
 
+/** A response before it becomes one. */
 export interface Outgoing {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes that are known whole have their length told. */
+  /** A body that is known whole is sent with its length. */
   readonly body: Uint8Array | AsyncGenerator<Uint8Array, void>
 }
 
@@ -80,7 +95,7 @@ class ScriptedVendor implements VendorServer {
 
   constructor(script: readonly ScriptStep[] | ScriptFunction, options: VendorServerOptions) {
     const { chunks, clock = systemClock, ids = sequentialIds('') } = options
-    this.model = scripted(script, { provider: 'vendor', ...(chunks && { chunks }) })
+    this.model = scripted(script, { provider: 'vendor', chunks })
     this.#bound = this.model.provider.handlers.llm!.bind(this.model)
     this.#options = options
     this.#clock = clock
@@ -94,7 +109,7 @@ class ScriptedVendor implements VendorServer {
     const index = this.requests.push(request) - 1
     const fault = typeof faults === 'function' ? faults(request, index) : faults[index]
     if (fault?.kind === 'stall' && fault.afterBytes === undefined) {
-      await untilAborted(incoming.signal)
+      await untilLeft(incoming.signal)
     }
     if (fault?.kind === 'cut' && fault.afterBytes === undefined) {
       throw new ConnectionCut('The connection was cut.')
@@ -110,7 +125,11 @@ class ScriptedVendor implements VendorServer {
     signal: AbortSignal,
   ): Promise<WireReply> {
     const { wire, kind } = route
-    if (fault?.kind === 'html') return htmlPage(fault.status ?? 502)
+    if (fault?.kind === 'html') {
+      const { status = 502 } = fault
+      const body = `<!doctype html><html><body><h1>${status} Bad Gateway</h1></body></html>`
+      return { status, headers: { 'content-type': 'text/html' }, body }
+    }
     if (fault?.kind === 'error') return faultReply(route, fault)
     const refusal = this.#refusal(request)
     if (refusal) return errorReply(wire, refusal)
@@ -141,7 +160,11 @@ class ScriptedVendor implements VendorServer {
   #images({ body }: VendorRequest, wire: VendorRequest['wire']): WireReply {
     if (body['stream'] !== true) return json(imagesAnswer(wire, body, this.#clock.now()))
     const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
-    return { status: 200, headers, body: each(imageFrames(body)) }
+    const frames = imageFrames(body)
+    const stream = (async function* () {
+      yield* frames
+    })()
+    return { status: 200, headers, body: stream }
   }
 
   #refusal({
@@ -168,7 +191,7 @@ class ScriptedVendor implements VendorServer {
     if (!isStrict || kind !== 'llm') return undefined
     const [, modelId] = /models\/([^/:]+):/.exec(path) ?? []
     const isIssued = isIssuedBy({ wire, host })
-    const issues = checkTranscript(wire, body, { isIssued, ...(modelId && { modelId }) })
+    const issues = checkTranscript(wire, body, { isIssued, modelId })
     if (issues.length === 0) return undefined
     const message = issues.map((issue) => `${issue.message} (${issue.rule})`).join('; ')
     return { code: ErrorCode.InvalidRequest, message }
@@ -198,9 +221,14 @@ class ScriptedVendor implements VendorServer {
     return {
       messages,
       params,
-      ...(system !== undefined && { system }),
-      ...(structure && { structure }),
-      tools: request.tools.map((tool) => ({ ...tool, run: notHere })),
+      system,
+      structure,
+      tools: request.tools.map((tool) => ({
+        ...tool,
+        run: () => {
+          throw new Error('A vendor does not run the tools of its clients.')
+        },
+      })),
       config: {},
       signal,
       clock: this.#clock,
@@ -224,22 +252,9 @@ class ScriptedVendor implements VendorServer {
   }
 }
 
-function notHere(): never {
-  throw new Error('A vendor does not run the tools of its clients.')
-}
-
-async function* each(texts: readonly string[]): AsyncGenerator<string, void> {
-  yield* texts
-}
-
 function json(body: JsonObject): WireReply {
   const headers = { 'content-type': 'application/json' }
   return { status: 200, headers, body: JSON.stringify(body) }
-}
-
-function htmlPage(status: number): WireReply {
-  const body = `<!doctype html><html><body><h1>${status} Bad Gateway</h1></body></html>`
-  return { status, headers: { 'content-type': 'text/html' }, body }
 }
 
 function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
@@ -247,12 +262,71 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
   const reply = errorReply(wire, {
     code,
     message,
-    ...(status !== undefined && { statusCode: status }),
+    statusCode: status,
   })
   const own = typeof body === 'object' ? JSON.stringify(body) : body
   return {
     ...reply,
     headers: { ...reply.headers, ...headers },
-    ...(own !== undefined && { body: own }),
+    body: own ?? reply.body,
   }
+}
+
+/** A handler as a `fetch`, with the failures that a network has. */
+function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const left = new AbortController()
+    const signal = AbortSignal.any([request.signal, left.signal])
+    const body = new Uint8Array(await request.arrayBuffer())
+    const { method, url, headers } = request
+    let outgoing: Outgoing
+    try {
+      outgoing = await handle({ method, url, headers, body, signal })
+    } catch (error) {
+      throw asFetchError(error)
+    }
+    const { status, headers: sent, body: bytes } = outgoing
+    if (bytes instanceof Uint8Array) {
+      return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: sent })
+    }
+    return new Response(
+      toStream(bytes, signal, () => left.abort()),
+      { status, headers: sent },
+    )
+  }
+}
+
+/** What `fetch` throws when a connection breaks. */
+function asFetchError(error: unknown): unknown {
+  return error instanceof ConnectionCut ? new TypeError('fetch failed', { cause: error }) : error
+}
+
+function toStream(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  signal: AbortSignal,
+  leave: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(controller) {
+        signal.addEventListener('abort', () => controller.error(signal.reason), { once: true })
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await chunks.next()
+          if (signal.aborted) return
+          if (done) controller.close()
+          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // never shared memory
+        } catch (error) {
+          if (!signal.aborted) controller.error(asFetchError(error))
+        }
+      },
+      async cancel() {
+        leave()
+        await chunks.return()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }

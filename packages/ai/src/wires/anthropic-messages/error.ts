@@ -1,7 +1,8 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
+import type { ServerError } from '../wire.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   invalid_request_error: ErrorCode.InvalidRequest,
@@ -18,9 +19,12 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 /** Reads `{ type: 'error', error: { type, message, details? }, request_id }`. */
 export function decodeError(response: ErrorResponse): VendorError {
-  const requestId = response.headers.get('request-id')
-  const error = readError(response.json, requestId ?? undefined)
-  return error ?? { message: fallbackMessage(response), ...(requestId && { requestId }) }
+  const { json, text, status, headers } = response
+  const requestId = headers.get('request-id') ?? undefined
+  const error = readError(json, requestId)
+  if (error) return error
+  const said = textOf(objectOf(json)?.['message']) ?? textOf(text.trim().slice(0, 500))
+  return { message: said ?? `HTTP ${status}`, requestId }
 }
 
 /** The error object of a body or of an `error` event; undefined when there is none. */
@@ -35,14 +39,14 @@ export function readError(body: unknown, requestId?: string): VendorError | unde
   const id = textOf(outer?.['request_id']) ?? requestId
   return {
     message,
-    ...(code && { code }),
-    ...(type && { vendorType: type }),
-    ...(vendorCode && { vendorCode }),
-    ...(id && { requestId: id }),
+    code,
+    vendorType: type,
+    vendorCode,
+    requestId: id,
   }
 }
 
-/** The API says several things with `invalid_request_error` that callers must tell apart. */
+/** The API reports several failures as `invalid_request_error` that have different UPP codes. */
 function codeOf(
   type: string | undefined,
   message: string,
@@ -58,7 +62,40 @@ function codeOf(
   return type !== undefined && Object.hasOwn(codes, type) ? codes[type] : undefined
 }
 
-function fallbackMessage({ json, text, status }: ErrorResponse): string {
-  const message = textOf((json as JsonObject | undefined)?.['message'] as JsonValue | undefined)
-  return message ?? textOf(text.trim().slice(0, 500)) ?? `HTTP ${status}`
+/** Status and error type of the API for each of our codes, for the server half. */
+const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
+  [ErrorCode.AuthenticationFailed]: [401, 'authentication_error'],
+  [ErrorCode.RateLimited]: [429, 'rate_limit_error'],
+  [ErrorCode.QuotaExceeded]: [402, 'billing_error'],
+  [ErrorCode.ContextLengthExceeded]: [400, 'invalid_request_error'],
+  [ErrorCode.ModelNotFound]: [404, 'not_found_error'],
+  [ErrorCode.InvalidRequest]: [400, 'invalid_request_error'],
+  [ErrorCode.ContentFiltered]: [400, 'invalid_request_error'],
+  [ErrorCode.InvalidResponse]: [502, 'api_error'],
+  [ErrorCode.ProviderError]: [500, 'api_error'],
+  [ErrorCode.NetworkError]: [502, 'api_error'],
+  [ErrorCode.Timeout]: [504, 'timeout_error'],
+  [ErrorCode.Cancelled]: [499, 'api_error'],
+}
+
+/** Phrases by which clients recognise two errors that share a type with others. */
+const phrases: Partial<Record<ErrorCode, string>> = {
+  [ErrorCode.ContextLengthExceeded]: 'prompt is too long',
+  [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
+}
+
+/** The body of an error, for the server half. */
+export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
+  const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
+  const phrase = phrases[code]
+  const told = phrase && !message.includes(phrase) ? `${phrase}: ${message}` : message
+  return { type: 'error', error: { type, message: told, ...fields } }
+}
+
+/** An error as the server half answers it. */
+export function encodeError(error: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

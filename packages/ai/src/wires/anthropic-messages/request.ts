@@ -1,21 +1,45 @@
 import type { JsonObject } from '@skein/base'
-import type { Message } from '../../message.ts'
+import type { AssistantContent, DocumentBlock, UserContent } from '../../content.ts'
+import { decodeLooseBase64 } from '../../loose-base64.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import type { Tool } from '../../tool.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { encodeHistory } from '../encode-history.ts'
-import { bodyText, encodeOnce } from '../encode-once.ts'
+import { bodyText, encodeHistory, encodeOnce } from '../encode-history.ts'
+import { documentSource, imageSource } from '../media.ts'
+import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf } from '../read-json.ts'
-import { mergeTools } from '../native-tools.ts'
-import { toDialect } from '../schema-dialect.ts'
-import { optionsOf } from '../wire-options.ts'
+import { toDialect, type SchemaDialect } from '../schema-dialect.ts'
+import { mergeTools } from '../tools.ts'
+import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { encodeMessage } from './request-message.ts'
-import { schemaDialect } from './schema.ts'
-import { API, type AnthropicDialect } from './types.ts'
+import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /** The version of the format, not of a model. Beta headers are the caller's to set. */
 const headers = { 'anthropic-version': '2023-06-01' }
+
+/**
+ * What structured output accepts (documentation of November 2026): closed objects, and no limits on
+ * numbers, lengths and counts. The schemas of tools are not touched.
+ */
+export const schemaDialect: SchemaDialect = {
+  objectRoot: true,
+  closedObjects: true,
+  rejected: new Set([
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'multipleOf',
+    'minLength',
+    'maxLength',
+    'maxItems',
+    'uniqueItems',
+    'minProperties',
+    'maxProperties',
+  ]),
+}
 
 /**
  * `POST /messages`. Parameters go into the body as they are and win over ours, with three
@@ -31,7 +55,12 @@ export function encodeRequest(
   const warnings: Warning[] = []
   const tools = mergeTools({
     provider,
-    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    tools: request.tools.map(({ name, description, parameters, metadata }) => ({
+      name,
+      description,
+      input_schema: parameters as JsonObject, // a JSON Schema is JSON
+      ...optionsOf(metadata, provider),
+    })),
     native: params['tools'],
     namesOf: (tool) => [tool['name']],
   })
@@ -39,49 +68,222 @@ export function encodeRequest(
     model: modelId,
     max_tokens: dialect.maxTokens,
     ...params,
-    ...(system !== undefined && { system: mergeSystem(system, params['system']) }),
-    ...(tools && { tools }),
-    ...(structure && { output_config: outputConfig(request, warnings) }),
+    tools,
     stream: mode === 'stream' ? true : undefined,
   }
-  const items = encodeMessages(request, provider, warnings)
+  if (system !== undefined) {
+    // A prompt in `params.system` (blocks, to be cached) does not displace the `system` option.
+    const given = params['system']
+    const more: readonly unknown[] = Array.isArray(given) ? given : [{ type: 'text', text: given }]
+    fields['system'] = given === undefined ? system : [{ type: 'text', text: system }, ...more]
+  }
+  const outputConfig = objectOf(params['output_config'])
+  if (structure && outputConfig?.['format'] == null) {
+    const { schema, warnings: changes } = toDialect(structure, schemaDialect)
+    warnings.push(...changes)
+    fields['output_config'] = { ...outputConfig, format: { type: 'json_schema', schema } }
+  }
+  const key = `${API} ${provider}`
+  const items = encodeHistory(
+    request.messages,
+    key,
+    (messages, found) =>
+      messages.flatMap((message) =>
+        encodeOnce(message, key, (own) => encodeMessage(message, provider, own), found),
+      ),
+    warnings,
+  )
   return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
 }
 
-function encodeMessages({ messages }: LLMRequest, provider: string, warnings: Warning[]): string {
-  const key = `${API} ${provider}`
-  const encodeAll = (list: readonly Message[], found: Warning[]): string[] =>
-    list.flatMap((message) => {
-      const encode = (told: Warning[]): readonly JsonObject[] =>
-        encodeMessage(message, provider, told)
-      return encodeOnce(message, key, encode, found)
-    })
-  return encodeHistory(messages, key, encodeAll, warnings)
-}
-
-/** A prompt in `params.system` (blocks, to be cached) does not displace the `system` option. */
-function mergeSystem(system: string, given: unknown): unknown {
-  if (given === undefined) return system
-  const more: readonly unknown[] = Array.isArray(given) ? given : [{ type: 'text', text: given }]
-  return [{ type: 'text', text: system }, ...more]
-}
-
-function encodeTool(
-  { name, description, parameters, metadata }: Tool,
+/** One message in the vendor's form; an empty list when the format can hold nothing of it. */
+function encodeMessage(
+  message: Message,
   provider: string,
-): JsonObject {
-  return {
-    name,
-    description,
-    input_schema: parameters as JsonObject, // a JSON Schema is JSON
-    ...optionsOf(metadata, provider),
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const blocks = encodeContent(message, provider, warnings)
+  if (blocks.length === 0) return []
+  const role = message.type === 'assistant' ? 'assistant' : 'user'
+  // `metadata.anthropic.cache_control` of a message marks the last block that can carry it.
+  const cache_control = message.metadata?.[provider]?.['cache_control']
+  if (cache_control === undefined) return [{ role, content: blocks }]
+  const last = lastSpoken(blocks)
+  const content = blocks.map((block, index) =>
+    index === last ? { cache_control, ...block } : block,
+  )
+  return [{ role, content }]
+}
+
+/** The index of the last block that is not thinking; -1: there is none. */
+function lastSpoken(blocks: readonly AnthropicBlock[]): number {
+  return blocks.findLastIndex(({ type }) => !type.endsWith('thinking'))
+}
+
+function encodeContent(
+  message: Message,
+  provider: string,
+  warnings: Warning[],
+): readonly AnthropicBlock[] {
+  switch (message.type) {
+    case 'user': {
+      const blocks = message.content.map((block) => encodeUserBlock(block, provider))
+      const kept = blocks.filter(isNotEmpty)
+      // A message that is one empty text is sent as it is: the API then says what is wrong.
+      return kept.length > 0 || blocks.length !== 1 ? kept : blocks
+    }
+    case 'assistant': {
+      const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
+      // The API rejects thinking at the end, which an answer has that was cut off early.
+      return blocks.slice(0, lastSpoken(blocks) + 1)
+    }
+    case 'tool_result':
+      return message.results.map((result) => encodeResult(result, provider, warnings))
+    default:
+      return message satisfies never
   }
 }
 
-function outputConfig({ params, structure }: LLMRequest, warnings: Warning[]): unknown {
-  const given = objectOf(params['output_config'])
-  if (given?.['format'] != null) return given
-  const { schema, warnings: changes } = toDialect(structure!, schemaDialect)
-  warnings.push(...changes)
-  return { ...given, format: { type: 'json_schema', schema } }
+/** The API rejects empty text blocks, which models do produce between other blocks. */
+function isNotEmpty({ type, text }: AnthropicBlock): boolean {
+  return type !== 'text' || text !== ''
+}
+
+function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
+  const options = optionsOf(block.metadata, provider)
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text, ...options }
+    case 'image': {
+      const { base64, url, mimeType } = imageSource(block)
+      const source =
+        url === undefined
+          ? { type: 'base64', media_type: mimeType, data: base64 }
+          : { type: 'url', url }
+      return { type: 'image', source, ...options }
+    }
+    case 'document':
+      return { type: 'document', source: encodeDocument(block), title: block.title, ...options }
+    case 'audio':
+    case 'video':
+    case 'binary':
+      throw invalidRequest(
+        provider,
+        `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
+        'It takes text, images and documents.',
+      )
+    default:
+      return block satisfies never
+  }
+}
+
+/** As base64 the API accepts only PDF; documents of a text type are decoded and sent as text. */
+function encodeDocument(block: DocumentBlock): JsonObject {
+  const source = documentSource(block)
+  if ('text' in source) return { type: 'text', media_type: 'text/plain', data: source.text }
+  const { base64, url, mimeType } = source
+  if (url !== undefined) return { type: 'url', url }
+  if (!mimeType.startsWith('text/')) return { type: 'base64', media_type: mimeType, data: base64 }
+  const data = new TextDecoder().decode(decodeLooseBase64(base64))
+  return { type: 'text', media_type: 'text/plain', data }
+}
+
+function encodeAssistant(
+  message: AssistantMessage,
+  provider: string,
+  warnings: Warning[],
+): AnthropicBlock[] {
+  const blocks: AnthropicBlock[] = []
+  for (const { block, call } of orderedBlocks(message, provider)) {
+    const encoded = call
+      ? encodeCall(call, provider)
+      : encodeAssistantBlock(block, provider, warnings)
+    if (encoded) blocks.push(encoded)
+  }
+  return blocks
+}
+
+function encodeCall(call: ToolCall, provider: string): AnthropicBlock {
+  return {
+    type: 'tool_use',
+    id: safeToolCallId(call.toolCallId, toolCallIdRule),
+    name: call.toolName,
+    input: call.arguments,
+    ...extras(nativeOf(call.metadata, provider, API)),
+    ...optionsOf(call.metadata, provider),
+  }
+}
+
+/** Vendor fields without UPP counterpart. UPP's own fields are left out, so that an edit of them is sent. */
+function extras(native: JsonObject | undefined): JsonObject {
+  const { type: _type, id: _id, name: _name, ...rest } = native ?? {}
+  return rest
+}
+
+function encodeAssistantBlock(
+  block: AssistantContent,
+  provider: string,
+  warnings: Warning[],
+): AnthropicBlock | undefined {
+  const native = nativeOf(block.metadata, provider, API)
+  switch (block.type) {
+    case 'text': {
+      const options = optionsOf(block.metadata, provider)
+      return { type: 'text', text: block.text, ...extras(native), ...options }
+    }
+    case 'reasoning':
+      // Only what the vendor signed itself can go back: a blank or foreign signature is refused.
+      if (native?.['type'] === 'redacted_thinking') return native as AnthropicBlock
+      if (native?.['signature']) return { ...native, type: 'thinking', thinking: block.text }
+      warnings.push(foreignReasoning)
+      return undefined
+    case 'native':
+      if (!native) warnings.push(droppedBlock(block, provider))
+      return native as AnthropicBlock | undefined // a vendor's block came with its `type`
+    case 'image':
+    case 'audio':
+    case 'video':
+      warnings.push(droppedBlock(block, provider))
+      return undefined
+    default:
+      return block satisfies never
+  }
+}
+
+function encodeResult(result: ToolResult, provider: string, warnings: Warning[]): AnthropicBlock {
+  const blocks = contentOf(result.result)
+  const content =
+    blocks.length > 0
+      ? blocks.map((block) => encodeResultBlock(block, provider, warnings))
+      : resultText(result.result)
+  return {
+    type: 'tool_result',
+    tool_use_id: safeToolCallId(result.toolCallId, toolCallIdRule),
+    content: content === '' ? undefined : content,
+    is_error: result.isError === true ? true : undefined,
+    ...optionsOf(result.metadata, provider),
+  }
+}
+
+/** A block that a tool returned and the vendor does not accept becomes a text that says so. */
+function encodeResultBlock(
+  block: UserContent,
+  provider: string,
+  warnings: Warning[],
+): AnthropicBlock {
+  switch (block.type) {
+    case 'text':
+    case 'image':
+    case 'document':
+      return encodeUserBlock(block, provider)
+    case 'audio':
+    case 'video':
+    case 'binary': {
+      const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
+      warnings.push({ code: 'unsupported_block', message })
+      return { type: 'text', text: `[${block.mimeType}, ${block.data.length} bytes: not shown]` }
+    }
+    default:
+      return block satisfies never
+  }
 }

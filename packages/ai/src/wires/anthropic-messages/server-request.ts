@@ -1,8 +1,18 @@
-import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest } from '../wire-server.ts'
-import { decodeMessages } from './server-messages.ts'
+import { optionsMetadata } from '../metadata.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest } from '../wire.ts'
+import type { DocumentBlock, ProviderMetadata, UserContent } from '../../content.ts'
+import {
+  type AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from '../../message.ts'
+import type { ToolResult } from '../../tool.ts'
+import { answerContext, readAnswer } from '../collect-blocks.ts'
+import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['model', 'messages', 'system', 'tools', 'stream', 'output_config'])
 const toolFields = new Set(['type', 'name', 'description', 'input_schema'])
@@ -16,36 +26,30 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!Array.isArray(request['messages']))
     throw invalidRequest('anthropic', 'The field "messages" is not a list.')
   const { messages, system } = decodeMessages(listOf(request['messages']))
-  const prompt = [...systemTexts(request['system']), ...system].join('\n\n')
+  // Marks on system blocks (for the cache) concern the client and its vendor; the text counts.
+  const given = request['system']
+  const texts = listOf(given).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
+  const prompt = [...(typeof given === 'string' ? [given] : texts), ...system].join('\n\n')
   const { tools, native } = splitTools(request['tools'])
   const { format, ...output } = objectOf(request['output_config']) ?? {}
-  const structure = structureOf(format)
-  const outputConfig = { ...output, ...(format !== undefined && !structure && { format }) }
+  const structure =
+    objectOf(format)?.['type'] === 'json_schema'
+      ? objectOf(objectOf(format)?.['schema'])
+      : undefined
+  const outputConfig = format === undefined || structure ? output : { ...output, format }
+  const params: Record<string, unknown> = without(request, ownFields)
+  if (native.length > 0) params['tools'] = native
+  if (!isEmpty(outputConfig)) params['output_config'] = outputConfig
   return {
     modelId,
     messages,
-    ...(prompt !== '' && { system: prompt }),
-    params: {
-      ...without(request, ownFields),
-      ...(native.length > 0 && { tools: native }),
-      ...(!isEmpty(outputConfig) && { output_config: outputConfig }),
-    },
+    system: prompt || undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure,
     stream: request['stream'] === true,
     includeUsage: true,
   }
-}
-
-/** Marks on system blocks (for the cache) are the client's dealings with its vendor; the text counts. */
-function systemTexts(system: JsonValue | undefined): readonly string[] {
-  if (typeof system === 'string') return [system]
-  return listOf(system).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
-}
-
-function structureOf(format: JsonValue | undefined): JsonSchema | undefined {
-  const told = objectOf(format)
-  return told?.['type'] === 'json_schema' ? objectOf(told['schema']) : undefined
 }
 
 /** Tools with a schema are the client's own; all others are the vendor's and stay parameters. */
@@ -57,21 +61,186 @@ function splitTools(value: JsonValue | undefined): {
   const native: JsonValue[] = []
   listOf(value).forEach((item, index) => {
     const tool = objectOf(item) ?? {}
-    const type = tool['type'] ?? 'custom'
-    if (type !== 'custom') native.push(item)
-    else tools.push(decodeTool(tool, `tools[${index}]`))
+    if ((tool['type'] ?? 'custom') !== 'custom') return native.push(item)
+    const name = textOf(tool['name'])
+    if (name === undefined) {
+      throw invalidRequest('anthropic', `The field "tools[${index}].name" is missing.`)
+    }
+    return tools.push({
+      name,
+      description: stringOf(tool['description']) ?? '',
+      parameters: objectOf(tool['input_schema']) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('anthropic', without(tool, toolFields)),
+    })
   })
   return { tools, native }
 }
 
-function decodeTool(tool: JsonObject, at: string): ServerRequest['tools'][number] {
-  const name = textOf(tool['name'])
-  if (name === undefined) throw invalidRequest('anthropic', `The field "${at}.name" is missing.`)
-  const options = without(tool, toolFields)
-  return {
-    name,
-    description: stringOf(tool['description']) ?? '',
-    parameters: objectOf(tool['input_schema']) ?? { type: 'object', properties: {} },
-    ...(!isEmpty(options) && { metadata: { anthropic: options } }),
+/** Reads `messages`. A user message with tool results becomes two: the results, then the rest. */
+function decodeMessages(list: readonly JsonValue[]): {
+  readonly messages: readonly Message[]
+  /** System messages at the beginning; later ones become user messages, since UPP has none there. */
+  readonly system: readonly string[]
+} {
+  const messages: Message[] = []
+  const system: string[] = []
+  const names = new Map<string, string>()
+  list.forEach((item, index) => {
+    const at = `messages[${index}]`
+    const message = objectOf(item)
+    if (!message) throw invalidRequest('anthropic', `The field "${at}" is not an object.`)
+    const blocks = blocksOf(message['content'], `${at}.content`)
+    switch (message['role']) {
+      case 'user': {
+        const results: ToolResult[] = []
+        const content: UserContent[] = []
+        blocks.forEach((block, i) => {
+          const place = `${at}.content[${i}]`
+          if (block['type'] === 'tool_result') results.push(decodeResult(block, place, names))
+          else content.push(decodeUserBlock(block, place))
+        })
+        if (results.length > 0) messages.push(new ToolResultMessage(results))
+        if (content.length > 0) messages.push(new UserMessage(content))
+        return
+      }
+      case 'assistant': {
+        const assistant = decodeAssistant(blocks, `${at}.content`)
+        for (const call of assistant.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
+        messages.push(assistant)
+        return
+      }
+      case 'system': {
+        const text = blocks.map((block) => stringOf(block['text']) ?? '').join('')
+        if (messages.length === 0) system.push(text)
+        else messages.push(new UserMessage(text))
+        return
+      }
+      default:
+        throw invalidRequest('anthropic', `The field "${at}.role" is not a role.`)
+    }
+  })
+  return { messages, system }
+}
+
+function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObject[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  if (!Array.isArray(content))
+    throw invalidRequest('anthropic', `The field "${at}" is neither text nor a list.`)
+  return (content as readonly JsonValue[]).map((item, index) => {
+    const block = objectOf(item)
+    if (block && typeof block['type'] === 'string') return block
+    throw invalidRequest('anthropic', `The field "${at}[${index}].type" is missing.`)
+  })
+}
+
+const blockFields: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: new Set(['type', 'text']),
+  image: new Set(['type', 'source']),
+  document: new Set(['type', 'source', 'title']),
+  tool_result: new Set(['type', 'tool_use_id', 'content', 'is_error']),
+}
+
+/** What the client set beyond UPP (cache marks, citations) stays with the block. */
+function metadataOf(block: JsonObject): ProviderMetadata | undefined {
+  const options = without(block, blockFields[block['type'] as string] ?? new Set())
+  return optionsMetadata('anthropic', options)
+}
+
+const partTypes: PartTypes = {
+  text: 'text',
+  image: 'image',
+  document: 'document',
+  audio: undefined,
+  video: undefined,
+  binary: undefined,
+}
+
+function decodeUserBlock(block: JsonObject, at: string): UserContent {
+  const source = objectOf(block['source']) ?? {}
+  const title = textOf(block['title'])
+  const metadata = metadataOf(block)
+  switch (block['type']) {
+    case 'text':
+      return { type: 'text', text: stringOf(block['text']) ?? '', metadata }
+    case 'image': {
+      const data = textOf(source['data'])
+      const url = textOf(source['url'])
+      if (source['type'] === 'base64' && data !== undefined) {
+        const mimeType = textOf(source['media_type']) ?? 'image/png'
+        return { type: 'image', source: { type: 'base64', data }, mimeType, metadata }
+      }
+      if (source['type'] !== 'url' || url === undefined) throw unreadable(at)
+      return { type: 'image', source: { type: 'url', url }, mimeType: 'image/*', metadata }
+    }
+    case 'document':
+      return { type: 'document', ...documentOf(source, at), title, metadata }
+    case 'search_result': {
+      const texts = listOf(block['content']).map((item) => stringOf(objectOf(item)?.['text']) ?? '')
+      const data = texts.join('\n\n')
+      return { type: 'document', source: { type: 'text', data }, mimeType: 'text/plain', title }
+    }
+    default:
+      throw unknownPart('anthropic', `${at}.type`, block['type'], partTypes)
   }
+}
+
+function documentOf(source: JsonObject, at: string): Pick<DocumentBlock, 'source' | 'mimeType'> {
+  const mimeType = textOf(source['media_type']) ?? 'application/pdf'
+  const data = stringOf(source['data'])
+  const url = textOf(source['url'])
+  if (source['type'] === 'base64' && data) return { source: { type: 'base64', data }, mimeType }
+  if (source['type'] === 'url' && url) return { source: { type: 'url', url }, mimeType }
+  if (source['type'] === 'text' && data !== undefined)
+    return { source: { type: 'text', data }, mimeType: 'text/plain' }
+  if (source['type'] !== 'content') throw unreadable(at)
+  const blocks = blocksOf(source['content'], `${at}.source.content`)
+  const text = blocks.map((block) => stringOf(block['text']) ?? '').join('\n\n')
+  return { source: { type: 'text', data: text }, mimeType: 'text/plain' }
+}
+
+function unreadable(at: string): Error {
+  return invalidRequest(
+    'anthropic',
+    `The field "${at}.source" holds no data and no address.`,
+    'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+  )
+}
+
+function decodeResult(
+  block: JsonObject,
+  at: string,
+  names: ReadonlyMap<string, string>,
+): ToolResult {
+  const toolCallId = textOf(block['tool_use_id'])
+  if (toolCallId === undefined)
+    throw invalidRequest('anthropic', `The field "${at}.tool_use_id" is missing.`)
+  const { content = '' } = block
+  return {
+    toolCallId,
+    result:
+      typeof content === 'string'
+        ? content
+        : blocksOf(content, `${at}.content`).map((item, i): UserContent => {
+            const isKnown = readableResults.has(item['type'] as string)
+            if (isKnown) return decodeUserBlock(item, `${at}.content[${i}]`)
+            // Kinds that only this API has (a tool reference, the state of a browser) become JSON.
+            return { type: 'text', text: JSON.stringify(item) }
+          }),
+    isError: block['is_error'] === true ? true : undefined,
+    toolName: names.get(toolCallId),
+    metadata: metadataOf(block),
+  }
+}
+
+const readableResults = new Set(['text', 'image', 'document', 'search_result'])
+
+/** An assistant message that comes back is read as the answer it once was. */
+function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMessage {
+  blocks.forEach((block, index) => {
+    const isCall = block['type'] === 'tool_use'
+    if (isCall && !(textOf(block['id']) && textOf(block['name'])))
+      throw invalidRequest('anthropic', `The field "${at}[${index}]" has no id or no name.`)
+  })
+  const context = answerContext('anthropic', { maxTokens: 0 })
+  return readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))
 }

@@ -4,7 +4,7 @@ import { SseDecoder, type JsonObject, type JsonValue } from '@skein/base'
 import { checkGrammar, contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
 import type { StreamEvent } from '../../event.ts'
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { ServerError } from '../wire-server.ts'
+import type { ServerError } from '../wire.ts'
 import { anthropicMessagesServer as server } from './server.ts'
 import { anthropicMessages as wire } from './wire.ts'
 

@@ -1,9 +1,16 @@
 import { readRequest } from '../wire-error.ts'
-import type { WireServer } from '../wire-server.ts'
-import { encodeError } from './server-error.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import { encodeError, errorBody } from './error.ts'
 import { decodeRequest } from './server-request.ts'
-import { AnthropicEncoder, encodeResponse } from './server-response.ts'
-import { API } from './types.ts'
+import { type AnthropicBlock, type AnthropicResponse, API } from './types.ts'
+import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
+import type { MessageStopEvent, StreamEvent } from '../../event.ts'
+import { parseArguments } from '../../parse-arguments.ts'
+import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
+import { nativeOf } from '../metadata.ts'
+import { listOf, textOf } from '../read-json.ts'
+import { fromStopReason } from './stream.ts'
+import { fromUsage } from './usage.ts'
 
 /** The Messages API served: one message per answer. */
 export const anthropicMessagesServer: WireServer = {
@@ -12,4 +19,181 @@ export const anthropicMessagesServer: WireServer = {
   encodeResponse,
   createEncoder: (context) => new AnthropicEncoder(context),
   encodeError,
+}
+
+/** A whole answer. */
+function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): AnthropicResponse {
+  const { blocks, stop } = collectBlocks(events)
+  return {
+    ...emptyMessage(context),
+    content: blocks.map(encodeBlock).filter((block) => block !== undefined),
+    ...(stop ? { ...stopFields(stop), usage: fromUsage(stop.usage) } : {}),
+  }
+}
+
+function emptyMessage({ id, request }: EncodeContext): AnthropicResponse {
+  return {
+    id: `msg_${id}`,
+    type: 'message',
+    role: 'assistant',
+    model: request.modelId,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 0, output_tokens: 0 },
+  }
+}
+
+/** A finished block; undefined for what the API cannot say (media, blocks of other vendors). */
+function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
+  const { kind, text, start } = block
+  const native = nativeOf(block.metadata, 'anthropic', API)
+  switch (kind) {
+    case 'text':
+    case 'object':
+      return { ...native, type: 'text', text }
+    case 'reasoning':
+      if (native?.['type'] === 'redacted_thinking') return native as AnthropicBlock
+      if (text === '' && !native) return undefined
+      return { signature: '', ...native, type: 'thinking', thinking: text }
+    case 'tool_call':
+      return {
+        ...native,
+        type: 'tool_use',
+        id: start.toolCallId ?? '',
+        name: start.toolName ?? '',
+        input: parseArguments(text).arguments ?? {},
+      }
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'native':
+      return native as AnthropicBlock | undefined // a vendor's block came with its `type`
+    default:
+      return kind satisfies never
+  }
+}
+
+function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
+  stop_reason: string
+  stop_sequence: string | null
+} {
+  return {
+    stop_reason: fromStopReason(stopReason),
+    stop_sequence: textOf(metadata?.['anthropic']?.['stop_sequence']) ?? null,
+  }
+}
+
+/**
+ * Writes the events of one message as server-sent events. A block whose kind shows only at its end
+ * (redacted thinking, a native block) starts there, so blocks are numbered as they are written.
+ * What a call carries beyond name and input comes after its start, and is left out.
+ */
+class AnthropicEncoder implements WireEncoder {
+  readonly #context: EncodeContext
+  readonly #collector = new BlockCollector()
+  /** The wire's index of each block that has started. */
+  readonly #indexes = new Map<number, number>()
+
+  constructor(context: EncodeContext) {
+    this.#context = context
+  }
+
+  push(event: StreamEvent): string {
+    switch (event.type) {
+      case 'text_delta':
+      case 'object_delta':
+        return this.#delta(event.index, { type: 'text_delta', text: event.delta.text })
+      case 'message_start':
+        return frame({ type: 'message_start', message: emptyMessage(this.#context) })
+      case 'message_stop':
+        return this.#stopMessage(event.delta)
+      case 'content_block_start':
+      case 'content_block_stop':
+      case 'reasoning_delta':
+      case 'tool_call_delta':
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta': {
+        const block = this.#collector.push(event)
+        return block ? this.#block(event, block) : ''
+      }
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return ''
+      default:
+        return event satisfies never
+    }
+  }
+
+  end(): string {
+    return ''
+  }
+
+  fail(error: ServerError): string {
+    return frame({ ...errorBody(error), type: 'error' })
+  }
+
+  #block(event: StreamEvent, block: CollectedBlock): string {
+    const { index } = event
+    switch (event.type) {
+      case 'content_block_start':
+        if (block.kind === 'text' || block.kind === 'object') return this.#start(index, emptyText)
+        return block.kind === 'tool_call' ? this.#start(index, encodeBlock(block)!) : ''
+      case 'reasoning_delta': {
+        const started = this.#indexes.has(index) ? '' : this.#start(index, emptyThinking)
+        return started + this.#delta(index, { type: 'thinking_delta', thinking: event.delta.text })
+      }
+      case 'tool_call_delta':
+        return this.#delta(index, {
+          type: 'input_json_delta',
+          partial_json: event.delta.argumentsJson,
+        })
+      case 'content_block_stop':
+        return this.#stop(index, block)
+      default:
+        return ''
+    }
+  }
+
+  #stop(index: number, block: CollectedBlock): string {
+    const native = nativeOf(block.metadata, 'anthropic', API)
+    let text = ''
+    if (!this.#indexes.has(index)) {
+      const whole = encodeBlock(block)
+      if (!whole) return ''
+      text = this.#start(index, whole.type === 'thinking' ? emptyThinking : whole)
+    }
+    for (const citation of block.kind === 'text' ? listOf(native?.['citations']) : []) {
+      text += this.#delta(index, { type: 'citations_delta', citation })
+    }
+    const signature = block.kind === 'reasoning' ? textOf(native?.['signature']) : undefined
+    if (signature) text += this.#delta(index, { type: 'signature_delta', signature })
+    return text + frame({ type: 'content_block_stop', index: this.#indexes.get(index)! })
+  }
+
+  #start(index: number, content_block: AnthropicBlock): string {
+    const own = this.#indexes.size
+    this.#indexes.set(index, own)
+    return frame({ type: 'content_block_start', index: own, content_block })
+  }
+
+  #delta(index: number, delta: JsonObject): string {
+    return frame({ type: 'content_block_delta', index: this.#indexes.get(index) ?? 0, delta })
+  }
+
+  #stopMessage(stop: MessageStopEvent['delta']): string {
+    const usage = fromUsage(stop.usage)
+    return (
+      frame({ type: 'message_delta', delta: stopFields(stop), usage }) +
+      frame({ type: 'message_stop' })
+    )
+  }
+}
+
+const emptyText: AnthropicBlock = { type: 'text', text: '' }
+const emptyThinking: AnthropicBlock = { type: 'thinking', thinking: '', signature: '' }
+
+function frame(event: { readonly type: string } & Readonly<Record<string, JsonValue>>): string {
+  return encodeSse({ event: event.type, data: JSON.stringify(event) })
 }

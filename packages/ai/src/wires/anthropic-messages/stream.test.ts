@@ -145,7 +145,7 @@ describe('a stream', () => {
     ])
     expect(metadata?.['anthropic']?.['order']).toEqual(['block', 'call', 'block', 'call'])
     expect(stop?.stopReason).toBe('tool_use')
-    // A call without arguments still has a delta (D17).
+    // A call without arguments still has a delta.
     expect(
       events.filter(({ type, index }) => type === 'tool_call_delta' && index === 3),
     ).toHaveLength(1)

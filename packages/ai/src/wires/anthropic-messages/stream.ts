@@ -1,25 +1,18 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import type { UPPError } from '../../error.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
-import { toDialect } from '../schema-dialect.ts'
+import { toDialect, ValueUnwrapper } from '../schema-dialect.ts'
 import { orderMetadata } from '../transcript.ts'
-import { ValueUnwrapper } from '../unwrap-value.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
-import {
-  blockMetadata,
-  kindOf,
-  mergeUnknown,
-  withoutHeld,
-  type VendorBlock,
-} from './native-block.ts'
-import { schemaDialect } from './schema.ts'
-import { toStopReason } from './stop-reason.ts'
-import { API, type AnthropicDialect, type AnthropicEvent } from './types.ts'
+import { schemaDialect } from './request.ts'
+import { type AnthropicDialect, type AnthropicEvent, API } from './types.ts'
 import { mergeUsage, toUsage } from './usage.ts'
+import type { ProviderMetadata } from '../../content.ts'
+import { withNative } from '../metadata.ts'
 
 /** Fields of a message and its deltas that do not go into its metadata. */
 const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
@@ -117,7 +110,7 @@ export class AnthropicDecoder implements WireDecoder {
     this.#usage = mergeUsage({}, fields['usage'])
     const model = textOf(fields['model'])
     const id = textOf(fields['id'])
-    const delta = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    const delta = { provider: this.#provider, model, id }
     return [{ type: 'message_start', index: 0, delta }]
   }
 
@@ -144,14 +137,15 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   #openBlock(native: JsonObject, type: string): OpenBlock {
-    const kind = kindOf(type)
+    const kind = blockKinds.get(type) ?? 'native'
     this.#kinds.push(kind)
     return {
       index: this.#kinds.length - 1,
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
       toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
-      native: kind === 'native' ? native : withoutHeld(native),
+      // Without what the UPP block or call holds itself.
+      native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
       unwrapper: kind === 'text' && this.#isWrapped ? new ValueUnwrapper() : undefined,
@@ -258,7 +252,7 @@ export class AnthropicDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: toStopReason(this.#stopReason),
-        ...(this.#stopReason !== undefined && { rawStopReason: this.#stopReason }),
+        rawStopReason: this.#stopReason,
         usage: toUsage(this.#usage),
         metadata: {
           [this.#provider]: {
@@ -267,7 +261,7 @@ export class AnthropicDecoder implements WireDecoder {
             ...orderMetadata(this.#kinds.filter((kind) => kind !== undefined)),
           },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -276,4 +270,102 @@ export class AnthropicDecoder implements WireDecoder {
 
 function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: string): StreamEvent {
   return { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } }
+}
+
+/** A block of the vendor as far as it has come. */
+interface VendorBlock {
+  readonly kind: BlockKind
+  /** Without what the UPP block holds itself. */
+  readonly native: JsonObject
+  /** JSON text of a server tool's input. */
+  readonly inputPieces: readonly string[]
+}
+
+/** The kind of each type of block; all others are native. */
+const blockKinds: ReadonlyMap<string, BlockKind> = new Map([
+  ['text', 'text'],
+  ['thinking', 'reasoning'],
+  ['redacted_thinking', 'reasoning'],
+  ['tool_use', 'tool_call'],
+])
+
+const heldFields = new Set(['text', 'thinking', 'input'])
+
+const typeOnly = new Set(['type'])
+
+/** Deltas to come: texts and lists grow, everything else is replaced. */
+function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
+  const merged = Object.entries(without(delta, typeOnly)).map(
+    ([key, value]): [string, JsonValue | undefined] => {
+      const before = native[key]
+      if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
+      if (Array.isArray(before) && Array.isArray(value)) return [key, [...before, ...value]]
+      return [key, value]
+    },
+  )
+  return { ...native, ...Object.fromEntries(merged) }
+}
+
+/** What UPP has a field for, by block. */
+const held: Partial<Record<BlockKind, ReadonlySet<string>>> = {
+  text: new Set(['type']),
+  tool_call: new Set(['type', 'id', 'name']),
+}
+
+/** What the finished UPP block or call keeps of the vendor's: all that UPP itself has no field for. */
+function blockMetadata(
+  { kind, native, inputPieces }: VendorBlock,
+  provider: string,
+): ProviderMetadata | undefined {
+  const known = held[kind]
+  if (known) {
+    const says = ([key, value]: [string, unknown]): boolean =>
+      !known.has(key) && !(Array.isArray(value) && value.length === 0)
+    return Object.entries(native).some(says) ? withNative(provider, API, native) : undefined
+  }
+  if (inputPieces.length === 0) return withNative(provider, API, native)
+  return withNative(provider, API, { ...native, input: parseInput(inputPieces, native['input']) })
+}
+
+/** A server tool's input that was cut off cannot be replayed; the one of its start can. */
+function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
+  const text = pieces.join('')
+  try {
+    return text === '' ? (fallback ?? {}) : (JSON.parse(text) as JsonValue)
+  } catch {
+    return fallback ?? {}
+  }
+}
+
+const known: Readonly<Record<string, StopReason>> = {
+  end_turn: StopReason.EndTurn,
+  max_tokens: StopReason.MaxTokens,
+  stop_sequence: StopReason.StopSequence,
+  tool_use: StopReason.ToolUse,
+  pause_turn: StopReason.Pause,
+  refusal: StopReason.Refusal,
+  model_context_window_exceeded: StopReason.ContextWindow,
+}
+
+function toStopReason(raw: string | undefined): StopReason {
+  const reason = raw !== undefined && Object.hasOwn(known, raw) ? known[raw] : undefined
+  return reason ?? StopReason.Other
+}
+
+/** The other direction, for the server half. */
+const words: Readonly<Record<StopReason, string>> = {
+  end_turn: 'end_turn',
+  max_tokens: 'max_tokens',
+  stop_sequence: 'stop_sequence',
+  tool_use: 'tool_use',
+  pause: 'pause_turn',
+  refusal: 'refusal',
+  content_filter: 'refusal',
+  context_window: 'model_context_window_exceeded',
+  other: 'end_turn',
+}
+
+/** The vendor's word for a stop reason, for the server half. */
+export function fromStopReason(reason: StopReason): string {
+  return words[reason]
 }

@@ -12,6 +12,7 @@ export interface AnthropicBlock extends JsonObject {
   readonly type: string
 }
 
+/** A message of a request. */
 export interface AnthropicMessage extends JsonObject {
   readonly role: 'user' | 'assistant' | 'system'
   readonly content: string | readonly AnthropicBlock[]
@@ -41,7 +42,8 @@ export interface AnthropicEvent {
   readonly request_id?: JsonValue
 }
 
+/** The name of this wire, as it is kept in metadata. */
 export const API = 'anthropic-messages'
 
-/** Ids of tool calls that the API takes; others are refused. */
+/** Ids of tool calls that the API accepts; it refuses others. */
 export const toolCallIdRule: ToolCallIdRule = { pattern: /^[A-Za-z0-9_-]+$/, maxLength: 64 }

@@ -10,37 +10,35 @@ export function toUsage(usage: JsonObject): TokenUsage {
   const outputTokens = numberOf(usage['output_tokens']) ?? 0
   const byTtl = objectOf(usage['cache_creation'])
   const thinking = objectOf(usage['output_tokens_details'])?.['thinking_tokens']
-  const serverTools = counts(objectOf(usage['server_tool_use']))
+  const uses = objectOf(usage['server_tool_use'])
+  const serverTools =
+    uses &&
+    Object.fromEntries(
+      Object.entries(uses).filter(
+        (entry): entry is [string, number] => typeof entry[1] === 'number',
+      ),
+    )
   return {
     inputTokens,
     outputTokens,
     totalTokens: inputTokens + outputTokens,
     cacheReadTokens,
     cacheWriteTokens,
-    ...(typeof thinking === 'number' && { reasoningTokens: thinking }),
-    ...(byTtl && {
-      cacheWriteTokensByTtl: {
-        '5m': numberOf(byTtl['ephemeral_5m_input_tokens']) ?? 0,
-        '1h': numberOf(byTtl['ephemeral_1h_input_tokens']) ?? 0,
-      },
-    }),
-    ...(serverTools && { serverToolUse: serverTools }),
+    reasoningTokens: typeof thinking === 'number' ? thinking : undefined,
+    cacheWriteTokensByTtl: byTtl && {
+      '5m': numberOf(byTtl['ephemeral_5m_input_tokens']) ?? 0,
+      '1h': numberOf(byTtl['ephemeral_1h_input_tokens']) ?? 0,
+    },
+    serverToolUse: serverTools,
     raw: usage,
   }
 }
 
 const nothing: ReadonlySet<string> = new Set()
 
-/** `message_delta` restates counts cumulatively; what it leaves out or sets to null stands. */
+/** `message_delta` repeats counts cumulatively; a count that is missing or null keeps its old value. */
 export function mergeUsage(before: JsonObject, after: unknown): JsonObject {
   return { ...before, ...without(objectOf(after) ?? {}, nothing) }
-}
-
-function counts(uses: JsonObject | undefined): Record<string, number> | undefined {
-  if (!uses) return undefined
-  return Object.fromEntries(
-    Object.entries(uses).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
-  )
 }
 
 /** The other direction, for the server half. */
@@ -50,16 +48,13 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     input_tokens: Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens),
     cache_read_input_tokens: cacheReadTokens,
     cache_creation_input_tokens: cacheWriteTokens,
-    ...(cacheWriteTokensByTtl && {
-      cache_creation: {
-        ephemeral_5m_input_tokens: cacheWriteTokensByTtl['5m'] ?? 0,
-        ephemeral_1h_input_tokens: cacheWriteTokensByTtl['1h'] ?? 0,
-      },
-    }),
+    cache_creation: cacheWriteTokensByTtl && {
+      ephemeral_5m_input_tokens: cacheWriteTokensByTtl['5m'] ?? 0,
+      ephemeral_1h_input_tokens: cacheWriteTokensByTtl['1h'] ?? 0,
+    },
     output_tokens: usage.outputTokens,
-    ...(reasoningTokens !== undefined && {
-      output_tokens_details: { thinking_tokens: reasoningTokens },
-    }),
-    ...(usage.serverToolUse && { server_tool_use: { ...usage.serverToolUse } }),
+    output_tokens_details:
+      reasoningTokens === undefined ? undefined : { thinking_tokens: reasoningTokens },
+    server_tool_use: usage.serverToolUse && { ...usage.serverToolUse },
   }
 }

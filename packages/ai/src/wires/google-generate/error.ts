@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
-import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import { listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
+import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
+import type { ServerError } from '../wire.ts'
 
 /** Google's canonical status words. */
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -25,6 +26,7 @@ export function decodeError({ json, text, status }: ErrorResponse): VendorError 
   return readError(json) ?? { message }
 }
 
+/** The error object of a body or of a frame; undefined when there is none. */
 export function readError(body: JsonValue | undefined): VendorError | undefined {
   const error = objectOf(objectOf(Array.isArray(body) ? body[0] : body)?.['error'])
   if (!error) return undefined
@@ -33,17 +35,23 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
   const reason = textOf(detailOf(details, 'ErrorInfo')?.['reason'])
   const message = textOf(error['message']) ?? status ?? 'The vendor gave no reason.'
   const code = codeOf(status, message, details)
-  const retryAfterMs = durationMs(detailOf(details, 'RetryInfo')?.['retryDelay'])
+  // A protobuf duration in JSON: seconds with up to nine decimals and an `s`.
+  const delay = stringOf(detailOf(details, 'RetryInfo')?.['retryDelay']) ?? ''
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(delay)?.[1]
+  const retryAfterMs = seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
   const number = numberOf(error['code'])
   const vendorCode = reason ?? (number === undefined ? undefined : String(number))
   return {
     message,
-    ...(code && { code }),
-    ...(status && { vendorType: status }),
-    ...(vendorCode !== undefined && { vendorCode }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    code,
+    vendorType: status,
+    vendorCode,
+    retryAfterMs,
   }
 }
+
+const tooLongWords =
+  /token count.*exceeds|exceeds the maximum number of tokens|context (length|window)/i
 
 function codeOf(
   status: string | undefined,
@@ -53,29 +61,66 @@ function codeOf(
   const reason = detailOf(details, 'ErrorInfo')?.['reason']
   if (reason === 'API_KEY_INVALID' || /API key (not valid|expired|not found)/i.test(message))
     return ErrorCode.AuthenticationFailed
-  if (status === 'INVALID_ARGUMENT' && isTooLong(message)) return ErrorCode.ContextLengthExceeded
-  if (status === 'RESOURCE_EXHAUSTED' && isDailyQuota(details)) return ErrorCode.QuotaExceeded
-  return status !== undefined && Object.hasOwn(codes, status) ? codes[status] : undefined
-}
-
-function isTooLong(message: string): boolean {
-  return /token count.*exceeds|exceeds the maximum number of tokens|context (length|window)/i.test(
-    message,
-  )
-}
-
-/** A limit per minute passes by waiting; one per day does not, within any useful retry. */
-function isDailyQuota(details: readonly JsonObject[]): boolean {
+  if (status === 'INVALID_ARGUMENT' && tooLongWords.test(message))
+    return ErrorCode.ContextLengthExceeded
+  // A limit per minute passes by waiting; one per day does not, within any useful retry.
   const violations = listOf(detailOf(details, 'QuotaFailure')?.['violations'])
-  return violations.some((violation) => /PerDay/i.test(String(objectOf(violation)?.['quotaId'])))
+  const isDaily = violations.some((item) => /PerDay/i.test(String(objectOf(item)?.['quotaId'])))
+  if (status === 'RESOURCE_EXHAUSTED' && isDaily) return ErrorCode.QuotaExceeded
+  return status !== undefined && Object.hasOwn(codes, status) ? codes[status] : undefined
 }
 
 function detailOf(details: readonly JsonObject[], name: string): JsonObject | undefined {
   return details.find((detail) => textOf(detail['@type'])?.endsWith(`google.rpc.${name}`))
 }
 
-/** A protobuf duration in JSON: seconds with up to nine decimals and an `s`. */
-function durationMs(value: JsonValue | undefined): number | undefined {
-  const seconds = typeof value === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(value)?.[1] : undefined
-  return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
+/** Status and error type of the API for each of our codes, for the server half. */
+const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>> = {
+  [ErrorCode.AuthenticationFailed]: [401, 'UNAUTHENTICATED'],
+  [ErrorCode.RateLimited]: [429, 'RESOURCE_EXHAUSTED'],
+  [ErrorCode.QuotaExceeded]: [429, 'RESOURCE_EXHAUSTED'],
+  [ErrorCode.ContextLengthExceeded]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.ModelNotFound]: [404, 'NOT_FOUND'],
+  [ErrorCode.InvalidRequest]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.ContentFiltered]: [400, 'INVALID_ARGUMENT'],
+  [ErrorCode.InvalidResponse]: [502, 'INTERNAL'],
+  [ErrorCode.ProviderError]: [500, 'INTERNAL'],
+  [ErrorCode.NetworkError]: [503, 'UNAVAILABLE'],
+  [ErrorCode.Timeout]: [504, 'DEADLINE_EXCEEDED'],
+  [ErrorCode.Cancelled]: [499, 'CANCELLED'],
+}
+
+const tooLong = 'The input token count exceeds the maximum number of tokens allowed'
+
+/** The body of an error, for the server half. */
+export function errorBody(error: ServerError): JsonObject {
+  const [code, status] = words[error.code]
+  const isTooLong = error.code === ErrorCode.ContextLengthExceeded
+  const message = isTooLong ? `${tooLong}: ${error.message}` : error.message
+  // The API puts a wait, and a quota that waiting does not help, in the details.
+  const details: JsonObject[] = []
+  if (error.code === ErrorCode.QuotaExceeded) {
+    const violations = [{ quotaId: 'GenerateRequestsPerDay' }]
+    details.push({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations })
+  }
+  if (error.retryAfterMs !== undefined) {
+    const retryDelay = `${error.retryAfterMs / 1000}s`
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
+  }
+  return {
+    error: {
+      code: error.statusCode ?? code,
+      message,
+      status,
+      details: details.length > 0 ? details : undefined,
+    },
+  }
+}
+
+/** An error as the server half answers it. */
+export function encodeError(error: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

@@ -5,7 +5,7 @@ type Segment = string | number
 /** An object or list that is being written. */
 interface Container {
   readonly isList: boolean
-  /** Where it stands in its parent. */
+  /** Its key or index in its parent. */
   readonly at: Segment
   readonly written: Set<Segment>
 }
@@ -52,9 +52,13 @@ export class PartialArguments {
       this.#open.push({ isList, at: segments[depth]!, written: new Set() })
     }
     text += this.#place(segments[last]!)
-    if (typeof argument.stringValue !== 'string') return text + plain(argument)
+    const { stringValue, numberValue, boolValue } = argument
+    if (typeof stringValue !== 'string') {
+      if (typeof numberValue === 'number') return text + JSON.stringify(numberValue)
+      return text + (typeof boolValue === 'boolean' ? String(boolValue) : 'null')
+    }
     this.#openString = path
-    return `${text}"${inner(argument.stringValue)}${this.#endString(argument)}`
+    return `${text}"${inner(stringValue)}${this.#endString(argument)}`
   }
 
   /** The comma and the name before a value of the innermost container. */
@@ -87,11 +91,6 @@ export class PartialArguments {
 /** The text of a JSON string without its quotes. Halves of a surrogate pair come out as escapes. */
 function inner(text: string): string {
   return JSON.stringify(text).slice(1, -1)
-}
-
-function plain({ numberValue, boolValue }: PartialArgument): string {
-  if (typeof numberValue === 'number') return JSON.stringify(numberValue)
-  return typeof boolValue === 'boolean' ? String(boolValue) : 'null'
 }
 
 /** `$.a.b[0]['c']` (RFC 9535, without its queries). */

@@ -1,19 +1,17 @@
-import type { JsonObject } from '@skein/base'
-import { ToolResultMessage, type Message } from '../../message.ts'
+import { encodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent, UserContent } from '../../content.ts'
+import { contentOf, ToolResultMessage, type Message } from '../../message.ts'
 import type { LLMRequest, Params } from '../../provider.ts'
-import type { Tool, ToolCall } from '../../tool.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { bodyText, encodeOnce } from '../encode-once.ts'
-import { mergeTools } from '../native-tools.ts'
-import { listOf, objectOf, textOf } from '../read-json.ts'
-import { resultKey, resultKeys } from '../result-key.ts'
-import { repairTranscript } from '../transcript.ts'
-import { optionsOf } from '../wire-options.ts'
+import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
+import { documentSource, imageSource, type MediaSource } from '../media.ts'
+import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { listOf, objectOf, textOf, without } from '../read-json.ts'
+import { mergeTools } from '../tools.ts'
+import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { generationConfigOf, topLevel } from './generation-config.ts'
-import { encodeMessage } from './request-message.ts'
-import { hasGeneratedId } from './request-result.ts'
-import { API, type GoogleDialect } from './types.ts'
+import { API, type GoogleDialect, type GooglePart } from './types.ts'
 
 /** `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is never in the address. */
 export function encodeRequest(
@@ -21,31 +19,93 @@ export function encodeRequest(
   target: Target<GoogleDialect>,
   mode: RequestMode,
 ): EncodedRequest {
-  const { params, system } = request
+  const { params, system, structure } = request
+  const { provider, modelId } = target
   const warnings: Warning[] = []
   const { messages, continuationToken } = takeContinuation(
     repairTranscript(request.messages, warnings),
-    target.provider,
+    provider,
   )
-  const tools = encodeTools(request, target.provider)
-  const generationConfig = encodeGeneration(request)
-  const fields = {
-    ...(continuationToken !== undefined && { continuationToken }),
-    ...topLevel(params),
-    ...(system !== undefined && { systemInstruction: mergeSystem(system, params) }),
-    ...(tools && { tools }),
-    ...(generationConfig && { generationConfig }),
+  const functionDeclarations = request.tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    parametersJsonSchema: tool.parameters as JsonObject, // a JSON Schema is JSON
+    ...optionsOf(tool.metadata, provider),
+  }))
+  const tools = mergeTools({
+    provider,
+    tools: functionDeclarations.length > 0 ? [{ functionDeclarations }] : [],
+    native: params['tools'],
+    namesOf: (tool) => listOf(tool['functionDeclarations']).map((item) => objectOf(item)?.['name']),
+  })
+  const fields: Record<string, unknown> = { continuationToken, ...topLevel(params), tools }
+  if (system !== undefined) {
+    // A `systemInstruction` among the parameters follows the `system` option.
+    const given = objectOf(params['systemInstruction'])
+    const parts = [{ text: system }, ...listOf(given?.['parts'])]
+    fields['systemInstruction'] = { ...given, parts }
   }
+  const generation = generationConfigOf(params)
+  const hasSchema =
+    generation && ('responseJsonSchema' in generation || 'responseSchema' in generation)
+  // What the caller set in `generationConfig` wins; `structure` fills its gaps.
+  fields['generationConfig'] =
+    structure && !hasSchema
+      ? { responseMimeType: 'application/json', responseJsonSchema: structure, ...generation }
+      : generation
   const contents = encodeContents(messages, target, warnings)
+  // `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model.
+  const name = modelId.split('/').map(encodeURIComponent).join('/')
   const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
-  const path = `/${modelPath(target.modelId)}:${verb}`
+  const path = `/${name.includes('/') ? name : `models/${name}`}:${verb}`
   return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
 }
 
-/** `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model. */
-function modelPath(modelId: string): string {
-  const path = modelId.split('/').map(encodeURIComponent).join('/')
-  return path.includes('/') ? path : `models/${path}`
+/**
+ * Parameters that the API keeps in `generationConfig`; callers may write them there or beside it.
+ * All other parameters, known to us or not, stay at the top of the body as they are, so that both
+ * places can be reached. (From the public types of November 2026.)
+ */
+const generationFields = new Set([
+  'audioTimestamp',
+  'audioTranscriptionConfig',
+  'candidateCount',
+  'enableAffectiveDialog',
+  'enableEnhancedCivicAnswers',
+  'frequencyPenalty',
+  'imageConfig',
+  'logprobs',
+  'maxOutputTokens',
+  'mediaResolution',
+  'modelSelectionConfig',
+  'presencePenalty',
+  'responseFormat',
+  'responseJsonSchema',
+  'responseLogprobs',
+  'responseMimeType',
+  'responseModalities',
+  'responseSchema',
+  'routingConfig',
+  'seed',
+  'speechConfig',
+  'stopSequences',
+  'temperature',
+  'thinkingConfig',
+  'topK',
+  'topP',
+  'translationConfig',
+])
+
+/** Parameters that belong at the top of the body. */
+export function topLevel(params: Params): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(params).filter(([key]) => !generationFields.has(key)))
+}
+
+/** The caller's `generationConfig` passes unchanged; loose fields fill its gaps. */
+export function generationConfigOf(params: Params): object | undefined {
+  const loose = Object.entries(params).filter(([key]) => generationFields.has(key))
+  const given = params['generationConfig'] as object | undefined
+  return loose.length === 0 ? given : { ...Object.fromEntries(loose), ...given }
 }
 
 /**
@@ -66,44 +126,7 @@ function takeContinuation(
   return { messages: messages.slice(0, end), continuationToken }
 }
 
-/** What the caller set; the structure fills its gaps. */
-function encodeGeneration({ params, structure }: LLMRequest): object | undefined {
-  const own = generationConfigOf(params)
-  if (!structure || (own && ('responseJsonSchema' in own || 'responseSchema' in own))) return own
-  return { responseMimeType: 'application/json', responseJsonSchema: structure, ...own }
-}
-
-/** A `systemInstruction` among the parameters follows the `system` option. */
-function mergeSystem(system: string, params: Params): unknown {
-  const given = objectOf(params['systemInstruction'])
-  return { ...given, parts: [{ text: system }, ...listOf(given?.['parts'])] }
-}
-
-function encodeTools(
-  { tools, params }: LLMRequest,
-  provider: string,
-): readonly unknown[] | undefined {
-  const functionDeclarations = tools.map((tool) => encodeTool(tool, provider))
-  return mergeTools({
-    provider,
-    tools: functionDeclarations.length > 0 ? [{ functionDeclarations }] : [],
-    native: params['tools'],
-    namesOf: (tool) => listOf(tool['functionDeclarations']).map((item) => objectOf(item)?.['name']),
-  })
-}
-
-function encodeTool(
-  { name, description, parameters, metadata }: Tool,
-  provider: string,
-): JsonObject {
-  return {
-    name,
-    description,
-    parametersJsonSchema: parameters as JsonObject, // a JSON Schema is JSON
-    ...optionsOf(metadata, provider),
-  }
-}
-
+/** The JSON texts of `contents`. */
 function encodeContents(
   messages: readonly Message[],
   target: Target<GoogleDialect>,
@@ -120,15 +143,19 @@ function encodeContents(
     const key =
       message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
     const calls = before?.toolCalls ?? []
-    const encode = (found: Warning[]): readonly JsonObject[] =>
-      encodeMessage(message, { provider, unsigned, calls, warnings: found })
+    const role = message.type === 'assistant' ? 'model' : 'user'
+    // One message is one entry; none when the format can hold nothing of it.
+    const encode = (found: Warning[]): readonly JsonObject[] => {
+      const parts = encodeParts(message, { provider, unsigned, calls, warnings: found })
+      return parts.length > 0 ? [{ role, parts }] : []
+    }
     for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
     previous = message
   }
   return items
 }
 
-/** All results of a step must stand in one entry, as many as there were calls. */
+/** The API wants all results of a step in one entry, as many as there were calls. */
 function joinResults(messages: readonly Message[]): readonly Message[] {
   const isSplit = messages.some(
     ({ type }, index) => type === 'tool_result' && messages[index + 1]?.type === 'tool_result',
@@ -144,4 +171,196 @@ function joinResults(messages: readonly Message[]): readonly Message[] {
     }
   }
   return joined
+}
+
+interface EncodeOptions {
+  readonly provider: string
+  /** See `GoogleDialect.unsignedCall`. */
+  readonly unsigned: string | undefined
+  /** The calls of the message before: what results answer. */
+  readonly calls: readonly ToolCall[]
+  readonly warnings: Warning[]
+}
+
+function encodeParts(message: Message, options: EncodeOptions): readonly GooglePart[] {
+  const { provider, unsigned } = options
+  switch (message.type) {
+    case 'user':
+      return message.content.map((block) => encodeUserBlock(block, options))
+    case 'assistant': {
+      // Thoughts without a signature carry no metadata: the message says which vendor they came from.
+      const isOwn = message.metadata?.[provider]?.['api'] === API
+      const parts: GooglePart[] = []
+      for (const { block, call } of orderedBlocks(message, provider)) {
+        const part = call ? encodeCall(call, provider) : encodeBlock(block, isOwn, options)
+        if (part) parts.push(part)
+      }
+      // Google signs only the first of several calls; an unsigned first call gets the documented stand-in.
+      const first = parts.findIndex((part) => 'functionCall' in part)
+      if (unsigned !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
+        parts[first] = { ...parts[first], thoughtSignature: unsigned }
+      }
+      return parts
+    }
+    case 'tool_result':
+      return message.results.map((result) => encodeResult(result, options))
+    default:
+      return message satisfies never
+  }
+}
+
+function encodeUserBlock(block: UserContent, { provider, warnings }: EncodeOptions): GooglePart {
+  const more = optionsOf(block.metadata, provider)
+  switch (block.type) {
+    case 'text':
+      return { text: block.text, ...more }
+    case 'image':
+      return { ...mediaPart(imageSource(block)), ...more }
+    case 'document': {
+      if (block.title !== undefined) {
+        const message = `The title of a document (${block.title}) cannot be sent to ${provider}.`
+        warnings.push({ code: 'unsupported_field', message })
+      }
+      const source = documentSource(block)
+      if (!('text' in source)) return { ...mediaPart(source), ...more }
+      // Text is sent as a file of its type.
+      const base64 = encodeBase64(new TextEncoder().encode(source.text))
+      return { ...mediaPart({ base64, mimeType: source.mimeType || 'text/plain' }), ...more }
+    }
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return { ...mediaPart(bytesSource(block)), ...more }
+    default:
+      return block satisfies never
+  }
+}
+
+function encodeBlock(
+  block: AssistantContent,
+  isOwn: boolean,
+  { provider, warnings }: EncodeOptions,
+): GooglePart | undefined {
+  const native = nativeOf(block.metadata, provider, API)
+  switch (block.type) {
+    case 'text':
+      return block.text === '' && !native ? undefined : { text: block.text, ...native }
+    case 'reasoning':
+      if (isOwn || native) return { text: block.text, thought: true, ...native }
+      warnings.push(foreignReasoning)
+      return undefined
+    case 'native':
+      if (!native) warnings.push(droppedBlock(block, provider))
+      return native
+    case 'image':
+      return { ...mediaPart(imageSource(block)), ...native }
+    case 'audio':
+    case 'video':
+      return { ...mediaPart(bytesSource(block)), ...native }
+    default:
+      return block satisfies never
+  }
+}
+
+const functionCallKey = new Set(['functionCall'])
+
+function encodeCall(call: ToolCall, provider: string): GooglePart {
+  const native = nativeOf(call.metadata, provider, API) ?? {}
+  const functionCall = {
+    ...objectOf(native['functionCall']),
+    id: hasGeneratedId(call, provider) ? undefined : call.toolCallId,
+    name: call.toolName,
+    args: call.arguments,
+  }
+  return { functionCall, ...without(native, functionCallKey) }
+}
+
+/** The vendor gave the call no id, so it gets none back. */
+function hasGeneratedId({ metadata }: ToolCall, provider: string): boolean {
+  const own = metadata?.[provider]
+  return own?.['api'] === API && own['generatedId'] === true
+}
+
+/**
+ * A result names its call by function name, and by id where the call has one. Media that a tool
+ * returned go beside the response; text and everything else are the response.
+ */
+function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): GooglePart {
+  const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
+  const isAnonymous = call !== undefined && hasGeneratedId(call, provider)
+  const blocks = contentOf(result.result)
+  const texts: string[] = []
+  const parts: GooglePart[] = []
+  for (const block of blocks) {
+    const { text, part } = encodeResultBlock(block)
+    if (text !== undefined) texts.push(text)
+    if (part) parts.push(part)
+  }
+  const output = blocks.length > 0 ? texts.join('\n') : toJson(result.result)
+  return {
+    functionResponse: {
+      id: isAnonymous ? undefined : result.toolCallId,
+      name: call?.toolName ?? result.toolName ?? result.toolCallId,
+      response: result.isError === true ? { error: output } : wrap(output),
+      parts: parts.length > 0 ? parts : undefined,
+      ...optionsOf(result.metadata, provider),
+    },
+  }
+}
+
+function encodeResultBlock(block: UserContent): { text?: string; part?: GooglePart } {
+  switch (block.type) {
+    case 'text':
+      return { text: block.text }
+    case 'image':
+      return { part: mediaPart(imageSource(block)) }
+    case 'document': {
+      const source = documentSource(block)
+      return 'text' in source ? { text: source.text } : { part: mediaPart(source) }
+    }
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return { part: mediaPart(bytesSource(block)) }
+    default:
+      return block satisfies never
+  }
+}
+
+/**
+ * The response must be an object, in which the API reads `output` and `error`: an object without
+ * those names is the output itself, everything else is wrapped.
+ */
+function wrap(output: JsonValue): JsonObject {
+  if (!isPlainObject(output)) return { output }
+  return 'output' in output || 'error' in output ? { output } : output
+}
+
+/** A result as JSON. What JSON cannot hold (bytes, cycles) becomes text, as `resultText` writes it. */
+function toJson(result: unknown): JsonValue {
+  if (typeof result === 'string') return result
+  const text = resultText(result)
+  try {
+    return text === '' ? null : (JSON.parse(text) as JsonValue)
+  } catch {
+    return text
+  }
+}
+
+/** Media inline or by address. */
+export function mediaPart({ base64, url, mimeType }: MediaSource): GooglePart {
+  return url === undefined
+    ? { inlineData: { mimeType, data: base64 } }
+    : { fileData: { mimeType, fileUri: url } }
+}
+
+/** Bytes as an inline source. */
+export function bytesSource({
+  data,
+  mimeType,
+}: {
+  data: Uint8Array
+  mimeType: string
+}): MediaSource {
+  return { base64: encodeBase64(data), mimeType }
 }

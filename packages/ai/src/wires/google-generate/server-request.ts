@@ -1,42 +1,30 @@
-import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import {
+  decodeBase64,
+  isPlainObject,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '@skein/base'
+import type { UserContent } from '../../content.ts'
+import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
+import { answerContext, readAnswer } from '../collect-blocks.ts'
+import { optionsMetadata } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest, WireRoute } from '../wire-server.ts'
-import { decodeContents } from './server-contents.ts'
+import type { DeclaredTool } from '../tools.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest, WireRoute } from '../wire.ts'
+import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])
 const structureFields = new Set(['responseMimeType', 'responseJsonSchema', 'responseSchema'])
 const toolFields = new Set(['name', 'description', 'parametersJsonSchema', 'parameters'])
+const declarationsField = new Set(['functionDeclarations'])
 
 /** Reads a request that a client of `generateContent` sent. Model and mode are in the address. */
-export function decodeRequest(body: JsonValue, route: WireRoute): ServerRequest {
+export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerRequest {
   const request = objectOf(body)
   if (!request) throw invalidRequest('google', 'The body is not a JSON object.')
-  const { modelId, verb } = readPath(route.path)
-  if (!Array.isArray(request['contents']))
-    throw invalidRequest('google', 'The field "contents" is not a list.')
-  const system = systemText(request['systemInstruction'])
-  const { tools, native } = splitTools(request['tools'])
-  const generation = objectOf(request['generationConfig']) ?? {}
-  const structure = structureOf(generation)
-  const generationConfig = structure ? without(generation, structureFields) : generation
-  return {
-    modelId,
-    messages: decodeContents(listOf(request['contents'])),
-    ...(system !== '' && { system }),
-    params: {
-      ...without(request, ownFields),
-      ...(native.length > 0 && { tools: native }),
-      ...(!isEmpty(generationConfig) && { generationConfig }),
-    },
-    tools,
-    ...(structure && { structure }),
-    stream: verb === 'streamGenerateContent',
-    includeUsage: true,
-  }
-}
-
-function readPath(path: string): { modelId: string; verb: string } {
   const match = /([^/]+\/[^/:]+):(generateContent|streamGenerateContent)$/.exec(path)
   const name = match && decodeURIComponent(match[1]!)
   if (!name) {
@@ -46,58 +34,70 @@ function readPath(path: string): { modelId: string; verb: string } {
       'Expected …/models/{model}:generateContent or …/models/{model}:streamGenerateContent.',
     )
   }
-  return { modelId: name.replace(/^models\//, ''), verb: match[2]! }
-}
-
-function systemText(system: JsonValue | undefined): string {
-  if (typeof system === 'string') return system
-  const parts = listOf(objectOf(system)?.['parts'])
-  return parts.map((part) => stringOf(objectOf(part)?.['text']) ?? '').join('\n\n')
-}
-
-function structureOf(generation: JsonObject): JsonSchema | undefined {
-  const schema = objectOf(generation['responseJsonSchema'])
-  if (schema) return schema
-  const subset = objectOf(generation['responseSchema'])
-  return subset && (toJsonSchema(subset) as JsonSchema)
+  if (!Array.isArray(request['contents']))
+    throw invalidRequest('google', 'The field "contents" is not a list.')
+  const instruction = request['systemInstruction']
+  const systemParts = listOf(objectOf(instruction)?.['parts'])
+  const system =
+    typeof instruction === 'string'
+      ? instruction
+      : systemParts.map((part) => stringOf(objectOf(part)?.['text']) ?? '').join('\n\n')
+  const { tools, native } = splitTools(request['tools'])
+  const generation = objectOf(request['generationConfig']) ?? {}
+  const structure =
+    objectOf(generation['responseJsonSchema']) ?? schemaOf(generation['responseSchema'])
+  const generationConfig = structure ? without(generation, structureFields) : generation
+  // All other fields of the request are parameters.
+  const params: Record<string, unknown> = without(request, ownFields)
+  if (native.length > 0) params['tools'] = native
+  if (!isEmpty(generationConfig)) params['generationConfig'] = generationConfig
+  return {
+    modelId: name.replace(/^models\//, ''),
+    messages: decodeContents(listOf(request['contents'])),
+    system: system || undefined,
+    params,
+    tools,
+    structure,
+    stream: match[2] === 'streamGenerateContent',
+    includeUsage: true,
+  }
 }
 
 /** Function declarations are the client's own; all other tools stay parameters. */
 function splitTools(value: JsonValue | undefined): {
-  readonly tools: ServerRequest['tools']
+  readonly tools: readonly DeclaredTool[]
   readonly native: readonly JsonValue[]
 } {
-  const tools: ServerRequest['tools'][number][] = []
+  const tools: DeclaredTool[] = []
   const native: JsonValue[] = []
   listOf(value).forEach((item, index) => {
     const entry = objectOf(item) ?? {}
     listOf(entry['functionDeclarations']).forEach((declared, i) => {
-      const at = `tools[${index}].functionDeclarations[${i}]`
-      tools.push(decodeTool(objectOf(declared) ?? {}, at))
+      const tool = objectOf(declared) ?? {}
+      const name = textOf(tool['name'])
+      if (name === undefined) {
+        const at = `tools[${index}].functionDeclarations[${i}]`
+        throw invalidRequest('google', `The field "${at}.name" is missing.`)
+      }
+      tools.push({
+        name,
+        description: stringOf(tool['description']) ?? '',
+        parameters: objectOf(tool['parametersJsonSchema']) ??
+          schemaOf(tool['parameters']) ?? { type: 'object', properties: {} },
+        metadata: optionsMetadata('google', without(tool, toolFields)),
+      })
     })
-    const rest = without(entry, new Set(['functionDeclarations']))
+    const rest = without(entry, declarationsField)
     if (!isEmpty(rest)) native.push(rest)
   })
   return { tools, native }
 }
 
-function decodeTool(tool: JsonObject, at: string): ServerRequest['tools'][number] {
-  const name = textOf(tool['name'])
-  if (name === undefined) throw invalidRequest('google', `The field "${at}.name" is missing.`)
-  const subset = objectOf(tool['parameters'])
-  const options = without(tool, toolFields)
-  return {
-    name,
-    description: stringOf(tool['description']) ?? '',
-    parameters:
-      objectOf(tool['parametersJsonSchema']) ??
-      ((subset && toJsonSchema(subset)) as JsonSchema | undefined) ??
-      emptyParameters,
-    ...(!isEmpty(options) && { metadata: { google: options } }),
-  }
+/** A schema in the API's own subset as JSON Schema. */
+function schemaOf(value: JsonValue | undefined): JsonSchema | undefined {
+  const subset = objectOf(value)
+  return subset && (toJsonSchema(subset) as JsonSchema)
 }
-
-const emptyParameters: JsonSchema = { type: 'object', properties: {} }
 
 /** The API's own schema subset is JSON Schema but for the case of its types and `nullable`. */
 function toJsonSchema(node: JsonValue): JsonValue {
@@ -114,4 +114,112 @@ function toJsonSchema(node: JsonValue): JsonValue {
     return type === undefined ? inner : { type: toJsonSchema(type), ...inner }
   const lower = type.toLowerCase()
   return { type: nullable === true ? [lower, 'null'] : lower, ...inner }
+}
+
+/** Reads `contents`. An entry with function responses becomes two messages: results, then the rest. */
+function decodeContents(list: readonly JsonValue[]): readonly Message[] {
+  const messages: Message[] = []
+  // Calls that no response has answered yet; those without an id are matched by name, in order.
+  let open: ToolCall[] = []
+  list.forEach((item, index) => {
+    const at = `contents[${index}]`
+    const content = objectOf(item)
+    const parts = content && listOf(content['parts']).map((part) => objectOf(part) ?? {})
+    if (!parts) throw invalidRequest('google', `The field "${at}" is not an object.`)
+    if (content['role'] === 'model') {
+      const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
+      const context = answerContext('google', {})
+      const message = readAnswer('google', at, () => decodeResponse(answer, context))
+      open = [...(message.toolCalls ?? [])]
+      messages.push(message)
+      return
+    }
+    const results: ToolResult[] = []
+    const blocks: UserContent[] = []
+    parts.forEach((part, i) => {
+      const response = objectOf(part['functionResponse'])
+      if (response) results.push(decodeResult(response, open))
+      else blocks.push(decodePart(part, `${at}.parts[${i}]`))
+    })
+    if (results.length > 0) messages.push(new ToolResultMessage(results))
+    if (blocks.length > 0) messages.push(new UserMessage(blocks))
+  })
+  return messages
+}
+
+function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
+  const name = textOf(response['name'])
+  const id = textOf(response['id'])
+  const index = open.findIndex((call) =>
+    id === undefined ? call.toolName === name : call.toolCallId === id,
+  )
+  const [call] = index < 0 ? [] : open.splice(index, 1)
+  // The API reads `output` and `error`; an object without them is the output itself.
+  const given = objectOf(response['response']) ?? {}
+  const [only, ...others] = Object.keys(given)
+  const isError = only === 'error' && others.length === 0
+  const isWrapped = isError || (only === 'output' && others.length === 0)
+  const result = isWrapped ? given[only]! : given
+  const blocks = listOf(response['parts']).map((part, i) =>
+    decodePart(objectOf(part) ?? {}, `functionResponse.parts[${i}]`),
+  )
+  if (blocks.length > 0 && result !== '') {
+    const text = typeof result === 'string' ? result : JSON.stringify(result)
+    blocks.unshift({ type: 'text', text })
+  }
+  return {
+    toolCallId: call?.toolCallId ?? id ?? name ?? '',
+    result: blocks.length > 0 ? blocks : result,
+    isError: isError || undefined,
+    toolName: call?.toolName ?? name,
+  }
+}
+
+/** The part that holds each block; an address instead of bytes is in `fileData`. */
+const partTypes: PartTypes = {
+  text: 'text',
+  image: 'inlineData',
+  document: 'inlineData',
+  audio: 'inlineData',
+  video: 'inlineData',
+  binary: 'inlineData',
+}
+
+const partFields = new Set(['text', 'inlineData', 'fileData'])
+
+function decodePart(part: JsonObject, at: string): UserContent {
+  const metadata = optionsMetadata('google', without(part, partFields))
+  const text = stringOf(part['text'])
+  if (text !== undefined) return { type: 'text', text, metadata }
+  const inline = objectOf(part['inlineData'])
+  if (inline) return { ...decodeInline(inline, at), metadata }
+  const file = objectOf(part['fileData'])
+  const url = textOf(file?.['fileUri'])
+  if (!file || url === undefined) {
+    throw unknownPart('google', at, Object.keys(part).join(', ') || 'empty', partTypes)
+  }
+  const mimeType = textOf(file['mimeType']) ?? 'application/octet-stream'
+  const type = mimeType.startsWith('image/') ? 'image' : 'document'
+  return { type, source: { type: 'url', url }, mimeType, metadata }
+}
+
+function decodeInline(inline: JsonObject, at: string): UserContent {
+  const mimeType = textOf(inline['mimeType']) ?? 'application/octet-stream'
+  const data = stringOf(inline['data']) ?? ''
+  if (mimeType.startsWith('image/'))
+    return { type: 'image', source: { type: 'base64', data }, mimeType }
+  if (mimeType === 'application/pdf')
+    return { type: 'document', source: { type: 'base64', data }, mimeType }
+  let bytes: Uint8Array
+  try {
+    bytes = decodeBase64(data)
+  } catch {
+    throw invalidRequest('google', `The field "${at}.inlineData.data" is not base64.`)
+  }
+  if (mimeType.startsWith('text/')) {
+    const text = new TextDecoder().decode(bytes)
+    return { type: 'document', source: { type: 'text', data: text }, mimeType }
+  }
+  const kind = mimeType.split('/')[0]
+  return { type: kind === 'audio' || kind === 'video' ? kind : 'binary', data: bytes, mimeType }
 }

@@ -1,25 +1,14 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../loose-base64.ts'
 import { ErrorCode } from '../../error.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
-import { stopReasonOf } from './finish-reason.ts'
-import { candidateKeys, firstCandidate, frameKeys, mergeFields } from './frame-fields.ts'
 import { PartialArguments } from './partial-arguments.ts'
-import {
-  hasOnly,
-  mediaKeys,
-  mediaOf,
-  nativeCall,
-  partName,
-  textKeys,
-  type Media,
-} from './read-part.ts'
 import { API, type GoogleDialect, type GooglePart, type GoogleResponse } from './types.ts'
 import { toUsage } from './usage.ts'
 
@@ -94,7 +83,7 @@ export class GoogleDecoder implements WireDecoder {
         metadata: {
           [this.#provider]: { api: API, ...this.#fields, ...orderMetadata(this.#kinds) },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -117,7 +106,7 @@ export class GoogleDecoder implements WireDecoder {
     this.#isStarted = true
     const id = textOf(responseId)
     const model = textOf(modelVersion)
-    const said = { ...(model && { model }), ...(id && { id }) }
+    const said = { model, id }
     this.#fields = said
     events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...said } })
   }
@@ -141,7 +130,9 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    const index = this.#startBlock({ block: 'native', name: partName(part) }, events)
+    // A part is named by its first field that says what it is.
+    const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
+    const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)
   }
 
@@ -180,7 +171,10 @@ export class GoogleDecoder implements WireDecoder {
   #functionCall(part: GooglePart, call: JsonObject, events: StreamEvent[]): void {
     if (!this.#call && isEmpty(call)) return // the mark of an end that was already seen
     const name = textOf(call['name'])
-    const native = nativeCall(part, call)
+    // What the part says beyond name, id and arguments.
+    const beside = without(part, functionCallKey)
+    const inside = without(call, callKeys)
+    const native = isEmpty(inside) ? beside : { ...beside, functionCall: inside }
     const isMore = this.#call && (!name || call['id'] === this.#call.toolCallId)
     if (!isMore) this.#startCall({ name: name ?? '', id: textOf(call['id']), native }, events)
     const open = this.#call!
@@ -261,5 +255,121 @@ export class GoogleDecoder implements WireDecoder {
     const { index } = this.#open
     this.#open = undefined
     events.push({ type: 'content_block_stop', index, delta: {} })
+  }
+}
+
+/** Fields of a candidate and of a frame that do not go into the metadata of the message. */
+const candidateKeys: ReadonlySet<string> = new Set(['content', 'finishReason', 'index'])
+const frameKeys: ReadonlySet<string> = new Set([
+  'candidates',
+  'usageMetadata',
+  'promptFeedback',
+  'responseId',
+  'modelVersion',
+  'error',
+])
+/** Each frame has its own share of these; of everything else the last word counts. */
+const growing = new Set(['citationMetadata', 'logprobsResult'])
+
+/** The first candidate; others are the caller's to read from the vendor itself. */
+function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefined {
+  if (!Array.isArray(candidates)) return undefined
+  for (const item of candidates as readonly JsonValue[]) {
+    const candidate = objectOf(item)
+    if (candidate && (candidate['index'] ?? 0) === 0) return candidate
+  }
+  return undefined
+}
+
+/** Merges the fields of a frame into those of earlier frames. Growing lists are changed in place: they are ours. */
+function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
+  let merged = before
+  for (const [key, value] of Object.entries(after)) {
+    const fields = objectOf(value)
+    if (fields && isEmpty(fields)) continue
+    merged = {
+      ...merged,
+      [key]: fields && growing.has(key) ? growLists(objectOf(before[key]), fields) : value,
+    }
+  }
+  return merged
+}
+
+function growLists(before: JsonObject | undefined, after: JsonObject): JsonObject {
+  const grown = Object.entries(after).map(([key, value]): [string, JsonValue | undefined] => {
+    if (!Array.isArray(value)) return [key, value]
+    const list = before?.[key]
+    if (!Array.isArray(list)) return [key, [...(value as JsonValue[])]]
+    for (const item of value as JsonValue[]) (list as JsonValue[]).push(item)
+    return [key, list]
+  })
+  return { ...before, ...Object.fromEntries(grown) }
+}
+
+const textKeys: ReadonlySet<string> = new Set(['text', 'thought'])
+const mediaKeys: ReadonlySet<string> = new Set(['inlineData'])
+const callKeys = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue'])
+/** Fields that go with a part but are not what it is. */
+const aside = new Set(['thought', 'thoughtSignature', 'partMetadata', 'videoMetadata'])
+
+function hasOnly(part: GooglePart, keys: ReadonlySet<string>): boolean {
+  for (const key in part) if (!keys.has(key)) return false
+  return true
+}
+
+interface Media {
+  readonly kind: 'image' | 'audio' | 'video'
+  readonly mimeType: string
+  readonly data: string
+}
+
+/** Media the model made. Drafts inside its thoughts are not part of the answer. */
+function mediaOf(part: GooglePart): Media | undefined {
+  const inline = objectOf(part['inlineData'])
+  if (!inline || part['thought'] === true) return undefined
+  const { mimeType, data } = inline
+  if (typeof mimeType !== 'string' || typeof data !== 'string') return undefined
+  const kind = mimeType.split('/')[0]
+  const isMedia = kind === 'image' || kind === 'audio' || kind === 'video'
+  return isMedia ? { kind, mimeType, data } : undefined
+}
+
+const functionCallKey = new Set(['functionCall'])
+
+const reasons: Readonly<Record<string, StopReason>> = {
+  STOP: StopReason.EndTurn,
+  MAX_TOKENS: StopReason.MaxTokens,
+  SAFETY: StopReason.ContentFilter,
+  RECITATION: StopReason.ContentFilter,
+  BLOCKLIST: StopReason.ContentFilter,
+  PROHIBITED_CONTENT: StopReason.ContentFilter,
+  SPII: StopReason.ContentFilter,
+  IMAGE_SAFETY: StopReason.ContentFilter,
+  IMAGE_PROHIBITED_CONTENT: StopReason.ContentFilter,
+  IMAGE_RECITATION: StopReason.ContentFilter,
+  /** The request is sent again with `continuationToken`; see the request half. */
+  CONTINUATION: StopReason.Pause,
+}
+
+/** Everything else (LANGUAGE, MALFORMED_FUNCTION_CALL, NO_IMAGE, …) ended for a reason of its own. */
+function stopReasonOf(finishReason: string, hasCalls: boolean): StopReason {
+  const reason = Object.hasOwn(reasons, finishReason) ? reasons[finishReason] : undefined
+  if (reason === StopReason.EndTurn && hasCalls) return StopReason.ToolUse
+  return reason ?? StopReason.Other
+}
+
+/** The other direction, for the server half. */
+export function finishReasonOf(reason: StopReason): string {
+  switch (reason) {
+    case 'max_tokens':
+    case 'context_window':
+      return 'MAX_TOKENS'
+    case 'content_filter':
+    case 'refusal':
+      return 'SAFETY'
+    case 'other':
+      return 'OTHER'
+    default:
+      return 'STOP'
   }
 }

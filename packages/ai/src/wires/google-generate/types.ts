@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 /** What may differ between servers and models that speak this format. */
 export interface GoogleDialect {
   /**
-   * What stands for the thought signature of a call that this vendor never signed (one made by
+   * Replaces the thought signature of a call that this vendor never signed (one made by
    * another vendor's model). Newer models refuse such a call without it.
    */
   readonly unsignedCall?: (modelId: string) => string | undefined
@@ -12,6 +12,7 @@ export interface GoogleDialect {
 /** A piece of content: `text`, `inlineData`, `functionCall`, … and what goes with it. */
 export type GooglePart = JsonObject
 
+/** One entry of `contents`. */
 export interface GoogleContent extends JsonObject {
   readonly role: 'user' | 'model'
   readonly parts: readonly GooglePart[]
@@ -37,4 +38,5 @@ export interface PartialArgument {
   readonly willContinue?: JsonValue
 }
 
+/** The name of this wire, as it is kept in metadata. */
 export const API = 'google-generate'

@@ -15,8 +15,8 @@ export function toUsage(usage: JsonObject): TokenUsage {
     totalTokens: inputTokens + outputTokens,
     cacheReadTokens: count('cachedContentTokenCount'),
     cacheWriteTokens: 0,
-    ...(thoughts !== undefined && { reasoningTokens: thoughts }),
-    ...(tokensByModality && { tokensByModality }),
+    reasoningTokens: thoughts,
+    tokensByModality,
     raw: usage,
   }
 }
@@ -47,8 +47,8 @@ export function fromUsage(usage: TokenUsage): JsonObject {
   return {
     promptTokenCount: inputTokens,
     candidatesTokenCount: outputTokens - (reasoningTokens ?? 0),
-    ...(reasoningTokens !== undefined && { thoughtsTokenCount: reasoningTokens }),
-    ...(cacheReadTokens > 0 && { cachedContentTokenCount: cacheReadTokens }),
+    thoughtsTokenCount: reasoningTokens,
+    cachedContentTokenCount: cacheReadTokens || undefined,
     totalTokenCount: totalTokens,
   }
 }

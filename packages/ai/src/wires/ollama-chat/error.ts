@@ -1,7 +1,8 @@
-import type { JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../error.ts'
 import { objectOf, textOf } from '../read-json.ts'
-import type { ErrorResponse, VendorError } from '../wire.ts'
+import type { ServerError } from '../wire.ts'
+import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 
 /** Reads `{ error: 'text' }`; the server has no error codes, only words. */
 export function decodeError({ json, text, status }: ErrorResponse): VendorError {
@@ -15,7 +16,7 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
   const message =
     textOf(error) ?? textOf(objectOf(error)?.['message']) ?? 'The server gave no reason.'
   const code = codeOf(message)
-  return { message, ...(code && { code }) }
+  return { message, code }
 }
 
 function codeOf(message: string): ErrorCode | undefined {
@@ -26,4 +27,28 @@ function codeOf(message: string): ErrorCode | undefined {
   if (/does not support|invalid (format|options?|think)/i.test(message))
     return ErrorCode.InvalidRequest
   return undefined
+}
+
+/** The HTTP status of each code, for the server half. */
+const statuses: Readonly<Record<ErrorCode, number>> = {
+  [ErrorCode.AuthenticationFailed]: 401,
+  [ErrorCode.RateLimited]: 429,
+  [ErrorCode.QuotaExceeded]: 402,
+  [ErrorCode.ContextLengthExceeded]: 400,
+  [ErrorCode.ModelNotFound]: 404,
+  [ErrorCode.InvalidRequest]: 400,
+  [ErrorCode.ContentFiltered]: 400,
+  [ErrorCode.InvalidResponse]: 502,
+  [ErrorCode.ProviderError]: 500,
+  [ErrorCode.NetworkError]: 502,
+  [ErrorCode.Timeout]: 504,
+  [ErrorCode.Cancelled]: 499,
+}
+
+/** An error as the server half writes it: the format has no codes, only words. */
+export function encodeError({ code, message, statusCode }: ServerError): {
+  readonly status: number
+  readonly body: JsonObject
+} {
+  return { status: statusCode ?? statuses[code], body: { error: message } }
 }

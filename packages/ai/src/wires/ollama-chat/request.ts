@@ -1,18 +1,18 @@
 import type { JsonObject } from '@skein/base'
-import type { AssistantMessage, Message } from '../../message.ts'
-import type { LLMRequest, Params } from '../../provider.ts'
-import type { Tool, ToolCall } from '../../tool.ts'
+import type { UserContent } from '../../content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
+import type { LLMRequest } from '../../provider.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { encodeHistory } from '../encode-history.ts'
-import { bodyText, encodeOnce } from '../encode-once.ts'
-import { mergeTools } from '../native-tools.ts'
-import { nativeOf } from '../native.ts'
-import { objectOf } from '../read-json.ts'
-import { resultKey, resultKeys } from '../result-key.ts'
-import { optionsOf } from '../wire-options.ts'
+import { bodyText, encodeHistory, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
+import { imageSource } from '../media.ts'
+import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { objectOf, without } from '../read-json.ts'
+import { mergeTools } from '../tools.ts'
+import { resultText } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { encodeMessage } from './request-message.ts'
-import { API, type OllamaDialect } from './types.ts'
+import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
 
 /** Model options, which the server reads inside `options` and nowhere else. */
 const modelOptions = new Set([
@@ -42,7 +42,7 @@ const modelOptions = new Set([
 /**
  * `POST /chat`. Parameters go to the top of the body as they are (`think`, `format`, `keep_alive`,
  * `logprobs`, …); sampling options are written by the caller inside `options`, as the API has them.
- * `stream` is always said, because the server streams unless told not to.
+ * `stream` is always sent, because the server streams by default.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -50,50 +50,40 @@ export function encodeRequest(
   mode: RequestMode,
 ): EncodedRequest {
   const { params, structure } = request
-  const warnings = misplaced(params)
-  const tools = mergeTools({
-    provider,
-    tools: request.tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [objectOf(tool['function'])?.['name']],
-  })
-  const fields: Record<string, unknown> = {
-    model: modelId,
-    ...(structure && { format: structure }),
-    ...params,
-    ...(tools && { tools }),
-    stream: mode === 'stream',
-  }
-  const items = encodeMessages(request, provider, warnings)
-  return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
-}
-
-/** The server ignores these without a word; the caller should not have to find out. */
-function misplaced(params: Params): Warning[] {
-  return Object.keys(params)
+  // The server ignores misplaced options without a word; the caller should not have to find out.
+  const warnings: Warning[] = Object.keys(params)
     .filter((name) => modelOptions.has(name))
     .map((name) => ({
       code: 'misplaced_parameter',
       message: `The server ignores "${name}" outside of options: write params: { options: { ${name} } }.`,
       pointer: `/params/${name}`,
     }))
-}
-
-function encodeTool(
-  { name, description, parameters, metadata }: Tool,
-  provider: string,
-): JsonObject {
-  return {
-    type: 'function',
-    function: {
-      name,
-      description,
-      parameters: parameters as JsonObject, // a JSON Schema is JSON
-      ...optionsOf(metadata, provider),
-    },
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map(({ name, description, parameters, metadata }) => ({
+      type: 'function',
+      function: {
+        name,
+        description,
+        parameters: parameters as JsonObject, // a JSON Schema is JSON
+        ...optionsOf(metadata, provider),
+      },
+    })),
+    native: params['tools'],
+    namesOf: (tool) => [objectOf(tool['function'])?.['name']],
+  })
+  const fields: Record<string, unknown> = {
+    model: modelId,
+    format: structure,
+    ...params,
+    tools,
+    stream: mode === 'stream',
   }
+  const items = encodeMessages(request, provider, warnings)
+  return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
 }
 
+/** The JSON texts of all messages, joined by commas, with the system prompt first. */
 function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string {
   const { system, messages } = request
   const keys = resultKeys(`${API} ${provider}`)
@@ -106,8 +96,8 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
       const key =
         message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
       const calls = before?.toolCalls ?? []
-      const encode = (told: Warning[]): readonly JsonObject[] =>
-        encodeMessage(message, { provider, calls, warnings: told })
+      const encode = (own: Warning[]): readonly JsonObject[] =>
+        encodeMessage(message, { provider, calls, warnings: own })
       return encodeOnce(message, key, encode, found)
     })
   }
@@ -115,4 +105,154 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
   if (system === undefined) return history
   const prompt = JSON.stringify({ role: 'system', content: system })
   return history ? `${prompt},${history}` : prompt
+}
+
+interface EncodeOptions {
+  readonly provider: string
+  /** The calls of the message before: what results answer. */
+  readonly calls: readonly ToolCall[]
+  readonly warnings: Warning[]
+}
+
+/** One message in the server's form; each tool result is a message of its own. */
+function encodeMessage(message: Message, options: EncodeOptions): readonly JsonObject[] {
+  switch (message.type) {
+    case 'user':
+      return [{ role: 'user', ...encodeContent(message.content, options) }]
+    case 'assistant':
+      return encodeAssistant(message, options)
+    case 'tool_result':
+      return message.results.map((result) => encodeResult(result, options))
+    default:
+      return message satisfies never
+  }
+}
+
+/** One text and a list of images is all a message can hold. */
+function encodeContent(
+  blocks: readonly UserContent[],
+  { provider }: EncodeOptions,
+): { content: string; images?: string[] } {
+  const texts: string[] = []
+  const images: string[] = []
+  for (const block of blocks) {
+    switch (block.type) {
+      case 'text':
+        texts.push(block.text)
+        break
+      case 'image': {
+        const { base64, url } = imageSource(block)
+        if (base64 === undefined) {
+          throw invalidRequest(
+            provider,
+            `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
+            'Download the image first and give its bytes or base64.',
+          )
+        }
+        images.push(base64)
+        break
+      }
+      case 'document':
+      case 'audio':
+      case 'video':
+      case 'binary':
+        throw invalidRequest(
+          provider,
+          `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
+          'It takes text and images.',
+        )
+      default:
+        block satisfies never
+    }
+  }
+  return { content: texts.join('\n'), images: images.length > 0 ? images : undefined }
+}
+
+const functionKey = new Set(['function'])
+
+function encodeAssistant(
+  message: AssistantMessage,
+  { provider, warnings }: EncodeOptions,
+): readonly OllamaMessage[] {
+  const isOwn = message.metadata?.[provider]?.['api'] === API
+  let content = ''
+  let thinking = ''
+  for (const block of message.content) {
+    switch (block.type) {
+      case 'text':
+        content += block.text
+        break
+      case 'reasoning':
+        if (isOwn) thinking += block.text
+        else warnings.push(foreignReasoning)
+        break
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'native':
+        warnings.push(droppedBlock(block, provider))
+        break
+      default:
+        block satisfies never
+    }
+  }
+  const calls = (message.toolCalls ?? []).map((call) => {
+    const native = nativeOf(call.metadata, provider, API) ?? {}
+    const { toolName: name, arguments: args } = call
+    return {
+      ...without(native, functionKey),
+      function: { ...objectOf(native['function']), name, arguments: args },
+    }
+  })
+  if (content === '' && thinking === '' && calls.length === 0) return []
+  return [
+    {
+      role: 'assistant',
+      content,
+      thinking: thinking || undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
+    },
+  ]
+}
+
+/** A result is matched by the name of its tool, and by id where the server gave one. */
+function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage {
+  const { provider, calls } = options
+  const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
+  const blocks = contentOf(result.result).map((block) => showable(block, options))
+  const { content, images } =
+    blocks.length > 0
+      ? encodeContent(blocks, options)
+      : { content: resultText(result.result), images: undefined }
+  return {
+    role: 'tool',
+    // The format has no mark for errors, so the text says it.
+    content: result.isError === true ? `Error: ${content}` : content,
+    images,
+    tool_name: call?.toolName ?? result.toolName ?? result.toolCallId,
+    tool_call_id: nativeOf(call?.metadata, provider, API)?.['id'],
+  }
+}
+
+/** A block that a tool returned and the model cannot be shown becomes a text that says so. */
+function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
+  switch (block.type) {
+    case 'text':
+      return block
+    case 'image':
+      if (imageSource(block).base64 !== undefined) return block
+      break
+    case 'document':
+      if (block.source.type === 'text') return { type: 'text', text: block.source.data }
+      break
+    case 'audio':
+    case 'video':
+    case 'binary':
+      break
+    default:
+      return block satisfies never
+  }
+  const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
+  warnings.push({ code: 'unsupported_block', message })
+  return { type: 'text', text: `[${block.type}, ${block.mimeType}: not shown]` }
 }

@@ -1,36 +1,50 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { ImageBlock, UserContent } from '../../content.ts'
+import type { UserContent } from '../../content.ts'
 import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { ToolCall, ToolResult } from '../../tool.ts'
-import { answerContext, readAnswer } from '../answer-context.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest } from '../wire-server.ts'
+import { answerContext, readAnswer } from '../collect-blocks.ts'
+import { optionsMetadata } from '../metadata.ts'
+import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import type { DeclaredTool } from '../tools.ts'
+import { invalidRequest, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['model', 'messages', 'tools', 'format', 'stream'])
+const functionFields = new Set(['name', 'description', 'parameters'])
 
-/** Reads a request that a client of `/api/chat` sent. It streams unless told not to. */
+/** Reads a request that a client of `/api/chat` sent. The answer is streamed unless `stream` is false. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
   if (!request) throw invalidRequest('ollama', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
   if (modelId === undefined) throw invalidRequest('ollama', 'The field "model" is missing.')
   const { system, messages } = decodeMessages(listOf(request['messages']))
-  const { tools, native } = splitTools(request['tools'])
-  const { format } = request
-  const structure = objectOf(format)
+  const tools: DeclaredTool[] = []
+  const native: JsonValue[] = []
+  for (const item of listOf(request['tools'])) {
+    const declared = objectOf(objectOf(item)?.['function'])
+    const name = textOf(declared?.['name'])
+    if (!declared || name === undefined) native.push(item)
+    else
+      tools.push({
+        name,
+        description: stringOf(declared['description']) ?? '',
+        parameters: objectOf(declared['parameters']) ?? { type: 'object', properties: {} },
+        metadata: optionsMetadata('ollama', without(declared, functionFields)),
+      })
+  }
+  // All other fields of the request are parameters.
+  const params: Record<string, unknown> = without(request, ownFields)
+  if (textOf(request['format'])) params['format'] = request['format']
+  if (native.length > 0) params['tools'] = native
   return {
     modelId,
     messages,
-    ...(system !== '' && { system }),
-    params: {
-      ...without(request, ownFields),
-      ...(typeof format === 'string' && format !== '' && { format }),
-      ...(native.length > 0 && { tools: native }),
-    },
+    system: system || undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure: objectOf(request['format']),
     stream: request['stream'] !== false,
     includeUsage: true,
   }
@@ -73,23 +87,32 @@ function decodeMessages(list: readonly JsonValue[]): {
   return { system: system.join('\n\n'), messages }
 }
 
-function contentOf(message: JsonObject): UserContent[] {
-  const text = stringOf(message['content']) ?? ''
-  const images = listOf(message['images']).map((data) => imageOf(String(data)))
-  if (text === '' && images.length > 0) return images
-  return [{ type: 'text', text }, ...images]
-}
+/** The fields of a message that hold each block; total, so that a new block type must be answered. */
+const fieldOf = {
+  text: 'content',
+  image: 'images',
+  document: undefined,
+  audio: undefined,
+  video: undefined,
+  binary: undefined,
+} as const satisfies PartTypes
 
-/** The format sends bare base64; its first characters tell the type. */
+/** The format sends bare base64; its first characters give the media type away. */
 const imageTypes: readonly (readonly [start: string, mimeType: string])[] = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],
   ['UklGR', 'image/webp'],
 ]
 
-function imageOf(data: string): ImageBlock {
-  const [, mimeType = 'image/png'] = imageTypes.find(([start]) => data.startsWith(start)) ?? []
-  return { type: 'image', source: { type: 'base64', data }, mimeType }
+function contentOf(message: JsonObject): UserContent[] {
+  const text = stringOf(message[fieldOf.text]) ?? ''
+  const images = listOf(message[fieldOf.image]).map((item): UserContent => {
+    const data = String(item)
+    const [, mimeType = 'image/png'] = imageTypes.find(([start]) => data.startsWith(start)) ?? []
+    return { type: 'image', source: { type: 'base64', data }, mimeType }
+  })
+  if (text === '' && images.length > 0) return images
+  return [{ type: 'text', text }, ...images]
 }
 
 function decodeResult(message: JsonObject, open: ToolCall[]): ToolResult {
@@ -106,27 +129,6 @@ function decodeResult(message: JsonObject, open: ToolCall[]): ToolResult {
     result: content.some(({ type }) => type === 'image')
       ? content
       : (stringOf(message['content']) ?? ''),
-    ...(toolName !== undefined && { toolName }),
+    toolName,
   }
-}
-
-function splitTools(value: JsonValue | undefined): {
-  readonly tools: ServerRequest['tools']
-  readonly native: readonly JsonValue[]
-} {
-  const tools: ServerRequest['tools'][number][] = []
-  const native: JsonValue[] = []
-  listOf(value).forEach((item) => {
-    const called = objectOf(objectOf(item)?.['function'])
-    const name = textOf(called?.['name'])
-    if (!called || name === undefined) return native.push(item)
-    const options = without(called, new Set(['name', 'description', 'parameters']))
-    return tools.push({
-      name,
-      description: stringOf(called['description']) ?? '',
-      parameters: objectOf(called['parameters']) ?? { type: 'object', properties: {} },
-      ...(!isEmpty(options) && { metadata: { ollama: options } }),
-    })
-  })
-  return { tools, native }
 }

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
-import { withNative } from '../native.ts'
-import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { withNative } from '../metadata.ts'
+import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
 import { API, type OllamaDialect, type OllamaResponse } from './types.ts'
-import { toUsage, usageFieldNames } from './usage.ts'
+import type { TokenUsage } from '../../usage.ts'
 
 /** Folds the lines of a stream into events. A whole answer is one line that is done. */
 export class OllamaDecoder implements WireDecoder {
@@ -47,7 +47,7 @@ export class OllamaDecoder implements WireDecoder {
   #start(line: OllamaResponse, events: StreamEvent[]): void {
     this.#state = 'open'
     const model = textOf(line.model)
-    const delta = { provider: this.#provider, ...(model && { model }) }
+    const delta = { provider: this.#provider, model }
     events.push({ type: 'message_start', index: 0, delta })
   }
 
@@ -78,7 +78,10 @@ export class OllamaDecoder implements WireDecoder {
     const toolName = textOf(called['name']) ?? ''
     const argumentsJson = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     const index = this.#kinds.push('tool_call') - 1
-    const native = nativeCall(call, called)
+    // What a call says beyond its name and arguments: its id where there is one, and its index.
+    const inside = without(called, functionKeys)
+    const beside = without(call, callKeys)
+    const native = isEmpty(inside) ? beside : { ...beside, function: inside }
     const metadata = withNative(this.#provider, API, native)
     events.push(
       { type: 'content_block_start', index, delta: { block: 'tool_call', toolCallId, toolName } },
@@ -103,16 +106,16 @@ export class OllamaDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: stopReasonOf(reason, this.#kinds.includes('tool_call')),
-        ...(reason && { rawStopReason: reason }),
+        rawStopReason: reason,
         usage: toUsage(line),
         metadata: {
           [this.#provider]: {
             api: API,
             ...without(without(line, apart), usageFieldNames),
-            ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
+            logprobs: this.#logprobs.length > 0 ? this.#logprobs : undefined,
           },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
   }
@@ -122,15 +125,48 @@ const apart = new Set(['message', 'done', 'done_reason', 'logprobs', 'error'])
 const callKeys = new Set(['function'])
 const functionKeys = new Set(['name', 'arguments'])
 
-/** What a call says beyond its name and arguments: its id where there is one, and its index. */
-function nativeCall(call: JsonObject, called: JsonObject): JsonObject {
-  const inside = without(called, functionKeys)
-  const beside = without(call, callKeys)
-  return isEmpty(inside) ? beside : { ...beside, function: inside }
-}
-
 function stopReasonOf(reason: string | undefined, hasCalls: boolean): StopReason {
   if (reason === 'length') return StopReason.MaxTokens
   if (reason !== undefined && reason !== 'stop') return StopReason.Other
   return hasCalls ? StopReason.ToolUse : StopReason.EndTurn
 }
+
+/** Counts and durations (in nanoseconds) in the last line of a stream. */
+const usageFields = [
+  'total_duration',
+  'load_duration',
+  'prompt_eval_count',
+  'prompt_eval_duration',
+  'eval_count',
+  'eval_duration',
+]
+
+/** A prompt that is cached as a whole may be reported without a count. */
+function toUsage(response: JsonObject): TokenUsage {
+  const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
+  const outputTokens = numberOf(response['eval_count']) ?? 0
+  const told = usageFields.filter((field) => response[field] !== undefined)
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    raw: Object.fromEntries(told.map((field) => [field, response[field]!])),
+  }
+}
+
+/** Usage as the server half writes it. Durations are unknown here and sent as 0. */
+export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
+  return {
+    total_duration: 0,
+    load_duration: 0,
+    prompt_eval_count: inputTokens,
+    prompt_eval_duration: 0,
+    eval_count: outputTokens,
+    eval_duration: 0,
+  }
+}
+
+/** True for fields that `toUsage` reads. */
+const usageFieldNames: ReadonlySet<string> = new Set(usageFields)

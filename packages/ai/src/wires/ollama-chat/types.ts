@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 /** Servers of this format do not differ in ways that matter here. */
 export type OllamaDialect = Readonly<Record<string, never>>
 
+/** A message of a request. */
 export interface OllamaMessage extends JsonObject {
   readonly role: string
   readonly content: string
@@ -19,4 +20,5 @@ export interface OllamaResponse {
   readonly logprobs?: JsonValue
 }
 
+/** The name of this wire, as it is kept in metadata. */
 export const API = 'ollama-chat'

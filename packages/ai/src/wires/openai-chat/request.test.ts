@@ -4,7 +4,7 @@ import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
 import type { UserContent } from '../../content.ts'
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import { chatDialect, type OpenAIChatDialect } from './dialect.ts'
+import { chatDialect, type OpenAIChatDialect } from './types.ts'
 import { openaiChat } from './wire.ts'
 
 const targetOf = (dialect: Partial<OpenAIChatDialect> = {}, provider = 'acme') => ({

@@ -1,21 +1,26 @@
-import type { JsonObject } from '@skein/base'
-import type { Message } from '../../message.ts'
+import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { DocumentBlock, UserContent } from '../../content.ts'
+import {
+  contentOf,
+  type AssistantMessage,
+  type Message,
+  type ToolResultMessage,
+} from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import type { Tool } from '../../tool.ts'
+import type { Tool, ToolCall } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { encodeHistory } from '../encode-history.ts'
-import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
-import { mergeTools } from '../native-tools.ts'
-import { objectOf, textOf } from '../read-json.ts'
-import { optionsOf } from '../wire-options.ts'
+import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
+import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
+import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { listOf, objectOf, textOf } from '../read-json.ts'
+import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { argumentsText, mergeTools } from '../tools.ts'
+import { resultText, safeToolCallId } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { encodeAssistant } from './assistant.ts'
-import type { OpenAIChatDialect } from './dialect.ts'
-import { chatStructure, type ChatStructure } from './structure.ts'
-import { encodeToolResults } from './tool-results.ts'
-import { encodeUser } from './user.ts'
+import type { ChatMedia, OpenAIChatDialect } from './types.ts'
 
-export type ChatTarget = Target<OpenAIChatDialect>
+type ChatTarget = Target<OpenAIChatDialect>
 
 /** Writes a request of `POST /chat/completions`. */
 export function encodeRequest(
@@ -23,49 +28,73 @@ export function encodeRequest(
   target: ChatTarget,
   mode: RequestMode,
 ): EncodedRequest {
-  const structure = chatStructure(request, target.dialect)
+  const { provider, modelId, dialect } = target
+  const { params } = request
+  const structure = chatStructure(request, dialect)
   const warnings: Warning[] = [...structure.warnings]
-  const fields = {
-    model: target.modelId,
-    ...structure.fields,
-    ...request.params,
-    ...streamFields(request, target, mode),
-    ...toolFields(request, target),
+  const fields: Record<string, unknown> = { model: modelId, ...structure.fields, ...params }
+  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  if (mode === 'stream') fields['stream'] = true
+  else if ('stream' in params) fields['stream'] = false
+  if (mode === 'stream' && dialect.streamUsage) {
+    // Vendors report the usage of a stream only when asked; the caller's own options win.
+    const options = params['stream_options'] as object | undefined
+    fields['stream_options'] = { include_usage: true, ...options }
   }
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    native: params['tools'],
+    namesOf: (tool) => {
+      const inner = objectOf(tool['function']) ?? objectOf(tool['custom']) ?? tool
+      return [textOf(inner['name'])].filter((name) => name !== undefined)
+    },
+  })
+  if (tools) fields['tools'] = tools
   const messages = encodeMessages(request, target, structure, warnings)
   return { body: bodyText(fields, 'messages', messages), path: '/chat/completions', warnings }
 }
 
-/** `stream` is the one field that params cannot change: the answer could not be read otherwise. */
-function streamFields(request: LLMRequest, target: ChatTarget, mode: RequestMode): object {
-  if (mode === 'stream') return { stream: true, ...usageOptions(request, target) }
-  return 'stream' in request.params ? { stream: false } : {}
+/** How `structure` is asked for. */
+interface ChatStructure {
+  readonly fields: JsonObject
+  /** Added to the system prompt where the vendor cannot be given a schema. */
+  readonly instruction?: string
+  readonly isWrapped: boolean
+  readonly warnings: readonly Warning[]
 }
 
-/** Usage in a stream comes only when asked for; the caller's own options win. */
-function usageOptions(request: LLMRequest, { dialect }: ChatTarget): object {
-  if (!dialect.streamUsage) return {}
-  const options = request.params['stream_options']
-  return { stream_options: { include_usage: true, ...(options as object | undefined) } }
-}
-
-function toolFields({ tools, params }: LLMRequest, { provider }: ChatTarget): object {
-  const merged = mergeTools({
-    provider,
-    tools: tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [toolName(tool)].filter((name) => name !== undefined),
-  })
-  return merged ? { tools: merged } : {}
-}
-
-function toolName(tool: JsonObject): string | undefined {
-  const inner = objectOf(tool['function']) ?? objectOf(tool['custom']) ?? tool
-  return textOf(inner['name'])
+/** How `structure` is asked for. A `response_format` of the caller's own is sent instead of ours. */
+export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
+  if (!request.structure || request.params['response_format'] !== undefined) {
+    return { fields: {}, isWrapped: false, warnings: [] }
+  }
+  const { schema, isWrapped, isStrict, warnings } = toDialect(request.structure, openaiSchemas)
+  if (dialect.structuredOutput === 'json_object') {
+    return {
+      fields: { response_format: { type: 'json_object' } },
+      instruction: `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`,
+      isWrapped,
+      warnings: [
+        {
+          code: 'structure_not_enforced',
+          message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
+          pointer: '/structure',
+        },
+      ],
+    }
+  }
+  return {
+    fields: {
+      response_format: { type: 'json_schema', json_schema: namedSchema(schema, isStrict) },
+    },
+    isWrapped,
+    warnings: isStrict ? warnings : [...warnings, notStrict],
+  }
 }
 
 /** Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. */
-export function encodeTool(tool: Tool, provider: string): JsonObject {
+function encodeTool(tool: Tool, provider: string): JsonObject {
   const { name, description } = tool
   const { type, ...options } = optionsOf(tool.metadata, provider) ?? {}
   if (type === 'custom') return { type: 'custom', custom: { name, description, ...options } }
@@ -74,6 +103,7 @@ export function encodeTool(tool: Tool, provider: string): JsonObject {
   return { type: 'function', function: { name, description, parameters, ...options } }
 }
 
+/** The JSON texts of all messages, joined by commas, with the system prompt first. */
 function encodeMessages(
   request: LLMRequest,
   target: ChatTarget,
@@ -85,11 +115,9 @@ function encodeMessages(
     request.messages,
     key,
     (messages, found) =>
-      messages.flatMap((message) => {
-        const encode = (told: Warning[]): readonly JsonObject[] =>
-          encodeMessage(message, target, told)
-        return encodeOnce(message, key, encode, found)
-      }),
+      messages.flatMap((message) =>
+        encodeOnce(message, key, (own) => encodeMessage(message, target, own), found),
+      ),
     warnings,
   )
   const prompt = [request.system, structure.instruction].filter(Boolean).join('\n\n')
@@ -104,13 +132,228 @@ function encodeMessage(
   warnings: Warning[],
 ): readonly JsonObject[] {
   switch (message.type) {
-    case 'user':
-      return [encodeUser(message, target)]
+    case 'user': {
+      // One text is sent as a string, which every server of this format accepts; else as parts.
+      const [first] = message.content
+      const isPlain =
+        message.content.length === 1 &&
+        first?.type === 'text' &&
+        first.metadata?.[target.provider] === undefined
+      const content = isPlain
+        ? first.text
+        : message.content.map((block) => encodePart(block, target))
+      // Metadata of the message for this vendor joins it, e.g. `{ name: 'Ada' }`.
+      return [{ role: 'user', content, ...optionsOf(message.metadata, target.provider) }]
+    }
     case 'assistant':
       return [encodeAssistant(message, target, warnings)]
     case 'tool_result':
       return encodeToolResults(message, target, warnings)
     default:
       return message satisfies never
+  }
+}
+
+/**
+ * One block as a content part. Metadata of the block for this vendor joins the part, e.g.
+ * `{ prompt_cache_breakpoint: … }`; an image's `detail` goes beside its address.
+ */
+function encodePart(block: UserContent, target: ChatTarget): JsonObject {
+  const { detail, ...options } = optionsOf(block.metadata, target.provider) ?? {}
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text, ...options }
+    case 'image': {
+      accept('image', target)
+      const image_url = { url: imageUrl(block), detail: detail || undefined }
+      return { type: 'image_url', image_url, ...options }
+    }
+    case 'audio': {
+      accept('audio', target)
+      const { data, mimeType } = block
+      const input_audio = { data: encodeBase64(data), format: audioFormat(mimeType) }
+      return { type: 'input_audio', input_audio, ...options }
+    }
+    case 'document':
+      return { ...documentPart(block, target), ...options }
+    case 'video': {
+      accept('video', target)
+      const video_url = { url: toDataUrl(block.mimeType, block.data) }
+      return { type: 'video_url', video_url, ...options }
+    }
+    case 'binary':
+      accept('document', target)
+      return { ...filePart('file', toDataUrl(block.mimeType, block.data)), ...options }
+    default:
+      return block satisfies never
+  }
+}
+
+function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTarget): JsonObject {
+  if (source.type === 'text') {
+    return { type: 'text', text: title === undefined ? source.data : `${title}\n\n${source.data}` }
+  }
+  accept('document', target)
+  const name = title ?? (mimeType === 'application/pdf' ? 'document.pdf' : 'document')
+  const { documentUrl } = target.dialect
+  if (documentUrl === 'document_url') {
+    const url = source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
+    return { type: 'document_url', document_url: url, document_name: name }
+  }
+  if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
+  if (documentUrl === 'file_data') return filePart(name, source.url)
+  throw invalidRequest(
+    target.provider,
+    `${target.provider} does not take documents by address in Chat Completions.`,
+    'Load the document and send it as base64, or use a vendor or API that fetches addresses.',
+  )
+}
+
+function filePart(filename: string, data: string): JsonObject {
+  return { type: 'file', file: { filename, file_data: data } }
+}
+
+function accept(kind: ChatMedia, target: ChatTarget): void {
+  if (target.dialect.media.includes(kind)) return
+  throw invalidRequest(target.provider, `${target.provider} does not take ${kind} input.`)
+}
+
+/**
+ * An assistant message of the history. What this vendor gave beyond UPP is sent back to it; what
+ * another vendor gave is left out.
+ */
+function encodeAssistant(
+  message: AssistantMessage,
+  target: ChatTarget,
+  warnings: Warning[],
+): JsonObject {
+  const { provider, dialect } = target
+  let text = ''
+  let refusal = ''
+  let reasoning = ''
+  const extra: Record<string, JsonValue> = {}
+  for (const block of message.content) {
+    const native = nativeOf(block.metadata, provider, 'openai-chat')
+    switch (block.type) {
+      case 'text':
+        if (native?.['type'] === 'refusal') refusal += block.text
+        else text += block.text
+        break
+      case 'reasoning':
+        reasoning += block.text
+        break
+      case 'audio':
+        if (native?.['id']) extra['audio'] = { id: native['id'] }
+        else warnings.push(droppedBlock(block, provider))
+        break
+      case 'image':
+        if (native) extra['images'] = [...listOf(extra['images']), native]
+        else warnings.push(droppedBlock(block, provider))
+        break
+      case 'video':
+      case 'native':
+        warnings.push(droppedBlock(block, provider))
+        break
+      default:
+        block satisfies never
+    }
+  }
+  const calls = (message.toolCalls ?? []).map((call) => encodeCall(call, target))
+  let content: JsonValue = text || (calls.length > 0 || refusal ? null : '')
+  const metadata = message.metadata?.[provider]
+  const own = metadata?.['api'] === 'openai-chat' ? metadata : undefined
+  if (!own && reasoning !== '') warnings.push(foreignReasoning)
+  if (own) {
+    // Reasoning goes back in the field it came in, where the vendor asks for that.
+    const field = dialect.reasoning
+    if (field === 'reasoning_details') extra[field] ??= own[field]!
+    else if (field === 'thinking' && reasoning !== '') {
+      const trace = { type: 'thinking', thinking: [{ type: 'text', text: reasoning }] }
+      content = content ? [trace, { type: 'text', text: content }] : [trace]
+    } else if (field !== 'drop' && reasoning !== '') extra[field] = reasoning
+    for (const name of dialect.replayFields) if (own[name] !== undefined) extra[name] = own[name]
+  }
+  return {
+    role: 'assistant',
+    content,
+    refusal: refusal || undefined,
+    ...extra,
+    tool_calls: calls.length > 0 ? calls : undefined,
+  }
+}
+
+function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObject {
+  const native = nativeOf(call.metadata, provider, 'openai-chat')
+  const id = safeToolCallId(call.toolCallId, dialect.toolCallId)
+  if (native?.['type'] === 'custom') {
+    const input = textOf(call.arguments['input']) ?? ''
+    return { ...native, id, type: 'custom', custom: { name: call.toolName, input } }
+  }
+  const told = objectOf(native?.['function'])
+  return {
+    ...native,
+    id,
+    type: 'function',
+    function: { ...told, name: call.toolName, arguments: argumentsText(call, told?.['arguments']) },
+  }
+}
+
+/**
+ * One `tool` message per result. They hold text only, so media that a tool returned follow in a
+ * user message behind all results; media that the vendor does not accept are named and left out.
+ */
+function encodeToolResults(
+  message: ToolResultMessage,
+  target: ChatTarget,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const attached: JsonObject[] = []
+  const messages: JsonObject[] = message.results.map((result) => {
+    const { toolCallId, isError } = result
+    const blocks = contentOf(result.result)
+    const lines = blocks.map((block) => {
+      if (block.type === 'text') return block.text
+      if (!canAttach(block, target)) {
+        warnings.push({
+          code: 'unsupported_block',
+          message: `${target.provider} does not take the ${block.type} that tool call "${toolCallId}" returned.`,
+        })
+        return `[${block.type} that cannot be shown]`
+      }
+      attached.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
+      attached.push(encodePart(block, target))
+      return `[${block.type}: see the message below]`
+    })
+    const text = blocks.length > 0 ? lines.join('\n') : resultText(result.result)
+    return {
+      role: 'tool',
+      tool_call_id: safeToolCallId(toolCallId, target.dialect.toolCallId),
+      // The format has no error flag; the word is what models look for.
+      content: isError && !/^error\b/i.test(text) ? `Error: ${text}` : text,
+      ...optionsOf(result.metadata, target.provider),
+    }
+  })
+  if (attached.length > 0) messages.push({ role: 'user', content: attached })
+  return messages
+}
+
+/** Whether `encodePart` can write the block for this vendor. */
+function canAttach(block: UserContent, { dialect }: ChatTarget): boolean {
+  switch (block.type) {
+    case 'text':
+      return true
+    case 'image':
+    case 'audio':
+    case 'video':
+      return dialect.media.includes(block.type)
+    case 'document': {
+      if (block.source.type === 'text') return true
+      const isReachable = block.source.type !== 'url' || dialect.documentUrl !== 'reject'
+      return isReachable && dialect.media.includes('document')
+    }
+    case 'binary':
+      return false
+    default:
+      return block satisfies never
   }
 }

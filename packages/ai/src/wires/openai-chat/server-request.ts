@@ -1,11 +1,25 @@
-import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import type { ServerRequest } from '../wire-server.ts'
-import { invalidRequest } from '../wire-error.ts'
-import { decodeMessages } from './server-messages.ts'
-import { splitTools, type DeclaredTool } from '../declared-tools.ts'
+import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent, UserContent } from '../../content.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
+import { parseArguments } from '../../parse-arguments.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
+import { audioMimeType, parseDataUrl } from '../media.ts'
+import { optionsMetadata, withNative } from '../metadata.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { splitTools, type DeclaredTool } from '../tools.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest } from '../wire.ts'
 
-const ownFields = new Set(['model', 'messages', 'tools', 'response_format', 'stream'])
+const ownFields = new Set([
+  'model',
+  'messages',
+  'tools',
+  'response_format',
+  'stream',
+  'stream_options',
+])
+
+const usageField = new Set(['include_usage'])
 
 /** Reads a request that a client of Chat Completions sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
@@ -18,52 +32,206 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   }
   const { system, messages } = decodeMessages(listOf(request['messages']))
   const { tools, native } = splitTools(request['tools'], decodeTool)
-  const structure = structureOf(request['response_format'])
+  const format = objectOf(request['response_format'])
+  const structure =
+    format?.['type'] === 'json_schema'
+      ? objectOf(objectOf(format['json_schema'])?.['schema'])
+      : undefined
   const isStream = request['stream'] === true
+  const streamOptions = objectOf(request['stream_options']) ?? {}
+  const otherOptions = without(streamOptions, usageField)
+  // All other fields of the request are parameters.
+  const params: Record<string, unknown> = without(request, ownFields)
+  if (!isEmpty(otherOptions)) params['stream_options'] = otherOptions
+  if (request['response_format'] && !structure) {
+    params['response_format'] = request['response_format']
+  }
+  if (native.length > 0) params['tools'] = native
   return {
     modelId,
     messages,
-    ...(system !== undefined && { system }),
-    params: paramsOf(request, native, structure !== undefined),
+    system: system.length > 0 ? system.join('\n\n') : undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure,
     stream: isStream,
-    includeUsage: isStream && objectOf(request['stream_options'])?.['include_usage'] === true,
-  }
-}
-
-/** Everything the request says beside conversation, function tools and structure. */
-function paramsOf(
-  request: JsonObject,
-  native: readonly JsonValue[],
-  hasStructure: boolean,
-): JsonObject {
-  const { stream_options: options, ...params } = without(request, ownFields)
-  const rest = without(objectOf(options) ?? {}, new Set(['include_usage']))
-  const format = request['response_format']
-  return {
-    ...params,
-    ...(Object.keys(rest).length > 0 && { stream_options: rest }),
-    ...(format && !hasStructure && { response_format: format }),
-    ...(native.length > 0 && { tools: native }),
+    includeUsage: isStream && streamOptions['include_usage'] === true,
   }
 }
 
 function decodeTool(tool: JsonObject, index: number): DeclaredTool {
   const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
-  if (textOf(name) === undefined) {
+  const toolName = textOf(name)
+  if (toolName === undefined) {
     throw invalidRequest('openai', `The field "tools[${index}].function.name" is missing.`)
   }
   return {
-    name: name as string, // checked just above
+    name: toolName,
     description: stringOf(description) ?? '',
     parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    ...(Object.keys(options).length > 0 && { metadata: { openai: options } }),
+    metadata: optionsMetadata('openai', options),
   }
 }
 
-function structureOf(format: JsonValue | undefined): JsonSchema | undefined {
-  const told = objectOf(format)
-  if (told?.['type'] !== 'json_schema') return undefined
-  return objectOf(objectOf(told['json_schema'])?.['schema'])
+/**
+ * Reads `messages`. Leading system and developer messages are the system prompt; later ones
+ * become user messages, since UPP has none there. Neighbouring tool messages are one message.
+ */
+function decodeMessages(list: readonly JsonValue[]): {
+  readonly system: readonly string[]
+  readonly messages: readonly Message[]
+} {
+  const system: string[] = []
+  const messages: Message[] = []
+  const names = new Map<string, string>()
+  let results: ToolResult[] = []
+  const flush = (): void => {
+    if (results.length > 0) messages.push(new ToolResultMessage(results))
+    results = []
+  }
+  list.forEach((item, index) => {
+    const at = `messages[${index}]`
+    const message = objectOf(item)
+    if (!message) throw invalidRequest('openai', `The field "${at}" is not an object.`)
+    const { role, content, ...options } = message
+    if (role === 'tool') {
+      const toolCallId = textOf(message['tool_call_id'])
+      if (toolCallId === undefined) {
+        throw invalidRequest('openai', `The field "${at}.tool_call_id" is missing.`)
+      }
+      const toolName = names.get(toolCallId)
+      return results.push({ toolCallId, result: plainText(content), toolName })
+    }
+    flush()
+    if (role === 'user') {
+      const metadata = optionsMetadata('openai', options)
+      return messages.push(new UserMessage(userContent(content, at), { metadata }))
+    }
+    if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
+    if (role !== 'system' && role !== 'developer') {
+      throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+    }
+    const text = plainText(content)
+    return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
+  })
+  flush()
+  return { system, messages }
+}
+
+function plainText(content: JsonValue | undefined): string {
+  if (typeof content === 'string') return content
+  return listOf(content)
+    .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+    .join('')
+}
+
+function userContent(content: JsonValue | undefined, at: string): string | readonly UserContent[] {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) {
+    throw invalidRequest('openai', `The field "${at}.content" is neither text nor a list.`)
+  }
+  return listOf(content).map((part, index) =>
+    decodePart(objectOf(part) ?? {}, `${at}.content[${index}]`),
+  )
+}
+
+const partTypes: PartTypes = {
+  text: 'text',
+  image: 'image_url',
+  audio: 'input_audio',
+  document: 'file',
+  video: 'video_url',
+  binary: undefined,
+}
+
+function decodePart(part: JsonObject, at: string): UserContent {
+  const { type, text, image_url, input_audio, file, video_url, ...options } = part
+  switch (type) {
+    case 'text': {
+      const metadata = optionsMetadata('openai', options)
+      return { type: 'text', text: stringOf(text) ?? '', metadata }
+    }
+    case 'image_url': {
+      const { url, ...beside } = objectOf(image_url) ?? {}
+      const address = textOf(url)
+      if (address === undefined) {
+        throw invalidRequest('openai', `The field "${at}.image_url.url" is missing.`)
+      }
+      const inline = parseDataUrl(address)
+      return {
+        type: 'image',
+        source: inline ? { type: 'base64', data: inline.data } : { type: 'url', url: address },
+        mimeType: inline?.mimeType ?? 'image/*',
+        metadata: optionsMetadata('openai', { ...beside, ...options }),
+      }
+    }
+    case 'input_audio': {
+      const audio = objectOf(input_audio)
+      const data = decodeBase64(textOf(audio?.['data']) ?? '')
+      return { type: 'audio', data, mimeType: audioMimeType(textOf(audio?.['format']) ?? 'wav') }
+    }
+    case 'file': {
+      const inline = parseDataUrl(textOf(objectOf(file)?.['file_data']) ?? '')
+      if (!inline) {
+        throw invalidRequest(
+          'openai',
+          `The field "${at}.file.file_data" is not a data URL.`,
+          'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+        )
+      }
+      const { data, mimeType } = inline
+      const title = textOf(objectOf(file)?.['filename'])
+      return { type: 'document', source: { type: 'base64', data }, mimeType, title }
+    }
+    case 'video_url': {
+      const inline = parseDataUrl(textOf(objectOf(video_url)?.['url']) ?? '')
+      if (!inline) throw invalidRequest('openai', `The field "${at}.video_url.url" is no data URL.`)
+      return { type: 'video', data: decodeBase64(inline.data), mimeType: inline.mimeType }
+    }
+    default:
+      throw unknownPart('openai', `${at}.type`, type, partTypes)
+  }
+}
+
+function decodeAssistant(
+  message: JsonObject,
+  at: string,
+  names: Map<string, string>,
+): AssistantMessage {
+  const reasoning = textOf(message['reasoning_content']) ?? textOf(message['reasoning'])
+  const refusal = textOf(message['refusal'])
+  const text = plainText(message['content'])
+  const content: AssistantContent[] = []
+  if (reasoning) content.push({ type: 'reasoning', text: reasoning })
+  if (text) content.push({ type: 'text', text })
+  if (refusal) {
+    const metadata = withNative('openai', 'openai-chat', { type: 'refusal' })
+    content.push({ type: 'text', text: refusal, metadata })
+  }
+  const calls = listOf(message['tool_calls']).map((call, index) =>
+    decodeCall(objectOf(call) ?? {}, `${at}.tool_calls[${index}]`),
+  )
+  for (const { toolCallId, toolName } of calls) names.set(toolCallId, toolName)
+  return new AssistantMessage(content, calls.length > 0 ? calls : undefined)
+}
+
+function decodeCall(call: JsonObject, at: string): ToolCall {
+  const toolCallId = textOf(call['id'])
+  const custom = objectOf(call['custom'])
+  const { name, arguments: text } = objectOf(call['function']) ?? custom ?? {}
+  const toolName = textOf(name)
+  if (toolCallId === undefined || toolName === undefined) {
+    throw invalidRequest('openai', `The field "${at}" has no id or no name.`)
+  }
+  if (custom) {
+    const metadata = withNative('openai', 'openai-chat', { type: 'custom' })
+    return { toolCallId, toolName, arguments: { input: stringOf(custom['input']) ?? '' }, metadata }
+  }
+  const parsed = parseArguments(stringOf(text) ?? '')
+  return {
+    toolCallId,
+    toolName,
+    arguments: parsed.arguments ?? {},
+    invalidArguments: parsed.invalid,
+  }
 }

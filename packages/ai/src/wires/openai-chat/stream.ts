@@ -1,23 +1,18 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../loose-base64.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
-import { audioMimeType, parseDataUrl } from '../data-url.ts'
-import { withNative } from '../native.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { audioMimeType, parseDataUrl } from '../media.ts'
+import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
-import { ValueUnwrapper } from '../unwrap-value.ts'
+import { ValueUnwrapper } from '../schema-dialect.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import type { OpenAIChatDialect } from './dialect.ts'
-import { mergeField } from './merge-field.ts'
-import { ReasoningDetails } from './reasoning-details.ts'
-import { failureReasons, toStopReason } from './stop-reason.ts'
-import { chatStructure } from './structure.ts'
-import { textAlone } from './text-alone.ts'
-import { ToolCalls } from './tool-calls.ts'
-import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
+import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
+import { mergeField, ReasoningDetails, textAlone, ToolCalls } from './stream-parts.ts'
+import { chatStructure } from './request.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -25,7 +20,7 @@ const chunkFields = new Set(
 )
 const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
 
-/** The block that takes the next piece of text; tool calls are apart, since they may interleave. */
+/** The block that the next piece of text is added to. Tool calls are tracked apart: they interleave. */
 type OpenKind = 'none' | 'text' | 'refusal' | 'reasoning' | 'audio'
 
 /**
@@ -85,7 +80,7 @@ export class ChatDecoder implements WireDecoder {
     }
   }
 
-  /** What `decode` would make of a frame that says this text and nothing else. */
+  /** The events that `decode` would return for a frame that holds this text and nothing else. */
   #repeat(text: string): StreamEvent[] {
     const events: StreamEvent[] = []
     if (text !== '') this.#content(text, events)
@@ -126,10 +121,10 @@ export class ChatDecoder implements WireDecoder {
       index: 0,
       delta: {
         stopReason: toStopReason({ raw, hasCalls, hasRefusal: this.#hasRefusal }),
-        ...(raw !== undefined && { rawStopReason: raw }),
+        rawStopReason: raw,
         usage: toUsage(this.#usage),
         metadata: { [this.#provider]: this.#metadata() },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
     return events
@@ -146,7 +141,7 @@ export class ChatDecoder implements WireDecoder {
   /** Azure's first chunk is about the prompt and names neither model nor id. */
   #start({ id, model, choices }: ChatChunk, events: StreamEvent[]): void {
     if (!id && !model && !choices?.length) return
-    this.#head = { provider: this.#provider, ...(model && { model }), ...(id && { id }) }
+    this.#head = { provider: this.#provider, model: model || undefined, id: id || undefined }
     events.push({ type: 'message_start', index: 0, delta: this.#head })
   }
 
@@ -322,8 +317,8 @@ export class ChatDecoder implements WireDecoder {
     return {
       api: 'openai-chat',
       ...head,
-      ...(!isEmpty(this.#extra) && this.#extra),
-      ...(details.length > 0 && { reasoning_details: details }),
+      ...this.#extra,
+      ...(details.length > 0 ? { reasoning_details: details } : {}),
       ...orderMetadata(this.#kinds),
     }
   }
@@ -338,7 +333,53 @@ function imageEvents(image: JsonObject, index: number, provider: string): Stream
   const metadata = withNative(provider, 'openai-chat', image)
   return [
     { type: 'content_block_start', index, delta: { block: 'image' } },
-    { type: 'image_delta', index, delta: { data, mimeType, ...(!inline && { url }) } },
+    { type: 'image_delta', index, delta: { data, mimeType, url: inline ? undefined : url } },
     { type: 'content_block_stop', index, delta: { metadata } },
   ]
+}
+
+/** Words of OpenAI, Mistral, Together and others for why an answer ended. */
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ['stop', StopReason.EndTurn],
+  ['eos', StopReason.EndTurn],
+  ['end_turn', StopReason.EndTurn],
+  ['length', StopReason.MaxTokens],
+  ['max_tokens', StopReason.MaxTokens],
+  ['model_length', StopReason.ContextWindow],
+  ['tool_calls', StopReason.ToolUse],
+  ['function_call', StopReason.ToolUse],
+  ['content_filter', StopReason.ContentFilter],
+  ['stop_sequence', StopReason.StopSequence],
+])
+
+/** The vendor gave up in the middle; what came so far is not an answer. */
+const failureReasons: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource'])
+
+interface Ending {
+  readonly raw: string | undefined
+  readonly hasCalls: boolean
+  readonly hasRefusal: boolean
+}
+
+function toStopReason({ raw, hasCalls, hasRefusal }: Ending): StopReason {
+  const reason = (raw !== undefined && stopReasons.get(raw)) || StopReason.Other
+  const isPlainEnd = reason === StopReason.EndTurn || reason === StopReason.Other
+  // Some servers say "stop" behind tool calls; callers should not have to know which.
+  if (isPlainEnd && hasCalls) return StopReason.ToolUse
+  return isPlainEnd && hasRefusal ? StopReason.Refusal : reason
+}
+
+/** The other direction, for the server half. */
+export function fromStopReason(reason: StopReason): string {
+  switch (reason) {
+    case StopReason.MaxTokens:
+    case StopReason.ContextWindow:
+      return 'length'
+    case StopReason.ToolUse:
+      return 'tool_calls'
+    case StopReason.ContentFilter:
+      return 'content_filter'
+    default:
+      return 'stop'
+  }
 }

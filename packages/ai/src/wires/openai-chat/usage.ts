@@ -10,7 +10,10 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
   const inputTokens = numberOf(raw['prompt_tokens']) ?? 0
   const reasoningTokens = numberOf(output?.['reasoning_tokens'])
   const total = numberOf(raw['total_tokens'])
-  const outputTokens = outputOf(raw, inputTokens, reasoningTokens, total)
+  // xAI leaves reasoning out of `completion_tokens`; the total gives it away.
+  const completion = numberOf(raw['completion_tokens']) ?? 0
+  const isApart = reasoningTokens && total === inputTokens + completion + reasoningTokens
+  const outputTokens = isApart ? completion + reasoningTokens : completion
   const tokensByModality = modalities(input, output)
   const costUsd = numberOf(raw['cost'])
   return {
@@ -23,23 +26,11 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
       numberOf(raw['cached_tokens']) ??
       0,
     cacheWriteTokens: numberOf(input?.['cache_write_tokens']) ?? 0,
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-    ...(tokensByModality && { tokensByModality }),
-    ...(costUsd !== undefined && { costUsd }),
+    reasoningTokens,
+    tokensByModality,
+    costUsd,
     raw,
   }
-}
-
-/** xAI leaves reasoning out of `completion_tokens`; the total gives it away. */
-function outputOf(
-  raw: JsonObject,
-  inputTokens: number,
-  reasoningTokens: number | undefined,
-  total: number | undefined,
-): number {
-  const told = numberOf(raw['completion_tokens']) ?? 0
-  const isApart = reasoningTokens && total === inputTokens + told + reasoningTokens
-  return isApart ? told + reasoningTokens : told
 }
 
 const modalityFields: readonly (readonly ['input' | 'output', string, string])[] = [
@@ -71,16 +62,16 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     total_tokens: usage.totalTokens,
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens,
-      ...(usage.cacheWriteTokens > 0 && { cache_write_tokens: usage.cacheWriteTokens }),
-      ...(modality['inputAudio'] && { audio_tokens: modality['inputAudio'] }),
-      ...(modality['inputImage'] && { image_tokens: modality['inputImage'] }),
-      ...(modality['inputVideo'] && { video_tokens: modality['inputVideo'] }),
+      cache_write_tokens: usage.cacheWriteTokens || undefined,
+      audio_tokens: modality['inputAudio'] || undefined,
+      image_tokens: modality['inputImage'] || undefined,
+      video_tokens: modality['inputVideo'] || undefined,
     },
     completion_tokens_details: {
-      ...(reasoningTokens !== undefined && { reasoning_tokens: reasoningTokens }),
-      ...(modality['outputAudio'] && { audio_tokens: modality['outputAudio'] }),
-      ...(modality['outputImage'] && { image_tokens: modality['outputImage'] }),
+      reasoning_tokens: reasoningTokens,
+      audio_tokens: modality['outputAudio'] || undefined,
+      image_tokens: modality['outputImage'] || undefined,
     },
-    ...(costUsd !== undefined && { cost: costUsd }),
+    cost: costUsd,
   }
 }

@@ -1,13 +1,9 @@
-import type { JsonValue } from '@skein/base'
-import type { StreamEvent } from '../../event.ts'
-import { readErrorBody, readOpenAIError } from '../openai-error.ts'
-import { objectOf } from '../read-json.ts'
-import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
-import type { DecodeContext, Wire } from '../wire.ts'
-import type { OpenAIChatDialect } from './dialect.ts'
+import { readOpenAIError } from '../openai-error.ts'
+import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
+import { decodeResponse } from './response.ts'
 import { ChatDecoder } from './stream.ts'
-import type { ChatChunk } from './types.ts'
+import type { OpenAIChatDialect } from './types.ts'
 
 /** OpenAI Chat Completions, the format that most servers speak. */
 export const openaiChat: Wire<OpenAIChatDialect> = {
@@ -17,23 +13,4 @@ export const openaiChat: Wire<OpenAIChatDialect> = {
   decodeResponse,
   createDecoder: (context) => new ChatDecoder(context),
   decodeError: readOpenAIError,
-}
-
-/** A whole answer is a stream of one chunk. */
-function decodeResponse(body: JsonValue, context: DecodeContext<OpenAIChatDialect>): StreamEvent[] {
-  const { provider } = context.target
-  const answer = objectOf(body)
-  if (!answer) throw invalidResponse(provider, 'it is not a JSON object')
-  if (answer['choices'] === undefined) {
-    const error = readErrorBody(answer)
-    if (error) throw vendorFailure(provider, error)
-  }
-  const decoder = new ChatDecoder(context)
-  try {
-    const events = decoder.decode(answer as ChatChunk)
-    for (const event of decoder.finish()) events.push(event)
-    return events
-  } catch (error) {
-    throw asDecodeError(provider, error)
-  }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import { responsesDialect } from './dialect.ts'
+import { responsesDialect } from './types.ts'
 import { openaiResponses } from './wire.ts'
 
 const target = { provider: 'openai', modelId: 'm', dialect: responsesDialect }

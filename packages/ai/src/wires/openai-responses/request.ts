@@ -1,21 +1,23 @@
-import type { JsonObject } from '@skein/base'
+import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent, DocumentBlock, TextBlock, UserContent } from '../../content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
 import type { LLMRequest } from '../../provider.ts'
-import type { Tool } from '../../tool.ts'
+import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
 import type { Warning } from '../../warning.ts'
-import { encodeHistory } from '../encode-history.ts'
-import { bodyText, dialectKey, encodeOnce } from '../encode-once.ts'
-import { mergeTools } from '../native-tools.ts'
-import { namedSchema, notStrict, openaiSchemas } from '../openai-schema.ts'
-import { objectOf, textOf } from '../read-json.ts'
-import { toDialect } from '../schema-dialect.ts'
-import { optionsOf } from '../wire-options.ts'
+import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
+import { imageUrl, toDataUrl } from '../media.ts'
+import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
+import { objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { argumentsText, mergeTools } from '../tools.ts'
+import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
+import { invalidRequest } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { encodeAssistant } from './assistant.ts'
-import type { OpenAIResponsesDialect } from './dialect.ts'
-import { customCallIds, encodeToolResults } from './tool-results.ts'
-import { encodeUser } from './user.ts'
+import type { OpenAIResponsesDialect } from './types.ts'
 
-export type ResponsesTarget = Target<OpenAIResponsesDialect>
+type ResponsesTarget = Target<OpenAIResponsesDialect>
+
+const api = 'openai-responses'
 
 /** Writes a request of `POST /responses`. */
 export function encodeRequest(
@@ -23,28 +25,34 @@ export function encodeRequest(
   target: ResponsesTarget,
   mode: RequestMode,
 ): EncodedRequest {
+  const { provider, modelId } = target
+  const { params, system, structure } = request
   const warnings: Warning[] = []
-  const { params, system } = request
-  const fields = {
-    model: target.modelId,
-    ...(system && { instructions: system }),
+  const fields: Record<string, unknown> = {
+    model: modelId,
+    instructions: system || undefined,
     ...params,
-    ...textField(request, warnings),
-    // The one field that params cannot change: the answer could not be read otherwise.
-    ...(mode === 'stream' ? { stream: true } : 'stream' in params && { stream: false }),
-    ...toolFields(request, target),
   }
+  // `structure` joins what the caller put in `params.text`; a format of the caller's own wins.
+  const text = objectOf(params['text'])
+  if (structure && text?.['format'] === undefined) {
+    const { schema, isStrict } = toDialect(structure, openaiSchemas)
+    if (!isStrict) warnings.push(notStrict)
+    const format = { type: 'json_schema', ...namedSchema(schema, isStrict) }
+    fields['text'] = { ...text, format }
+  }
+  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  if (mode === 'stream') fields['stream'] = true
+  else if ('stream' in params) fields['stream'] = false
+  const tools = mergeTools({
+    provider,
+    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    native: params['tools'],
+    namesOf: (tool) => [textOf(tool['name'])].filter((name) => name !== undefined),
+  })
+  if (tools) fields['tools'] = tools
   const input = encodeInput(request, target, warnings)
   return { body: bodyText(fields, 'input', input), path: '/responses', warnings }
-}
-
-/** `structure` joins what the caller put in `params.text`; a format of the caller's own stands. */
-function textField({ structure, params }: LLMRequest, warnings: Warning[]): object {
-  const text = objectOf(params['text'])
-  if (!structure || text?.['format'] !== undefined) return {}
-  const { schema, isStrict } = toDialect(structure, openaiSchemas)
-  if (!isStrict) warnings.push(notStrict)
-  return { text: { ...text, format: { type: 'json_schema', ...namedSchema(schema, isStrict) } } }
 }
 
 /** True when the answer comes as `{ value: … }`, see `toDialect`. */
@@ -53,21 +61,11 @@ export function isWrapped({ structure, params }: LLMRequest): boolean {
   return toDialect(structure, openaiSchemas).isWrapped
 }
 
-function toolFields({ tools, params }: LLMRequest, { provider }: ResponsesTarget): object {
-  const merged = mergeTools({
-    provider,
-    tools: tools.map((tool) => encodeTool(tool, provider)),
-    native: params['tools'],
-    namesOf: (tool) => [textOf(tool['name'])].filter((name) => name !== undefined),
-  })
-  return merged ? { tools: merged } : {}
-}
-
 /**
  * Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. The API
- * takes a missing `strict` for true and then changes the schema; false sends it as it is.
+ * treats a missing `strict` as true and then changes the schema; with false the schema is kept.
  */
-export function encodeTool(tool: Tool, provider: string): JsonObject {
+function encodeTool(tool: Tool, provider: string): JsonObject {
   const { name, description } = tool
   const { type, ...options } = optionsOf(tool.metadata, provider) ?? {}
   if (type === 'custom') return { type: 'custom', name, description, ...options }
@@ -76,27 +74,283 @@ export function encodeTool(tool: Tool, provider: string): JsonObject {
   return { type: 'function', name, description, parameters, strict: false, ...options }
 }
 
+/** The JSON texts of all input items, joined by commas. */
 function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): string {
+  const { provider, dialect } = target
   const mayBeStored = request.params['store'] !== false
-  const key = `openai-responses ${target.provider} ${dialectKey(target.dialect)} ${mayBeStored}`
+  const key = `openai-responses ${provider} ${dialectKey(dialect)} ${mayBeStored}`
   return encodeHistory(
     request.messages,
     key,
     (messages, found) => {
+      // Results of custom tools (free text) have an item type of their own.
       let customIds: readonly string[] = []
       return messages.flatMap((message) => {
-        if (message.type === 'assistant') customIds = customCallIds(message, target.provider)
-        const known = customIds
-        const encode = (told: Warning[]): readonly JsonObject[] => {
-          if (message.type === 'user') return [encodeUser(message, target)]
-          if (message.type === 'assistant')
-            return encodeAssistant(message, target, mayBeStored, told)
-          return encodeToolResults(message, target, known)
+        if (message.type === 'assistant') {
+          customIds = (message.toolCalls ?? [])
+            .filter((call) => isCustom(nativeOf(call.metadata, provider, api)))
+            .map((call) => call.toolCallId)
         }
-        const itsKey = known.length > 0 ? `${key} ${known.join()}` : key
-        return encodeOnce(message, itsKey, encode, found)
+        const context = { target, mayBeStored, customIds }
+        const ownKey = customIds.length > 0 ? `${key} ${customIds.join()}` : key
+        return encodeOnce(message, ownKey, (own) => encodeMessage(message, context, own), found)
       })
     },
     warnings,
   )
+}
+
+/** What else decides how a message is written. */
+interface MessageContext {
+  readonly target: ResponsesTarget
+  /** False when the caller asked the vendor not to keep responses. */
+  readonly mayBeStored: boolean
+  /** Ids of the calls of custom tools in the assistant message before. */
+  readonly customIds: readonly string[]
+}
+
+function encodeMessage(
+  message: Message,
+  { target, mayBeStored, customIds }: MessageContext,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const { provider, dialect } = target
+  switch (message.type) {
+    case 'user': {
+      const content = message.content.map((block) => encodePart(block, target))
+      return [{ type: 'message', role: 'user', content, ...optionsOf(message.metadata, provider) }]
+    }
+    case 'assistant':
+      return encodeAssistant(message, target, mayBeStored, warnings)
+    case 'tool_result':
+      return message.results.map((result) => ({
+        type: customIds.includes(result.toolCallId)
+          ? 'custom_tool_call_output'
+          : 'function_call_output',
+        call_id: safeToolCallId(result.toolCallId, dialect.toolCallId),
+        output: encodeOutput(result, target),
+        ...optionsOf(result.metadata, provider),
+      }))
+    default:
+      return message satisfies never
+  }
+}
+
+/** One block as an input part. Metadata of the block for this vendor joins the part, e.g. `{ detail: 'low' }`. */
+function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
+  const options = optionsOf(block.metadata, target.provider)
+  switch (block.type) {
+    case 'text':
+      return { type: 'input_text', text: block.text, ...options }
+    case 'image':
+      accept('image', block.type, target)
+      return { type: 'input_image', image_url: imageUrl(block), ...options }
+    case 'document':
+      return { ...documentPart(block, target), ...options }
+    case 'binary': {
+      accept('document', block.type, target)
+      const file_data = toDataUrl(block.mimeType, block.data)
+      return { type: 'input_file', filename: 'file', file_data, ...options }
+    }
+    case 'audio':
+    case 'video':
+      throw refused(block.type, target)
+    default:
+      return block satisfies never
+  }
+}
+
+function documentPart(
+  { source, mimeType, title }: DocumentBlock,
+  target: ResponsesTarget,
+): JsonObject {
+  if (source.type === 'text') {
+    const text = title === undefined ? source.data : `${title}\n\n${source.data}`
+    return { type: 'input_text', text }
+  }
+  accept('document', 'document', target)
+  if (source.type === 'url') {
+    return { type: 'input_file', file_url: source.url, filename: title || undefined }
+  }
+  const name = title ?? (mimeType === 'application/pdf' ? 'document.pdf' : 'document')
+  return { type: 'input_file', filename: name, file_data: toDataUrl(mimeType, source.data) }
+}
+
+function accept(kind: 'image' | 'document', named: string, target: ResponsesTarget): void {
+  if (!target.dialect.media.includes(kind)) throw refused(named, target)
+}
+
+function refused(named: string, { provider }: ResponsesTarget): Error {
+  return invalidRequest(provider, `${provider} does not take ${named} input through Responses.`)
+}
+
+/**
+ * An assistant message as the items it came in, in their order. Items of this vendor go back
+ * verbatim; what another vendor gave is degraded to messages and calls.
+ */
+function encodeAssistant(
+  message: AssistantMessage,
+  target: ResponsesTarget,
+  mayBeStored: boolean,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const { provider } = target
+  const canReplay = canReplayItems(message, provider, mayBeStored)
+  if (!canReplay) {
+    warnings.push({
+      code: 'reasoning_dropped',
+      message:
+        'Reasoning of a response that was not stored and not encrypted cannot be sent back and was left out.',
+      pointer: '/params/include',
+    })
+  }
+  const items: Record<string, JsonValue | undefined>[] = []
+  let previous: AssistantContent | undefined
+  for (const { block, call } of orderedBlocks(message, provider)) {
+    if (call) items.push(encodeCall(call, target, canReplay))
+    else if (block.type === 'text') addText(items, block, { provider, canReplay, previous })
+    else if (canReplay) {
+      const native = nativeOf(block.metadata, provider, api)
+      if (native) items.push({ ...native, ...heldFields(block) })
+      else if (block.type === 'reasoning') warnings.push(foreignReasoning)
+      else warnings.push(droppedBlock(block, provider))
+    }
+    previous = block
+  }
+  // The API refuses reasoning without the item it led to, which an answer has that was cut off.
+  while (items.at(-1)?.['type'] === 'reasoning') items.pop()
+  return items
+}
+
+/**
+ * The API knows a reasoning item by its encrypted content or, if the response was stored, by its
+ * id. Without either it must be left out, and then the items behind it cannot keep their ids:
+ * they would ask for the reasoning they belong to.
+ */
+function canReplayItems(
+  message: AssistantMessage,
+  provider: string,
+  mayBeStored: boolean,
+): boolean {
+  if ((message.metadata?.[provider]?.['store'] ?? mayBeStored) !== false) return true
+  return message.content.every((block) => {
+    const native = block.type === 'reasoning' && nativeOf(block.metadata, provider, api)
+    return !native || textOf(native['encrypted_content']) !== undefined
+  })
+}
+
+/** What an item holds that a UPP block keeps in a field of its own, so that the native item lacks it. */
+function heldFields(block: Exclude<AssistantContent, TextBlock>): JsonObject {
+  switch (block.type) {
+    case 'image': {
+      const { source } = block
+      if (source.type === 'url') return { result: null }
+      return { result: source.type === 'base64' ? source.data : encodeBase64(source.data) }
+    }
+    case 'reasoning':
+    case 'audio':
+    case 'video':
+    case 'native':
+      return {}
+    default:
+      return block satisfies never
+  }
+}
+
+/** Parts of one message item are blocks of their own; this puts them together again. */
+function addText(
+  items: Record<string, JsonValue | undefined>[],
+  block: TextBlock,
+  { provider, canReplay, previous }: TextPlace,
+): void {
+  const native = nativeOf(block.metadata, provider, api)
+  if (!native && block.text === '') return
+  const own = native && itemOf(block, provider)
+  const part: JsonObject =
+    native?.['type'] === 'refusal'
+      ? { ...native, refusal: block.text }
+      : { type: 'output_text', annotations: [], ...native, text: block.text }
+  const last = items.at(-1)
+  // Neighbouring texts of another vendor, which have no item and so no id, are one message too.
+  if (last && previous?.type === 'text' && itemOf(previous, provider)?.['id'] === own?.['id']) {
+    last['content'] = [...(last['content'] as JsonValue[]), part] // only this function writes it
+    return
+  }
+  const item = own ?? { type: 'message', role: 'assistant' }
+  items.push({ ...(canReplay ? item : withoutId(item)), content: [part] })
+}
+
+interface TextPlace {
+  readonly provider: string
+  readonly canReplay: boolean
+  /** The block or call before this one. */
+  readonly previous: AssistantContent | undefined
+}
+
+/** The message item that a text block was a part of. */
+function itemOf(block: TextBlock, provider: string): JsonObject | undefined {
+  return objectOf(block.metadata?.[provider]?.['item'])
+}
+
+function encodeCall(
+  call: ToolCall,
+  { provider, dialect }: ResponsesTarget,
+  canReplay: boolean,
+): Record<string, JsonValue | undefined> {
+  const native = nativeOf(call.metadata, provider, api)
+  const told = native && (canReplay ? native : withoutId(native))
+  const ids = { call_id: safeToolCallId(call.toolCallId, dialect.toolCallId), name: call.toolName }
+  if (isCustom(native)) {
+    return { ...told, ...ids, input: stringOf(call.arguments['input']) ?? '' }
+  }
+  return {
+    type: 'function_call',
+    ...told,
+    ...ids,
+    arguments: argumentsText(call, native?.['arguments']),
+  }
+}
+
+const idField = new Set(['id'])
+
+function withoutId(item: JsonObject): JsonObject {
+  return without(item, idField)
+}
+
+function isCustom(native: JsonObject | undefined): boolean {
+  return native?.['type'] === 'custom_tool_call'
+}
+
+/** The result of a call. Texts, images and files that a tool returned are sent as such. */
+function encodeOutput({ result, isError }: ToolResult, target: ResponsesTarget): JsonValue {
+  const blocks = contentOf(result)
+  if (blocks.length === 0) {
+    const text = resultText(result)
+    // The format has no error flag; the word is what models look for.
+    return isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
+  }
+  return blocks.map((block) =>
+    // Media that the API does not accept are named, not sent: a result must not fail the request.
+    canReturn(block, target)
+      ? encodePart(block, target)
+      : { type: 'input_text', text: `[${block.type} that cannot be shown]` },
+  )
+}
+
+/** Whether the API accepts the block in the result of a call. */
+function canReturn(block: UserContent, { dialect: { media } }: ResponsesTarget): boolean {
+  switch (block.type) {
+    case 'text':
+      return true
+    case 'image':
+      return media.includes('image')
+    case 'document':
+      return block.source.type === 'text' || media.includes('document')
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return false
+    default:
+      return block satisfies never
+  }
 }

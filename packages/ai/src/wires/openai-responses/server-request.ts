@@ -1,11 +1,20 @@
-import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import { objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { invalidRequest } from '../wire-error.ts'
-import type { ServerRequest } from '../wire-server.ts'
-import { decodeInput } from './server-input.ts'
-import { splitTools, type DeclaredTool } from '../declared-tools.ts'
+import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import type { AssistantContent, UserContent } from '../../content.ts'
+import type { BlockKind } from '../../event.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
+import { parseArguments } from '../../parse-arguments.ts'
+import type { ToolCall, ToolResult } from '../../tool.ts'
+import { parseDataUrl } from '../media.ts'
+import { optionsMetadata, withNative } from '../metadata.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { splitTools, type DeclaredTool } from '../tools.ts'
+import { orderMetadata } from '../transcript.ts'
+import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import type { ServerRequest } from '../wire.ts'
 
+const api = 'openai-responses'
 const ownFields = new Set(['model', 'input', 'instructions', 'tools', 'text', 'stream'])
+const formatField = new Set(['format'])
 
 /** Reads a request that a client of Responses sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
@@ -13,21 +22,25 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!request) throw invalidRequest('openai', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
   if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
-  const { system: told, messages } = decodeInput(request['input'])
-  const system = [stringOf(request['instructions']), told].filter(Boolean).join('\n\n')
+  const input = new InputReader()
+  input.readAll(request['input'])
+  const system = [stringOf(request['instructions']), ...input.system].filter(Boolean).join('\n\n')
   const { tools, native } = splitTools(request['tools'], decodeTool)
-  const structure = structureOf(request['text'])
+  const text = objectOf(request['text'])
+  const format = objectOf(text?.['format'])
+  const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
+  // All other fields of the request are parameters.
+  const params: Record<string, unknown> = without(request, ownFields)
+  const textOptions = text && structure ? without(text, formatField) : text
+  if (textOptions && !isEmpty(textOptions)) params['text'] = textOptions
+  if (native.length > 0) params['tools'] = native
   return {
     modelId,
-    messages,
-    ...(system !== '' && { system }),
-    params: {
-      ...without(request, ownFields),
-      ...textParam(objectOf(request['text']), structure !== undefined),
-      ...(native.length > 0 && { tools: native }),
-    },
+    messages: input.messages,
+    system: system || undefined,
+    params,
     tools,
-    ...(structure && { structure }),
+    structure,
     stream: request['stream'] === true,
     includeUsage: true,
   }
@@ -45,18 +58,218 @@ function decodeTool(tool: JsonObject, index: number): DeclaredTool {
     name: toolName,
     description: stringOf(description) ?? '',
     parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    ...(Object.keys(options).length > 0 && { metadata: { openai: options } }),
+    metadata: optionsMetadata('openai', options),
   }
 }
 
-function structureOf(text: JsonValue | undefined): JsonSchema | undefined {
-  const format = objectOf(objectOf(text)?.['format'])
-  return format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
+/**
+ * Reads `input`. Items of one answer (messages, reasoning, calls, hosted tools) are one assistant
+ * message, outputs of its calls one tool result message. System messages at the start are the
+ * system prompt; later ones become user messages, since UPP has none there.
+ */
+class InputReader {
+  readonly messages: Message[] = []
+  readonly system: string[] = []
+  readonly #names = new Map<string, string>()
+  #assistant = new AssistantItems(this.#names)
+  #results: ToolResult[] = []
+
+  readAll(input: JsonValue | undefined): void {
+    if (typeof input === 'string') return void this.messages.push(new UserMessage(input))
+    if (!Array.isArray(input)) {
+      throw invalidRequest('openai', 'The field "input" is neither text nor a list.')
+    }
+    listOf(input).forEach((item, index) => this.#read(objectOf(item) ?? {}, `input[${index}]`))
+    this.#flushAssistant()
+    this.#flushResults()
+  }
+
+  #read(item: JsonObject, at: string): void {
+    const { type = 'message', role } = item
+    if (type === 'item_reference') {
+      throw invalidRequest(
+        'openai',
+        `The field "${at}" refers to a stored item.`,
+        'Send the item itself.',
+      )
+    }
+    if (type === 'function_call_output' || type === 'custom_tool_call_output') {
+      this.#flushAssistant()
+      this.#addResult(item, at)
+    } else if (type !== 'message' || role === 'assistant') {
+      this.#flushResults()
+      this.#assistant.add(item, at)
+    } else {
+      this.#flushAssistant()
+      this.#flushResults()
+      this.#addMessage(item, at)
+    }
+  }
+
+  #addResult(item: JsonObject, at: string): void {
+    const toolCallId = textOf(item['call_id'])
+    if (toolCallId === undefined) {
+      throw invalidRequest('openai', `The field "${at}.call_id" is missing.`)
+    }
+    const { output } = item
+    const result = Array.isArray(output) ? decodeParts(listOf(output), at) : (output ?? '')
+    this.#results.push({ toolCallId, result, toolName: this.#names.get(toolCallId) })
+  }
+
+  #addMessage({ role, content }: JsonObject, at: string): void {
+    if (role === 'user') {
+      const blocks = typeof content === 'string' ? content : decodeParts(listOf(content), at)
+      this.messages.push(new UserMessage(blocks))
+      return
+    }
+    if (role !== 'system' && role !== 'developer') {
+      throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+    }
+    const texts = listOf(content).map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+    const text = typeof content === 'string' ? content : texts.join('')
+    if (this.messages.length === 0) this.system.push(text)
+    else this.messages.push(new UserMessage(text))
+  }
+
+  #flushAssistant(): void {
+    const message = this.#assistant.message()
+    if (!message) return
+    this.messages.push(message)
+    this.#assistant = new AssistantItems(this.#names)
+  }
+
+  #flushResults(): void {
+    if (this.#results.length > 0) this.messages.push(new ToolResultMessage(this.#results))
+    this.#results = []
+  }
 }
 
-const formatField = new Set(['format'])
+function decodeParts(parts: readonly JsonValue[], at: string): readonly UserContent[] {
+  return parts.map((part, index) => decodePart(objectOf(part) ?? {}, `${at}.content[${index}]`))
+}
 
-function textParam(text: JsonObject | undefined, hasStructure: boolean): JsonObject {
-  const rest = text && hasStructure ? without(text, formatField) : text
-  return rest && Object.keys(rest).length > 0 ? { text: rest } : {}
+const partTypes: PartTypes = {
+  text: 'input_text',
+  image: 'input_image',
+  document: 'input_file',
+  audio: undefined,
+  video: undefined,
+  binary: undefined,
+}
+
+function decodePart(part: JsonObject, at: string): UserContent {
+  const { type, text, image_url, file_data, file_url, filename, ...options } = part
+  const metadata = optionsMetadata('openai', options)
+  const address = textOf(type === 'input_image' ? image_url : (file_data ?? file_url))
+  const inline = address === undefined ? undefined : parseDataUrl(address)
+  if (type === 'input_text') return { type: 'text', text: stringOf(text) ?? '', metadata }
+  if (type !== 'input_image' && type !== 'input_file') {
+    throw unknownPart('openai', `${at}.type`, type, partTypes)
+  }
+  if (address === undefined) {
+    throw invalidRequest(
+      'openai',
+      `The field "${at}" has neither data nor an address.`,
+      'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+    )
+  }
+  const source = inline
+    ? ({ type: 'base64', data: inline.data } as const)
+    : ({ type: 'url', url: address } as const)
+  if (type === 'input_image') {
+    return { type: 'image', source, mimeType: inline?.mimeType ?? 'image/*', metadata }
+  }
+  const mimeType = inline?.mimeType ?? 'application/pdf'
+  return { type: 'document', source, mimeType, title: textOf(filename), metadata }
+}
+
+/** Collects the items of one answer into an assistant message, each with its verbatim form. */
+class AssistantItems {
+  readonly #names: Map<string, string>
+  readonly #content: AssistantContent[] = []
+  readonly #calls: ToolCall[] = []
+  readonly #kinds: BlockKind[] = []
+
+  constructor(names: Map<string, string>) {
+    this.#names = names
+  }
+
+  add(item: JsonObject, at: string): void {
+    switch (item['type'] ?? 'message') {
+      case 'message':
+        return this.#addTexts(item)
+      case 'reasoning':
+        return this.#addBlock({
+          type: 'reasoning',
+          text: [...listOf(item['summary']), ...listOf(item['content'])]
+            .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+            .filter((text) => text !== '')
+            .join('\n\n'),
+          metadata: withNative('openai', api, item),
+        })
+      case 'function_call':
+      case 'custom_tool_call':
+        return this.#addCall(item, at)
+      case 'image_generation_call':
+        if (!textOf(item['result'])) break
+        return this.#addBlock({
+          type: 'image',
+          source: { type: 'bytes', data: decodeBase64(textOf(item['result']) ?? '') },
+          mimeType: `image/${textOf(item['output_format']) ?? 'png'}`,
+          metadata: withNative('openai', api, without(item, new Set(['result']))),
+        })
+    }
+    const name = textOf(item['type']) ?? 'unknown'
+    this.#addBlock({ type: 'native', name, metadata: withNative('openai', api, item) })
+  }
+
+  /** Undefined when there were no items. */
+  message(): AssistantMessage | undefined {
+    if (this.#kinds.length === 0) return undefined
+    const order = orderMetadata(this.#kinds)
+    const options = order['order'] ? { metadata: { openai: { api, ...order } } } : {}
+    const calls = this.#calls.length > 0 ? this.#calls : undefined
+    return new AssistantMessage(this.#content, calls, options)
+  }
+
+  #addBlock(block: AssistantContent): void {
+    this.#content.push(block)
+    this.#kinds.push(block.type === 'text' ? 'text' : 'native')
+  }
+
+  /** A message without an id was written by the client; there is nothing verbatim to keep. */
+  #addTexts(item: JsonObject): void {
+    const { content } = item
+    if (typeof content === 'string') return this.#addBlock({ type: 'text', text: content })
+    const about = without(item, new Set(['content']))
+    for (const value of listOf(content)) {
+      const part = objectOf(value) ?? {}
+      const text = stringOf(part['text']) ?? stringOf(part['refusal']) ?? ''
+      const native = without(part, new Set(['text', 'refusal']))
+      const isOwn = item['id'] !== undefined || part['type'] === 'refusal'
+      const metadata = withNative('openai', api, native, { item: about })
+      this.#addBlock({ type: 'text', text, metadata: isOwn ? metadata : undefined })
+    }
+  }
+
+  #addCall(item: JsonObject, at: string): void {
+    const toolCallId = textOf(item['call_id'])
+    const toolName = textOf(item['name'])
+    if (toolCallId === undefined || toolName === undefined) {
+      throw invalidRequest('openai', `The field "${at}" has no call_id or no name.`)
+    }
+    this.#names.set(toolCallId, toolName)
+    this.#kinds.push('tool_call')
+    const isCustom = item['type'] === 'custom_tool_call'
+    const isOwn = isCustom || item['id'] !== undefined
+    const parsed = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
+    const input = { input: stringOf(item['input']) ?? '' }
+    this.#calls.push({
+      toolCallId,
+      toolName,
+      arguments: isCustom ? input : (parsed.arguments ?? {}),
+      invalidArguments: isCustom ? undefined : parsed.invalid,
+      metadata: isOwn ? withNative('openai', api, item) : undefined,
+    })
+  }
 }

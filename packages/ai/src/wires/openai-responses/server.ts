@@ -1,8 +1,17 @@
-import { encodeError } from '../openai-server-error.ts'
+import { encodeError, errorBody } from '../openai-error.ts'
 import { readRequest } from '../wire-error.ts'
-import type { WireServer } from '../wire-server.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
 import { decodeRequest } from './server-request.ts'
-import { encodeResponse, ResponsesEncoder } from './server-stream.ts'
+import { encodeBase64, encodeSse, type JsonObject } from '@skein/base'
+import {
+  type ContentBlockStartEvent,
+  type MessageStopEvent,
+  StopReason,
+  type StreamEvent,
+} from '../../event.ts'
+import { objectOf } from '../read-json.ts'
+import { fromUsage } from './usage.ts'
+import type { ProviderMetadata } from '../../content.ts'
 
 /**
  * Responses served: one message per answer. Items that a client sends back are kept verbatim
@@ -14,4 +23,338 @@ export const openaiResponsesServer: WireServer = {
   encodeResponse,
   createEncoder: (context) => new ResponsesEncoder(context),
   encodeError,
+}
+
+/** Writes the events of one message as events of a response; `response` is the whole of it. */
+class ResponsesEncoder implements WireEncoder {
+  readonly #context: EncodeContext
+  /** Items by block position; blocks that Responses cannot say have none. */
+  readonly #open = new Map<number, { readonly item: WrittenItem; readonly position: number }>()
+  readonly #output: (JsonObject | undefined)[] = []
+  #stop: MessageStopEvent['delta'] | undefined
+  #sequence = 0
+
+  constructor(context: EncodeContext) {
+    this.#context = context
+  }
+
+  push(event: StreamEvent): string {
+    let text = ''
+    const emit: Emit = (type, fields) => (text += this.#frame(type, fields))
+    this.write(event, emit)
+    return text
+  }
+
+  /** The terminal event of a response is its last. */
+  end(): string {
+    return ''
+  }
+
+  fail(error: ServerError): string {
+    const { message = '', code = null } = objectOf(errorBody(error)['error']) ?? {}
+    return this.#frame('error', { code, message, param: null })
+  }
+
+  write(event: StreamEvent, emit: Emit): void {
+    switch (event.type) {
+      case 'message_start':
+        emit('response.created', { response: this.response })
+        emit('response.in_progress', { response: this.response })
+        return
+      case 'content_block_start':
+        return this.#openItem(event, emit)
+      case 'content_block_stop':
+        return this.#closeItem(event, emit)
+      case 'message_stop':
+        this.#stop = event.delta
+        emit(`response.${this.#status}`, { response: this.response })
+        return
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return
+      case 'text_delta':
+      case 'object_delta':
+      case 'reasoning_delta':
+      case 'tool_call_delta':
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta': {
+        const open = this.#open.get(event.index)
+        open?.item.delta(event, this.#placed(emit, open.position))
+        return
+      }
+      default:
+        event satisfies never
+    }
+  }
+
+  get response(): JsonObject {
+    const { id, createdAt, request, fields } = this.#context
+    const reason = this.#reason
+    return {
+      id: `resp_${id}`,
+      object: 'response',
+      created_at: Math.floor(createdAt / 1000),
+      status: this.#status,
+      error: null,
+      incomplete_details: reason === undefined ? null : { reason },
+      instructions: request.system ?? null,
+      metadata: {},
+      model: request.modelId,
+      output: this.#output.filter((item) => item !== undefined),
+      parallel_tool_calls: true,
+      temperature: null,
+      tool_choice: 'auto',
+      tools: [],
+      top_p: null,
+      usage: this.#stop ? fromUsage(this.#stop.usage) : null,
+      ...fields,
+    }
+  }
+
+  get #status(): 'in_progress' | 'completed' | 'incomplete' {
+    if (!this.#stop) return 'in_progress'
+    return this.#reason === undefined ? 'completed' : 'incomplete'
+  }
+
+  get #reason(): string | undefined {
+    switch (this.#stop?.stopReason) {
+      case StopReason.MaxTokens:
+      case StopReason.ContextWindow:
+        return 'max_output_tokens'
+      case StopReason.ContentFilter:
+        return 'content_filter'
+      default:
+        return undefined
+    }
+  }
+
+  #openItem({ index, delta }: StreamEvent & { type: 'content_block_start' }, emit: Emit): void {
+    const position = this.#output.length
+    const id = `${this.#context.id}_${position}`
+    const item = writeItem(delta, id, this.#placed(emit, position))
+    if (!item) return
+    this.#output.push(undefined)
+    this.#open.set(index, { item, position })
+  }
+
+  #closeItem({ index, delta }: StreamEvent & { type: 'content_block_stop' }, emit: Emit): void {
+    const open = this.#open.get(index)
+    if (!open) return
+    this.#open.delete(index)
+    const placed = this.#placed(emit, open.position)
+    const item = open.item.close(delta.metadata, placed)
+    this.#output[open.position] = item
+    placed('response.output_item.done', { item })
+  }
+
+  #placed(emit: Emit, output_index: number): Emit {
+    return (type, fields) => emit(type, { output_index, ...fields })
+  }
+
+  #frame(type: string, fields: JsonObject): string {
+    const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })
+    return encodeSse({ event: type, data })
+  }
+}
+
+/** The whole response: the same encoder, without its stream. */
+function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
+  const encoder = new ResponsesEncoder(context)
+  for (const event of events) encoder.write(event, () => {})
+  return encoder.response
+}
+
+/** Emits one event of the stream; the encoder adds its number and position. */
+type Emit = (type: string, fields: JsonObject) => void
+
+/** An output item while its block is written. */
+interface WrittenItem {
+  delta(event: StreamEvent, emit: Emit): void
+  /** The finished item; its own closing events are emitted first. */
+  close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject
+}
+
+/** The item of a block, or undefined for blocks that Responses cannot say. */
+function writeItem(
+  { block, name, toolCallId = '', toolName = '' }: ContentBlockStartEvent['delta'],
+  id: string,
+  emit: Emit,
+): WrittenItem | undefined {
+  switch (block) {
+    case 'text':
+    case 'object':
+      return new WrittenText(`msg_${id}`, emit)
+    case 'reasoning':
+      return new WrittenReasoning(`rs_${id}`, emit)
+    case 'tool_call':
+      return new WrittenCall({ id: `fc_${id}`, call_id: toolCallId, name: toolName }, emit)
+    case 'image':
+      return new WrittenImage(`ig_${id}`, emit)
+    case 'native':
+      return new WrittenNative({ type: name ?? 'unknown', id: `item_${id}` }, emit)
+    case 'audio':
+    case 'video':
+      return undefined
+    default:
+      return block satisfies never
+  }
+}
+
+/** The vendor's own form of a block, whichever provider it came through, if it is of this wire. */
+function told(metadata: ProviderMetadata | undefined): JsonObject | undefined {
+  for (const own of Object.values(metadata ?? {})) {
+    if (own['api'] === 'openai-responses') return own
+  }
+  return undefined
+}
+
+class WrittenText implements WrittenItem {
+  readonly #id: string
+  readonly #pieces: string[] = []
+
+  constructor(id: string, emit: Emit) {
+    this.#id = id
+    emit('response.output_item.added', { item: this.#item([], 'in_progress') })
+    const part = { type: 'output_text', text: '', annotations: [] }
+    emit('response.content_part.added', { item_id: id, content_index: 0, part })
+  }
+
+  delta(event: StreamEvent, emit: Emit): void {
+    if (event.type !== 'text_delta' && event.type !== 'object_delta') return
+    const { text } = event.delta
+    this.#pieces.push(text)
+    const fields = { item_id: this.#id, content_index: 0, delta: text, logprobs: [] }
+    emit('response.output_text.delta', fields)
+  }
+
+  close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
+    const own = told(metadata)
+    const text = this.#pieces.join('')
+    const native = objectOf(own?.['native']) ?? {}
+    const part: JsonObject =
+      native['type'] === 'refusal'
+        ? { type: 'refusal', refusal: text }
+        : { type: 'output_text', text, annotations: [], ...native }
+    const place = { item_id: this.#id, content_index: 0 }
+    emit('response.output_text.done', { ...place, text, logprobs: [] })
+    emit('response.content_part.done', { ...place, part })
+    return { ...objectOf(own?.['item']), ...this.#item([part], 'completed') }
+  }
+
+  #item(content: readonly JsonObject[], status: string): JsonObject {
+    return { type: 'message', id: this.#id, status, role: 'assistant', content }
+  }
+}
+
+class WrittenReasoning implements WrittenItem {
+  readonly #id: string
+  readonly #pieces: string[] = []
+
+  constructor(id: string, emit: Emit) {
+    this.#id = id
+    emit('response.output_item.added', { item: { type: 'reasoning', id, summary: [] } })
+  }
+
+  delta(event: StreamEvent, emit: Emit): void {
+    if (event.type !== 'reasoning_delta') return
+    const place = { item_id: this.#id, summary_index: 0 }
+    if (this.#pieces.length === 0) {
+      const part = { type: 'summary_text', text: '' }
+      emit('response.reasoning_summary_part.added', { ...place, part })
+    }
+    this.#pieces.push(event.delta.text)
+    emit('response.reasoning_summary_text.delta', { ...place, delta: event.delta.text })
+  }
+
+  close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
+    const text = this.#pieces.join('')
+    const place = { item_id: this.#id, summary_index: 0 }
+    const part = { type: 'summary_text', text }
+    if (this.#pieces.length > 0) {
+      emit('response.reasoning_summary_text.done', { ...place, text })
+      emit('response.reasoning_summary_part.done', { ...place, part })
+    }
+    const summary = this.#pieces.length > 0 ? [part] : []
+    const native = objectOf(told(metadata)?.['native'])
+    return native ?? { type: 'reasoning', id: this.#id, summary }
+  }
+}
+
+class WrittenCall implements WrittenItem {
+  readonly #fields: JsonObject
+  readonly #pieces: string[] = []
+
+  constructor(fields: JsonObject, emit: Emit) {
+    this.#fields = { type: 'function_call', ...fields }
+    const item = { ...this.#fields, arguments: '', status: 'in_progress' }
+    emit('response.output_item.added', { item })
+  }
+
+  delta(event: StreamEvent, emit: Emit): void {
+    if (event.type !== 'tool_call_delta' || event.delta.argumentsJson === '') return
+    const { argumentsJson: delta } = event.delta
+    this.#pieces.push(delta)
+    emit('response.function_call_arguments.delta', { item_id: this.#fields['id']!, delta })
+  }
+
+  close(_metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
+    const text = this.#pieces.join('')
+    const item_id = this.#fields['id']!
+    emit('response.function_call_arguments.done', { item_id, arguments: text })
+    return { ...this.#fields, arguments: text, status: 'completed' }
+  }
+}
+
+class WrittenImage implements WrittenItem {
+  readonly #id: string
+  #previews = 0
+  #result: JsonObject = { result: null }
+
+  constructor(id: string, emit: Emit) {
+    this.#id = id
+    const item = { type: 'image_generation_call', id, status: 'in_progress', result: null }
+    emit('response.output_item.added', { item })
+  }
+
+  delta(event: StreamEvent, emit: Emit): void {
+    if (event.type !== 'image_delta') return
+    const { data, mimeType, isPartial } = event.delta
+    const base64 = encodeBase64(data)
+    const output_format = mimeType === 'image/svg+xml' ? 'svg' : mimeType.replace('image/', '')
+    if (!isPartial) this.#result = { result: base64, output_format }
+    else {
+      emit('response.image_generation_call.partial_image', {
+        item_id: this.#id,
+        partial_image_index: this.#previews++,
+        partial_image_b64: base64,
+        output_format,
+      })
+    }
+  }
+
+  close(): JsonObject {
+    return {
+      type: 'image_generation_call',
+      id: this.#id,
+      status: 'completed',
+      ...this.#result,
+    }
+  }
+}
+
+/** A native block: sent verbatim when it came through this wire, else only its name is sent. */
+class WrittenNative implements WrittenItem {
+  readonly #item: JsonObject
+
+  constructor(item: JsonObject, emit: Emit) {
+    this.#item = item
+    emit('response.output_item.added', { item })
+  }
+
+  delta(): void {}
+
+  close(metadata: ProviderMetadata | undefined): JsonObject {
+    return objectOf(told(metadata)?.['native']) ?? this.#item
+  }
 }

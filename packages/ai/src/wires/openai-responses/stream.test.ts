@@ -7,7 +7,7 @@ import {
   fold,
   requestOf,
 } from '../../../test/wires/wire-cases.ts'
-import { responsesDialect } from './dialect.ts'
+import { responsesDialect } from './types.ts'
 import { openaiResponses } from './wire.ts'
 
 // Events are written from the SDK's types (openai 7.53.0); none is recorded traffic.

@@ -1,19 +1,18 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../loose-base64.ts'
-import type { StreamEvent } from '../../event.ts'
-import { audioMimeType } from '../data-url.ts'
-import { withNative } from '../native.ts'
+import { StopReason, type StreamEvent } from '../../event.ts'
+import { audioMimeType } from '../media.ts'
+import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
-import { listOf, objectOf, stringOf, textOf } from '../read-json.ts'
+import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import type { OpenAIResponsesDialect } from './dialect.ts'
-import { openItem, type ItemPart, type MessageParts, type OpenItem } from './open-item.ts'
+import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
+import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
 import { isWrapped } from './request.ts'
-import { endOf, failureOf, responseMetadata } from './response.ts'
-import type { ResponsesEvent } from './types.ts'
 import { toUsage } from './usage.ts'
+import { ErrorCode, type UPPError } from '../../error.ts'
 
 /** Which part of its item a piece of text belongs to, by event type. */
 const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
@@ -120,7 +119,7 @@ export class ResponsesDecoder implements WireDecoder {
       case 'error':
         throw this.#failure(event)
       default:
-        // Progress of hosted tools and repetitions: the closing item tells it all.
+        // Progress of hosted tools and repetitions: the closing item holds the whole result.
         return
     }
   }
@@ -133,8 +132,8 @@ export class ResponsesDecoder implements WireDecoder {
       index: 0,
       delta: {
         provider: this.#provider,
-        ...(typeof model === 'string' && { model }),
-        ...(typeof id === 'string' && { id }),
+        model: stringOf(model),
+        id: stringOf(id),
       },
     })
   }
@@ -229,9 +228,14 @@ export class ResponsesDecoder implements WireDecoder {
         ...endOf(response, { hasCalls: kinds.includes('tool_call'), hasRefusal }),
         usage: toUsage(objectOf(response['usage']), objectOf(response['tool_usage'])),
         metadata: {
-          [this.#provider]: { ...responseMetadata(response), ...orderMetadata(kinds) },
+          [this.#provider]: {
+            api: 'openai-responses',
+            // Id, model, status, `store`, and whatever is new.
+            ...without(response, leftOut),
+            ...orderMetadata(kinds),
+          },
         },
-        ...(warnings.length > 0 && { warnings }),
+        warnings: warnings.length > 0 ? warnings : undefined,
       },
     })
   }
@@ -259,4 +263,58 @@ export class ResponsesDecoder implements WireDecoder {
     const message = stringOf(error?.message) ?? 'The stream failed, and the vendor gave no reason.'
     return vendorFailure(this.#provider, { ...error, message })
   }
+}
+
+/** Fields of a response that only repeat the request, or that UPP holds elsewhere. */
+const leftOut = new Set(
+  `object output output_text usage error created_at completed_at background instructions tools
+  tool_choice text temperature top_p top_logprobs presence_penalty frequency_penalty truncation
+  parallel_tool_calls max_output_tokens max_tool_calls reasoning prompt input user metadata
+  prompt_cache_key prompt_cache_retention prompt_cache_options safety_identifier billing image`.split(
+    /\s+/,
+  ),
+)
+
+const incompleteReasons: ReadonlyMap<string, StopReason> = new Map([
+  ['max_output_tokens', StopReason.MaxTokens],
+  ['content_filter', StopReason.ContentFilter],
+])
+
+interface ResponseEnd {
+  readonly stopReason: StopReason
+  readonly rawStopReason: string
+}
+
+/** How a response ended. A status that is no end (`queued`) is passed on as the raw stop reason. */
+function endOf(
+  response: JsonObject,
+  { hasCalls, hasRefusal }: { hasCalls: boolean; hasRefusal: boolean },
+): ResponseEnd {
+  const status = textOf(response['status']) ?? 'completed'
+  if (status === 'incomplete') {
+    const reason = textOf(objectOf(response['incomplete_details'])?.['reason']) ?? status
+    return {
+      stopReason: incompleteReasons.get(reason) ?? StopReason.Other,
+      rawStopReason: reason,
+    }
+  }
+  if (status !== 'completed') return { stopReason: StopReason.Other, rawStopReason: status }
+  if (hasCalls) return { stopReason: StopReason.ToolUse, rawStopReason: status }
+  const stopReason = hasRefusal ? StopReason.Refusal : StopReason.EndTurn
+  return { stopReason, rawStopReason: status }
+}
+
+/** The error of a response that failed or was cancelled at the vendor; undefined for others. */
+function failureOf(response: JsonObject, provider: string): UPPError | undefined {
+  const status = response['status']
+  if (status === 'cancelled') {
+    return vendorFailure(provider, {
+      message: `${provider} cancelled the response ${textOf(response['id']) ?? ''}.`,
+      code: ErrorCode.Cancelled,
+    })
+  }
+  const error = objectOf(response['error'])
+  if (status !== 'failed' && !error) return undefined
+  const message = 'The response failed, and the vendor gave no reason.'
+  return vendorFailure(provider, readErrorBody({ error: error ?? { message } }) ?? { message })
 }

@@ -1,4 +1,19 @@
+import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
+
+/** Where a vendor departs from OpenAI's Responses. Parameters are never part of it. */
+export interface OpenAIResponsesDialect {
+  /** Kinds of input the vendor accepts in addition to text. Others are refused before anything is sent. */
+  readonly media: readonly ('image' | 'document')[]
+  /** Ids that break the rule are replaced by a hash of them. */
+  readonly toolCallId: ToolCallIdRule
+}
+
+/** The dialect of OpenAI itself. */
+export const responsesDialect: OpenAIResponsesDialect = {
+  media: ['image', 'document'],
+  toolCallId: { pattern: /^[^]+$/, maxLength: 64 },
+}
 
 /**
  * An event of a Responses stream, all kinds in one: which fields are there depends on `type`.

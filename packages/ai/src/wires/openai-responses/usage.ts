@@ -18,15 +18,13 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
     totalTokens: numberOf(raw['total_tokens']) ?? inputTokens + outputTokens,
     cacheReadTokens: countOf(input?.['cached_tokens']),
     cacheWriteTokens: countOf(input?.['cache_write_tokens']),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-    ...(byTtl && {
-      cacheWriteTokensByTtl: {
-        '30m': countOf(byTtl['ttl_30m_tokens']),
-        '12h': countOf(byTtl['ttl_12h_tokens']),
-      },
-    }),
-    ...(searches > 0 && { serverToolUse: { web_search_requests: searches } }),
-    ...(costUsd !== undefined && { costUsd }),
+    reasoningTokens,
+    cacheWriteTokensByTtl: byTtl && {
+      '30m': countOf(byTtl['ttl_30m_tokens']),
+      '12h': countOf(byTtl['ttl_12h_tokens']),
+    },
+    serverToolUse: searches > 0 ? { web_search_requests: searches } : undefined,
+    costUsd,
     raw,
   }
 }
@@ -42,6 +40,6 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     output_tokens: usage.outputTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     total_tokens: usage.totalTokens,
-    ...(usage.costUsd !== undefined && { cost: usage.costUsd }),
+    cost: usage.costUsd,
   }
 }

@@ -1,12 +1,9 @@
-import type { JsonValue } from '@skein/base'
-import type { StreamEvent } from '../../event.ts'
-import { readErrorBody, readOpenAIError } from '../openai-error.ts'
-import { objectOf } from '../read-json.ts'
-import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
-import type { DecodeContext, Wire } from '../wire.ts'
-import type { OpenAIResponsesDialect } from './dialect.ts'
+import { readOpenAIError } from '../openai-error.ts'
+import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
+import { decodeResponse } from './response.ts'
 import { ResponsesDecoder } from './stream.ts'
+import type { OpenAIResponsesDialect } from './types.ts'
 
 /** OpenAI Responses: an answer is a list of items. */
 export const openaiResponses: Wire<OpenAIResponsesDialect> = {
@@ -16,23 +13,4 @@ export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   decodeResponse,
   createDecoder: (context) => new ResponsesDecoder(context),
   decodeError: readOpenAIError,
-}
-
-function decodeResponse(
-  body: JsonValue,
-  context: DecodeContext<OpenAIResponsesDialect>,
-): StreamEvent[] {
-  const { provider } = context.target
-  const response = objectOf(body)
-  if (!response) throw invalidResponse(provider, 'it is not a JSON object')
-  if (!Array.isArray(response['output']) && response['status'] === undefined) {
-    const error = readErrorBody(response)
-    if (error) throw vendorFailure(provider, error)
-    throw invalidResponse(provider, 'it has no output')
-  }
-  try {
-    return new ResponsesDecoder(context).decode(response)
-  } catch (error) {
-    throw asDecodeError(provider, error)
-  }
 }

@@ -1,0 +1,32 @@
+import type { JsonValue } from '@skein/base'
+import { ErrorCode, type UPPErrorOptions } from '../error.ts'
+
+/** An HTTP response that is not a success, as the transport gives it to a wire. */
+export interface ErrorResponse {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  /** The parsed body; undefined when it is not JSON. */
+  readonly json: JsonValue | undefined
+  readonly text: string
+}
+
+/** What a wire read in a vendor's error; fields left out are derived from the HTTP status. */
+export type VendorError = { readonly message: string } & Partial<
+  Pick<
+    UPPErrorOptions,
+    'code' | 'vendorCode' | 'vendorType' | 'requestId' | 'retryAfterMs' | 'shouldRetry' | 'hint'
+  >
+>
+
+/** The code of an HTTP status (UPP §4.4). A code that the vendor gives wins over it. */
+export function codeForStatus(status: number): ErrorCode {
+  if (status === 401 || status === 403) return ErrorCode.AuthenticationFailed
+  if (status === 402) return ErrorCode.QuotaExceeded
+  if (status === 404) return ErrorCode.ModelNotFound
+  if (status === 408) return ErrorCode.Timeout
+  // A conflict between concurrent requests: vendors and their own clients retry it.
+  if (status === 409) return ErrorCode.ProviderError
+  if (status === 429) return ErrorCode.RateLimited
+  if (status >= 500) return ErrorCode.ProviderError
+  return status >= 400 ? ErrorCode.InvalidRequest : ErrorCode.InvalidResponse
+}

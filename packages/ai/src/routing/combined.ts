@@ -1,0 +1,324 @@
+import type { StreamEvent } from '../event.ts'
+import {
+  createProvider,
+  type BoundLLMModel,
+  type LLMCapabilities,
+  type LLMHandler,
+  type LLMRequest,
+  type ModelReference,
+} from '../provider.ts'
+import {
+  type Bound,
+  type BoundCombination,
+  type Combination,
+  type MemberAnswer,
+  type MemberPolicy,
+  withReport,
+} from './member.ts'
+import { ErrorCode, UPPError, type Modality } from '../error.ts'
+import type { ErrorOrigin } from '../to-upp-error.ts'
+import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
+import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
+
+/** One model reference that stands for several, in every modality that all of them have. */
+export function combinedModel(combination: Combination): ModelReference {
+  const { name, members } = combination
+  const has = (modality: Modality): boolean =>
+    members.every(({ reference }) => reference.provider.handlers[modality])
+  const provider = createProvider({
+    name,
+    llm: has('llm') ? llmHandler(combination) : undefined,
+    embedding: has('embedding') ? embeddingHandler(combination) : undefined,
+    image: has('image') ? imageHandler(combination) : undefined,
+  })
+  return provider(members.map(({ label }) => label).join('|'))
+}
+
+/** Inferences of whichever member the policy chooses. */
+function llmHandler(combination: Combination): LLMHandler {
+  const bindAll = (): Bound<BoundLLMModel>[] =>
+    combination.members.map((member) => {
+      const { reference } = member
+      return { ...member, bound: reference.provider.handlers.llm!.bind(reference) }
+    })
+  return {
+    get capabilities(): LLMCapabilities {
+      return llmCapabilities(bindAll(), combination)
+    },
+    bind: ({ modelId }) => new CombinedLLM(modelId, bindAll(), combination),
+  }
+}
+
+class CombinedLLM implements BoundLLMModel {
+  readonly modelId: string
+  readonly provider: string
+  readonly capabilities: LLMCapabilities
+  declare readonly wire?: NonNullable<BoundLLMModel['wire']>
+  readonly #members: readonly Bound<BoundLLMModel>[]
+  readonly #policy: MemberPolicy
+
+  constructor(modelId: string, members: readonly Bound<BoundLLMModel>[], combination: Combination) {
+    this.modelId = modelId
+    this.provider = combination.name
+    this.capabilities = llmCapabilities(members, combination)
+    const wire = members[0]?.bound.wire
+    if (wire && members.every(({ bound }) => bound.wire === wire)) this.wire = wire
+    this.#members = members
+    this.#policy = combination.policy
+  }
+
+  async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
+    const answer = await this.#run(request, false, async (member) => {
+      const events = await member.bound.complete(member.toRequest(request))
+      // An answer without its terminal event is a failure: the next member is asked.
+      if (events.some(({ type }) => type === 'message_stop')) return events
+      throw emptyAnswer({ provider: member.bound.provider, modality: 'llm' })
+    })
+    return reported(answer.value, answer)
+  }
+
+  async *stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[], void, undefined> {
+    const answer = await this.#run(request, true, (member) => {
+      const origin = { provider: member.bound.provider, modality: 'llm' } as const
+      return openStream(member.bound.stream(member.toRequest(request)), isContent, origin)
+    })
+    try {
+      for await (const events of readOpened(answer.value)) yield reported(events, answer)
+    } catch (error) {
+      this.#policy.failedLate?.(answer.member, error)
+      throw error
+    }
+  }
+
+  #run<T>(
+    request: LLMRequest,
+    streaming: boolean,
+    attempt: (member: Bound<BoundLLMModel>) => Promise<T>,
+  ): Promise<MemberAnswer<Bound<BoundLLMModel>, T>> {
+    const task = { request, modality: 'llm', streaming, members: this.#members, attempt } as const
+    return this.#policy.run(task)
+  }
+}
+
+/** Events that say who answered, and who did not. */
+function reported(
+  events: readonly StreamEvent[],
+  { member, warnings }: MemberAnswer<Bound<BoundLLMModel>, unknown>,
+): readonly StreamEvent[] {
+  if (!events.some(({ type }) => type === 'message_start' || type === 'message_stop')) return events
+  return events.map((event): StreamEvent => {
+    if (event.type === 'message_start') {
+      const { provider, modelId } = member.bound
+      return { ...event, delta: { provider, model: modelId, ...event.delta } }
+    }
+    if (event.type !== 'message_stop' || warnings.length === 0) return event
+    const all = [...warnings, ...(event.delta.warnings ?? [])]
+    return { ...event, delta: { ...event.delta, warnings: all } }
+  })
+}
+
+function llmCapabilities(
+  members: readonly Bound<BoundLLMModel>[],
+  { capabilities }: Combination,
+): LLMCapabilities {
+  const can = (name: keyof LLMCapabilities): boolean =>
+    members[capabilities](({ bound }) => bound.capabilities[name])
+  return Object.freeze({
+    streaming: can('streaming'),
+    tools: can('tools'),
+    structuredOutput: can('structuredOutput'),
+    imageInput: can('imageInput'),
+    documentInput: can('documentInput'),
+    videoInput: can('videoInput'),
+    audioInput: can('audioInput'),
+  })
+}
+
+/** A stream whose first content has arrived: from here on another model cannot take over. */
+interface OpenedStream<T> {
+  /** What came up to and with the first content. */
+  readonly first: readonly T[]
+  readonly rest: AsyncIterator<readonly T[]>
+}
+
+/** Reads until there is something to show. Fails as long as nothing was, so that one can try again. */
+async function openStream<T>(
+  source: AsyncIterable<readonly T[]>,
+  isContent: (item: T) => boolean,
+  origin: ErrorOrigin,
+): Promise<OpenedStream<T>> {
+  const rest = source[Symbol.asyncIterator]()
+  const first: T[] = []
+  for (;;) {
+    const step = await rest.next()
+    if (step.done) throw emptyAnswer(origin)
+    for (const item of step.value) first.push(item)
+    if (step.value.some(isContent)) return { first, rest }
+  }
+}
+
+/** Yields the whole stream and closes it when its reader leaves. */
+async function* readOpened<T>({
+  first,
+  rest,
+}: OpenedStream<T>): AsyncGenerator<readonly T[], void, undefined> {
+  let isDone = false
+  try {
+    yield first
+    for (;;) {
+      const step = await rest.next()
+      if ((isDone = step.done === true)) return
+      yield step.value
+    }
+  } catch (error) {
+    isDone = true
+    throw error
+  } finally {
+    if (!isDone) await rest.return?.()
+  }
+}
+
+/** Everything but the framing of a text or of reasoning that has not begun yet. */
+function isContent({ type, delta }: StreamEvent): boolean {
+  if (type === 'message_start') return false
+  return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
+}
+
+function emptyAnswer(origin: ErrorOrigin): UPPError {
+  return new UPPError(`The answer of ${origin.provider} ended without its terminal event.`, {
+    code: ErrorCode.InvalidResponse,
+    ...origin,
+  })
+}
+
+/** Embeddings of the member that the policy chooses, in batches no larger than every member accepts. */
+function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
+  const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
+  const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
+  return {
+    maxBatchSize: Math.min(...handlers.map(({ maxBatchSize }) => maxBatchSize)),
+    maxBatchTokens: tokens.length > 0 ? Math.min(...tokens) : undefined,
+    imageInput: handlers.every(({ imageInput }) => imageInput),
+    bind: ({ modelId }) => {
+      const bound = members.map((member, index) => ({
+        ...member,
+        bound: handlers[index]!.bind(member.reference),
+      }))
+      return combinedEmbedding({ modelId, provider: name, members: bound, policy })
+    },
+  }
+}
+
+function combinedEmbedding(
+  combination: BoundCombination<BoundEmbeddingModel>,
+): BoundEmbeddingModel {
+  const { modelId, provider, policy } = combination
+  /** By the signal, which the batches of one call share: vectors of two models cannot be compared. */
+  const claims = new WeakMap<AbortSignal, Promise<readonly Bound<BoundEmbeddingModel>[]>>()
+
+  async function embedBy(
+    members: readonly Bound<BoundEmbeddingModel>[],
+    request: EmbeddingRequest,
+  ) {
+    const answer = await policy.run({
+      request,
+      modality: 'embedding',
+      streaming: false,
+      members,
+      attempt: (member) => member.bound.embed(member.toRequest(request)),
+    })
+    return { member: answer.member, result: withReport(answer.value, answer, provider) }
+  }
+
+  return {
+    modelId,
+    provider,
+    async embed(request) {
+      const claim = claims.get(request.signal)
+      if (claim) return (await embedBy(await claim, request)).result
+      const first = embedBy(combination.members, request)
+      const claimed = first.then(({ member }) => [member])
+      claimed.catch(() => {}) // `first` is awaited below and says the same
+      claims.set(request.signal, claimed)
+      return (await first).result
+    },
+  }
+}
+
+/** Generates, edits and streams with whichever member the policy chooses. */
+function imageHandler({ name, members, policy, capabilities }: Combination): ImageHandler {
+  return {
+    bind: ({ modelId }) => {
+      const bound = members.map((member) => {
+        const { reference } = member
+        return { ...member, bound: reference.provider.handlers.image!.bind(reference) }
+      })
+      return combinedImage({ modelId, provider: name, members: bound, policy }, capabilities)
+    },
+  }
+}
+
+function combinedImage(
+  combination: BoundCombination<BoundImageModel>,
+  mode: Combination['capabilities'],
+): BoundImageModel {
+  const { modelId, provider, members, policy } = combination
+  const run = async <T>(
+    request: ImageRequest,
+    { streaming, able }: { streaming: boolean; able: (bound: BoundImageModel) => boolean },
+    attempt: (bound: BoundImageModel, request: ImageRequest) => Promise<T>,
+  ): Promise<MemberAnswer<Bound<BoundImageModel>, T>> =>
+    policy.run({
+      request,
+      modality: 'image',
+      streaming,
+      members: members.filter(({ bound }) => able(bound)),
+      attempt: (member) => attempt(member.bound, member.toRequest(request)),
+    })
+  return {
+    modelId,
+    provider,
+    capabilities: imageCapabilities(members, mode),
+    async generate(request) {
+      const able = ({ capabilities }: BoundImageModel): boolean => capabilities.generate
+      const task = { streaming: false, able }
+      const answer = await run(request, task, (bound, asked) => bound.generate(asked))
+      return withReport(answer.value, answer, provider)
+    },
+    async edit(request) {
+      const able = ({ edit }: BoundImageModel): boolean => edit !== undefined
+      const task = { streaming: false, able }
+      const answer = await run(request, task, (bound, asked) => bound.edit!(asked))
+      return withReport(answer.value, answer, provider)
+    },
+    async *stream(request) {
+      const able = ({ stream }: BoundImageModel): boolean => stream !== undefined
+      const answer = await run(request, { streaming: true, able }, (bound, asked) =>
+        openStream(inBatches(bound.stream!(asked)), () => true, {
+          provider: bound.provider,
+          modality: 'image',
+        }),
+      )
+      for await (const events of readOpened(answer.value))
+        for (const event of events)
+          yield event.type === 'end' ? withReport(event, answer, provider) : event
+    },
+  }
+}
+
+function imageCapabilities(
+  members: readonly Bound<BoundImageModel>[],
+  mode: Combination['capabilities'],
+): ImageCapabilities {
+  const most = members.flatMap(({ bound }) => bound.capabilities.maxImages ?? [])
+  return Object.freeze({
+    generate: members[mode](({ bound }) => bound.capabilities.generate),
+    streaming: members[mode](({ bound }) => bound.capabilities.streaming && !!bound.stream),
+    edit: members[mode](({ bound }) => bound.capabilities.edit && !!bound.edit),
+    maxImages: most.length > 0 ? Math.min(...most) : undefined,
+  })
+}
+
+async function* inBatches<T>(source: AsyncIterable<T>): AsyncGenerator<readonly T[]> {
+  for await (const item of source) yield [item]
+}

@@ -1,0 +1,208 @@
+import type { Fetch } from '../../config.ts'
+import {
+  type Exchange,
+  fromRecordedChunk,
+  hideIn,
+  hideInChunks,
+  isSecretHeader,
+  readRequest,
+  type RecordedRequest,
+  type RecordedResponse,
+  type Recording,
+  RecordingError,
+  type RecordingStore,
+  REDACTED,
+  requestKey,
+  toRecordedChunk,
+} from './recording.ts'
+
+/** What records, and what must not be recorded. */
+export interface RecordOptions {
+  /** What really sends. Default: the platform's `fetch`. */
+  readonly fetch?: Fetch
+  /** Further secrets to remove, in addition to those found in headers and addresses. */
+  readonly secrets?: readonly string[]
+}
+
+/** A `fetch` that remembers. */
+export interface RecordingFetch extends Fetch {
+  /** Resolves when all exchanges that were read to their end are in the store. */
+  saved(): Promise<void>
+}
+
+/**
+ * A `fetch` that sends as usual and keeps every exchange in the store: bodies byte for byte and
+ * read for read, without keys. An exchange is kept when its body was read to the end, failed, or
+ * was left.
+ *
+ *     const fetch = recordFetch(fileStore('test/hello.json'))
+ *     await llm({ model, config: { fetch } }).generate('Hello')
+ *     await fetch.saved()
+ */
+export function recordFetch(store: RecordingStore, options: RecordOptions = {}): RecordingFetch {
+  const { fetch = (input, init) => globalThis.fetch(input, init), secrets: more = [] } = options
+  const exchanges: (Exchange | undefined)[] = []
+  let saving: Promise<void> = Promise.resolve()
+
+  const keep = (index: number, exchange: Exchange): void => {
+    exchanges[index] = exchange
+    const recording: Recording = {
+      version: 1,
+      exchanges: exchanges.filter((one) => one !== undefined),
+    }
+    saving = saving.then(() => store.save(recording))
+    saving.catch(() => {}) // `saved` tells
+  }
+
+  const record: Fetch = async (input, init) => {
+    const index = exchanges.push(undefined) - 1
+    const { recorded: request, secrets } = await readRequest(input, init, more)
+    const response = await fetch(input, init)
+    const { status, headers } = response
+    const finish = (chunks: readonly Uint8Array[], end?: RecordedResponse['end']): void =>
+      keep(index, {
+        request,
+        response: {
+          status,
+          headers: toHeaders(headers, secrets),
+          chunks: hideInChunks(chunks, secrets).map(toRecordedChunk),
+          end,
+        },
+      })
+    if (!response.body) {
+      finish([])
+      return response
+    }
+    // An abort shows as a failed read; to the recording it is a reader who left.
+    const body = tee(response.body, (chunks, end) =>
+      finish(chunks, end === 'failed' && init.signal?.aborted ? 'left' : end),
+    )
+    return new Response(body, { status, headers })
+  }
+  return Object.assign(record, { saved: () => saving })
+}
+
+function toHeaders(headers: Headers, secrets: readonly string[]): Record<string, string> {
+  const kept: Record<string, string> = {}
+  headers.forEach((value, name) => {
+    // The body is kept as it is after decoding.
+    if (name === 'content-encoding' || name === 'content-length') return
+    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+  })
+  return kept
+}
+
+/** Passes a body on and remembers each read. A reader who leaves without a signal has left, too. */
+function tee(
+  body: ReadableStream<Uint8Array>,
+  finish: (chunks: readonly Uint8Array[], end: RecordedResponse['end']) => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (done) {
+            finish(chunks, undefined)
+            return controller.close()
+          }
+          chunks.push(value.slice())
+          controller.enqueue(value as Uint8Array<ArrayBuffer>) // a body is never shared memory
+        } catch (error) {
+          finish(chunks, 'failed')
+          controller.error(error)
+        }
+      },
+      async cancel(reason) {
+        finish(chunks, 'left')
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** How a recording is replayed. */
+export interface ReplayOptions {
+  /** As given to `recordFetch`: texts that were taken out of the requests. */
+  readonly secrets?: readonly string[]
+}
+
+/**
+ * A `fetch` that answers from a recording and never touches the network. Requests are matched by
+ * method, address and body, each exchange is used once, in order; bodies come in the reads in which
+ * they were recorded. A request that was not recorded throws a `RecordingError` that names the nearest.
+ */
+export function replayFetch(
+  source: Recording | RecordingStore,
+  { secrets = [] }: ReplayOptions = {},
+): Fetch {
+  let waiting: Promise<Exchange[]> | undefined
+  return async (input, init) => {
+    init.signal?.throwIfAborted()
+    const exchanges = await (waiting ??= load(source))
+    const { recorded } = await readRequest(input, init, secrets)
+    const key = requestKey(recorded)
+    const index = exchanges.findIndex(({ request }) => requestKey(request) === key)
+    if (index < 0) throw notRecorded(recorded, exchanges)
+    const [exchange] = exchanges.splice(index, 1)
+    return toResponse(exchange!, init.signal ?? undefined)
+  }
+}
+
+async function load(source: Recording | RecordingStore): Promise<Exchange[]> {
+  const recording = 'exchanges' in source ? source : await source.load()
+  if (recording?.version === 1) return [...recording.exchanges]
+  throw new RecordingError(
+    recording ? 'The recording is of another version.' : 'There is no recording.',
+    { code: 'NO_RECORDING', hint: 'Run once with recordFetch.' },
+  )
+}
+
+function notRecorded(request: RecordedRequest, left: readonly Exchange[]): RecordingError {
+  const { method, url, body } = request
+  const same = left.find((one) => one.request.method === method && one.request.url === url)
+  const hint = same
+    ? `Recorded for this address, with another body: ${shown(same.request)}`
+    : left.length > 0
+      ? `Left in the recording: ${left.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
+      : 'The recording is used up.'
+  const told = body ? ` with ${shown(request)}` : ''
+  return new RecordingError(`${method} ${url}${told} was not recorded.`, {
+    code: 'NOT_RECORDED',
+    hint,
+  })
+}
+
+function shown({ body }: RecordedRequest): string {
+  return (body && 'text' in body ? body.text : JSON.stringify(body ?? null)).slice(0, 400)
+}
+
+/** A `Response` of these may not be given a body, not even an empty one. */
+const bodiless = new Set([101, 204, 205, 304])
+
+function toResponse({ response }: Exchange, signal: AbortSignal | undefined): Response {
+  const { status, headers, chunks, end } = response
+  const init = { status, headers }
+  if (bodiless.has(status)) return new Response(null, init)
+  let next = 0
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(controller) {
+        signal?.addEventListener('abort', () => controller.error(signal.reason), { once: true })
+      },
+      pull(controller) {
+        if (signal?.aborted) return
+        const chunk = chunks[next++]
+        if (chunk) controller.enqueue(fromRecordedChunk(chunk) as Uint8Array<ArrayBuffer>)
+        else if (end === 'failed') controller.error(new TypeError('terminated'))
+        else if (!end) controller.close()
+        // A body whose reader left was never finished; a reader that continues here waits for ever, too.
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(body, init)
+}

@@ -1,0 +1,176 @@
+import type { JsonObject } from '@skein/base'
+import type { ErrorCode } from '../../error.ts'
+import type { WireReply } from '../../gateway/answer-wire.ts'
+import type { WireServer } from '../../wires/wire.ts'
+
+/** What goes wrong with one request. A fault uses no step of the script, unless the model answers first. */
+export type Fault =
+  /** An HTTP error in the vendor's words, e.g. 429 with `retry-after`, 529, 500. */
+  | {
+      readonly kind: 'error'
+      readonly code: ErrorCode
+      readonly status?: number
+      readonly message?: string
+      readonly headers?: Readonly<Record<string, string>>
+      /** A body of your own instead. */
+      readonly body?: JsonObject | string
+    }
+  /** A page of some proxy between the client and the vendor. */
+  | { readonly kind: 'html'; readonly status?: number }
+  /** Nothing comes before the headers, or after so many bytes of the body, until the client leaves. */
+  | { readonly kind: 'stall'; readonly afterBytes?: number }
+  /** The connection breaks before the headers, or after so many bytes of the body. */
+  | { readonly kind: 'cut'; readonly afterBytes?: number }
+  /** Malformed JSON, after so many events of a stream. */
+  | { readonly kind: 'malformed'; readonly afterEvents?: number }
+  /** A stream with status 200 that reports an error after so many events. */
+  | {
+      readonly kind: 'error_event'
+      readonly code: ErrorCode
+      readonly status?: number
+      readonly message?: string
+      readonly afterEvents?: number
+    }
+
+/** Thrown where the connection breaks. */
+export class ConnectionCut extends Error {}
+
+/** Applies the faults that concern the bytes of a body. */
+export async function* withByteFault(
+  chunks: AsyncIterable<Uint8Array>,
+  fault: Fault | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const isByteFault = fault?.kind === 'stall' || fault?.kind === 'cut'
+  if (!isByteFault || fault.afterBytes === undefined) return yield* chunks
+  let left = fault.afterBytes
+  for await (const chunk of chunks) {
+    if (chunk.length < left) {
+      left -= chunk.length
+      yield chunk
+      continue
+    }
+    if (left > 0) yield chunk.subarray(0, left)
+    if (fault.kind === 'cut') throw new ConnectionCut('The connection was cut.')
+    await untilLeft(signal)
+  }
+}
+
+/** Never resolves; rejects when the client leaves. */
+export function untilLeft(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = (): void => reject(signal.reason)
+    if (signal.aborted) fail()
+    signal.addEventListener('abort', fail, { once: true })
+  })
+}
+
+/** Applies the faults in the content of a body. A whole answer has no events; its text is replaced. */
+export function withEventFault(
+  reply: WireReply,
+  wire: WireServer,
+  fault: Fault | undefined,
+): WireReply {
+  const isEventFault = fault?.kind === 'malformed' || fault?.kind === 'error_event'
+  if (!isEventFault || reply.status !== 200) return reply
+  const { body } = reply
+  if (typeof body !== 'string') return { ...reply, body: broken(body, wire, fault) }
+  if (fault.kind === 'malformed') return { ...reply, body: body.slice(0, body.length >> 1) }
+  return { ...reply, body: JSON.stringify(wire.encodeError(errorOf(fault)).body) }
+}
+
+async function* broken(
+  texts: AsyncGenerator<string, void>,
+  wire: WireServer,
+  fault: Fault & { kind: 'malformed' | 'error_event' },
+): AsyncGenerator<string, void> {
+  const { afterEvents = 0 } = fault
+  let count = 0
+  try {
+    while (count < afterEvents) {
+      const { done, value } = await texts.next()
+      if (done) break
+      if (value !== '') count += 1
+      yield value
+    }
+  } finally {
+    await texts.return()
+  }
+  if (fault.kind === 'error_event') {
+    // Only an encoder knows how its wire reports a failure in a stream; it needs no request for that.
+    const request = {
+      modelId: '',
+      messages: [],
+      params: {},
+      tools: [],
+      stream: true,
+      includeUsage: false,
+    }
+    yield wire.createEncoder({ request, id: '', createdAt: 0 }).fail(errorOf(fault))
+  } else yield wire.name === 'ollama-chat' ? '{"message":{"con\n' : 'data: {"choices":[{"del\n\n'
+}
+
+function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
+  code: typeof code
+  message: string
+  statusCode?: number
+} {
+  const told = message ?? 'The vendor was told to fail.'
+  return { code, message: told, statusCode: status }
+}
+
+/** How a body is written. */
+export interface ChunkOptions {
+  /**
+   * Bytes per write, wherever they end: inside a character, a line end, a number. Without it, one
+   * write per batch of events.
+   */
+  readonly chunkBytes?: number
+  /** Milliseconds between two writes. */
+  readonly paceMs?: number
+  /** Line ends of server-sent events; all three are legal. */
+  readonly lineEnd?: '\n' | '\r\n' | '\r'
+}
+
+/** Cuts a body into the writes it will be sent in. */
+export async function* toChunks(
+  texts: AsyncIterable<string> | Iterable<string>,
+  { chunkBytes, paceMs, lineEnd = '\n' }: ChunkOptions,
+): AsyncGenerator<Uint8Array, void> {
+  const encoder = new TextEncoder()
+  let isFirst = true
+  for await (const chunk of cut(toBytes(texts, encoder, lineEnd), chunkBytes)) {
+    if (!isFirst && paceMs !== undefined)
+      await new Promise((resolve) => setTimeout(resolve, paceMs))
+    isFirst = false
+    yield chunk
+  }
+}
+
+async function* toBytes(
+  texts: AsyncIterable<string> | Iterable<string>,
+  encoder: TextEncoder,
+  lineEnd: string,
+): AsyncGenerator<Uint8Array, void> {
+  for await (const text of texts) {
+    if (text === '') continue
+    yield encoder.encode(lineEnd === '\n' ? text : text.replaceAll('\n', lineEnd))
+  }
+}
+
+async function* cut(
+  chunks: AsyncIterable<Uint8Array>,
+  size: number | undefined,
+): AsyncGenerator<Uint8Array, void> {
+  if (size === undefined) return yield* chunks
+  let rest = new Uint8Array(0)
+  for await (const chunk of chunks) {
+    const bytes = new Uint8Array(rest.length + chunk.length)
+    bytes.set(rest)
+    bytes.set(chunk, rest.length)
+    let start = 0
+    for (; start + size <= bytes.length; start += size) yield bytes.subarray(start, start + size)
+    rest = bytes.slice(start)
+  }
+  if (rest.length > 0) yield rest
+}

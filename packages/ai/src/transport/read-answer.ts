@@ -1,0 +1,245 @@
+import { type Answer, contextOf, errorOptionsOf, type VendorCall } from './attempt.ts'
+import type { AnswerReader } from './vendor-run.ts'
+import { type JsonValue, NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
+import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { ErrorContext } from './endpoint.ts'
+import { errorInBody, excerpt, isHtml } from './http-error.ts'
+
+/** The ways in which an answer can be read. */
+interface Readers<T> {
+  readonly isStreaming: boolean
+  readonly framing: 'sse' | 'ndjson'
+  /** Reads one JSON value; a web page or other text becomes an error. */
+  readonly whole: () => AnswerReader<readonly T[]>
+  readonly frames: () => AnswerReader<readonly T[]>
+}
+
+/**
+ * Reads an answer as what it is. Some servers stream unasked or not at all, and some call it JSON
+ * either way; only then are the first bytes looked at.
+ */
+export function chooseReader<T>(
+  answer: Answer,
+  readers: Readers<T>,
+): AnswerReader<readonly T[]> | Promise<AnswerReader<readonly T[]>> {
+  const { isStreaming, framing, whole, frames } = readers
+  const type = answer.headers.get('content-type') ?? ''
+  if (!isStreaming) {
+    if (!/^\s*(text\/event-stream|application\/(x-ndjson|jsonl))/i.test(type)) return whole()
+    return framing === 'ndjson' ? drained(frames()) : byFirstBytes(answer, readers)
+  }
+  if (/^\s*text\/html/i.test(type)) return whole()
+  // One line of JSON is a stream of one line.
+  if (framing === 'ndjson' || !/^\s*application\/json/i.test(type)) return frames()
+  return byFirstBytes(answer, readers)
+}
+
+async function byFirstBytes<T>(
+  answer: Answer,
+  { isStreaming, whole, frames }: Readers<T>,
+): Promise<AnswerReader<readonly T[]>> {
+  const start = new TextDecoder().decode((await answer.peek())?.subarray(0, 64)).trimStart()
+  if (start === '' || /^[{[<]/.test(start)) return whole()
+  return isStreaming ? frames() : drained(frames())
+}
+
+/** Everything a stream gives, at once. */
+function drained<T>(frames: AnswerReader<readonly T[]>): AnswerReader<readonly T[]> {
+  let isDone = false
+  return {
+    async next() {
+      if (isDone) return undefined
+      isDone = true
+      const all: T[] = []
+      for (;;) {
+        const batch = await frames.next()
+        if (!batch) return all
+        for (const item of batch) all.push(item)
+      }
+    },
+  }
+}
+
+/** Folds frames into events; throws `UPPError` on an error frame, a malformed one, a missing end. */
+export interface FrameDecoder<T> {
+  push(frame: SseEvent): readonly T[]
+  end(): readonly T[]
+}
+
+interface FrameReaderOptions<T> {
+  readonly framing: 'sse' | 'ndjson'
+  readonly decoder: FrameDecoder<T>
+  readonly context: ErrorContext
+  /** Events that carry nothing yet: kept back until one that does, so that a retry is invisible. */
+  readonly isHeld: (event: T) => boolean
+  /** The event after which the body has nothing more to say. */
+  readonly isLast: (event: T) => boolean
+}
+
+/** Reads a streamed body: all events of one network read in one batch, without a step per event. */
+export class FrameReader<T> implements AnswerReader<readonly T[]> {
+  readonly #answer: Answer
+  readonly #options: FrameReaderOptions<T>
+  readonly #frames: Frames
+  #held: T[] | undefined = []
+  #failure: { readonly error: unknown } | undefined
+  #ended = false
+  #last = false
+
+  constructor(answer: Answer, options: FrameReaderOptions<T>) {
+    this.#answer = answer
+    this.#options = options
+    const maxBytes = answer.limits.maxResponseBytes
+    this.#frames =
+      options.framing === 'sse'
+        ? // Some vendors leave out the blank line after their last event.
+          new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
+        : ndjsonFrames(maxBytes)
+  }
+
+  async next(): Promise<readonly T[] | undefined> {
+    while (!this.#ended) {
+      if (this.#failure) throw this.#failure.error
+      if (this.#last) return this.#drain()
+      const chunk = await this.#answer.read()
+      const events: T[] = []
+      try {
+        if (chunk) this.#decode(this.#frames.push(chunk), events)
+        else this.#end(events)
+      } catch (error) {
+        // What came before the failure in the same read still belongs to the caller.
+        this.#failure = { error: asUPPError(error, this.#options.context) }
+      }
+      const batch = this.#held ? this.#release(events) : events
+      if (batch.length > 0) return batch
+    }
+    return undefined
+  }
+
+  #decode(frames: readonly SseEvent[], events: T[]): void {
+    const { decoder, isLast } = this.#options
+    for (const frame of frames) {
+      if (frame.data === '') continue // a sign of life
+      const decoded = decoder.push(frame)
+      for (const event of decoded) events.push(event)
+      // Some servers add frames of their own behind the end; no decoder has to know them.
+      const last = decoded.at(-1)
+      if (last !== undefined && isLast(last)) return void (this.#last = true)
+    }
+  }
+
+  #end(events: T[]): void {
+    this.#ended = true
+    try {
+      this.#decode(this.#frames.end(), events)
+      if (!this.#last) for (const event of this.#options.decoder.end()) events.push(event)
+    } catch (error) {
+      this.#ended = false
+      throw error
+    }
+  }
+
+  #release(events: readonly T[]): readonly T[] {
+    const held = this.#held!
+    for (const event of events) held.push(event)
+    if (held.every(this.#options.isHeld)) return []
+    this.#held = undefined
+    return held
+  }
+
+  /**
+   * The answer is complete; the end of the body is only awaited so that the connection can be used
+   * again. A server that holds it open, or breaks it now, changes nothing.
+   */
+  async #drain(): Promise<undefined> {
+    this.#ended = true
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const grace = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), DRAIN_MS)
+    })
+    try {
+      while (await Promise.race([this.#answer.read(), grace]));
+    } catch {
+      // nothing is missing
+    } finally {
+      clearTimeout(timer)
+    }
+    return undefined
+  }
+}
+
+const DRAIN_MS = 100
+
+interface Frames {
+  push(chunk: Uint8Array): readonly SseEvent[]
+  end(): readonly SseEvent[]
+}
+
+function ndjsonFrames(maxLineBytes: number): Frames {
+  const lines = new NdjsonDecoder({ maxLineBytes })
+  return {
+    push: (chunk) => lines.push(chunk).map(toFrame),
+    end: () => lines.end().map(toFrame),
+  }
+}
+
+function toFrame(data: string): SseEvent {
+  return { event: '', data, id: '' }
+}
+
+/** A decoder that fails in its own way has met something the vendor should not have sent. */
+export function asUPPError(error: unknown, context: ErrorContext): UPPError {
+  if (isUPPError(error)) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new UPPError(`The response of ${context.provider} could not be read: ${reason}`, {
+    code: ErrorCode.InvalidResponse,
+    ...context,
+    cause: error,
+  })
+}
+
+/** Reads a body that is one JSON value and makes one value of it. */
+export class JsonReader<T> implements AnswerReader<T> {
+  readonly #answer: Answer
+  readonly #call: VendorCall
+  readonly #decode: (json: JsonValue, answer: Answer) => T
+  #done = false
+
+  constructor(answer: Answer, call: VendorCall, decode: (json: JsonValue, answer: Answer) => T) {
+    this.#answer = answer
+    this.#call = call
+    this.#decode = decode
+  }
+
+  async next(): Promise<T | undefined> {
+    if (this.#done) return undefined
+    this.#done = true
+    const context = contextOf(this.#call)
+    const text = await this.#answer.text()
+    let json: JsonValue
+    try {
+      json = JSON.parse(text) as JsonValue
+    } catch (error) {
+      throw notJson(text, error, this.#answer.status, context)
+    }
+    try {
+      return this.#decode(json, this.#answer)
+    } catch (error) {
+      if (isUPPError(error) && error.code !== ErrorCode.InvalidResponse) throw error
+      const told = errorInBody(json, this.#answer, errorOptionsOf(this.#call))
+      throw told ?? asUPPError(error, context)
+    }
+  }
+}
+
+function notJson(text: string, cause: unknown, status: number, context: ErrorContext): UPPError {
+  const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
+  return new UPPError(`The response of ${context.provider} ${what} (HTTP ${status}).`, {
+    code: ErrorCode.InvalidResponse,
+    ...context,
+    statusCode: status,
+    cause,
+    body: text === '' ? undefined : excerpt(text),
+    hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
+  })
+}

@@ -1,0 +1,231 @@
+import type { IdSource, JsonObject, JsonValue } from '@skein/base'
+import type { ProviderMetadata } from '../../content.ts'
+import type { StreamEvent } from '../../event.ts'
+import { withNative } from '../metadata.ts'
+import { isEmpty, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { verbatimArguments } from '../tools.ts'
+import type { ChatChunk, ChatToolCall } from './types.ts'
+
+/** A call that is being streamed. It starts, as an event, once its name is known. */
+interface OpenCall {
+  id: string
+  name: string
+  readonly isCustom: boolean
+  /** Position of the block; -1 until it has started. */
+  block: number
+  /** The arguments so far; sent as deltas up to `sent`. */
+  text: string
+  sent: number
+  extra: JsonObject
+}
+
+const knownFields = new Set(['index', 'id', 'type', 'function', 'custom'])
+
+interface ToolCallsOptions {
+  readonly provider: string
+  readonly ids: IdSource
+  /** Gives the next block position of the message. */
+  readonly nextBlock: () => number
+}
+
+/** Sorts pieces of tool calls to the calls they belong to. */
+export class ToolCalls {
+  readonly #calls: OpenCall[] = []
+  readonly #byIndex = new Map<number, OpenCall>()
+  readonly #options: ToolCallsOptions
+
+  constructor(options: ToolCallsOptions) {
+    this.#options = options
+  }
+
+  get count(): number {
+    return this.#calls.length
+  }
+
+  push(piece: ChatToolCall, events: StreamEvent[]): void {
+    const call = this.#find(piece) ?? this.#add(piece)
+    const { function: fn, custom } = piece
+    call.id ||= textOf(piece.id) ?? ''
+    call.name ||= textOf(fn?.name) ?? textOf(custom?.name) ?? ''
+    if (call.isCustom) {
+      // Free text as the inside of a JSON string. Halves of a surrogate pair join again when parsed.
+      if (typeof custom?.input === 'string') call.text += JSON.stringify(custom.input).slice(1, -1)
+    } else {
+      const args = fn?.arguments
+      if (typeof args === 'string') call.text += args
+      else if (typeof args === 'object' && args !== null) call.text += JSON.stringify(args)
+    }
+    const extra = without(piece as JsonObject, knownFields)
+    if (!isEmpty(extra)) call.extra = { ...call.extra, ...extra }
+    if (call.name !== '') this.#send(call, events)
+  }
+
+  /** Ends all calls, in their order of appearance. An input that was cut off stays invalid JSON. */
+  end(events: StreamEvent[], isCut: boolean): void {
+    for (const call of this.#calls) {
+      if (call.isCustom && !isCut) call.text += '"}'
+      this.#send(call, events)
+      if (call.sent === 0) this.#delta(call, '', events)
+      const metadata = this.#metadata(call)
+      events.push({
+        type: 'content_block_stop',
+        index: call.block,
+        delta: metadata ? { metadata } : {},
+      })
+    }
+  }
+
+  /**
+   * By index where there is one, else by id, else the latest call. A piece that names a function
+   * and comes with a new id, or without any index, begins another call: several servers number
+   * all parallel calls 0 or not at all.
+   */
+  #find(piece: ChatToolCall): OpenCall | undefined {
+    const { index } = piece
+    const id = textOf(piece.id)
+    const isNamed = textOf(piece.function?.name ?? piece.custom?.name) !== undefined
+    if (typeof index === 'number') {
+      const call = this.#byIndex.get(index)
+      const isOther = call && isNamed && id !== undefined && call.id !== '' && call.id !== id
+      return isOther ? undefined : call
+    }
+    const known = id === undefined ? undefined : this.#calls.find((call) => call.id === id)
+    if (known) return known
+    return id === undefined && !isNamed ? this.#calls.at(-1) : undefined
+  }
+
+  #add(piece: ChatToolCall): OpenCall {
+    const isCustom = piece.type === 'custom' || piece.custom !== undefined
+    // The free text of a custom tool becomes `{ input }`, since UPP arguments are an object.
+    const text = isCustom ? '{"input":"' : ''
+    const call: OpenCall = { id: '', name: '', isCustom, block: -1, text, sent: 0, extra: {} }
+    this.#calls.push(call)
+    if (typeof piece.index === 'number') this.#byIndex.set(piece.index, call)
+    return call
+  }
+
+  #send(call: OpenCall, events: StreamEvent[]): void {
+    if (call.block < 0) this.#start(call, events)
+    if (call.sent === call.text.length) return
+    const piece = call.sent === 0 ? call.text : call.text.slice(call.sent)
+    call.sent = call.text.length
+    this.#delta(call, piece, events)
+  }
+
+  #start(call: OpenCall, events: StreamEvent[]): void {
+    call.id ||= `call_${this.#options.ids()}`
+    call.block = this.#options.nextBlock()
+    events.push({
+      type: 'content_block_start',
+      index: call.block,
+      delta: { block: 'tool_call', toolCallId: call.id, toolName: call.name },
+    })
+  }
+
+  #delta(call: OpenCall, argumentsJson: string, events: StreamEvent[]): void {
+    events.push({
+      type: 'tool_call_delta',
+      index: call.block,
+      delta: { toolCallId: call.id, toolName: call.name, argumentsJson },
+    })
+  }
+
+  /** The metadata of a call; undefined when UPP's own fields hold everything the vendor sent. */
+  #metadata({ isCustom, text, extra }: OpenCall): ProviderMetadata | undefined {
+    const { provider } = this.#options
+    if (isCustom) return withNative(provider, 'openai-chat', { ...extra, type: 'custom' })
+    const verbatim = verbatimArguments(text)
+    if (verbatim === undefined && isEmpty(extra)) return undefined
+    const native = verbatim === undefined ? extra : { ...extra, function: { arguments: verbatim } }
+    return withNative(provider, 'openai-chat', native)
+  }
+}
+
+/** Fields of reasoning details that come in pieces. */
+const joined = new Set(['text', 'summary', 'data'])
+
+/**
+ * Joins streamed `reasoning_details` (OpenRouter) into the list a whole answer would have had:
+ * pieces of one index and type are one entry, texts are joined, and a signature that comes late
+ * lands on its text.
+ */
+export class ReasoningDetails {
+  readonly #entries: Record<string, JsonValue | undefined>[] = []
+
+  get list(): readonly JsonObject[] {
+    return this.#entries
+  }
+
+  /** Returns the text in these pieces. */
+  push(pieces: readonly JsonValue[]): string {
+    let text = ''
+    for (const item of pieces) {
+      const piece = objectOf(item)
+      if (!piece) continue
+      text += stringOf(piece['text']) ?? stringOf(piece['summary']) ?? ''
+      const entry = this.#entryOf(piece)
+      if (!entry) {
+        this.#entries.push({ ...piece })
+        continue
+      }
+      for (const [key, value] of Object.entries(piece)) {
+        const before = entry[key]
+        if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {
+          entry[key] = before + value
+        } else if (value !== null && key !== '__proto__') entry[key] = value
+      }
+    }
+    return text
+  }
+
+  #entryOf(piece: JsonObject): Record<string, JsonValue | undefined> | undefined {
+    const last = this.#entries.at(-1)
+    const index = piece['index']
+    if (index === undefined || index === null) {
+      // Pieces without an index continue the last entry only if type and id match and it is unsigned.
+      const isSame = last?.['type'] === piece['type'] && last?.['id'] === piece['id']
+      return isSame && !last?.['signature'] && piece['type'] === 'reasoning.text' ? last : undefined
+    }
+    return this.#entries.find(
+      (entry) => entry['index'] === index && entry['type'] === piece['type'],
+    )
+  }
+}
+
+/**
+ * Adds to a field that grows over a stream: lists are joined, objects field by field, else the
+ * last value wins. Given values are copied, so only `fields` changes; the cost is linear.
+ */
+export function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key === '__proto__' || value === null) return
+  const before = fields[key]
+  const object = objectOf(value)
+  if (Array.isArray(value)) {
+    if (!Array.isArray(before)) fields[key] = [...value]
+    else for (const item of value) before.push(item)
+  } else if (object) {
+    // Objects in `fields` were made here, so they may grow.
+    const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
+    for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
+    fields[key] = merged
+  } else fields[key] = value
+}
+
+/** The text of a chunk in which nothing else counts: one choice, its text, and fields that say null. */
+export function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
+  if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
+  const { index, delta, finish_reason, logprobs, usage: its } = (choices[0] ?? {}) as Choice
+  if (index || finish_reason || logprobs || its || typeof delta?.['content'] !== 'string')
+    return undefined
+  for (const key in delta)
+    if (key !== 'content' && key !== 'role' && delta[key] !== null) return undefined
+  return delta['content']
+}
+
+interface Choice {
+  readonly index?: number
+  readonly delta?: JsonObject
+  readonly finish_reason?: string
+  readonly logprobs?: JsonObject
+  readonly usage?: JsonObject
+}

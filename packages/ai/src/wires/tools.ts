@@ -1,0 +1,81 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import { listOf, objectOf } from './read-json.ts'
+import { invalidRequest } from './wire-error.ts'
+import type { Tool, ToolCall } from '../tool.ts'
+
+/**
+ * Function tools and the vendor's own tools from `params.tools` in one list (UPP §11.4): ours
+ * first, so that a prompt cache keeps them. Undefined when there are none.
+ */
+export function mergeTools({
+  provider,
+  tools,
+  native,
+  namesOf,
+}: {
+  readonly provider: string
+  readonly tools: readonly JsonObject[]
+  /** `params.tools` as the caller gave it. */
+  readonly native: unknown
+  /** The names that a tool declares: a name declared twice is refused here, before the vendor does. */
+  readonly namesOf: (tool: JsonObject) => readonly unknown[]
+}): readonly unknown[] | undefined {
+  if (native === undefined) return tools.length > 0 ? tools : undefined
+  if (!Array.isArray(native)) {
+    throw invalidRequest(provider, 'params.tools is not a list.', 'Give the tools in a list.')
+  }
+  const taken = new Set(tools.flatMap(namesOf))
+  for (const tool of native as unknown[]) {
+    const clash = namesOf(objectOf(tool) ?? {}).find((name) => taken.has(name))
+    if (clash === undefined) continue
+    throw invalidRequest(
+      provider,
+      `The tool name ${JSON.stringify(clash)} is in both tools and params.tools.`,
+      'Rename the function tool, or leave one of the two out.',
+    )
+  }
+  return [...tools, ...(native as unknown[])]
+}
+
+/** A tool as a client declares it: it runs there, not here. */
+export type DeclaredTool = Omit<Tool, 'run' | 'approval'>
+
+/** Function tools are the client's own; all other kinds are for the vendor and stay params. */
+export function splitTools(
+  value: JsonValue | undefined,
+  decodeTool: (tool: JsonObject, index: number) => DeclaredTool,
+): { readonly tools: readonly DeclaredTool[]; readonly native: readonly JsonValue[] } {
+  const tools: DeclaredTool[] = []
+  const native: JsonValue[] = []
+  listOf(value).forEach((item, index) => {
+    const tool = objectOf(item)
+    if (tool?.['type'] === 'function') tools.push(decodeTool(tool, index))
+    else native.push(item)
+  })
+  return { tools, native }
+}
+
+/**
+ * The arguments of a call as JSON text for its history: the model's own text where it still says
+ * the same (so that the vendor's prompt cache matches byte by byte), else written anew. Arguments
+ * that were never valid are sent as `{}`, because servers parse them; the tool result explains it.
+ */
+export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): string {
+  const written = JSON.stringify(call.arguments)
+  if (typeof verbatim !== 'string') return written
+  return rewritten(verbatim) === written ? verbatim : written
+}
+
+/** The text to keep for replay: undefined when writing the parsed arguments gives it back. */
+export function verbatimArguments(text: string): string | undefined {
+  const again = rewritten(text)
+  return again === undefined || again === text ? undefined : text
+}
+
+function rewritten(text: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(text))
+  } catch {
+    return undefined // Cut off or malformed: there is nothing to replay.
+  }
+}
