@@ -203,7 +203,7 @@ class Embedder implements EmbeddingInstance {
       params,
       config: this.#config,
       signal,
-      ...(inputType && { inputType }),
+      inputType,
     }
     return new MiddlewareRun(middleware, {
       modality: 'embedding',

@@ -161,7 +161,7 @@ class ImageMaker implements ImageInstance {
     if (images.length === 0) {
       throw invalidRequest('There is no image to edit.', this.#origin, 'Pass image or images.')
     }
-    const fields = { prompt: this.#promptOf(input), images, ...(mask && { mask }) }
+    const fields = { prompt: this.#promptOf(input), images, mask }
     return this.#call(fields, options, (request) => model.edit!(request))
   }
 
@@ -212,7 +212,7 @@ class ImageMaker implements ImageInstance {
         yield event
       }
       const { usage, metadata } = end
-      const result = { images, ...(usage && { usage }), ...(metadata && { metadata }) }
+      const result = { images, usage, metadata }
       return await race.run(run.end(result))
     } catch (error) {
       throw await run.fail(error)

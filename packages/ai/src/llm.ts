@@ -116,10 +116,10 @@ class LLM<Data> implements LLMInstance<Data> {
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
     this.#base = {
-      ...(system !== undefined && { system }),
+      system,
       params,
       tools: (options.tools ?? []).map((tool) => withJsonSchema(tool, this.#origin)),
-      ...(structure && { structure: toStructure(structure, this.#origin) }),
+      structure: structure && toStructure(structure, this.#origin),
       config: protectConfig(options.config),
       clock,
       ids,

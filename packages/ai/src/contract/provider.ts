@@ -87,13 +87,11 @@ export interface ProviderDefinition extends ProviderHandlers {
 /** Makes a provider from its handlers. */
 export function createProvider(definition: ProviderDefinition): Provider {
   const { name, llm, embedding, image } = definition
-  const handlers: ProviderHandlers = Object.freeze({
-    ...(llm && { llm }),
-    ...(embedding && { embedding }),
-    ...(image && { image }),
-  })
+  const given = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
+  // Only those that are given, so that the keys of `handlers` are the modalities of the provider.
+  const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(given))
   const factory = (modelId: string, options?: Params): ModelReference =>
-    Object.freeze({ modelId, provider, ...(options && { options: Object.freeze({ ...options }) }) })
+    Object.freeze({ modelId, provider, options: options && Object.freeze({ ...options }) })
   const provider: Provider = Object.defineProperties(factory, {
     name: { value: name, enumerable: true },
     handlers: { value: handlers, enumerable: true },

@@ -74,11 +74,11 @@ export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
     totalTokens: a.totalTokens + b.totalTokens,
     cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
     cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-    ...(cacheWriteTokensByTtl && { cacheWriteTokensByTtl }),
-    ...(tokensByModality && { tokensByModality }),
-    ...(serverToolUse && { serverToolUse }),
-    ...(costUsd !== undefined && { costUsd }),
+    reasoningTokens,
+    cacheWriteTokensByTtl,
+    tokensByModality,
+    serverToolUse,
+    costUsd,
   })
 }
 

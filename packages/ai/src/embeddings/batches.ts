@@ -125,7 +125,7 @@ export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResul
   return {
     embeddings: results.flatMap(({ embeddings }) => embeddings),
     usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
-    ...(Object.keys(metadata).length > 0 && { metadata }),
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
   }
 }
 

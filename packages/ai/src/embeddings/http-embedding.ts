@@ -45,7 +45,7 @@ export function httpEmbedding(endpoint: VendorEndpoint, wire: EmbeddingWire): Em
   const { maxBatchSize, maxBatchTokens, imageInput } = wire
   return {
     maxBatchSize,
-    ...(maxBatchTokens !== undefined && { maxBatchTokens }),
+    maxBatchTokens,
     imageInput,
     bind: ({ modelId }): BoundEmbeddingModel => ({
       modelId,
@@ -118,7 +118,7 @@ function toEmbedding(
     vector: numbers as number[],
     dimensions: numbers.length,
     index,
-    ...(metadata && { metadata: { [context.provider]: metadata } }),
+    metadata: metadata && { [context.provider]: metadata },
   }
 }
 

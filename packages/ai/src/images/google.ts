@@ -128,7 +128,7 @@ function decodeImagen(body: JsonObject, provider: string): DecodedImages {
       return {
         base64: textOf(item['bytesBase64Encoded']),
         mimeType: textOf(item['mimeType']),
-        ...(!isEmpty(metadata) && { metadata }),
+        metadata: isEmpty(metadata) ? undefined : metadata,
       }
     }),
     metadata: { ...without(body, predictionList), ...(reason && { raiFilteredReason: reason }) },
@@ -146,13 +146,11 @@ function decodeGemini(body: JsonObject, provider: string): DecodedImages {
   const text = textIn(parts)
   return {
     images,
-    ...(usage && {
-      usage: {
-        inputTokens: countOf(usage['promptTokenCount']),
-        outputTokens: countOf(usage['candidatesTokenCount']) + countOf(usage['thoughtsTokenCount']),
-        totalTokens: countOf(usage['totalTokenCount']),
-      },
-    }),
+    usage: usage && {
+      inputTokens: countOf(usage['promptTokenCount']),
+      outputTokens: countOf(usage['candidatesTokenCount']) + countOf(usage['thoughtsTokenCount']),
+      totalTokens: countOf(usage['totalTokenCount']),
+    },
     metadata: { ...without(body, candidateList), ...(text && { text }) },
   }
 }

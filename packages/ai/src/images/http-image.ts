@@ -108,7 +108,7 @@ async function toGenerated(image: VendorImage, call: ImageCall): Promise<Generat
   try {
     const made =
       base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
-    return { image: made, ...(said && { metadata: said }) }
+    return { image: made, metadata: said }
   } catch (error) {
     throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // broken base64
   }
@@ -166,7 +166,7 @@ export async function* streamImages(
 function wholeFrames({ images, usage, metadata }: DecodedImages): readonly ImageFrame[] {
   return [
     ...images.map((image, index) => ({ type: 'image' as const, index, image })),
-    { type: 'end', ...(usage && { usage }), metadata },
+    { type: 'end', usage, metadata },
   ]
 }
 
@@ -175,8 +175,8 @@ async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamE
     const { usage, metadata } = frame
     return {
       type: 'end',
-      ...(usage && { usage }),
-      ...(metadata && { metadata: { [call.endpoint.name]: metadata } }),
+      usage,
+      metadata: metadata && { [call.endpoint.name]: metadata },
     }
   }
   const generated = await toGenerated(frame.image, call)

@@ -113,7 +113,7 @@ function decodeImages(body: JsonObject): DecodedImages {
   const usage = readUsage(body)
   return {
     images: listOf(body['data']).map((item) => readImage(objectOf(item) ?? {}, body)),
-    ...(usage && { usage }),
+    usage,
     metadata: without(body, listFields),
   }
 }
@@ -124,7 +124,7 @@ function readImage(item: JsonObject, body: JsonObject): VendorImage {
     base64: textOf(item['b64_json']),
     url: textOf(item['url']),
     mimeType: mimeTypeOf(item) ?? mimeTypeOf(body),
-    ...(!isEmpty(metadata) && { metadata }),
+    metadata: isEmpty(metadata) ? undefined : metadata,
   }
 }
 
@@ -149,7 +149,7 @@ function readUsage(body: JsonObject): ImageUsage | undefined {
     inputTokens: countOf(usage['input_tokens']),
     outputTokens: countOf(usage['output_tokens']),
     totalTokens: countOf(usage['total_tokens']),
-    ...(cost !== undefined && { costUsd: cost }),
+    costUsd: cost,
   }
 }
 

@@ -58,14 +58,12 @@ function decode(body: JsonObject, provider: string): DecodedImages {
   const cost = numberOf(usage?.['cost'])
   return {
     images: urls.map((url) => ({ url })),
-    ...(usage && {
-      usage: {
-        inputTokens: countOf(usage['prompt_tokens']),
-        outputTokens: countOf(usage['completion_tokens']),
-        totalTokens: countOf(usage['total_tokens']),
-        ...(cost !== undefined && { costUsd: cost }),
-      },
-    }),
+    usage: usage && {
+      inputTokens: countOf(usage['prompt_tokens']),
+      outputTokens: countOf(usage['completion_tokens']),
+      totalTokens: countOf(usage['total_tokens']),
+      costUsd: cost,
+    },
     metadata: { ...without(body, listFields), ...(text !== undefined && { text }) },
   }
 }

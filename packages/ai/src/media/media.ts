@@ -78,7 +78,7 @@ export class Image implements ImageBlock {
   /** A plain block. */
   toBlock(): ImageBlock {
     const { type, source, mimeType, metadata } = this
-    return { type, source, mimeType, ...(metadata && { metadata }) }
+    return { type, source, mimeType, metadata }
   }
 }
 
@@ -135,7 +135,7 @@ export class Document implements DocumentBlock {
   /** A plain block. */
   toBlock(): DocumentBlock {
     const { type, source, mimeType, title } = this
-    return { type, source, mimeType, ...(title !== undefined && { title }) }
+    return { type, source, mimeType, title }
   }
 }
 

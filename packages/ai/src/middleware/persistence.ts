@@ -117,6 +117,6 @@ function toRow(turn: Turn, context: MiddlewareContext, error?: Error): SavedTurn
     openCalls,
     startedAt: new Date(startTime).toISOString(),
     endedAt: new Date(endTime).toISOString(),
-    ...(error && { error: { code: code ?? 'ERROR', message: error.message } }),
+    error: error && { code: code ?? 'ERROR', message: error.message },
   }
 }

@@ -34,9 +34,13 @@ export function requestAttributes(
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': modelId,
-    ...(streaming && { 'gen_ai.request.stream': true }),
-    ...('structure' in request && request.structure && { 'gen_ai.output.type': 'json' }),
-    ...(operation === 'generate_content' && { 'gen_ai.output.type': 'image' }),
+    'gen_ai.request.stream': streaming || undefined,
+    'gen_ai.output.type':
+      operation === 'generate_content'
+        ? 'image'
+        : 'structure' in request && request.structure
+          ? 'json'
+          : undefined,
     ...paramAttributes(request.params),
     ...serverAttributes(request.config.baseUrl),
   }
@@ -97,9 +101,7 @@ function usageAttributes(usage: TokenUsage): SpanAttributes {
     'gen_ai.usage.output_tokens': outputTokens,
     'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
     'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
-    ...(reasoningTokens !== undefined && {
-      'gen_ai.usage.reasoning.output_tokens': reasoningTokens,
-    }),
+    'gen_ai.usage.reasoning.output_tokens': reasoningTokens,
   }
 }
 
@@ -109,13 +111,13 @@ export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAtt
     const dimensions = result.embeddings[0]?.dimensions
     return {
       'gen_ai.usage.input_tokens': result.usage.totalTokens,
-      ...(dimensions !== undefined && { 'gen_ai.embeddings.dimension.count': dimensions }),
+      'gen_ai.embeddings.dimension.count': dimensions,
     }
   }
   const { inputTokens, outputTokens } = result.usage ?? {}
   return {
-    ...(inputTokens !== undefined && { 'gen_ai.usage.input_tokens': inputTokens }),
-    ...(outputTokens !== undefined && { 'gen_ai.usage.output_tokens': outputTokens }),
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
   }
 }
 
@@ -125,7 +127,7 @@ export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttr
     'gen_ai.tool.name': call.toolName,
     'gen_ai.tool.call.id': call.toolCallId,
     'gen_ai.tool.type': 'function',
-    ...(tool?.description && { 'gen_ai.tool.description': tool.description }),
+    'gen_ai.tool.description': tool?.description || undefined,
   }
 }
 
@@ -139,10 +141,9 @@ export function inputContent({ messages, system, tools }: LLMRequest): SpanAttri
   }))
   return {
     'gen_ai.input.messages': jsonText(messages.map(toMessage)),
-    ...(system !== undefined && {
-      'gen_ai.system_instructions': jsonText([{ type: 'text', content: system }]),
-    }),
-    ...(tools.length > 0 && { 'gen_ai.tool.definitions': jsonText(definitions) }),
+    'gen_ai.system_instructions':
+      system === undefined ? undefined : jsonText([{ type: 'text', content: system }]),
+    'gen_ai.tool.definitions': tools.length > 0 ? jsonText(definitions) : undefined,
   }
 }
 
@@ -256,8 +257,8 @@ export class AnswerRecord {
     return {
       // Who answered; behind a fallback that was not known at the start.
       ...(provider !== undefined && { 'gen_ai.provider.name': providerName(provider) }),
-      ...(model !== undefined && { 'gen_ai.response.model': model }),
-      ...(id !== undefined && { 'gen_ai.response.id': id }),
+      'gen_ai.response.model': model,
+      'gen_ai.response.id': id,
       ...(this.#streaming && this.#firstChunkAt !== undefined && { [firstChunk]: this.#delay() }),
       ...(this.#stop && {
         'gen_ai.response.finish_reasons': [this.#stop.rawStopReason ?? this.#stop.stopReason],

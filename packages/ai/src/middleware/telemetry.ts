@@ -244,7 +244,7 @@ export interface SpanOptions {
 }
 
 export type SpanAttributeValue = string | number | boolean | string[]
-export type SpanAttributes = Record<string, SpanAttributeValue>
+export type SpanAttributes = Record<string, SpanAttributeValue | undefined>
 
 export interface Span {
   setAttributes(attributes: SpanAttributes): unknown

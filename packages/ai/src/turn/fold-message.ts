@@ -61,7 +61,7 @@ export class MessageFold {
     return new AssistantMessage(content, toolCalls.length > 0 ? toolCalls : undefined, {
       ids,
       clock,
-      ...(metadata && { metadata }),
+      metadata,
     })
   }
 
@@ -145,8 +145,8 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
     toolCallId: start.toolCallId ?? '',
     toolName: start.toolName ?? '',
     arguments: parsed.arguments ?? {},
-    ...(parsed.invalid && { invalidArguments: parsed.invalid }),
-    ...(metadata && { metadata }),
+    invalidArguments: parsed.invalid,
+    metadata,
   }
 }
 

@@ -218,7 +218,7 @@ const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
 
 /**
  * The config as requests carry it: what the caller gave, unchanged (UPP §2.1), but the key and header
- * values do not show when the request is printed, so that a log of it holds no secret (§17.1).
+ * values do not show when the request is printed, so that a log of it holds no secret (UPP §17.1).
  */
 export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   if (secretsByConfig.has(config)) return config

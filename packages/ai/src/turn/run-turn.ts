@@ -131,7 +131,7 @@ class Call {
     const { structure } = edited
     const request: LLMRequest = {
       ...edited,
-      ...(structure && { structure: toStructure(structure, this.#origin) }),
+      structure: structure && toStructure(structure, this.#origin),
       signal: this.#signal,
       clock: given.clock,
       ids: given.ids,
@@ -205,7 +205,7 @@ class Call {
     return this.run.fail(failure)
   }
 
-  /** A28: at the limit the turn ends with open calls, unless `onMaxIterations` throws. */
+  /** At the limit the turn ends with open calls, unless `onMaxIterations` throws. */
   async #isAtLimit(): Promise<boolean> {
     const { strategy } = this.#task
     const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
@@ -230,7 +230,7 @@ class Call {
       indexes: fold.callIndexes,
       hooks: toolHooks(this.run),
       provider: model.provider,
-      ...(this.#succeeded && { succeeded: this.#succeeded }),
+      succeeded: this.#succeeded,
     }
   }
 }
