@@ -111,6 +111,7 @@ export const ContentBlockType = {
   Binary: 'binary',
   Native: 'native',
 } as const
+/** The type of a block. */
 export type ContentBlockType = (typeof ContentBlockType)[keyof typeof ContentBlockType]
 
 /**

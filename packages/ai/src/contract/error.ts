@@ -16,10 +16,12 @@ export const ErrorCode = {
   Timeout: 'TIMEOUT',
   Cancelled: 'CANCELLED',
 } as const
+/** One of the twelve codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
 /** The kinds of models by name (UPP §15.3). */
 export const Modality = { LLM: 'llm', Embedding: 'embedding', Image: 'image' } as const
+/** A kind of model. */
 export type Modality = (typeof Modality)[keyof typeof Modality]
 
 /** What a `UPPError` says beside its message. */
@@ -119,6 +121,7 @@ export function hookError(error: unknown, where: string, origin: ErrorOrigin): U
   })
 }
 
+/** The error of a call whose signal was aborted; the reason is its cause. */
 export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPError {
   return new UPPError('The call was cancelled.', {
     code: ErrorCode.Cancelled,
@@ -127,6 +130,7 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
   })
 }
 
+/** The error of a request that cannot be sent as it is. */
 export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
 }

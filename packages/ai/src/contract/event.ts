@@ -171,6 +171,7 @@ export const StreamEventType = {
   ContentBlockStart: 'content_block_start',
   ContentBlockStop: 'content_block_stop',
 } as const
+/** The type of an event. */
 export type StreamEventType = StreamEvent['type']
 
 /** Why an inference ended, in one vocabulary for all vendors. */
@@ -186,4 +187,5 @@ export const StopReason = {
   ContextWindow: 'context_window',
   Other: 'other',
 } as const
+/** Why an inference ended. */
 export type StopReason = (typeof StopReason)[keyof typeof StopReason]

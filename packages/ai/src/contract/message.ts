@@ -21,6 +21,7 @@ export const MessageRole = {
   Assistant: 'assistant',
   ToolResult: 'tool_result',
 } as const
+/** The type of a message. */
 export type MessageRole = (typeof MessageRole)[keyof typeof MessageRole]
 /** The same as `MessageRole`, under the name of UPP §6.1. */
 export type MessageType = MessageRole

@@ -33,6 +33,7 @@ export interface DecodedEmbeddings {
   readonly metadata: JsonObject
 }
 
+/** One vector of an answer: numbers, or floats in base64. */
 export interface DecodedVector {
   readonly vector: unknown
   /** Position in the request; default: in the response. */

@@ -45,6 +45,7 @@ export interface VendorImage {
   readonly metadata?: JsonObject
 }
 
+/** A vendor's answer, read. */
 export interface DecodedImages {
   readonly images: readonly VendorImage[]
   readonly usage?: ImageUsage

@@ -15,6 +15,7 @@ export interface CacheStore {
   set(key: string, value: string, ttlMs: number | undefined): void | Promise<void>
 }
 
+/** Settings of `cacheMiddleware`. */
 export interface CacheOptions {
   readonly store: CacheStore
   /** How long an answer may be used again. Default: as long as the store keeps it. */
@@ -102,6 +103,7 @@ function asHit(event: StreamEvent): StreamEvent {
   return { ...event, delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] } }
 }
 
+/** Limits of `MemoryCache`. */
 export interface MemoryCacheOptions {
   /** Beyond it, what was not used for longest is dropped. Default 1000. */
   readonly maxEntries?: number

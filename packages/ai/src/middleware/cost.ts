@@ -5,6 +5,7 @@ import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import type { TokenUsage, Turn } from '../contract/turn.ts'
 import type { LLMCapabilities } from '../contract/provider.ts'
 
+/** Settings of `costMiddleware`. */
 export interface CostOptions {
   /** Where prices are found, by `provider/model`. */
   readonly catalog: ModelCatalog
@@ -157,6 +158,7 @@ function uses({ serverToolUse = {} }: TokenUsage, { perUse = {} }: ModelPrices):
  */
 export type ModelCatalog = Readonly<Record<string, ModelInfo>>
 
+/** What the catalogue knows about a model. */
 export interface ModelInfo {
   readonly limits?: {
     readonly contextTokens?: number

@@ -5,6 +5,7 @@ import type { ToolCall } from '../contract/tool.ts'
 
 /** The levels of a log by name, least important first. */
 export const LogLevel = { Debug: 'debug', Info: 'info', Warn: 'warn', Error: 'error' } as const
+/** How much is logged. */
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel]
 
 /** Facts beside the message. Never the content of a conversation, nor a secret. */

@@ -28,6 +28,7 @@ export interface TurnStore {
   load(threadId: string): readonly SavedTurn[] | Promise<readonly SavedTurn[]>
 }
 
+/** Settings of `persistenceMiddleware`. */
 export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
@@ -71,6 +72,7 @@ export function persistenceMiddleware(options: PersistenceOptions): Middleware {
   }
 }
 
+/** Settings of `loadThread`. */
 export interface LoadThreadOptions extends Pick<ThreadOptions, 'clock'> {
   /** Also what calls had produced that failed or were cancelled. Default: complete turns alone. */
   readonly includePartial?: boolean

@@ -121,6 +121,7 @@ export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAtt
   }
 }
 
+/** What is known when a tool starts. */
 export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
@@ -147,6 +148,7 @@ export function inputContent({ messages, system, tools }: LLMRequest): SpanAttri
   }
 }
 
+/** What was asked for embeddings or images. */
 export function promptContent(request: EmbeddingRequest | ImageRequest): SpanAttributes {
   const parts =
     'prompt' in request

@@ -17,6 +17,7 @@ import {
   toolAttributes,
 } from './telemetry-attributes.ts'
 
+/** Settings of `telemetryMiddleware`. */
 export interface TelemetryOptions {
   /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
   readonly tracer: Tracer
@@ -236,6 +237,7 @@ export interface Tracer {
   startSpan(name: string, options?: SpanOptions, context?: unknown): Span
 }
 
+/** What a span is started with. */
 export interface SpanOptions {
   /** OpenTelemetry's numbers: 0 internal, 2 client. */
   readonly kind?: number
@@ -243,9 +245,12 @@ export interface SpanOptions {
   readonly startTime?: Date
 }
 
+/** The value of one attribute. */
 export type SpanAttributeValue = string | number | boolean | string[]
+/** Attributes by name. Those that are undefined are not set. */
 export type SpanAttributes = Record<string, SpanAttributeValue | undefined>
 
+/** The part of an OpenTelemetry span that is used. */
 export interface Span {
   setAttributes(attributes: SpanAttributes): unknown
   /** OpenTelemetry's numbers: 2 is an error. */

@@ -11,6 +11,7 @@ export interface LogEntry {
   readonly data: string
 }
 
+/** A part of the log of one stream. */
 export interface LogPage {
   readonly entries: readonly LogEntry[]
   /** Number of the newest entry; 0 when there is none. */
@@ -31,6 +32,7 @@ export interface EventLog {
   changed(id: string, after: number, signal: AbortSignal): Promise<void>
 }
 
+/** Limits of `MemoryEventLog`. */
 export interface MemoryEventLogOptions {
   /** Streams kept at once, running or ended. Default 10,000. */
   readonly maxStreams?: number
@@ -117,6 +119,7 @@ export function eventToText(event: StreamEvent): string {
   }
 }
 
+/** Reads an event that `eventToText` wrote. */
 export function eventFromText(text: string): StreamEvent {
   return fromBytesJson(JSON.parse(text)) as StreamEvent // written by `eventToText`
 }
@@ -167,12 +170,15 @@ export const StreamErrorCode = {
   /** The log or the connection ended without the last event. */
   Cut: 'STREAM_CUT',
 } as const
+/** The code of a `StreamError`. */
 export type StreamErrorCode = (typeof StreamErrorCode)[keyof typeof StreamErrorCode]
 
+/** A stream that cannot be read, resumed or continued; `code` says why. */
 export class StreamError extends SkeinError {
   declare readonly code: StreamErrorCode
 }
 
+/** No stream has this id, or it has expired. */
 export function streamNotFound(id: string): StreamError {
   return new StreamError(`There is no stream "${id}".`, {
     code: StreamErrorCode.NotFound,
@@ -187,6 +193,7 @@ function streamExists(id: string): StreamError {
   })
 }
 
+/** Too many streams are open. */
 export function streamLimit(limit: number): StreamError {
   return new StreamError(`There are ${limit} streams already.`, {
     code: StreamErrorCode.Limit,
@@ -194,6 +201,7 @@ export function streamLimit(limit: number): StreamError {
   })
 }
 
+/** A stream holds more than the log keeps. */
 export function streamTooLarge(id: string, what: string): StreamError {
   return new StreamError(`The stream "${id}" has more than ${what}.`, {
     code: StreamErrorCode.TooLarge,
@@ -201,6 +209,7 @@ export function streamTooLarge(id: string, what: string): StreamError {
   })
 }
 
+/** The position to resume from is not one of the stream. */
 export function streamPosition(id: string, after: unknown): StreamError {
   return new StreamError(`The stream "${id}" has no event ${JSON.stringify(after)}.`, {
     code: StreamErrorCode.Position,
@@ -208,6 +217,7 @@ export function streamPosition(id: string, after: unknown): StreamError {
   })
 }
 
+/** The process that wrote the stream has stopped before its end. */
 export function streamCut(last: number): StreamError {
   return new StreamError(`The stream was cut after event ${last}.`, {
     code: StreamErrorCode.Cut,

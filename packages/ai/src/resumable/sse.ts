@@ -9,6 +9,7 @@ import {
 } from './event-log.ts'
 import type { NumberedEvent } from './resumable-streams.ts'
 
+/** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
   /** A comment is sent after so long a silence, so that nothing between closes the line. Default 15 s. */
   readonly heartbeatMs?: number
