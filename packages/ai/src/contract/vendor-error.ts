@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import { ErrorCode, type UPPErrorOptions } from '../error.ts'
+import { ErrorCode, type UPPErrorOptions } from './error.ts'
 
 /** An HTTP response that is not a success, as the transport gives it to a wire. */
 export interface ErrorResponse {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { MessageStopEvent, StreamEvent } from '../event.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import type { MessageStopEvent, StreamEvent } from '../contract/event.ts'
 import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
-import { addUsage } from '../usage.ts'
+import { addUsage } from '../contract/turn.ts'
 
 /** One request of a client, to be answered with the events of one message. */
 interface WireAnswer {

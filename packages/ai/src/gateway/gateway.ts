@@ -1,6 +1,6 @@
 import { type Clock, type IdSource, type JsonValue, systemClock, uuidV4 } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
-import type { ModelReference } from '../provider.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { ModelReference } from '../contract/provider.ts'
 import type { WireServer } from '../wires/wire.ts'
 import {
   answerWire,

@@ -1,5 +1,5 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
-import type { StreamEvent } from '../event.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import type { ServerError, ServerRequest, WireName } from '../wires/wire.ts'
 import { oneMessage } from './answer-wire.ts'

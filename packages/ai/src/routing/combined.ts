@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../event.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import {
   createProvider,
   type BoundLLMModel,
@@ -6,7 +6,7 @@ import {
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
-} from '../provider.ts'
+} from '../contract/provider.ts'
 import {
   type Bound,
   type BoundCombination,
@@ -15,8 +15,8 @@ import {
   type MemberPolicy,
   withReport,
 } from './member.ts'
-import { ErrorCode, UPPError, type Modality } from '../error.ts'
-import type { ErrorOrigin } from '../to-upp-error.ts'
+import { ErrorCode, UPPError, type Modality } from '../contract/error.ts'
+import type { ErrorOrigin } from '../contract/error.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '@skein/base'
-import { ErrorCode, type Modality, UPPError } from '../error.ts'
-import type { AnyRequest } from '../middleware.ts'
-import type { ModelReference } from '../provider.ts'
-import { toUPPError } from '../to-upp-error.ts'
-import type { Warning } from '../warning.ts'
+import { ErrorCode, type Modality, UPPError } from '../contract/error.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import type { ModelReference } from '../contract/provider.ts'
+import { toUPPError } from '../contract/error.ts'
+import type { Warning } from '../contract/turn.ts'
 import { combinedModel } from './combined.ts'
 import {
   type Member,

@@ -1,17 +1,17 @@
 import type { BoundEmbeddingModel, EmbeddingHandler } from '../embedding.ts'
-import type { Modality } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import type { Modality } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import type { BoundImageModel, ImageHandler, ImageUsage } from '../image.ts'
-import type { AnyRequest } from '../middleware.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
 import {
   type BoundLLMModel,
   createProvider,
   type LLMHandler,
   type ModelReference,
-} from '../provider.ts'
+} from '../contract/provider.ts'
 import type { Admission, RateLimiter } from './rate-limiter.ts'
-import type { ContentBlock } from '../content.ts'
-import type { Message } from '../message.ts'
+import type { ContentBlock } from '../contract/content.ts'
+import type { Message } from '../contract/message.ts'
 import { resultText } from '../wires/transcript.ts'
 
 /** Which limiter lets a request in, and how a request counts. */

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import { sleep as sleepFor } from '../transport/time-limits.ts'
-import { cancelledError, type ErrorOrigin } from '../to-upp-error.ts'
+import { cancelledError, type ErrorOrigin } from '../contract/error.ts'
 
 /** The limits of a `RateLimiter`. */
 export interface RateLimiterOptions {

@@ -1,8 +1,8 @@
 import type { Random } from '@skein/base'
-import { checkRequest } from '../check-request.ts'
-import type { AnyRequest } from '../middleware.ts'
-import type { BoundLLMModel, ModelReference } from '../provider.ts'
-import { type ErrorOrigin, invalidRequest } from '../to-upp-error.ts'
+import { checkRequest } from '../turn/request.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import type { BoundLLMModel, ModelReference } from '../contract/provider.ts'
+import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import { combinedModel } from './combined.ts'
 import {
   type Member,

@@ -1,15 +1,15 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
-import type { ContentBlock, ProviderMetadata } from '../content.ts'
-import { ErrorCode, UPPError, type UPPErrorOptions } from '../error.ts'
-import type { StopReason, StreamEvent } from '../event.ts'
+import type { ContentBlock, ProviderMetadata } from '../contract/content.ts'
+import { ErrorCode, UPPError, type UPPErrorOptions } from '../contract/error.ts'
+import type { StopReason, StreamEvent } from '../contract/event.ts'
 import {
   createProvider,
   type LLMCapabilities,
   type LLMRequest,
   type ModelReference,
-} from '../provider.ts'
-import type { TokenUsage } from '../usage.ts'
-import { isAssistantMessage, type Message } from '../message.ts'
+} from '../contract/provider.ts'
+import type { TokenUsage } from '../contract/turn.ts'
+import { isAssistantMessage, type Message } from '../contract/message.ts'
 
 /** One thing a scripted model does while it answers. */
 export type ScriptPart =

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '@skein/base'
-import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, isUPPError, type Modality, UPPError } from '../error.ts'
-import { joinBytes } from '../join-bytes.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
+import { joinBytes } from '../media/bytes.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import {
   type ErrorContext,

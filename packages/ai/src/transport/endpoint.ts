@@ -1,6 +1,6 @@
-import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, isUPPError, type Modality, UPPError } from '../error.ts'
-import { environment } from '../env.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
+import { environment } from './env.ts'
 
 /** Where a vendor is and how it wants to be asked: the part of its page that the transport needs. */
 export interface VendorEndpoint {

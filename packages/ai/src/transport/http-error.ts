@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import type { ErrorContext } from './endpoint.ts'
 import type { ResponseHeaders } from './transport.ts'

@@ -1,7 +1,7 @@
 import { type Answer, contextOf, errorOptionsOf, type VendorCall } from './attempt.ts'
 import type { AnswerReader } from './vendor-run.ts'
 import { type JsonValue, NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 import { errorInBody, excerpt, isHtml } from './http-error.ts'
 

@@ -6,7 +6,7 @@ import {
   type LLMRequest,
   type ModelReference,
   type Provider,
-} from '../provider.ts'
+} from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
@@ -18,8 +18,8 @@ import type {
   Wire,
   WireName,
 } from '../wires/wire.ts'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '@skein/base'
 import { contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
-import { AssistantMessage, type Message, ToolResultMessage, UserMessage } from '../message.ts'
+import {
+  AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from '../contract/message.ts'
 import { anthropicMessagesServer } from './anthropic-messages/server.ts'
 import { anthropicMessages } from './anthropic-messages/wire.ts'
 import { googleGenerateServer } from './google-generate/server.ts'

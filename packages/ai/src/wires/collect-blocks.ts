@@ -1,15 +1,15 @@
-import type { ProviderMetadata } from '../content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
   ContentBlockStartEvent,
   MediaDeltaEvent,
   MessageStopEvent,
   StreamEvent,
-} from '../event.ts'
-import { joinBytes } from '../join-bytes.ts'
+} from '../contract/event.ts'
+import { joinBytes } from '../media/bytes.ts'
 import { systemClock, uuidV4 } from '@skein/base'
-import { MessageFold } from '../fold-message.ts'
-import type { AssistantMessage } from '../message.ts'
+import { MessageFold } from '../turn/fold-message.ts'
+import type { AssistantMessage } from '../contract/message.ts'
 import { invalidRequest } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 

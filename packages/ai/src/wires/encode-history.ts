@@ -1,8 +1,8 @@
 import { isDeepFrozen, type JsonObject } from '@skein/base'
-import type { AssistantMessage, Message, ToolResultMessage } from '../message.ts'
-import type { Warning } from '../warning.ts'
+import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
+import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
-import type { ToolCall } from '../tool.ts'
+import type { ToolCall } from '../contract/tool.ts'
 
 /** The text of a conversation as it was last sent, and what it is the text of. */
 interface Sent {

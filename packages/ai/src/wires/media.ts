@@ -1,5 +1,5 @@
 import { encodeBase64 } from '@skein/base'
-import type { DocumentBlock, ImageBlock } from '../content.ts'
+import type { DocumentBlock, ImageBlock } from '../contract/content.ts'
 
 /** Media in the two forms that vendors accept: inline as base64, or by address. */
 export type MediaSource =

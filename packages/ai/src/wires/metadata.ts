@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonObject } from '@skein/base'
-import type { AssistantContent, ProviderMetadata } from '../content.ts'
-import type { Warning } from '../warning.ts'
+import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
+import type { Warning } from '../contract/turn.ts'
 import { isEmpty } from './read-json.ts'
 import type { WireName } from './wire.ts'
 

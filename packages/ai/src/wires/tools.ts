@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { listOf, objectOf } from './read-json.ts'
 import { invalidRequest } from './wire-error.ts'
-import type { Tool, ToolCall } from '../tool.ts'
+import type { Tool, ToolCall } from '../contract/tool.ts'
 
 /**
  * Function tools and the vendor's own tools from `params.tools` in one list (UPP §11.4): ours

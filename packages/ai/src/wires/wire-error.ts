@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { UserContent } from '../content.ts'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { UserContent } from '../contract/content.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { objectOf } from './read-json.ts'
 import type { VendorError } from '../contract/vendor-error.ts'
 

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
-import type { ErrorCode } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import type { LLMRequest, Params } from '../provider.ts'
-import type { Warning } from '../warning.ts'
-import type { Message } from '../message.ts'
-import type { Tool } from '../tool.ts'
+import type { ErrorCode } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type { LLMRequest, Params } from '../contract/provider.ts'
+import type { Warning } from '../contract/turn.ts'
+import type { Message } from '../contract/message.ts'
+import type { Tool } from '../contract/tool.ts'
 
 /** The formats by name. */
 export type WireName =

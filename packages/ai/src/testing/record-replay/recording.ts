@@ -1,5 +1,5 @@
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
-import { joinBytes } from '../../join-bytes.ts'
+import { joinBytes } from '../../media/bytes.ts'
 
 /** HTTP traffic as plain data, to be kept in a file and read by people. */
 export interface Recording {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { ErrorCode } from '../../error.ts'
+import type { ErrorCode } from '../../contract/error.ts'
 import type { WireReply } from '../../gateway/answer-wire.ts'
 import type { WireServer } from '../../wires/wire.ts'
 

@@ -1,6 +1,6 @@
 import type * as Http from 'node:http'
-import { ErrorCode, UPPError } from '../../error.ts'
-import { joinBytes } from '../../join-bytes.ts'
+import { ErrorCode, UPPError } from '../../contract/error.ts'
+import { joinBytes } from '../../media/bytes.ts'
 import type { ScriptFunction, ScriptStep } from '../scripted.ts'
 import { ConnectionCut } from './faults.ts'
 import {

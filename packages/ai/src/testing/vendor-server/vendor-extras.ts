@@ -6,8 +6,8 @@ import {
   sha256,
   sha256Hex,
 } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
+import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../../wires/metadata.ts'
 import type { WireName } from '../../wires/wire.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'

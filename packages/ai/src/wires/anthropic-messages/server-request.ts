@@ -3,14 +3,14 @@ import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-js
 import { optionsMetadata } from '../metadata.ts'
 import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
-import type { DocumentBlock, ProviderMetadata, UserContent } from '../../content.ts'
+import type { DocumentBlock, ProviderMetadata, UserContent } from '../../contract/content.ts'
 import {
   type AssistantMessage,
   type Message,
   ToolResultMessage,
   UserMessage,
-} from '../../message.ts'
-import type { ToolResult } from '../../tool.ts'
+} from '../../contract/message.ts'
+import type { ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { decodeResponse } from './response.ts'
 

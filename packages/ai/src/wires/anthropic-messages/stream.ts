@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import type { UPPError } from '../../error.ts'
-import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import type { UPPError } from '../../contract/error.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { toDialect, ValueUnwrapper } from '../schema-dialect.ts'
@@ -11,7 +11,7 @@ import { readError } from './error.ts'
 import { schemaDialect } from './request.ts'
 import { type AnthropicDialect, type AnthropicEvent, API } from './types.ts'
 import { mergeUsage, toUsage } from './usage.ts'
-import type { ProviderMetadata } from '../../content.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
 import { withNative } from '../metadata.ts'
 
 /** Fields of a message and its deltas that do not go into its metadata. */

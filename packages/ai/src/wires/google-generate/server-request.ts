@@ -5,9 +5,9 @@ import {
   type JsonSchema,
   type JsonValue,
 } from '@skein/base'
-import type { UserContent } from '../../content.ts'
-import { ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { ToolCall, ToolResult } from '../../tool.ts'
+import type { UserContent } from '../../contract/content.ts'
+import { ToolResultMessage, UserMessage, type Message } from '../../contract/message.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'

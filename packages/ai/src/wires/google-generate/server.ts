@@ -4,8 +4,8 @@ import { encodeError, errorBody } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
-import type { MessageStopEvent, StreamEvent } from '../../event.ts'
-import { parseArguments } from '../../parse-arguments.ts'
+import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
+import { parseArguments } from '../../contract/tool.ts'
 import {
   BlockCollector,
   collectBlocks,

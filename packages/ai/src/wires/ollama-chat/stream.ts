@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
 import { API, type OllamaDialect, type OllamaResponse } from './types.ts'
-import type { TokenUsage } from '../../usage.ts'
+import type { TokenUsage } from '../../contract/turn.ts'
 
 /** Folds the lines of a stream into events. A whole answer is one line that is done. */
 export class OllamaDecoder implements WireDecoder {

@@ -1,14 +1,14 @@
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { DocumentBlock, UserContent } from '../../content.ts'
+import type { DocumentBlock, UserContent } from '../../contract/content.ts'
 import {
   contentOf,
   type AssistantMessage,
   type Message,
   type ToolResultMessage,
-} from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
-import type { Tool, ToolCall } from '../../tool.ts'
-import type { Warning } from '../../warning.ts'
+} from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
+import type { Tool, ToolCall } from '../../contract/tool.ts'
+import type { Warning } from '../../contract/turn.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'

@@ -1,8 +1,13 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { AssistantContent, UserContent } from '../../content.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import { parseArguments } from '../../parse-arguments.ts'
-import type { ToolCall, ToolResult } from '../../tool.ts'
+import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import { parseArguments } from '../../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { decodeLooseBase64 } from '../../loose-base64.ts'
-import { type BlockKind, StopReason, type StreamEvent } from '../../event.ts'
+import { decodeLooseBase64 } from '../../media/bytes.ts'
+import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'

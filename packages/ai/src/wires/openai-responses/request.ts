@@ -1,9 +1,14 @@
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { AssistantContent, DocumentBlock, TextBlock, UserContent } from '../../content.ts'
-import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
-import type { Tool, ToolCall, ToolResult } from '../../tool.ts'
-import type { Warning } from '../../warning.ts'
+import type {
+  AssistantContent,
+  DocumentBlock,
+  TextBlock,
+  UserContent,
+} from '../../contract/content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
+import type { Tool, ToolCall, ToolResult } from '../../contract/tool.ts'
+import type { Warning } from '../../contract/turn.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
 import { imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'

@@ -1,9 +1,14 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { AssistantContent, UserContent } from '../../content.ts'
-import type { BlockKind } from '../../event.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import { parseArguments } from '../../parse-arguments.ts'
-import type { ToolCall, ToolResult } from '../../tool.ts'
+import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import type { BlockKind } from '../../contract/event.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import { parseArguments } from '../../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'

@@ -8,10 +8,10 @@ import {
   type MessageStopEvent,
   StopReason,
   type StreamEvent,
-} from '../../event.ts'
+} from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
 import { fromUsage } from './usage.ts'
-import type { ProviderMetadata } from '../../content.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
 
 /**
  * Responses served: one message per answer. Items that a client sends back are kept verbatim

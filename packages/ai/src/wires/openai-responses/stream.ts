@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { decodeLooseBase64 } from '../../loose-base64.ts'
-import { StopReason, type StreamEvent } from '../../event.ts'
+import { decodeLooseBase64 } from '../../media/bytes.ts'
+import { StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
@@ -12,7 +12,7 @@ import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
 import { isWrapped } from './request.ts'
 import { toUsage } from './usage.ts'
-import { ErrorCode, type UPPError } from '../../error.ts'
+import { ErrorCode, type UPPError } from '../../contract/error.ts'
 
 /** Which part of its item a piece of text belongs to, by event type. */
 const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([

@@ -1,0 +1,143 @@
+import {
+  isPlainObject,
+  systemClock,
+  uuidV4,
+  type Clock,
+  type IdSource,
+  type MessageJSON,
+} from '@skein/base'
+import { ErrorCode, UPPError } from './error.ts'
+import { messageFromJSON, messageToJSON } from './message-json.ts'
+import { isMessage, type Message } from './message.ts'
+import type { Turn } from './turn.ts'
+
+/** A thread as JSON. */
+export interface ThreadJSON {
+  readonly id: string
+  readonly messages: readonly MessageJSON[]
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** What a thread is not told gets a default. */
+export interface ThreadOptions {
+  readonly id?: string
+  readonly messages?: readonly Message[]
+  readonly ids?: IdSource
+  readonly clock?: Clock
+}
+
+/**
+ * Keeps a conversation (UPP §8). Optional: plain arrays work wherever a thread does.
+ *
+ *     const thread = new Thread()
+ *     thread.append(await model.generate(thread, 'Hello!'))
+ */
+export class Thread implements Iterable<Message> {
+  readonly id: string
+  readonly #clock: Clock
+  readonly #messages: Message[]
+  /** What `messages` answered last; made anew after a change, so that pushing stays cheap. */
+  #view: readonly Message[] | undefined
+  #createdAt: Date
+  #updatedAt: Date
+
+  constructor({ id, messages = [], ids = uuidV4, clock = systemClock }: ThreadOptions = {}) {
+    this.id = id ?? ids()
+    this.#clock = clock
+    this.#messages = [...messages]
+    this.#createdAt = this.#updatedAt = new Date(clock.now())
+  }
+
+  /** A frozen list; it does not change when the thread does. */
+  get messages(): readonly Message[] {
+    return (this.#view ??= Object.freeze([...this.#messages]))
+  }
+
+  get length(): number {
+    return this.#messages.length
+  }
+
+  get createdAt(): Date {
+    return this.#createdAt
+  }
+
+  get updatedAt(): Date {
+    return this.#updatedAt
+  }
+
+  append(turn: Turn): this {
+    return this.#add(turn.messages)
+  }
+
+  push(...messages: readonly Message[]): this {
+    const wrong = messages.findIndex((message) => !isMessage(message))
+    if (wrong >= 0) throw invalid(`Argument ${wrong} of push is not a message.`)
+    return this.#add(messages)
+  }
+
+  clear(): this {
+    this.#messages.length = 0
+    return this.#changed()
+  }
+
+  [Symbol.iterator](): Iterator<Message> {
+    return this.messages[Symbol.iterator]()
+  }
+
+  toJSON(): ThreadJSON {
+    return {
+      id: this.id,
+      messages: this.#messages.map(messageToJSON),
+      createdAt: this.#createdAt.toISOString(),
+      updatedAt: this.#updatedAt.toISOString(),
+    }
+  }
+
+  /** Takes untrusted JSON, as an object or as text. */
+  static fromJSON(json: unknown, options: Pick<ThreadOptions, 'clock'> = {}): Thread {
+    const value: unknown = typeof json === 'string' ? parse(json) : json
+    if (!isPlainObject(value)) throw invalid('Thread JSON is not an object.')
+    const { id, messages, createdAt, updatedAt } = value
+    if (typeof id !== 'string' || id === '') throw invalid('Thread JSON has no id.')
+    if (!Array.isArray(messages)) throw invalid('Thread JSON has no list of messages.')
+    const thread = new Thread({ ...options, id, messages: messages.map(messageFromJSON) })
+    thread.#createdAt = dateOf(createdAt, 'createdAt')
+    thread.#updatedAt = dateOf(updatedAt, 'updatedAt')
+    return thread
+  }
+
+  #add(messages: readonly Message[]): this {
+    for (const message of messages) this.#messages.push(message)
+    return this.#changed()
+  }
+
+  #changed(): this {
+    this.#view = undefined
+    this.#updatedAt = new Date(this.#clock.now())
+    return this
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw invalid('Thread JSON is not JSON.', cause)
+  }
+}
+
+function dateOf(value: unknown, field: string): Date {
+  const date = new Date(typeof value === 'string' ? value : Number.NaN)
+  if (Number.isNaN(date.getTime())) throw invalid(`Thread JSON: ${field} is not an ISO 8601 time.`)
+  return date
+}
+
+function invalid(message: string, cause?: unknown): UPPError {
+  return new UPPError(message, {
+    code: ErrorCode.InvalidRequest,
+    provider: 'skein',
+    modality: 'llm',
+    cause,
+  })
+}
