@@ -1,6 +1,6 @@
 import { isStandardSchema, SkeinError, toJsonSchema, type JsonSchema } from '@skein/base'
 import { ToolArgumentError, type ToolSchema } from '@skein/ai'
-import { DefinitionError } from './definition-error.ts'
+import { DefinitionError } from './resolved.ts'
 
 /** The arguments of something callable: how models are told of them, and how they are checked. */
 export interface CheckedArguments<Args> {

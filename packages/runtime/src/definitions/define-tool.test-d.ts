@@ -18,7 +18,7 @@ import {
   type Registry,
   type RuntimeToolContext,
   type ToolDefinition,
-} from './index.ts'
+} from '../index.ts'
 
 const model = scripted([says('x')])
 const base = { name: 'refund', description: 'Refunds.', risk: 'write_low_risk' } as const

@@ -14,6 +14,7 @@ import type {
   ToolDefinition,
   VariableDefinition,
 } from './types.ts'
+import { RuntimeError } from '../error.ts'
 
 /** An agent with every reference found and every default in place. */
 export interface ResolvedAgent {
@@ -127,4 +128,23 @@ export interface Problem {
   readonly message: string
   /** The file it came from, where it was discovered. */
   readonly file?: string
+}
+
+/** Everything that is wrong with a set of definitions, at once. */
+export class DefinitionError extends RuntimeError {
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    const count = problems.length === 1 ? 'is 1 problem' : `are ${problems.length} problems`
+    super(`There ${count} with the definitions:\n${problems.map(toLine).join('\n')}`, {
+      code: 'DEFINITION_INVALID',
+      hint: 'Every line names the definition and the field to mend.',
+    })
+    this.problems = Object.freeze([...problems])
+  }
+}
+
+function toLine({ subject, field, message, file }: Problem): string {
+  const place = file === undefined ? subject : `${subject} (${file})`
+  return `- ${place}: ${field === '' ? '' : `${field}: `}${message}`
 }

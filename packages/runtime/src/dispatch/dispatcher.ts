@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from '@skein/base'
+
 /** Does the work of one thread until it parks. Rejects when it could not go on. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<void>
 
@@ -19,4 +21,25 @@ export interface Dispatcher {
   idle(): Promise<void>
   /** Takes no new work; running drains get `graceMs` and are then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+/** What `Timers.set` gives, to be handed back to `clear`. */
+export type TimerHandle = unknown
+
+/** Where time comes from and how it is waited for. Tests and simulations bring their own. */
+export interface Timers extends Clock {
+  set(ms: number, callback: () => void): TimerHandle
+  clear(handle: TimerHandle): void
+}
+
+/** Longer waits than this overflow `setTimeout` and would end at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** The timers of the machine. They do not keep the process alive; a long one may fire too early. */
+export function systemTimers(clock: Clock = systemClock): Timers {
+  return {
+    now: () => clock.now(),
+    set: (ms, callback) => setTimeout(callback, Math.min(ms, LONGEST_MS)).unref(),
+    clear: (handle) => clearTimeout(handle as NodeJS.Timeout),
+  }
 }

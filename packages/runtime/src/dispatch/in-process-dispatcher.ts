@@ -1,9 +1,14 @@
 import type { Clock } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { Store } from '../store/store.ts'
-import type { Dispatcher, Drain } from './dispatcher.ts'
+import {
+  type Dispatcher,
+  type Drain,
+  systemTimers,
+  type TimerHandle,
+  type Timers,
+} from './dispatcher.ts'
 import { RetryTable } from './retry-table.ts'
-import { systemTimers, type TimerHandle, type Timers } from './timers.ts'
 
 export interface InProcessDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'nextWake' | 'head'>

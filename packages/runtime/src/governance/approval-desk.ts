@@ -1,19 +1,25 @@
-import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import type { Action, ApprovalRequest, Approvals, SpentStore } from '@skein/governance'
+import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
 import {
+  type Action,
+  type ApprovalRequest,
+  type Approvals,
+  hashJson,
+  type Policy,
+  type SpentStore,
+} from '@skein/governance'
+import {
+  type ApprovalIssuer,
   approvals,
+  type ApprovalsOptions,
   approve,
   signGrant,
   toVerifyKey,
-  type ApprovalIssuer,
-  type ApprovalsOptions,
 } from '@skein/governance/approvals'
 import { RuntimeError } from '../error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
-import { THREAD_MEMBER } from './session-identity.ts'
-import type { ToolGrant } from './grant-policy.ts'
+import { THREAD_MEMBER } from './session-task.ts'
 
-export interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
+interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
   /** Id of the governors: tokens are addressed to it. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
@@ -102,5 +108,44 @@ function badExpiry(tool: string, maxGrantMs: number): RuntimeError {
   return new RuntimeError(`A grant of "${tool}" cannot end at that time.`, {
     code: 'ANSWER_INVALID',
     hint: `It has to end within the next ${maxGrantMs / HOUR_MS} hours.`,
+  })
+}
+
+/** A person's consent to a tool in a thread, signed. Plain data; keep it where you like. */
+export interface ToolGrant {
+  readonly threadId: string
+  readonly tool: string
+  readonly by: string
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+  /** The signed text; what it says counts, not what stands beside it. */
+  readonly grant: string
+}
+
+export interface GrantPolicyOptions {
+  /** The grant for a tool in a thread, if there is one. */
+  readonly find: (place: {
+    readonly threadId: string
+    readonly tool: string
+  }) => ToolGrant | undefined | Promise<ToolGrant | undefined>
+  readonly clock?: Clock
+}
+
+/**
+ * Lets a standing grant answer where a person would be asked. Put it beside the policy that asks: by
+ * itself it allows nothing but what is granted, and a denial of another policy still counts.
+ */
+export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): Policy {
+  const id = 'tool-grants'
+  return Object.freeze<Policy>({
+    id,
+    hash: hashJson({ id, version: 1 }),
+    async decide({ identity, risk, tool }) {
+      const threadId = identity[THREAD_MEMBER]
+      if (risk === 'read_only' || typeof threadId !== 'string') return undefined
+      const found = await find({ threadId, tool })
+      if (!found || found.expiresAt <= clock.now()) return undefined
+      return { effect: 'review', grant: found.grant }
+    },
   })
 }

@@ -1,11 +1,18 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { GovernedContext, Risk } from '@skein/governance'
+import { type JsonObject, type JsonValue, SkeinError } from '@skein/base'
+import {
+  type AdmittedCall,
+  type CallOutcome,
+  type GovernedContext,
+  type Probed,
+  reason,
+  type Risk,
+  RISKS,
+} from '@skein/governance'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { effectiveRisk, probeTool } from './probe-tool.ts'
-import type { SessionGovernor } from './session-governor.ts'
+import type { SessionGovernor } from './session-governors.ts'
 
 /** A call that was running when its process died. */
-export interface CallInDoubt {
+interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
@@ -27,7 +34,7 @@ export type InDoubt =
   | { readonly type: 'unknown'; readonly message: string }
 
 /** The request of the interrupt; answered with `result` and `applied`, `absent` or anything else. */
-export interface InDoubtRequest extends JsonObject {
+interface InDoubtRequest extends JsonObject {
   readonly type: 'in_doubt'
   readonly tool: string
   readonly arguments: JsonValue
@@ -94,4 +101,81 @@ function ask(tool: string, args: JsonValue): InDoubt {
   const question = `"${tool}" was running when the process died. Did it take effect?`
   const choices = ['applied', 'absent', 'unknown'] as const
   return { type: 'ask', request: { type: 'in_doubt', tool, arguments: args, question, choices } }
+}
+
+/**
+ * What a governor is told of a tool that threw or was cut short. A write that failed may have had its
+ * effect, unless the tool says that it had none (`NoEffectError`), refused its arguments, or its probe
+ * knows. `message` goes into the audit log: no secrets.
+ */
+export async function failedCall(
+  tool: ToolDefinition,
+  { call, args, risk, idempotency_key: idempotencyKey }: AdmittedCall,
+  {
+    error,
+    message,
+    signal,
+  }: { readonly error: unknown; readonly message: string; readonly signal: AbortSignal },
+): Promise<CallOutcome & { readonly type: 'error' }> {
+  const why = reason('TOOL_ERROR', tool.name, message)
+  const isClean = risk === 'read_only' || (SkeinError.is(error) && CLEAN.has(error.code))
+  if (isClean) return { type: 'error', reasons: [why], effect: 'absent' }
+  const effect = await probeTool(tool, args, { signal, idempotencyKey, callId: call })
+  const doubt = effect === 'in_doubt' ? [reason('TOOL_IN_DOUBT', tool.name)] : []
+  return { type: 'error', reasons: [why, ...doubt], effect }
+}
+
+/** Codes by which a tool says that it failed before it changed anything. */
+const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
+
+/** Probes that take longer have settled nothing. */
+const PROBE_TIMEOUT_MS = 30_000
+
+/** The tier of a call with these arguments. One that cannot be told is the highest. */
+export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): Risk {
+  const { risk } = governance
+  const raise = governance.raise as ((args: JsonValue) => Risk) | undefined
+  try {
+    const raised = RISKS.indexOf(raise?.(args) ?? risk)
+    return raised < 0 ? 'write_high_risk' : RISKS[Math.max(raised, RISKS.indexOf(risk))]!
+  } catch {
+    return 'write_high_risk'
+  }
+}
+
+/** Asks the tool's probe whether the effect is there. Without one, or without an answer, it is in doubt. */
+async function probeTool(
+  { governance }: ToolDefinition,
+  args: JsonValue,
+  context: Pick<GovernedContext, 'signal' | 'idempotencyKey' | 'callId'>,
+): Promise<'applied' | 'absent' | 'in_doubt'> {
+  // Its own check of the arguments was done when the call was made.
+  const probe = governance.probe as
+    | ((args: JsonValue, context: GovernedContext) => Probed | boolean | Promise<Probed | boolean>)
+    | undefined
+  if (!probe) return 'in_doubt'
+  try {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const asked = probe(args, {
+      ...context,
+      signal,
+      requestId: '',
+      traceId: '',
+      chunk: () => {
+        throw new Error('A probe does not stream.')
+      },
+    })
+    const found = await Promise.race([asked, aborted(signal)])
+    if (found === true || found === 'applied') return 'applied'
+    return found === false || found === 'absent' ? 'absent' : 'in_doubt'
+  } catch {
+    return 'in_doubt' // A probe that fails has settled nothing.
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<'unknown'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('unknown')
+    else signal.addEventListener('abort', () => resolve('unknown'), { once: true })
+  })
 }

@@ -1,19 +1,19 @@
 import { canonicalJson, type Clock, type JsonValue } from '@skein/base'
 import {
-  defineTaskClass,
-  GovernanceError,
-  reason,
-  REASON_CODES,
   type Admission,
   type ApprovalAnswer,
   type Approvals,
   type CallOutcome,
+  defineTaskClass,
   type Delivery,
   type Envelope,
+  GovernanceError,
   type Governor,
   type GovernorOptions,
   type JournalItem,
+  reason,
   type Reason,
+  REASON_CODES,
   type ReasonCode,
   type Settlement,
   type State,
@@ -22,10 +22,9 @@ import {
 import type { RuntimeEvent } from '../event.ts'
 import type { Store } from '../store/store.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
-import { admissionEvents, deliveryEvent, evidenceEvent } from './gate-events.ts'
-import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governor.ts'
-import { identityOf, traceIdOf } from './session-identity.ts'
-import { SessionJournal } from './session-journal.ts'
+import { admissionEvents, deliveryEvent, evidenceEvent, SessionJournal } from './session-journal.ts'
+import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governors.ts'
+import { identityOf, traceIdOf } from './session-task.ts'
 
 /** What a session's governor is made of. */
 export interface JournaledSessionParts {

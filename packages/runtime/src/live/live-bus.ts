@@ -2,11 +2,9 @@ import type { Clock } from '@skein/base'
 import type { StoredEvent } from '../event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
-import { AbortGate } from './abort-gate.ts'
-import { Bell } from './bell.ts'
+import { AbortGate, Bell } from './bell.ts'
 import { beginsToShow, Channel } from './channel.ts'
 import type { ShownEvent } from './live-draft.ts'
-import { readHeads, type HeadReader } from './read-heads.ts'
 import { readThread } from './read-thread.ts'
 
 /** Tells whoever watches what happens in threads. It holds no state of a thread: the log does. */
@@ -33,7 +31,7 @@ export interface LiveBus {
   readonly channels: number
 }
 
-export interface LiveBusOptions {
+interface LiveBusOptions {
   readonly store: Store
   readonly clock: Clock
   /** Events read at once. Default 500. */
@@ -189,5 +187,43 @@ function closable<T>(
         },
       }
     },
+  }
+}
+
+/** One reader of changes. A thread that changed often before it was read is given once. */
+interface HeadReader {
+  note(threadId: string, removed?: ThreadHead): void
+}
+
+/** Heads of threads as they change, until the gate closes. */
+async function* readHeads(
+  store: Store,
+  readers: Set<HeadReader>,
+  gate: AbortGate,
+): AsyncGenerator<ThreadHead, void> {
+  const pending = new Map<string, ThreadHead | undefined>()
+  let ring: (() => void) | undefined
+  const reader: HeadReader = {
+    note(threadId, removed) {
+      pending.set(threadId, removed)
+      ring?.()
+    },
+  }
+  readers.add(reader)
+  try {
+    while (!gate.isClosed) {
+      const next = pending.entries().next().value
+      if (!next) {
+        await gate.through(new Promise<void>((resolve) => (ring = resolve)))
+        continue
+      }
+      const [threadId, removed] = next
+      pending.delete(threadId)
+      const head = removed ?? (await gate.through(store.head(threadId)))
+      if (head) yield head
+    }
+  } finally {
+    readers.delete(reader)
+    gate.close()
   }
 }

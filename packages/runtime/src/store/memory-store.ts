@@ -1,12 +1,26 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import { jsonText } from './json-text.ts'
-import { blobNames, type BlobName } from './named-blobs.ts'
-import { eventRows, notFound, planCommit, type CommitPlan, type EventRow } from './plan-commit.ts'
-import { StoreError, type Commit, type CommitResult, type Store } from './store.ts'
-import type { AuditLine, Claim, ThreadHead, ThreadQuery } from './store.ts'
-import { selectThreads } from './select-threads.ts'
-import { erasedHead } from './thread-head.ts'
+import {
+  type BlobName,
+  blobNames,
+  type CommitPlan,
+  type EventRow,
+  eventRows,
+  jsonText,
+  notFound,
+  planCommit,
+} from './plan-commit.ts'
+import {
+  type AuditLine,
+  type Claim,
+  type Commit,
+  type CommitResult,
+  type Store,
+  StoreError,
+  type ThreadHead,
+  type ThreadQuery,
+} from './store.ts'
+import { erasedHead, selectThreads } from './thread-head.ts'
 
 /** A store that lives as long as the process: for tests, for trying things out, for threads that may be lost. */
 export function memoryStore(): Store {

@@ -1,15 +1,14 @@
-import { jsonText } from './json-text.ts'
-import { blobNames, type BlobName } from './named-blobs.ts'
 import {
-  StoreError,
   type AuditLine,
   type Blob,
   type Commit,
   type CommitResult,
+  StoreError,
   type ThreadChange,
   type ThreadHead,
 } from './store.ts'
 import { changeHead, newHead } from './thread-head.ts'
+import { isPlainObject } from '@skein/base'
 
 /** What has to be known about a store to judge a commit. */
 export interface StoreView {
@@ -167,4 +166,84 @@ function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit
     lengths.set(line.tree, index + 1)
     return { ...line, index }
   })
+}
+
+/**
+ * Hashes that the JSON of an event names: each whole string that is one, with or without `sha256:`.
+ * Taking one too many keeps a blob for longer; missing one would lose a file.
+ */
+function namedBlobs(json: string): readonly string[] {
+  return Array.from(json.matchAll(/"(?:sha256:)?([0-9a-f]{64})"/g), (match) => match[1] ?? '')
+}
+
+/** A thread and a blob that it needs. */
+export interface BlobName {
+  readonly hash: string
+  readonly threadId: string
+}
+
+/**
+ * Which threads need which blobs after a commit. A blob that no event names, such as evidence, belongs
+ * to the first thread of the commit that brought it.
+ */
+export function blobNames(
+  commit: Commit,
+  events: readonly { readonly threadId: string; readonly json: string }[],
+): readonly BlobName[] {
+  const names = events.flatMap(({ threadId, json }) =>
+    namedBlobs(json).map((hash) => ({ hash, threadId })),
+  )
+  const named = new Set(names.map(({ hash }) => hash))
+  const first = commit.threads[0]
+  if (!first) return names
+  const others = (commit.blobs ?? []).filter(({ hash }) => !named.has(hash))
+  return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
+}
+
+/** Deeper JSON would overflow the stack of whoever reads it. */
+const MAX_DEPTH = 1000
+
+/**
+ * The JSON of a value, which must be nothing but JSON: what comes back from a store is then what went
+ * in. Members that are undefined are left out, as `JSON.stringify` does; `what` names it in the error.
+ */
+export function jsonText(value: unknown, what: string): string {
+  const problem = findProblem(value, [])
+  if (problem)
+    throw new StoreError(`${what} is not JSON: it has ${problem}.`, {
+      code: 'NOT_JSON',
+      hint: 'Convert it to plain objects, lists, text, finite numbers, true, false or null first.',
+    })
+  return JSON.stringify(value)
+}
+
+/** `above` holds the objects around the value. Its place is added to a problem on the way out. */
+function findProblem(value: unknown, above: object[]): string | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : `the number ${value}`
+    case 'object':
+      return value === null ? undefined : findBelow(value, above)
+    default:
+      return `a value of type ${typeof value}`
+  }
+}
+
+function findBelow(value: object, above: object[]): string | undefined {
+  if (above.includes(value)) return 'a cycle'
+  if (above.length >= MAX_DEPTH) return `more than ${MAX_DEPTH} levels`
+  const isList = Array.isArray(value)
+  if (!isList && !isPlainObject(value)) return `a ${value.constructor?.name ?? 'special object'}`
+  if ('toJSON' in value && typeof value.toJSON === 'function') return 'a method toJSON'
+  above.push(value)
+  for (const [key, member] of Object.entries(value)) {
+    if (member === undefined && !isList) continue
+    const problem = findProblem(member, above)
+    if (problem) return above.length > 20 ? problem : `${problem} in ${JSON.stringify(key)}`
+  }
+  above.pop()
+  return undefined
 }

@@ -1,7 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
-import { pageOf } from './select-threads.ts'
-import { searchText } from './thread-head.ts'
+import { pageOf, searchText } from './thread-head.ts'
 
 export type Row = Record<string, SQLOutputValue>
 

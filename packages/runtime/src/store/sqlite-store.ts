@@ -1,19 +1,29 @@
 import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { systemClock, type Clock, type JsonObject } from '@skein/base'
+import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import { GroupCommit } from './group-commit.ts'
-import { jsonText } from './json-text.ts'
-import { blobNames } from './named-blobs.ts'
-import { openDatabase } from './open-database.ts'
-import { lockOwner, type OwnerLock } from './owner-lock.ts'
-import { eventRows, notFound, planCommit } from './plan-commit.ts'
-import { createPrivately } from './private-file.ts'
-import { copyDatabase, findDamage, scrub } from './whole-file.ts'
-import { sqliteFailure } from './sqlite-failure.ts'
+import { blobNames, eventRows, jsonText, notFound, planCommit } from './plan-commit.ts'
+import {
+  copyDatabase,
+  createPrivately,
+  findDamage,
+  lockOwner,
+  openDatabase,
+  type OwnerLock,
+  scrub,
+  sqliteFailure,
+} from './sqlite-file.ts'
 import { SqliteTables } from './sqlite-tables.ts'
-import { StoreError, type Claim, type Commit, type CommitResult, type Store } from './store.ts'
-import type { ThreadHead, ThreadQuery } from './store.ts'
+import {
+  type Claim,
+  type Commit,
+  type CommitResult,
+  type Store,
+  StoreError,
+  type ThreadHead,
+  type ThreadQuery,
+} from './store.ts'
 import { erasedHead } from './thread-head.ts'
 
 export interface SqliteStoreOptions {

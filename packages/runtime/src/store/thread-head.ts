@@ -1,4 +1,4 @@
-import type { HeadPatch, NewThread, ThreadChange, ThreadHead } from './store.ts'
+import type { HeadPatch, NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
 
 /** The head of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread): ThreadHead {
@@ -88,4 +88,78 @@ function nextWake(before: number | null, wake: NonNullable<ThreadChange['wake']>
 function latest(before: number, events: readonly { readonly at: string }[]): number {
   const times = events.map(({ at }) => Date.parse(at)).filter((time) => time > before)
   return Math.max(before, ...times)
+}
+
+/** The heads that a query asks for, in its order. */
+export function selectThreads(
+  heads: Iterable<ThreadHead>,
+  query: ThreadQuery,
+): readonly ThreadHead[] {
+  const { limit, offset } = pageOf(query)
+  return [...heads]
+    .filter((head) => matches(head, query))
+    .toSorted(orders[query.sort ?? 'activity'])
+    .slice(offset, offset + limit)
+}
+
+/** The part of a list that a query asks for: 50 by default, never more than 1000. */
+export function pageOf({ limit = 50, offset = 0 }: ThreadQuery): { limit: number; offset: number } {
+  return {
+    limit: Math.min(Math.max(Math.trunc(limit), 0), 1000),
+    offset: Math.max(Math.trunc(offset), 0),
+  }
+}
+
+function matches(head: ThreadHead, query: ThreadQuery): boolean {
+  const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  return (
+    (tenant === undefined || head.tenant === tenant) &&
+    (owner === undefined || head.owner === owner) &&
+    (agent === undefined || head.agent === agent) &&
+    (lifecycle === undefined || head.lifecycle === lifecycle) &&
+    (parentId === undefined || head.parentId === parentId) &&
+    (rootId === undefined || head.rootId === rootId) &&
+    (isWaiting === undefined || head.waiting > 0 === isWaiting) &&
+    (search === undefined || searchText(head).includes(search.toLowerCase())) &&
+    (tag === undefined || head.tags.includes(tag))
+  )
+}
+
+const orders: Readonly<
+  Record<NonNullable<ThreadQuery['sort']>, (a: ThreadHead, b: ThreadHead) => number>
+> = {
+  activity: (a, b) => b.updatedAt - a.updatedAt || byId(b, a),
+  created: (a, b) => b.createdAt - a.createdAt || byId(b, a),
+  oldest: (a, b) => a.createdAt - b.createdAt || byId(a, b),
+}
+
+function byId(a: ThreadHead, b: ThreadHead): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
+}
+
+const PAGE = 1000
+
+/** A thread's children, grandchildren and so on; parents before their children. */
+export async function descendantsOf(
+  { store }: { readonly store: Pick<Store, 'list'> },
+  { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
+): Promise<readonly ThreadHead[]> {
+  const tree: ThreadHead[] = []
+  for (let offset = 0; ; offset += PAGE) {
+    // By age, so that paging stays in step while threads work.
+    const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
+    tree.push(...page)
+    if (page.length < PAGE) break
+  }
+  const children = new Map<string, ThreadHead[]>()
+  for (const head of tree) {
+    if (head.parentId === null) continue
+    const siblings = children.get(head.parentId) ?? []
+    children.set(head.parentId, siblings)
+    siblings.push(head)
+  }
+  const found = [...(children.get(id) ?? [])]
+  // The list grows while it is walked: level by level.
+  for (const head of found) found.push(...(children.get(head.id) ?? []))
+  return found
 }

@@ -1,10 +1,9 @@
 import { manualClock } from '@skein/base'
-import type { Dispatcher, Drain } from '../dispatch/dispatcher.ts'
-import type { Timers } from '../dispatch/timers.ts'
+import type { Dispatcher, Drain, Timers } from '../dispatch/dispatcher.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
 import { createThreads, same, type TestFunctions } from './contract.ts'
-import { manualTimers, type ManualTimers } from './manual-timers.ts'
+import { manualTimers, type ManualTimers } from './simulation.ts'
 
 export interface DispatcherContract {
   readonly name: string

@@ -1,19 +1,21 @@
 import { isPlainObject } from '@skein/base'
 import type { Problem } from '../resolved.ts'
-import { at, report, type Place } from './place.ts'
+import { at, kindOf, type Place, type Reader, report, suggest } from './readers.ts'
 import {
   isKind,
   readEffect,
+  type ReadEffect,
   readEndpoint,
+  type ReadEndpoint,
   readHook,
+  type ReadHook,
   readModel,
+  type ReadModel,
   readTool,
+  type ReadTool,
 } from './read-definition.ts'
-import type { ReadEffect, ReadEndpoint, ReadHook, ReadModel, ReadTool } from './read-definition.ts'
 import { readAgent, type ReadAgent, type ReadSide } from './read-agent.ts'
 import { readPrompt, type ReadPrompt } from './read-prompt.ts'
-import { kindOf, type Reader } from './readers.ts'
-import { suggest } from './suggest.ts'
 
 /** A definition that was found: as its author wrote it, and what of it is right. */
 export interface Entry<Read> {

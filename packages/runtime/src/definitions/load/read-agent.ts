@@ -1,5 +1,5 @@
 import { isPlainObject } from '@skein/base'
-import { EVIDENCE_TYPES, RISKS, type Need, type Risk, type TaskClass } from '@skein/governance'
+import { EVIDENCE_TYPES, type Need, type Risk, RISKS, type TaskClass } from '@skein/governance'
 import type {
   AgentDefinition,
   AgentTaskClass,
@@ -10,24 +10,24 @@ import type {
   SideConfig,
   ToolDefinition,
 } from '../types.ts'
-import { report } from './place.ts'
-import { isKind, reference } from './read-definition.ts'
 import {
   amount,
   callback,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
   plainObject,
+  type Reader,
   readFields,
+  report,
   text,
   textRecord,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
+import { isKind, reference } from './read-definition.ts'
 
 /** An agent as far as it is right. */
 export interface ReadAgent extends Partial<

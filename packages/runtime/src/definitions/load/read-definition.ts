@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
-import { RISKS, type Risk } from '@skein/governance'
+import { type Risk, RISKS } from '@skein/governance'
 import type { HookName, HookSignatures } from '../hooks.ts'
 import type {
   EffectDefinition,
@@ -12,21 +12,22 @@ import type {
   ToolGovernance,
   VariableDefinition,
 } from '../types.ts'
-import { report, type Place } from './place.ts'
 import {
   amount,
   callback,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
+  type Place,
   plainObject,
+  type Reader,
   readFields,
+  report,
   text,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
 
 /** Definitions that carry their kind; an agent is told by its sides. */

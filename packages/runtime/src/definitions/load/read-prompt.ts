@@ -1,5 +1,5 @@
 import { isPlainObject } from '@skein/base'
-import { isAgentLike } from '../define-agent.ts'
+import { isAgentLike } from '../define.ts'
 import type {
   AgentDefinition,
   CompactionOptions,
@@ -15,23 +15,25 @@ import type {
   ToolDefinition,
   VariableDefinition,
 } from '../types.ts'
-import { at, report, type Place } from './place.ts'
-import { isKind, modelOrReference, reference, settings, variable } from './read-definition.ts'
 import {
+  at,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
+  type Place,
   plainObject,
+  type Reader,
   readFields,
+  report,
   schema,
   text,
   textRecord,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
+import { isKind, modelOrReference, reference, settings, variable } from './read-definition.ts'
 
 /** A prompt as far as it is right. */
 export interface ReadPrompt extends Partial<

@@ -1,8 +1,12 @@
-import { isPlainObject, isStandardSchema, SkeinError, toJsonSchema } from '@skein/base'
-import type { JsonObject } from '@skein/base'
+import {
+  isPlainObject,
+  isStandardSchema,
+  type JsonObject,
+  SkeinError,
+  toJsonSchema,
+} from '@skein/base'
 import type { ToolSchema } from '@skein/ai'
-import { at, report, type Place } from './place.ts'
-import { suggest } from './suggest.ts'
+import type { Problem } from '../resolved.ts'
 
 /**
  * Looks at one value that may be anything. It answers the value when it is right; otherwise it reports
@@ -128,4 +132,55 @@ export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** A spot in a definition, and where problems with it are written down. */
+export interface Place {
+  /** e.g. `agent "support"`. */
+  readonly subject: string
+  readonly file: string | undefined
+  /** e.g. `sideA.prompt`; empty for the definition itself. */
+  readonly field: string
+  readonly problems: Problem[]
+}
+
+/** The place of a field or of an item below a place. */
+export function at(place: Place, key: string | number): Place {
+  if (typeof key === 'number') return { ...place, field: `${place.field}[${key}]` }
+  return { ...place, field: place.field === '' ? key : `${place.field}.${key}` }
+}
+
+/** Writes a problem down. Answers undefined, so that a reader can return it. */
+export function report({ subject, file, field, problems }: Place, message: string): undefined {
+  problems.push({ subject, field, message, ...(file !== undefined && { file }) })
+}
+
+/** `; did you mean "x"?` when a known name is close, else the list of few known names, else nothing. */
+export function suggest(name: string, known: Iterable<string>): string {
+  const names = [...known]
+  const limit = Math.ceil(name.length / 3)
+  const near = names
+    .map((candidate) => ({ candidate, distance: distanceOf(name, candidate, limit) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((a, b) => a.distance - b.distance)[0]
+  if (near) return `; did you mean "${near.candidate}"?`
+  if (names.length === 0 || names.length > 12) return ''
+  return `; there ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ')}`
+}
+
+/** Edits between two words, ignoring case; anything above the limit is just above it. */
+function distanceOf(left: string, right: string, limit: number): number {
+  const a = left.toLowerCase()
+  const b = right.toLowerCase()
+  if (Math.abs(a.length - b.length) > limit) return limit + 1
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swapped = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[b.length] as number
 }

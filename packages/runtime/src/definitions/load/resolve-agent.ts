@@ -1,13 +1,12 @@
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../thread-state.ts'
-import { find, type Catalog, type Entry } from './gather.ts'
-import { at, report, type Place } from './place.ts'
+import { type Catalog, type Entry, find } from './gather.ts'
+import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadBinding, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import type { LoadedPrompt } from './resolve-prompt.ts'
 import { typeOf } from './resolve-tools.ts'
-import { suggest } from './suggest.ts'
 
 /** An agent whose references were found; `resolved` is absent when something is missing. */
 export interface LoadedAgent {

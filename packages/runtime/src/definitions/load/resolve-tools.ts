@@ -1,7 +1,7 @@
 import type { Relation, ResolvedTool } from '../resolved.ts'
 import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
 import { find, unknownName, type Catalog, type Entry } from './gather.ts'
-import { at, report, type Place } from './place.ts'
+import { at, report, type Place } from './readers.ts'
 import type { ReadAgent } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
 import {

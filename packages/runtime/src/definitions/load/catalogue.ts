@@ -1,0 +1,81 @@
+import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
+import type { Registry, ResolvedAgent } from '../resolved.ts'
+import type { VariableDefinition } from '../types.ts'
+
+/** An agent as lists and forms show it: plain JSON, without anything that runs. */
+export interface CatalogueEntry {
+  readonly name: string
+  readonly type: 'ai_human' | 'dual_ai'
+  readonly title?: string
+  readonly description?: string
+  readonly icon?: string
+  readonly sides: { readonly a: string; readonly b: string | null }
+  /** Names of what its prompts may call. */
+  readonly tools: readonly string[]
+  /** What a thread of this agent reads; children's own are asked for when a child is made. */
+  readonly variables: readonly CatalogueVariable[]
+  readonly exposeAsTool: boolean
+  readonly maxSessionTurns: number | null
+}
+
+export interface CatalogueVariable {
+  readonly name: string
+  readonly type: 'text' | 'secret'
+  readonly required: boolean
+  readonly scoped: boolean
+  readonly description?: string
+  /** Whether the agent or a prompt gives it a value already. */
+  readonly hasDefault: boolean
+}
+
+/** Lists all agents, by name. */
+export function catalogue(registry: Registry): readonly CatalogueEntry[] {
+  return [...registry.agents.values()]
+    .map((agent) => toEntry(agent, registry))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function toEntry(agent: ResolvedAgent, registry: Registry): CatalogueEntry {
+  const { name, type, definition, a, b, maxSessionTurns } = agent
+  const { title, description, icon, exposeAsTool = false } = definition
+  return {
+    name,
+    type,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(icon !== undefined && { icon }),
+    sides: { a: a.label, b: b?.label ?? null },
+    tools: [
+      ...new Set(sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))),
+    ],
+    variables: variablesOf(agent, registry),
+    exposeAsTool,
+    maxSessionTurns: Number.isFinite(maxSessionTurns) ? maxSessionTurns : null,
+  }
+}
+
+/** Its own, and those that children inherit from it: the unscoped ones. */
+function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVariable[] {
+  const reached = new Set([agent])
+  const declared: VariableDefinition[] = []
+  const given = new Set<string>()
+  for (const each of reached) {
+    for (const name of Object.keys(each.definition.env ?? {})) given.add(name)
+    for (const { prompt } of sidesOf(each)) {
+      declared.push(...prompt.variables.filter(({ scoped }) => each === agent || !scoped))
+      for (const name of Object.keys(prompt.definition.env ?? {})) given.add(name)
+      for (const { agent: child } of relationsOf(prompt.tools)) {
+        const found = agents.get(child)
+        if (found) reached.add(found)
+      }
+    }
+  }
+  return mergeVariables(declared).map(({ name, type, required, scoped, description }) => ({
+    name,
+    type: type ?? 'text',
+    required: required ?? false,
+    scoped: scoped ?? false,
+    ...(description !== undefined && { description }),
+    hasDefault: given.has(name),
+  }))
+}

@@ -1,0 +1,259 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join, relative, resolve, sep } from 'node:path'
+import { isPlainObject } from '@skein/base'
+import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
+import { loadRegistry, replaceableRegistry } from './registry.ts'
+import type { Found, Reads } from './gather.ts'
+import { registerHooks } from 'node:module'
+import { pathToFileURL } from 'node:url'
+
+/** A registry made of files. It always shows the last state of the files that was right. */
+export interface DiscoveredRegistry extends Registry {
+  readonly folder: string
+  /**
+   * Reads the files anew and answers what is wrong with them. While anything is, the registry stays
+   * what it was.
+   */
+  reload(): Promise<readonly Problem[]>
+}
+
+export interface DiscoverOptions {
+  /** Makes problems of warnings. Default false. */
+  readonly strict?: boolean
+}
+
+/**
+ * Imports every file under `agents/ prompts/ models/ tools/ hooks/ effects/ endpoints/`, each with one
+ * default export, and checks all of them together.
+ *
+ *     const registry = await discover('./')
+ */
+export async function discover(
+  folder: string,
+  options: DiscoverOptions = {},
+): Promise<DiscoveredRegistry> {
+  const root = resolve(folder)
+  const registry = replaceableRegistry(await load(root, 0, options))
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function reloadNow(): Promise<readonly Problem[]> {
+    try {
+      registry.replace(await load(root, nextRound(), options))
+      return []
+    } catch (error) {
+      if (error instanceof DefinitionError) return error.problems
+      throw error
+    }
+  }
+
+  return Object.assign(registry, {
+    folder: root,
+    reload(): Promise<readonly Problem[]> {
+      // One after the other, or an older state of the files could win.
+      const next = last.then(reloadNow)
+      last = next.catch(() => undefined)
+      return next
+    },
+  })
+}
+
+async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {
+  const problems: Problem[] = []
+  await checkFolder(folder)
+  const files = await findDefinitionFiles(folder)
+  if (files.length === 0) {
+    const names = Object.keys(FOLDERS).join('/, ')
+    problems.push(toProblem(folder, `has no definitions; they belong in ${names}/`))
+  }
+  const found: Found[] = []
+  const known = new Map<unknown, string>()
+  for (const file of files) {
+    const value = await importDefault(file, { folder, round }, problems)
+    const definition = value === undefined ? undefined : named(value, file, problems)
+    if (definition === undefined) continue
+    if (!known.has(definition)) known.set(definition, file.file)
+    found.push({ kind: file.kind, value: definition, from: file.file })
+  }
+  return loadRegistry(found, { problems, files: known, isStrict: strict === true })
+}
+
+async function checkFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
+}
+
+/** The default export; undefined, with the reason among the problems, when there is none. */
+async function importDefault(
+  { path, file }: DefinitionFile,
+  where: { readonly folder: string; readonly round: number },
+  problems: Problem[],
+): Promise<unknown> {
+  try {
+    const { default: value, ...others } = await freshImport(path, where)
+    if (value !== undefined) return value
+    const names = Object.keys(others)
+    const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
+    problems.push(toProblem(file, `has no default export${hint}`))
+  } catch (error) {
+    // A definition may refuse to be made; it says itself what is wrong.
+    if (error instanceof DefinitionError) {
+      problems.push(...error.problems.map((problem) => ({ ...problem, file })))
+    } else {
+      const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown error'
+      problems.push(toProblem(file, `cannot be imported: ${reason}`))
+    }
+  }
+  return undefined
+}
+
+function toProblem(file: string, message: string): Problem {
+  return { subject: file, field: '', message, file }
+}
+
+/** Tools and effects must be called like their files; an endpoint may take its route from the file. */
+function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
+  if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
+  if (file.kind !== 'tool' && file.kind !== 'effect') return value
+  const expected = file.stem.split('/').at(-1)
+  const name = isPlainObject(value) ? value['name'] : undefined
+  if (typeof name === 'string' && name !== expected) {
+    const subject = `${file.kind} "${name}"`
+    const message = `must be "${expected}", like its file`
+    problems.push({ subject, field: 'name', message, file: file.file })
+  }
+  return value
+}
+
+const route = /^(?<path>.*?)\.(?<method>get|post|put|patch|delete)$/
+
+function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Problem[]): unknown {
+  const { path = '', method = '' } = route.exec(stem)?.groups ?? {}
+  const expected = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
+  if (method === '') {
+    problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
+  }
+  if (method === '') return undefined
+  if (typeof value === 'function') {
+    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
+  }
+  if (!isPlainObject(value)) return value
+  for (const field of ['path', 'method'] as const) {
+    const given = value[field]
+    if (typeof given !== 'string' || given === expected[field]) continue
+    const message = `must be "${expected[field]}", like its file`
+    problems.push({ subject: file, field, message, file })
+  }
+  return value
+}
+
+/** A file that should hold one definition. */
+interface DefinitionFile {
+  readonly kind: keyof Reads
+  readonly path: string
+  /** Relative to the folder that was searched, with forward slashes. */
+  readonly file: string
+  /** Relative to the folder of its kind, without the ending: `orders/[id].get`. */
+  readonly stem: string
+}
+
+/** Where definitions of each kind live. */
+const FOLDERS: Readonly<Record<string, keyof Reads>> = {
+  agents: 'agent',
+  prompts: 'prompt',
+  models: 'model',
+  tools: 'tool',
+  hooks: 'hook',
+  effects: 'effect',
+  endpoints: 'endpoint',
+}
+
+/** All definition files beneath a folder, in a fixed order. */
+async function findDefinitionFiles(folder: string): Promise<readonly DefinitionFile[]> {
+  const lists = await Promise.all(
+    Object.entries(FOLDERS).map(async ([name, kind]) => {
+      const root = join(folder, name)
+      const paths = await listFiles(root)
+      return paths.map((path) => ({
+        kind,
+        path,
+        file: slashes(relative(folder, path)),
+        stem: slashes(relative(root, path)).replace(ending, ''),
+      }))
+    }),
+  )
+  return lists.flat()
+}
+
+const ending = /\.(?:ts|js|mjs)$/
+const ignored = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
+
+async function listFiles(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === 'ENOENT') return [] // every folder is optional
+    throw error
+  })
+  const lists = await Promise.all(
+    entries
+      .filter(({ name }) => !name.startsWith('.') && name !== 'node_modules')
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(async (entry) => {
+        const path = join(folder, entry.name)
+        if (entry.isDirectory()) return listFiles(path)
+        return ending.test(entry.name) && !ignored.test(entry.name) ? [path] : []
+      }),
+  )
+  return lists.flat()
+}
+
+function slashes(path: string): string {
+  return path.split(sep).join('/')
+}
+
+/** The parameter that makes a module's address new. */
+const PARAMETER = 'skein-reload'
+const folders = new Set<string>()
+let rounds = 0
+
+/** A round that nobody has had: two readers of one folder must not share what one has read. */
+function nextRound(): number {
+  return ++rounds
+}
+
+/**
+ * Imports a file. From round 1 on the file and all that it imports from the same folder are read anew:
+ * the round is added to their addresses, which Node takes for other modules. What was loaded before
+ * stays in memory, so this is for development.
+ */
+function freshImport(
+  path: string,
+  { folder, round }: { readonly folder: string; readonly round: number },
+): Promise<Record<string, unknown>> {
+  const url = pathToFileURL(path)
+  if (round > 0) {
+    watchFolder(pathToFileURL(`${folder}/`).href)
+    url.searchParams.set(PARAMETER, String(round))
+  }
+  return import(/* @vite-ignore */ url.href) as Promise<Record<string, unknown>>
+}
+
+/** Lets imports within a folder follow the round of the module that makes them. */
+function watchFolder(prefix: string): void {
+  if (folders.has(prefix)) return
+  folders.add(prefix)
+  // Stays registered: a tool may import something for the first time long after it was loaded.
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context)
+      const round = roundOf(context.parentURL)
+      if (round === null || !resolved.url.startsWith(prefix)) return resolved
+      if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null) return resolved
+      const url = new URL(resolved.url)
+      url.searchParams.set(PARAMETER, round)
+      return { ...resolved, url: url.href }
+    },
+  })
+}
+
+function roundOf(url: string | undefined): string | null {
+  return url?.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
+}

@@ -1,0 +1,199 @@
+import { isPlainObject } from '@skein/base'
+import { RuntimeError } from '../../error.ts'
+import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
+import { checkGraph, fillRequiredVariables } from './graph.ts'
+import { type Catalog, type Found, gather, type Reads } from './gather.ts'
+import { at, flag, kindOf, type Place, report, suggest } from './readers.ts'
+import {
+  DEFAULT_SESSION_TURNS,
+  findHooks,
+  type LoadedAgent,
+  resolveAgent,
+} from './resolve-agent.ts'
+import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
+import { checkUses } from './resolve-tools.ts'
+import type {
+  AgentDefinition,
+  EffectDefinition,
+  EndpointDefinition,
+  HookDefinition,
+  ModelDefinition,
+  PromptDefinition,
+  ToolDefinition,
+} from '../types.ts'
+
+/** What there is. Whatever an agent reaches by object need not be listed. */
+export interface RegistryOptions {
+  readonly agents: readonly AgentDefinition[]
+  /** Tools, prompts, models and hooks that others refer to by name. */
+  readonly tools?: readonly ToolDefinition[]
+  readonly prompts?: readonly PromptDefinition[]
+  readonly models?: readonly ModelDefinition[]
+  readonly hooks?: readonly HookDefinition[]
+  readonly effects?: readonly EffectDefinition[]
+  readonly endpoints?: readonly EndpointDefinition[]
+  /** Makes problems of warnings. Default false. */
+  readonly strict?: boolean
+}
+
+/**
+ * Finds and checks all definitions; throws one `DefinitionError` that names every problem.
+ *
+ *     const registry = createRegistry({ agents: [support] })
+ */
+export function createRegistry(options: RegistryOptions): Registry {
+  const problems: Problem[] = []
+  const found = foundIn(options, problems)
+  return loadRegistry(found, { problems, isStrict: options?.strict === true })
+}
+
+/** What `createRegistry` and `discover` share: from definitions of unknown quality to a registry. */
+export function loadRegistry(
+  found: readonly Found[],
+  given: {
+    /** Problems met earlier; they are thrown together with the others. */
+    readonly problems: Problem[]
+    readonly files?: ReadonlyMap<unknown, string>
+    readonly isStrict?: boolean
+  },
+): Registry {
+  const { problems, files = new Map<unknown, string>(), isStrict = false } = given
+  const warnings: Problem[] = isStrict ? problems : []
+  const catalog = gather(found, files, problems)
+  const agents = resolveAll(catalog, warnings)
+  if (problems.length > 0) throw new DefinitionError(problems)
+  return toRegistry(catalog, agents, warnings)
+}
+
+const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict'>]-?: keyof Reads } = {
+  agents: 'agent',
+  tools: 'tool',
+  prompts: 'prompt',
+  models: 'model',
+  hooks: 'hook',
+  effects: 'effect',
+  endpoints: 'endpoint',
+}
+
+function foundIn(options: unknown, problems: Problem[]): Found[] {
+  const place: Place = { subject: 'registry', file: undefined, field: '', problems }
+  if (!isPlainObject(options)) {
+    report(place, `must be given { agents, … }, not ${kindOf(options)}`)
+    return []
+  }
+  if (options['agents'] === undefined) report(at(place, 'agents'), 'is required')
+  if (options['strict'] !== undefined) flag(options['strict'], at(place, 'strict'))
+  return Object.entries(options).flatMap(([key, value]) => {
+    if (value === undefined || key === 'strict') return []
+    const kind = kinds[key as keyof typeof kinds]
+    const here = at(place, key)
+    if (!Object.hasOwn(kinds, key)) {
+      report(here, `is not a known field${suggest(key, Object.keys(kinds))}`)
+    } else if (!Array.isArray(value)) {
+      report(here, `must be a list, not ${kindOf(value)}`)
+    } else {
+      return Array.from(value, (item: unknown, index) => ({
+        kind,
+        value: item,
+        from: `${key}[${index}]`,
+      }))
+    }
+    return []
+  })
+}
+
+/** Names that the runtime gives to tools of its own. */
+const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
+
+function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
+  for (const entry of catalog.model.all) checkFallbacks(entry, catalog)
+  for (const entry of catalog.tool.all) checkUses(entry, catalog)
+  for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
+    if (name !== undefined && reserved.has(name)) {
+      report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)
+    }
+  }
+  const prompts = resolvePrompts(catalog)
+  for (const { read, place } of prompts.keys()) findHooks(read.hooks, at(place, 'hooks'), catalog)
+  const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
+  checkGraph(agents, [...prompts.values()])
+  for (const agent of agents) warnOfTurns(agent, warnings)
+  return agents
+}
+
+/** Two models can talk for a long time. */
+function warnOfTurns({ entry, type }: LoadedAgent, warnings: Problem[]): void {
+  const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
+  if (type !== 'dual_ai' || maxSessionTurns !== undefined) return
+  const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
+  report(place, `should be set for dual_ai; a session fails after ${DEFAULT_SESSION_TURNS} turns`)
+}
+
+function toRegistry(
+  catalog: Catalog,
+  loaded: readonly LoadedAgent[],
+  warnings: readonly Problem[],
+): Registry {
+  const agents = new Map(
+    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+  )
+  fillRequiredVariables(agents)
+  return Object.freeze({
+    agents,
+    tools: definitions<ToolDefinition>(catalog.tool),
+    hooks: definitions<HookDefinition>(catalog.hook),
+    effects: definitions<EffectDefinition>(catalog.effect),
+    endpoints: Object.freeze([...definitions<EndpointDefinition>(catalog.endpoint).values()]),
+    warnings: Object.freeze([...warnings]),
+    agent: (name: string) => agents.get(name) ?? agentNotFound(name, agents.keys()),
+  })
+}
+
+function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
+  // Without problems everything on the shelf is what its reader says it is.
+  return new Map(
+    [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
+  )
+}
+
+function agentNotFound(name: string, known: Iterable<string>): never {
+  const names = [...known]
+  const said = `There is no agent "${name}"${suggest(String(name), names)}`
+  throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
+    code: 'AGENT_NOT_FOUND',
+    hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
+  })
+}
+
+/** A registry whose contents can be replaced; whoever holds it sees the new ones at once. */
+export interface ReplaceableRegistry extends Registry {
+  replace(registry: Registry): void
+}
+
+export function replaceableRegistry(first: Registry): ReplaceableRegistry {
+  let current = first
+  return {
+    get agents() {
+      return current.agents
+    },
+    get tools() {
+      return current.tools
+    },
+    get hooks() {
+      return current.hooks
+    },
+    get effects() {
+      return current.effects
+    },
+    get endpoints() {
+      return current.endpoints
+    },
+    get warnings() {
+      return current.warnings
+    },
+    agent: (name) => current.agent(name),
+    replace(registry) {
+      current = registry
+    },
+  }
+}
