@@ -1,5 +1,5 @@
 import type { NumberedEvent, ThreadHead } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
 import { findThread } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
@@ -11,6 +11,9 @@ import {
   THREAD_OPERAND,
   type Command,
 } from '../terminal/command.ts'
+
+/** An event; only those of a whole tree say which thread they are of. */
+type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
 
 /** Longest JSON of an event on its line. */
 const MAX_LENGTH = 120
@@ -36,18 +39,14 @@ export const threadTail: Command = defineCommand({
       process.once('SIGINT', stop).once('SIGTERM', stop)
       const { after } = values
       const options = { after, signal: AbortSignal.any([interrupt.signal, output.closed]) }
-      const events =
+      const events: AsyncIterable<Shown> =
         url === undefined
           ? stored(client, thread, after)
           : values['until-parked']
             ? client.stream(thread.id, { ...options, untilParked: true })
             : client.streamTree(thread.id, options)
-      for await (const numbered of events) {
+      for await (const { id, event, threadId = thread.id, path = [thread.agent] } of events) {
         if (output.closed.aborted) break
-        const { id, event } = numbered
-        // Only events of a whole tree say which thread they are of.
-        const { threadId, path } =
-          'path' in numbered ? numbered : { threadId: thread.id, path: [thread.agent] }
         if (values.jsonl) {
           output.json({ threadId, path, id, event })
           continue
