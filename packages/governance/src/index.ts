@@ -49,12 +49,14 @@ export { memoryPayloads } from './memory-payloads.ts'
 export type { JournalEvent, JournalEventType, JournalItem } from './journal-event.ts'
 export {
   governed,
+  toolCore,
   type EvidenceClaim,
   type Governance,
   type GovernedContext,
   type GovernedTool,
   type PlainTool,
   type Probed,
+  type ToolCore,
 } from './governed.ts'
 export { NoEffectError } from './no-effect.ts'
 export {

@@ -1,7 +1,7 @@
 import { type } from 'arktype'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { tool } from '@skein/ai'
+import { tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import type { StoredMessage, ThreadState } from '../thread-state.ts'
 import {
@@ -51,7 +51,9 @@ test('arguments are inferred from the schema in every callback of one object lit
       return { type: 'tool_result', payload: { order: args.order } }
     },
   })
-  expectTypeOf(refund).toEqualTypeOf<ToolDefinition>()
+  expectTypeOf(refund).toExtend<ToolDefinition>()
+  expectTypeOf(refund).toExtend<Tool>()
+  expectTypeOf(defineTool({ ...base })).toEqualTypeOf<ToolDefinition>()
 
   defineTool({
     ...base,
@@ -108,7 +110,8 @@ test('a tool from elsewhere keeps its types for governance', () => {
     raise: (args) => (args.text === '' ? 'write_low_risk' : 'read_only'),
     evidence: (result) => ({ type: 'tool_result', payload: result.toFixed() }),
   })
-  expectTypeOf(made).toEqualTypeOf<ToolDefinition>()
+  expectTypeOf(made).toExtend<ToolDefinition>()
+  expectTypeOf(made).toExtend<Tool>()
 })
 
 test('references are names or definitions', () => {

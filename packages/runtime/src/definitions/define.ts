@@ -148,5 +148,5 @@ function copy(value: unknown, seen: Map<object, unknown>): unknown {
   return Object.freeze(fields)
 }
 
-/** Keys of definitions, schemas and models. */
-const identifying = ['kind', 'sideA', '~standard', 'provider'] as const
+/** Keys of definitions, schemas, models and tools. */
+const identifying = ['kind', 'sideA', '~standard', 'provider', 'run'] as const

@@ -1,5 +1,12 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import type { ModelReference, Params, ProviderConfig, ToolSchema } from '@skein/ai'
+import type {
+  ModelReference,
+  Params,
+  ProviderConfig,
+  Tool,
+  ToolContext,
+  ToolSchema,
+} from '@skein/ai'
 import type { Governance, Policy, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
@@ -54,7 +61,7 @@ export interface SideConfig {
   /** Text without tool calls ends the turn. Default true. */
   readonly stopOnResponse?: boolean
   /** A call of this tool ends the turn, whether or not it succeeds. */
-  readonly stopTool?: Ref<ToolDefinition>
+  readonly stopTool?: Ref<AnyTool>
   /** Property of the stop tool's arguments, else of its JSON result, that becomes the turn's text. */
   readonly stopToolResponseProperty?: string
   /** Steps of this side in one session, after which the session fails. */
@@ -66,9 +73,9 @@ export interface SideConfig {
 
 /** A tool whose success controls the session (§4). */
 export type SessionToolBinding =
-  | Ref<ToolDefinition>
+  | Ref<AnyTool>
   | {
-      readonly name: Ref<ToolDefinition>
+      readonly name: Ref<AnyTool>
       readonly messageProperty?: string
       readonly attachmentsProperty?: string
     }
@@ -137,12 +144,11 @@ export interface VariableDefinition {
 }
 
 /** What a prompt may list as a tool. */
-export type PromptTool =
-  Ref<ToolDefinition> | AgentDefinition | SubagentToolConfig | PromptToolConfig
+export type PromptTool = Ref<AnyTool> | AgentDefinition | SubagentToolConfig | PromptToolConfig
 
 /** A tool with settings of its own in this prompt. */
 export interface PromptToolConfig {
-  readonly name: Ref<ToolDefinition>
+  readonly name: Ref<AnyTool>
   /** Strongest values of its variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly options?: JsonObject
@@ -204,7 +210,14 @@ export interface ToolGovernance<Args = never, Result = unknown> extends Governan
   readonly risk: Risk
 }
 
-/** A tool of the runtime; `run` has the shape of UPP, with `context.state` added. */
+/**
+ * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
+ * `@skein/governance`, by an MCP server, or an object of UPP's shape. One that declares no `risk` counts as
+ * `write_low_risk`. A tool that wants the thread finds its state in the context (`context.state`).
+ */
+export type AnyTool = ToolDefinition | Tool
+
+/** A tool as the runtime uses it; see `defineTool`. */
 export interface ToolDefinition {
   readonly kind: 'tool'
   readonly name: string
@@ -212,19 +225,18 @@ export interface ToolDefinition {
   readonly parameters: JsonSchema
   /** Absent for a tool that runs at the client: its calls wait for a result. */
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
+  /** The tier, as in `governance`; here for those who take the tool as a UPP tool. */
+  readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
   /** The only tools it may queue or invoke. */
-  readonly uses?: readonly Ref<ToolDefinition>[]
+  readonly uses?: readonly Ref<AnyTool>[]
   readonly timeoutMs?: number
 }
 
-/** What a tool is given. */
-export interface RuntimeToolContext {
+/** What a tool is given in the runtime: the context of UPP, and the thread. */
+export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
-  readonly signal: AbortSignal
-  readonly toolCallId: string
-  readonly toolName: string
   /** The same for every try of one call, also after a crash. */
   readonly idempotencyKey: string
   /** Settings of the prompt for this tool. */

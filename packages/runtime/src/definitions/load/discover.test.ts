@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Problem } from '../../index.ts'
 
-const definitions = pathToFileURL(join(import.meta.dirname, 'index.ts')).href
+const definitions = pathToFileURL(join(import.meta.dirname, '..', '..', 'index.ts')).href
 const head = `
 import { defineAgent, defineEffect, defineEndpoint, definePrompt, defineTool } from '${definitions}'
 const model = { modelId: 'm', provider: Object.assign(() => model, { handlers: {} }) }

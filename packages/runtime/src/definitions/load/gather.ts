@@ -1,4 +1,5 @@
 import { isPlainObject } from '@skein/base'
+import { asToolDefinition } from '../define-tool.ts'
 import type { Problem } from '../resolved.ts'
 import { at, kindOf, type Place, type Reader, report, suggest } from './readers.ts'
 import {
@@ -71,8 +72,9 @@ export function gather(
   }
   const pending = [...found]
   for (let next = pending.shift(); next; next = pending.shift()) {
-    const { kind, value, from } = next
-    const place: Place = { subject: from, file: files.get(value), field: '', problems }
+    const { kind, value: given, from } = next
+    const value = kind === 'tool' ? (asToolDefinition(given) ?? given) : given
+    const place: Place = { subject: from, file: files.get(given), field: '', problems }
     if (!isPlainObject(value)) {
       report(place, `must be ${article(kind)}, not ${kindOf(value)}`)
       continue

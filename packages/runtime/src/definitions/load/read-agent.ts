@@ -1,4 +1,5 @@
 import { isPlainObject } from '@skein/base'
+import { asToolDefinition } from '../define-tool.ts'
 import { EVIDENCE_TYPES, type Need, type Risk, RISKS, type TaskClass } from '@skein/governance'
 import type {
   AgentDefinition,
@@ -67,7 +68,7 @@ const bindingObject = readFields<Omit<ReadBinding, 'isObject'>>(
 )
 
 const binding: Reader<ReadBinding> = (value, place) => {
-  if (typeof value === 'string' || isKind(value, 'tool')) {
+  if (typeof value === 'string' || asToolDefinition(value)) {
     const name = reference<ToolDefinition>('tool')(value, place)
     return { isObject: false, ...(name !== undefined && { name }) }
   }

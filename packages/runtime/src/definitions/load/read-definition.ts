@@ -1,6 +1,7 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
 import { type Risk, RISKS } from '@skein/governance'
+import { asToolDefinition } from '../define-tool.ts'
 import type { HookName, HookSignatures } from '../hooks.ts'
 import type {
   EffectDefinition,
@@ -38,7 +39,9 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   const maker = `define${kind[0]?.toUpperCase()}${kind.slice(1)}()`
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
-    if (isKind(value, kind)) return value as unknown as T // its own fields are checked on their own
+    // The definition's own fields are checked when it is gathered.
+    const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
+    if (found) return found as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
   }
 }
@@ -98,6 +101,7 @@ const toolFields: Fields<ReadTool> = {
   kind: oneOf('tool'),
   name: word,
   description: text,
+  risk: (value) => value as Risk, // the same value is checked in `governance`
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
   governance: readFields(governance, ['risk']),

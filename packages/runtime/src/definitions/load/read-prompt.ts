@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { isAgentLike } from '../define.ts'
+import { asToolDefinition } from '../define-tool.ts'
 import type {
   AgentDefinition,
   CompactionOptions,
@@ -78,7 +79,8 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
 function definition(
   value: unknown,
 ): Extract<ReadPromptTool, { form: 'tool' | 'agent' }> | undefined {
-  if (isKind(value, 'tool')) return { form: 'tool', tool: value as unknown as ToolDefinition }
+  const tool = asToolDefinition(value)
+  if (tool) return { form: 'tool', tool }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
   return { form: 'agent', agent: value as unknown as AgentDefinition } // checked on its own
 }

@@ -14,6 +14,7 @@ import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
 import { checkUses } from './resolve-tools.ts'
 import type {
   AgentDefinition,
+  AnyTool,
   EffectDefinition,
   EndpointDefinition,
   HookDefinition,
@@ -26,7 +27,7 @@ import type {
 export interface RegistryOptions {
   readonly agents: readonly AgentDefinition[]
   /** Tools, prompts, models and hooks that others refer to by name. */
-  readonly tools?: readonly ToolDefinition[]
+  readonly tools?: readonly AnyTool[]
   readonly prompts?: readonly PromptDefinition[]
   readonly models?: readonly ModelDefinition[]
   readonly hooks?: readonly HookDefinition[]
