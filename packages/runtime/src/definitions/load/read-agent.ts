@@ -28,7 +28,7 @@ import {
   textRecord,
   word,
 } from './readers.ts'
-import { isKind, reference } from './read-definition.ts'
+import { reference } from './read-definition.ts'
 
 /** An agent as far as it is right. */
 export interface ReadAgent extends Partial<

@@ -34,7 +34,7 @@ import {
   textRecord,
   word,
 } from './readers.ts'
-import { isKind, modelOrReference, reference, settings, variable } from './read-definition.ts'
+import { modelOrReference, reference, settings, variable } from './read-definition.ts'
 
 /** A prompt as far as it is right. */
 export interface ReadPrompt extends Partial<
