@@ -82,8 +82,8 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
         issuers,
         spent,
         clock,
-        ...(revoked && { revoked }),
-        ...(skewMs !== undefined && { skewMs }),
+        revoked,
+        skewMs,
       }),
   }
 }

@@ -40,7 +40,7 @@ export async function verifyAudit(
   const verdict = await verifyLog(text, {
     keys,
     checkpoints: [checkpoint],
-    ...(trusted !== undefined && { trusted }),
+    trusted,
   })
   if (verdict.sealed === lines.length && checkpoint.startsWith(`${originOf(tree)}\n`))
     return verdict

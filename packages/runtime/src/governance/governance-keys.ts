@@ -136,7 +136,7 @@ function unusable(where: string, cause?: unknown): RuntimeError {
   return new RuntimeError(`There is no usable Ed25519 key in ${where}.`, {
     code: 'KEY_INVALID',
     hint: 'Put the key back from a backup, or remove it and a new one is made.',
-    ...(cause !== undefined && { cause }),
+    cause,
   })
 }
 

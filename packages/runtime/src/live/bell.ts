@@ -1,4 +1,4 @@
-/** Remembers that it rang until somebody listens. */
+/** A signal between one writer and one waiting reader. A ring without a waiter is remembered. */
 export class Bell {
   #hasRung = false
   #listener: (() => void) | undefined
@@ -9,7 +9,7 @@ export class Bell {
     this.#listener = undefined
   }
 
-  /** Forgets earlier rings. Look at what the bell is for after this, then wait. */
+  /** Forgets earlier rings. Call it before looking for news, or a ring in between would be lost. */
   mute(): void {
     this.#hasRung = false
   }
@@ -23,8 +23,8 @@ export class Bell {
 }
 
 /**
- * Lets a loop wait for one thing at a time without outliving its signal: when the gate closes, whatever
- * is waited for settles at once. It holds one listener however often the loop waits.
+ * Lets a loop wait for one promise at a time until a signal aborts: when the gate closes, the current wait
+ * resolves at once. It adds one listener to the signal, however often the loop waits.
  */
 export class AbortGate {
   #isClosed = false

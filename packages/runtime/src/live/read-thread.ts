@@ -123,7 +123,7 @@ class Reader {
     }
   }
 
-  /** The next piece of the draft, unless the reader knows of its end before the channel does. */
+  /** The next piece of the draft. None if the reader has read in the store that the draft has ended. */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
     const { cursor } = this
@@ -136,7 +136,7 @@ class Reader {
     return { id: cursor.id, event: piece.event }
   }
 
-  /** Whether nothing is to be done and everything was given. Asked once per commit. */
+  /** Whether the thread is parked and all its events were given. Checked once per commit. */
   async isDone(): Promise<boolean> {
     const { channel, gate, store, threadId, clock } = this.#reading
     if (!this.#untilParked || this.#checked === channel.version) return false
@@ -153,20 +153,20 @@ class Reader {
   }
 }
 
-/** True when a thread does nothing and is not due. */
+/** True when a thread neither runs nor is due. */
 export function isParked({ lifecycle, wakeAt }: ThreadHead, now: number): boolean {
   return lifecycle !== 'running' && (wakeAt === null || wakeAt > now)
 }
 
 /**
- * What a reader has: the log up to a number, and how much of what the running step has shown since.
- * Its text is the id of the event given last.
+ * The position of a reader: the number of its last event of the log, and how many pieces of the draft it
+ * has got since. `id` is the id of the event that was given last.
  */
 class Cursor {
   seq: number
-  /** Pieces of the draft; 0 when there is none. */
+  /** Pieces of the draft that were given; 0 without a draft. */
   count: number
-  /** The last event given that ended a draft. */
+  /** Number of the last given event that ended a draft. */
   endedAt = 0
 
   constructor(after: string | undefined) {
@@ -174,13 +174,13 @@ class Cursor {
     if (!found)
       throw new RuntimeError(`${JSON.stringify(after)} is not the id of an event.`, {
         code: 'INPUT_INVALID',
-        hint: 'Ids look like `12` or `12.3`; without one, everything is given from the beginning.',
+        hint: 'Ids look like `12` or `12.3`; without one, reading starts at the first event.',
       })
     this.seq = Number(found[1])
     this.count = Number(found[2] ?? 0)
   }
 
-  /** Goes past an event of the log. */
+  /** Moves past an event of the log. */
   pass({ seq, event }: StoredEvent): void {
     this.seq = seq
     if (!endsDraft(event)) return
@@ -189,8 +189,8 @@ class Cursor {
   }
 
   /**
-   * An event of the log that came while a step was speaking carries a fraction too: without it nobody
-   * could tell a reader that has the first half of the speech from one that has only the log.
+   * `12` or, with pieces of a draft, `12.3`. An event of the log that comes during a step has the fraction
+   * too; otherwise a reader that resumes from it would be sent the deltas that it already has.
    */
   get id(): string {
     return this.count > 0 ? `${this.seq}.${this.count}` : `${this.seq}`

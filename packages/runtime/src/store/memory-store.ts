@@ -22,14 +22,14 @@ import {
 } from './store.ts'
 import { erasedHead, selectThreads } from './thread-head.ts'
 
-/** A store that lives as long as the process: for tests, for trying things out, for threads that may be lost. */
+/** A store that is lost with the process: for tests, for trying things out, for threads that need not last. */
 export function memoryStore(): Store {
   return new MemoryStore()
 }
 
 type NumberedLine = AuditLine & { readonly index: number }
 
-// Every method does its work before its first await: nothing comes between a check and a write.
+// Every method works synchronously, so no other call can come between its checks and its writes.
 class MemoryStore implements Store {
   readonly #heads = new Map<string, ThreadHead>()
   readonly #events = new Map<string, StoredEvent[]>()

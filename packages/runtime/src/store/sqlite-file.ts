@@ -25,7 +25,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   }
 }
 
-/** Held until it is released or the process dies, however it dies. */
+/** A lock on a store. It is held until `release`, or until the process dies in whatever way. */
 export interface OwnerLock {
   release(): void
 }
@@ -34,73 +34,58 @@ const BUSY = 5
 
 /**
  * Makes this process the only owner of a store. The lock is a write transaction on a small database
- * beside it, never ended: the system lets go of it when the process dies, and others can still read in
- * it who the owner is.
+ * beside the store, which is never ended: the operating system drops it when the process dies. Other
+ * processes can still read in that database who the owner is.
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {
   const lockPath = `${path}.lock`
   createPrivately(lockPath)
   const database = new DatabaseSync(lockPath, { timeout: 100 })
   try {
-    takeOver(database, startedAt)
+    database.exec(`
+      BEGIN IMMEDIATE;
+      CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY, pid INTEGER, started_at INTEGER);
+    `)
+    database
+      .prepare('REPLACE INTO owner (one, pid, started_at) VALUES (1, ?, ?)')
+      .run(process.pid, startedAt)
+    // Committed, so that others can read it. A process that locks between the two statements is the owner
+    // then, and the second BEGIN fails here.
+    database.exec('COMMIT; BEGIN IMMEDIATE')
   } catch (error) {
     const problem =
-      sqliteCode(error) === BUSY ? locked(path, ownerOf(database)) : unusable(lockPath, error)
+      sqliteCode(error) === BUSY
+        ? new StoreError(`The store ${path} is in use by ${ownerIn(database)}.`, {
+            code: 'STORE_LOCKED',
+            hint: 'One process owns a store. Talk to it over HTTP, or stop it first.',
+          })
+        : new StoreError(`The lock ${lockPath} cannot be used.`, {
+            code: 'STORE_CORRUPT',
+            hint: 'If no process uses the store, delete this file; it holds no data.',
+            cause: error,
+          })
     database.close()
     throw problem
   }
   return { release: () => database.close() }
 }
 
-function takeOver(database: DatabaseSync, startedAt: number): void {
-  database.exec(`
-    BEGIN IMMEDIATE;
-    CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY, pid INTEGER, started_at INTEGER);
-  `)
-  database
-    .prepare('REPLACE INTO owner (one, pid, started_at) VALUES (1, ?, ?)')
-    .run(process.pid, startedAt)
-  // Whoever comes between is the owner then, and this process is refused.
-  database.exec('COMMIT; BEGIN IMMEDIATE')
-}
-
-interface Owner {
-  readonly pid: number
-  readonly startedAt: number
-}
-
-function ownerOf(database: DatabaseSync): Owner | undefined {
+/** The process that is named in a lock, in words. */
+function ownerIn(database: DatabaseSync): string {
   try {
     const row = database.prepare('SELECT pid, started_at FROM owner').get()
-    return row && { pid: Number(row['pid']), startedAt: Number(row['started_at']) }
+    if (row)
+      return `process ${Number(row['pid'])}, since ${new Date(Number(row['started_at'])).toISOString()}`
   } catch {
-    // It is being written at this moment.
-    return undefined
+    // The owner is writing its name at this moment.
   }
+  return 'another process'
 }
 
-function locked(path: string, owner: Owner | undefined): StoreError {
-  const who = owner
-    ? `process ${owner.pid}, since ${new Date(owner.startedAt).toISOString()}`
-    : 'another process'
-  return new StoreError(`The store ${path} is in use by ${who}.`, {
-    code: 'STORE_LOCKED',
-    hint: 'One process owns a store. Talk to it over HTTP, or stop it first.',
-  })
-}
-
-function unusable(lockPath: string, cause: unknown): StoreError {
-  return new StoreError(`The lock ${lockPath} cannot be used.`, {
-    code: 'STORE_CORRUPT',
-    hint: 'If no process uses the store, delete this file; it holds no data.',
-    cause,
-  })
-}
-
-/** All pages in one step: a copy that takes several begins again with every commit between them. */
+/** All pages in one step: a copy in several steps would start again after every commit between them. */
 const ALL_PAGES = 2 ** 31 - 1
 
-/** Copies a database beside the running work; under another name until the copy is whole. */
+/** Copies a database while it is in use. The copy has another name until it is complete. */
 export async function copyDatabase(
   database: DatabaseSync,
   path: string,
@@ -109,7 +94,7 @@ export async function copyDatabase(
   const part = `${to}.part`
   rmSync(part, { force: true })
   createPrivately(part)
-  // A connection of its own: another thread copies, and this one goes on using ours.
+  // SQLite copies in another thread, over a connection of its own; this thread goes on using ours.
   const source = path === ':memory:' ? database : new DatabaseSync(path)
   try {
     await backup(source, part, { rate: ALL_PAGES })
@@ -119,7 +104,7 @@ export async function copyDatabase(
   renameSync(part, to)
 }
 
-/** What SQLite finds wrong when it reads all of a database; an empty list if nothing is. */
+/** Reads a whole database and lists what SQLite finds wrong; empty if nothing is. */
 export function findDamage(database: DatabaseSync): readonly string[] {
   try {
     const rows = database.prepare('PRAGMA integrity_check').all()
@@ -130,16 +115,16 @@ export function findDamage(database: DatabaseSync): readonly string[] {
 }
 
 /**
- * Makes sure that what was deleted is in no file any more. Deleted rows are overwritten where they stood,
- * but older copies may be left: in the write-ahead log, and in pages from which rows were moved. So the
- * whole file is written anew; that takes about 10 ms per MB, and nothing else happens meanwhile.
+ * Makes sure that deleted data is in no file any more. `secure_delete` overwrites deleted rows in place,
+ * but older copies may be left in the write-ahead log and in pages from which rows were moved. So the
+ * whole file is rewritten. That takes about 10 ms per MB and blocks the process.
  */
 export function scrub(database: DatabaseSync, path: string): void {
   database.exec('VACUUM')
   const answer = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
   if (answer?.['busy'] === 0) return
   throw new StoreError(
-    `What was erased is still in ${path}-wal: another program reads the store.`,
+    `Erased data is still in ${path}-wal, because another program reads the store.`,
     {
       code: 'STORE_LOCKED',
       hint: 'End the other program and erase again.',
@@ -148,8 +133,8 @@ export function scrub(database: DatabaseSync, path: string): void {
 }
 
 /**
- * Makes an empty file that only its owner can read, and the folders above it. A file that is there is
- * not even opened: closing it would drop the locks that this process has on it.
+ * Creates an empty file that only its owner can read, and the folders above it; returns false if it
+ * exists. An existing file is not even opened: closing it would drop the locks of this process on it.
  */
 export function createPrivately(path: string): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -165,19 +150,19 @@ export function createPrivately(path: string): boolean {
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
-/** The result code of SQLite behind an error, without its details. */
+/** SQLite's primary result code of an error. */
 function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error && 'errcode' in error)) return undefined
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
 }
 
-/** What callers are told: a damaged file by its code, anything else as it is. */
+/** The error for callers: `STORE_CORRUPT` for a damaged file, any other error unchanged. */
 export function sqliteFailure(error: unknown, path: string): unknown {
   const code = sqliteCode(error)
   if (isStoreError(error) || (code !== CORRUPT && code !== NOT_A_DATABASE)) return error
-  return new StoreError(`The store ${path} is damaged or no database.`, {
+  return new StoreError(`The store ${path} is damaged or not a database.`, {
     code: 'STORE_CORRUPT',
-    hint: 'Keep the file for a look with the `sqlite3` command, and open a backup in its place.',
+    hint: 'Keep the file to examine it with the `sqlite3` command, and open a backup in its place.',
     cause: error,
   })
 }

@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts'
 import { createThreads, same, type TestFunctions } from './contract.ts'
 import { manualTimers, type ManualTimers } from './simulation.ts'
 
+/** The dispatcher that `describeDispatcher` tests. */
 export interface DispatcherContract {
   readonly name: string
   /** A dispatcher over this store that lives by these timers. */

@@ -3,21 +3,22 @@ import type { Claim, Commit, CommitResult, Store } from '../store/store.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /**
- * Decides by chance, but repeatably, whose turn it is. What takes part waits at a gate; once nothing
- * moves any more, one of those that wait may go on. The same random numbers give the same order, as long
- * as everything between two gates is promises alone: no real timers, sockets or threads.
+ * Chooses at random, but repeatably, which job runs next. Every job waits for its turn; when nothing else
+ * runs, one waiting job is chosen. The same random numbers give the same order, as long as jobs wait only
+ * for promises: no real timers, sockets or threads.
  */
 export interface SeededScheduler {
   /** A group that is stopped, frozen or killed together, such as one runtime. */
   lane(name: string): Lane
-  /** Lets one go on. False when nobody waits. */
+  /** Lets one waiting job run. False when none waits. */
   step(): Promise<boolean>
   /** Resolves when nothing moves any more. */
   quiet(): Promise<void>
-  /** How many may go on. */
+  /** Number of jobs that may run. */
   readonly waiting: number
 }
 
+/** A group of jobs that are stopped, frozen or killed together, such as one runtime. */
 export interface Lane {
   readonly name: string
   readonly state: LaneState
@@ -25,16 +26,17 @@ export interface Lane {
   turn(label: string, signal?: AbortSignal): Promise<void>
   /** Does the work when its turn comes, with nothing else moving meanwhile. */
   perform<T>(label: string, work: () => Promise<T>): Promise<T>
-  /** Nobody of the lane goes on until it is thawed. */
+  /** No job of the lane runs until it is thawed. */
   freeze(): void
   thaw(): void
-  /** Nobody of the lane ever goes on again: no error, no answer, as when a process dies. */
+  /** No job of the lane ever runs or settles again, as when its process dies. */
   kill(): void
 }
 
+/** Whether the jobs of a lane may run. */
 export type LaneState = 'running' | 'frozen' | 'dead'
 
-/** Thrown by work of `perform` that is to be done again at a later turn. */
+/** Thrown by the work of `perform` to be run again at a later turn. */
 export class NotNowError extends Error {}
 
 interface Job {
@@ -43,12 +45,14 @@ interface Job {
   readonly work: () => Promise<void>
 }
 
+/** Options of `seededScheduler`. */
 export interface SeededSchedulerOptions {
   readonly random: Random
-  /** Told of every turn, for traces. */
+  /** Called at every turn, for traces. */
   readonly onTurn?: (lane: string, label: string) => void
 }
 
+/** Creates a scheduler that is driven by `step`. */
 export function seededScheduler({ random, onTurn }: SeededSchedulerOptions): SeededScheduler {
   const jobs: Job[] = []
   const ready = () => jobs.filter(({ lane }) => lane.state === 'running')
@@ -142,21 +146,23 @@ function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** When the process dies: before the commit, or when it is durable and nobody has heard of it. */
+/** When the process dies: before the commit, or after it is durable and before its promise resolves. */
 export type CrashMoment = 'before' | 'after'
 
+/** Options of `crashStore`. */
 export interface CrashStoreOptions {
-  /** Of the runtime that uses the store; every write waits for its turn there. */
+  /** The lane of the runtime that uses the store; every write waits for its turn there. */
   readonly lane: Lane
   /** Asked once per commit. */
   readonly crashAt?: (commit: Commit) => CrashMoment | undefined
   /** Ends the runtime: kills or freezes its lane. */
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
-  /** Told of what was written, or why it was refused. */
+  /** Called with what was written, or with the reason of a refusal. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
   readonly onClaim?: (threadId: string, claim: Claim | undefined) => void
 }
 
+/** What became of a commit. */
 export type CommitOutcome =
   | { readonly type: 'written'; readonly seqs: ReadonlyMap<string, number> }
   | { readonly type: 'refused'; readonly error: unknown }

@@ -41,9 +41,9 @@ function toEntry(agent: ResolvedAgent, registry: Registry): CatalogueEntry {
   return {
     name,
     type,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(icon !== undefined && { icon }),
+    title,
+    description,
+    icon,
     sides: { a: a.label, b: b?.label ?? null },
     tools: [
       ...new Set(sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))),
@@ -75,7 +75,7 @@ function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVaria
     type: type ?? 'text',
     required: required ?? false,
     scoped: scoped ?? false,
-    ...(description !== undefined && { description }),
+    description,
     hasDefault: given.has(name),
   }))
 }

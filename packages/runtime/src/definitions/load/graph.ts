@@ -170,6 +170,6 @@ function stricter(a: VariableDefinition, b: VariableDefinition): VariableDefinit
     type: a.type === 'secret' || b.type === 'secret' ? 'secret' : 'text',
     required: a.required === true || b.required === true,
     scoped: a.scoped === true || b.scoped === true,
-    ...(description !== undefined && { description }),
+    description,
   }
 }

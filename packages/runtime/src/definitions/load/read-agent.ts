@@ -70,7 +70,7 @@ const bindingObject = readFields<Omit<ReadBinding, 'isObject'>>(
 const binding: Reader<ReadBinding> = (value, place) => {
   if (typeof value === 'string' || asToolDefinition(value)) {
     const name = reference<ToolDefinition>('tool')(value, place)
-    return { isObject: false, ...(name !== undefined && { name }) }
+    return { isObject: false, name }
   }
   if (!isPlainObject(value)) {
     return report(

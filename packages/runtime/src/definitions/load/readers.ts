@@ -152,7 +152,7 @@ export function at(place: Place, key: string | number): Place {
 
 /** Writes a problem down. Answers undefined, so that a reader can return it. */
 export function report({ subject, file, field, problems }: Place, message: string): undefined {
-  problems.push({ subject, field, message, ...(file !== undefined && { file }) })
+  problems.push({ subject, field, message, file })
 }
 
 /** `; did you mean "x"?` when a known name is close, else the list of few known names, else nothing. */
