@@ -28,9 +28,9 @@ interface SessionJournalOptions {
 }
 
 /**
- * What the governor of one session reads and writes: journal, payloads and spent tokens. Writes are
- * kept until `take`, so that they are committed together with the thread's own events. Positions are
- * those within the request; the store gives a line its place in the tree when it is committed.
+ * What the governor of one session reads and writes: its journal, payloads and spent tokens. Writes are
+ * kept until `take`, so that they are committed together with the events of the thread. Positions count
+ * within the request; the store gives each line its place in the tree when it is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
@@ -153,23 +153,28 @@ function toEnvelope(line: string): Envelope {
 
 type GateDecided = Extract<RuntimeEvent, { type: 'gate_decided' }>
 
-/** Where and when something was decided. */
+/** The call and the time of a decision. */
 interface GatePlace {
   readonly at: string
   readonly turnId: string
   readonly toolCallId: string
 }
 
-/** What the gate before a call said. Nothing for a call that was made before: it was judged then. */
+/** The event for the gate before a call. None for a replayed call: it was judged when it was first made. */
 export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
   if (admission.type === 'replay') return []
   const { type: decision } = admission
   const event: GateDecided = { type: 'gate_decided', gate: 'pre_action', decision, ...place }
-  const reasonCodes = admissionCodes(admission)
+  const reasonCodes =
+    admission.type === 'deny'
+      ? codesOf(admission.reasons)
+      : admission.type === 'review'
+        ? [admission.rejected?.code ?? 'APPROVAL_REQUIRED']
+        : []
   return [reasonCodes.length > 0 ? { ...event, reasonCodes } : event]
 }
 
-/** What the gate before delivery said. */
+/** The event for the gate before delivery. */
 export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
   const { type: decision } = delivery
   const event: GateDecided = { type: 'gate_decided', gate: 'pre_deliver', decision, at }
@@ -178,22 +183,11 @@ export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
   return { ...event, reasonCodes: codesOf(reasons) }
 }
 
-/** What a call proved, by name and hash; the payload is a blob. */
+/** The event for what a call proved: its source and the hash of its payload, which is a blob. */
 export function evidenceEvent(evidence: Evidence, place: GatePlace): RuntimeEvent {
   const { evidence_id: evidenceId, evidence_type: kind, source, hash } = evidence
   const summary = `${kind} of ${source}`
   return { type: 'evidence_added', evidenceId, kind, summary, data: { hash }, ...place }
-}
-
-function admissionCodes(admission: Exclude<Admission, { type: 'replay' }>): readonly string[] {
-  switch (admission.type) {
-    case 'allow':
-      return []
-    case 'deny':
-      return codesOf(admission.reasons)
-    case 'review':
-      return [admission.rejected?.code ?? 'APPROVAL_REQUIRED']
-  }
 }
 
 function codesOf(reasons: readonly Reason[]): readonly string[] {
