@@ -1,8 +1,10 @@
 import { type } from 'arktype'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { tool, type Tool } from '@skein/ai'
+import { agent } from '@skein/agents'
+import { llm, tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
+import { governed } from '@skein/governance'
 import type { StoredMessage, ThreadState } from '../thread-state.ts'
 import {
   createRegistry,
@@ -157,5 +159,35 @@ test('hooks and effects know their arguments', () => {
     name: 'remind',
     args: z.object({ text: z.string() }),
     execute: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ text: string }>(),
+  })
+})
+
+test('a tool of UPP’s shape finds the typed state of its thread in the context', () => {
+  const stateful: Tool = {
+    name: 'whoami',
+    description: '',
+    parameters: { type: 'object' },
+    run: (_args: { deep: boolean }, context: RuntimeToolContext) => {
+      expectTypeOf(context.state).toEqualTypeOf<ThreadState>()
+      expectTypeOf(context.state.threadId).toBeString()
+      return context.state.getMessages()
+    },
+  }
+  const plain = tool({ ...base, parameters: z.object({}), run: () => 1 })
+  const safe = governed(plain, { risk: 'read_only' })
+  definePrompt({
+    name: 'p',
+    prompt: '',
+    model,
+    tools: [stateful, plain, safe, { name: plain, options: {} }],
+  })
+  createRegistry({ agents: [], tools: [stateful, plain, safe] })
+  defineAgent({ name: 'a', sideA: { prompt: 'p', stopTool: safe, sessionStop: { name: plain } } })
+  const defined = defineTool({ ...base, args: z.object({ a: z.string() }), execute: () => 1 })
+  llm({ model, tools: [defined, plain] })
+  agent({ model, tools: [defined, plain] })
+  governed(defined, {
+    risk: 'read_only',
+    raise: (args) => (args.a === '' ? 'read_only' : 'write_low_risk'),
   })
 })

@@ -26,13 +26,13 @@ const brand: symbol = Symbol.for('skein.agent')
 export function defineAgent(agent: AgentDefinition): AgentDefinition {
   const { taskClass, ...rest } = agent
   const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenCopy(v)]))
-  const defined = { ...copy, ...(taskClass !== undefined && { taskClass }) }
-  // Not enumerable: it tells an agent from a configuration that names one, and is nobody's data.
+  const defined = taskClass === undefined ? copy : { ...copy, taskClass }
+  // Not enumerable: the brand only tells an agent from a configuration that names one.
   Object.defineProperty(defined, brand, { value: true })
   return Object.freeze(defined) as unknown as AgentDefinition // the same fields, copied one by one
 }
 
-/** True for what `defineAgent` made and for anything with a side, however wrong the rest may be. */
+/** True for an agent of `defineAgent`, and for any object with a side, even if the rest of it is wrong. */
 export function isAgentLike(value: object): boolean {
   return brand in value || 'sideA' in value || 'sideB' in value
 }
@@ -52,14 +52,13 @@ export function definePrompt(prompt: Omit<PromptDefinition, 'kind'>): PromptDefi
   return Object.freeze({ ...Object.fromEntries(fields), kind: 'prompt' }) as PromptDefinition
 }
 
-/** Defines a model with its stand-ins and prices, so that prompts can name it. */
+/** Defines a model with its fallbacks and prices, so that prompts can name it. */
 export function defineModel(model: Omit<ModelDefinition, 'kind'>): ModelDefinition {
-  const { fallbacks, capabilities } = model
   return Object.freeze({
     ...model,
     kind: 'model' as const,
-    ...(fallbacks !== undefined && { fallbacks: frozenCopy(fallbacks) }),
-    ...(capabilities !== undefined && { capabilities: frozenCopy(capabilities) }),
+    fallbacks: frozenCopy(model.fallbacks),
+    capabilities: frozenCopy(model.capabilities),
   })
 }
 
@@ -78,7 +77,7 @@ export function defineHook<Name extends HookName>(
   return Object.freeze({ ...hook, kind: 'hook' as const })
 }
 
-/** What `defineEffect` makes an effect of. */
+/** Options of `defineEffect`. */
 export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run'> {
   /** Any Standard Schema; checked before every run. Without it arguments are any JSON. */
   readonly args?: ToolSchema<Args>
@@ -97,7 +96,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
   const { args, execute, ...rest } = options
   if (typeof execute !== 'function') {
-    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading names it
+    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading reports it
   }
   const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
   return Object.freeze({
@@ -108,7 +107,7 @@ export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): Ef
   })
 }
 
-/** What answers a route. */
+/** The function that answers requests to a route. */
 export type EndpointHandler = EndpointDefinition['execute']
 
 /**
@@ -125,8 +124,8 @@ export function defineEndpoint(
 }
 
 /**
- * A frozen copy of plain data. What has a life or an identity of its own inside (definitions, models,
- * schemas, class instances, anything already frozen) stays the same object.
+ * A frozen copy of plain data. Objects with an identity inside it (definitions, models, schemas, tools,
+ * class instances, anything already frozen) are not copied.
  */
 export function frozenCopy<T>(value: T): T {
   return copy(value, new Map()) as T // a copy has the type of what it copies

@@ -2,7 +2,7 @@ import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
 import type { Registry, ResolvedAgent } from '../resolved.ts'
 import type { VariableDefinition } from '../types.ts'
 
-/** An agent as lists and forms show it: plain JSON, without anything that runs. */
+/** An agent for lists and forms: plain JSON without functions. */
 export interface CatalogueEntry {
   readonly name: string
   readonly type: 'ai_human' | 'dual_ai'
@@ -12,12 +12,13 @@ export interface CatalogueEntry {
   readonly sides: { readonly a: string; readonly b: string | null }
   /** Names of what its prompts may call. */
   readonly tools: readonly string[]
-  /** What a thread of this agent reads; children's own are asked for when a child is made. */
+  /** The variables that a thread of this agent reads; those of children are asked for when a child is made. */
   readonly variables: readonly CatalogueVariable[]
   readonly exposeAsTool: boolean
   readonly maxSessionTurns: number | null
 }
 
+/** A variable that a thread of the agent reads. */
 export interface CatalogueVariable {
   readonly name: string
   readonly type: 'text' | 'secret'
@@ -30,31 +31,27 @@ export interface CatalogueVariable {
 
 /** Lists all agents, by name. */
 export function catalogue(registry: Registry): readonly CatalogueEntry[] {
-  return [...registry.agents.values()]
-    .map((agent) => toEntry(agent, registry))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const entries = [...registry.agents.values()].map((agent): CatalogueEntry => {
+    const { name, type, definition, a, b, maxSessionTurns } = agent
+    const { title, description, icon, exposeAsTool = false } = definition
+    const tools = sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))
+    return {
+      name,
+      type,
+      title,
+      description,
+      icon,
+      sides: { a: a.label, b: b?.label ?? null },
+      tools: [...new Set(tools)],
+      variables: variablesOf(agent, registry),
+      exposeAsTool,
+      maxSessionTurns: Number.isFinite(maxSessionTurns) ? maxSessionTurns : null,
+    }
+  })
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-function toEntry(agent: ResolvedAgent, registry: Registry): CatalogueEntry {
-  const { name, type, definition, a, b, maxSessionTurns } = agent
-  const { title, description, icon, exposeAsTool = false } = definition
-  return {
-    name,
-    type,
-    title,
-    description,
-    icon,
-    sides: { a: a.label, b: b?.label ?? null },
-    tools: [
-      ...new Set(sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))),
-    ],
-    variables: variablesOf(agent, registry),
-    exposeAsTool,
-    maxSessionTurns: Number.isFinite(maxSessionTurns) ? maxSessionTurns : null,
-  }
-}
-
-/** Its own, and those that children inherit from it: the unscoped ones. */
+/** The agent's own variables, and the unscoped ones of its children, which they inherit from it. */
 function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVariable[] {
   const reached = new Set([agent])
   const declared: VariableDefinition[] = []

@@ -7,18 +7,19 @@ import type { Found, Reads } from './gather.ts'
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** A registry made of files. It always shows the last state of the files that was right. */
+/** A registry made of files. It holds the last state of the files that had no problems. */
 export interface DiscoveredRegistry extends Registry {
   readonly folder: string
   /**
-   * Reads the files anew and answers what is wrong with them. While anything is, the registry stays
-   * what it was.
+   * Reads the files again and returns their problems. If there are any, the registry keeps its present
+   * definitions.
    */
   reload(): Promise<readonly Problem[]>
 }
 
+/** Options of `discover`. */
 export interface DiscoverOptions {
-  /** Makes problems of warnings. Default false. */
+  /** Counts warnings as problems. Default false. */
   readonly strict?: boolean
 }
 
@@ -38,7 +39,7 @@ export async function discover(
 
   async function reloadNow(): Promise<readonly Problem[]> {
     try {
-      registry.replace(await load(root, nextRound(), options))
+      registry.replace(await load(root, ++rounds, options))
       return []
     } catch (error) {
       if (error instanceof DefinitionError) return error.problems
@@ -49,7 +50,7 @@ export async function discover(
   return Object.assign(registry, {
     folder: root,
     reload(): Promise<readonly Problem[]> {
-      // One after the other, or an older state of the files could win.
+      // One reload after the other; otherwise an older state of the files could come last.
       const next = last.then(reloadNow)
       last = next.catch(() => undefined)
       return next
@@ -59,30 +60,26 @@ export async function discover(
 
 async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {
   const problems: Problem[] = []
-  await checkFolder(folder)
+  const found = await stat(folder).catch(() => undefined)
+  if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
   const files = await findDefinitionFiles(folder)
   if (files.length === 0) {
     const names = Object.keys(FOLDERS).join('/, ')
     problems.push(toProblem(folder, `has no definitions; they belong in ${names}/`))
   }
-  const found: Found[] = []
+  const definitions: Found[] = []
   const known = new Map<unknown, string>()
   for (const file of files) {
     const value = await importDefault(file, { folder, round }, problems)
     const definition = value === undefined ? undefined : named(value, file, problems)
     if (definition === undefined) continue
     if (!known.has(definition)) known.set(definition, file.file)
-    found.push({ kind: file.kind, value: definition, from: file.file })
+    definitions.push({ kind: file.kind, value: definition, from: file.file })
   }
-  return loadRegistry(found, { problems, files: known, isStrict: strict === true })
+  return loadRegistry(definitions, { problems, files: known, isStrict: strict === true })
 }
 
-async function checkFolder(folder: string): Promise<void> {
-  const found = await stat(folder).catch(() => undefined)
-  if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
-}
-
-/** The default export; undefined, with the reason among the problems, when there is none. */
+/** The default export of a file; undefined, with a problem reported, if there is none. */
 async function importDefault(
   { path, file }: DefinitionFile,
   where: { readonly folder: string; readonly round: number },
@@ -95,7 +92,7 @@ async function importDefault(
     const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
     problems.push(toProblem(file, `has no default export${hint}`))
   } catch (error) {
-    // A definition may refuse to be made; it says itself what is wrong.
+    // A `define…` function may throw; its error names the problem.
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
@@ -110,7 +107,7 @@ function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }
 
-/** Tools and effects must be called like their files; an endpoint may take its route from the file. */
+/** Checks that tools and effects have the names of their files; makes endpoints out of handlers. */
 function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value
@@ -209,49 +206,42 @@ function slashes(path: string): string {
   return path.split(sep).join('/')
 }
 
-/** The parameter that makes a module's address new. */
+/** The URL parameter that makes a module new. */
 const PARAMETER = 'skein-reload'
 const folders = new Set<string>()
+/** Counts reloads in the whole process, because two registries of one folder must not share modules. */
 let rounds = 0
 
-/** A round that nobody has had: two readers of one folder must not share what one has read. */
-function nextRound(): number {
-  return ++rounds
-}
-
 /**
- * Imports a file. From round 1 on the file and all that it imports from the same folder are read anew:
- * the round is added to their addresses, which Node takes for other modules. What was loaded before
- * stays in memory, so this is for development.
+ * Imports a file. From round 1 on, the file and everything that it imports from the same folder are read
+ * again: the number of the round is added to their URLs, so that Node treats them as new modules. The old
+ * modules stay in memory, so this is for development only.
  */
 function freshImport(
   path: string,
   { folder, round }: { readonly folder: string; readonly round: number },
 ): Promise<Record<string, unknown>> {
   const url = pathToFileURL(path)
-  if (round > 0) {
-    watchFolder(pathToFileURL(`${folder}/`).href)
-    url.searchParams.set(PARAMETER, String(round))
+  const prefix = pathToFileURL(`${folder}/`).href
+  if (round > 0) url.searchParams.set(PARAMETER, String(round))
+  if (round > 0 && !folders.has(prefix)) {
+    folders.add(prefix)
+    // Imports within the folder get the round of the module that imports them. The hook stays registered:
+    // a tool may import a module long after it was loaded itself.
+    registerHooks({
+      resolve(specifier, context, nextResolve) {
+        const resolved = nextResolve(specifier, context)
+        const parentRound = roundOf(context.parentURL)
+        if (parentRound === null || !resolved.url.startsWith(prefix)) return resolved
+        if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null)
+          return resolved
+        const fresh = new URL(resolved.url)
+        fresh.searchParams.set(PARAMETER, parentRound)
+        return { ...resolved, url: fresh.href }
+      },
+    })
   }
   return import(/* @vite-ignore */ url.href) as Promise<Record<string, unknown>>
-}
-
-/** Lets imports within a folder follow the round of the module that makes them. */
-function watchFolder(prefix: string): void {
-  if (folders.has(prefix)) return
-  folders.add(prefix)
-  // Stays registered: a tool may import something for the first time long after it was loaded.
-  registerHooks({
-    resolve(specifier, context, nextResolve) {
-      const resolved = nextResolve(specifier, context)
-      const round = roundOf(context.parentURL)
-      if (round === null || !resolved.url.startsWith(prefix)) return resolved
-      if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null) return resolved
-      const url = new URL(resolved.url)
-      url.searchParams.set(PARAMETER, round)
-      return { ...resolved, url: url.href }
-    },
-  })
 }
 
 function roundOf(url: string | undefined): string | null {

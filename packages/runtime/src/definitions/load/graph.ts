@@ -5,14 +5,14 @@ import type { LoadedTool } from './resolve-tools.ts'
 import type { Relation, ResolvedAgent, ResolvedTool } from '../resolved.ts'
 import type { VariableDefinition } from '../types.ts'
 
-/** Reports what only shows when all agents are known together. */
+/** Reports problems that can be found only when all agents are known. */
 export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
   for (const agent of agents) checkHandoffs(agent)
   checkImmediateCycles(agents)
   checkSecrets(agents, prompts)
 }
 
-/** A thread of two models cannot be handed to an agent that talks with a person. */
+/** A thread of two models cannot be handed over to an agent that talks with a person. */
 function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   if (type !== 'dual_ai') return
   const seen = new Set<LoadedPrompt>()
@@ -29,7 +29,7 @@ function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   }
 }
 
-/** Children that are created at once and create their creator at once would never end. */
+/** Immediate subagents that create each other would create threads without end. */
 function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
   const done = new Set<LoadedAgent>()
@@ -37,45 +37,30 @@ function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
 
   function visit(agent: LoadedAgent): void {
     if (done.has(agent)) return
-    for (const { tool, target } of immediateEdges(agent)) {
+    const tools = new Set(agent.prompts.map(({ prompt }) => prompt).flatMap((one) => one.tools))
+    for (const tool of tools) {
+      const { resolved, place } = tool
+      if (resolved.kind !== 'subagent' || !resolved.relation.isImmediate) continue
+      const target = resolved.relation.agent
       path.push({ agent, tool })
       const start = path.findIndex((step) => step.agent.entry.name === target)
-      if (start >= 0) reportCycle(path.slice(start))
-      else visitName(target)
+      const next = byName.get(target)
+      if (start >= 0) {
+        const names = [...path.slice(start), path[start]!].map((step) => step.agent.entry.name)
+        report(
+          at(path[start]?.tool.place ?? place, 'immediate'),
+          `immediate subagents create each other without end: ${names.join(' → ')}`,
+        )
+      } else if (next) visit(next)
       path.pop()
     }
     done.add(agent)
   }
 
-  function visitName(name: string): void {
-    const next = byName.get(name)
-    if (next) visit(next)
-  }
-
   for (const agent of agents) visit(agent)
 }
 
-function reportCycle(cycle: readonly { agent: LoadedAgent; tool: LoadedTool }[]): void {
-  const [first] = cycle
-  if (!first) return
-  const names = [...cycle, first].map(({ agent }) => agent.entry.name)
-  report(
-    at(first.tool.place, 'immediate'),
-    `immediate subagents create each other without end: ${names.join(' → ')}`,
-  )
-}
-
-function immediateEdges({ prompts }: LoadedAgent): { tool: LoadedTool; target: string }[] {
-  return [...new Set(prompts.map(({ prompt }) => prompt))].flatMap(({ tools }) =>
-    tools.flatMap((tool) =>
-      tool.resolved.kind === 'subagent' && tool.resolved.relation.isImmediate
-        ? [{ tool, target: tool.resolved.relation.agent }]
-        : [],
-    ),
-  )
-}
-
-/** A secret in a prompt's text would go to the vendor and into every record. */
+/** A secret in the text of a prompt would be sent to the vendor and stored in logs. */
 function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
   const reported = new Set<string>()
   const together = [
@@ -101,15 +86,37 @@ function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPr
 }
 
 /**
- * Writes into every relation the scoped variables that its agent's prompts require, with those of all
- * children it may have. Relations were made before all agents were known; nobody has seen them yet.
+ * Sets `requiredVariables` of every relation: the scoped variables that the prompts of its agent require,
+ * and those of all children that the agent may have. Relations are made before all agents are known, so
+ * this is done afterwards, before the registry is returned.
  */
 export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
-  const facts = new Map([...agents].map(([name, agent]) => [name, factsOf(agent)]))
+  /** The variables that each agent declares itself, and the children that it may create. */
+  const facts = new Map<
+    string,
+    { readonly variables: readonly VariableDefinition[]; readonly relations: readonly Relation[] }
+  >()
+  for (const [name, agent] of agents) {
+    const prompts = sidesOf(agent).map(({ prompt }) => prompt)
+    facts.set(name, {
+      variables: mergeVariables(prompts.flatMap(({ variables }) => variables)),
+      relations: prompts.flatMap(({ tools }) => relationsOf(tools)),
+    })
+  }
+  const requiredBy = (agent: string): readonly VariableDefinition[] => {
+    const reached = new Set([agent])
+    const declared: VariableDefinition[] = []
+    for (const name of reached) {
+      const { variables, relations } = facts.get(name) ?? { variables: [], relations: [] }
+      declared.push(...variables)
+      for (const { agent: child } of relations) reached.add(child)
+    }
+    return mergeVariables(declared).filter(({ scoped, required }) => scoped && required)
+  }
   const required = new Map<string, readonly VariableDefinition[]>()
   for (const { relations } of facts.values()) {
     for (const relation of relations) {
-      const known = required.get(relation.agent) ?? requiredBy(relation.agent, facts)
+      const known = required.get(relation.agent) ?? requiredBy(relation.agent)
       required.set(relation.agent, known)
       const open: { -readonly [Key in keyof Relation]: Relation[Key] } = relation
       open.requiredVariables = known
@@ -117,59 +124,34 @@ export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>
   }
 }
 
-/** What an agent itself declares, and whom it may create. */
-interface Facts {
-  readonly variables: readonly VariableDefinition[]
-  readonly relations: readonly Relation[]
-}
-
-function factsOf(agent: ResolvedAgent): Facts {
-  const prompts = sidesOf(agent).map(({ prompt }) => prompt)
-  return {
-    variables: mergeVariables(prompts.flatMap(({ variables }) => variables)),
-    relations: prompts.flatMap(({ tools }) => relationsOf(tools)),
-  }
-}
-
-function requiredBy(agent: string, facts: ReadonlyMap<string, Facts>): VariableDefinition[] {
-  const reached = new Set([agent])
-  const declared: VariableDefinition[] = []
-  for (const name of reached) {
-    const { variables, relations } = facts.get(name) ?? { variables: [], relations: [] }
-    declared.push(...variables)
-    for (const { agent: child } of relations) reached.add(child)
-  }
-  return mergeVariables(declared).filter(({ scoped, required }) => scoped && required)
-}
-
 /** The sides that are played by models. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
 }
 
+/** The subagents among the tools of a prompt. */
 export function relationsOf(tools: readonly ResolvedTool[]): readonly Relation[] {
   return tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : []))
 }
 
-/** One declaration per name. Where several differ, the stricter word counts: secret, required, scoped. */
+/** One declaration per name. If several differ, secret, required and scoped win. */
 export function mergeVariables(
   declared: Iterable<VariableDefinition>,
 ): readonly VariableDefinition[] {
   const merged = new Map<string, VariableDefinition>()
   for (const variable of declared) {
     const other = merged.get(variable.name)
-    merged.set(variable.name, other ? stricter(other, variable) : variable)
+    if (!other) {
+      merged.set(variable.name, variable)
+      continue
+    }
+    merged.set(variable.name, {
+      name: variable.name,
+      type: other.type === 'secret' || variable.type === 'secret' ? 'secret' : 'text',
+      required: other.required === true || variable.required === true,
+      scoped: other.scoped === true || variable.scoped === true,
+      description: other.description ?? variable.description,
+    })
   }
   return Object.freeze([...merged.values()])
-}
-
-function stricter(a: VariableDefinition, b: VariableDefinition): VariableDefinition {
-  const description = a.description ?? b.description
-  return {
-    name: a.name,
-    type: a.type === 'secret' || b.type === 'secret' ? 'secret' : 'text',
-    required: a.required === true || b.required === true,
-    scoped: a.scoped === true || b.scoped === true,
-    description,
-  }
 }

@@ -30,7 +30,7 @@ import {
 } from './readers.ts'
 import { reference } from './read-definition.ts'
 
-/** An agent as far as it is right. */
+/** Those fields of an agent that are right. */
 export interface ReadAgent extends Partial<
   Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass'>
 > {
@@ -42,6 +42,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
+/** Those fields of a side that are right. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
   readonly sessionStop?: ReadBinding
   readonly sessionFail?: ReadBinding
@@ -57,6 +58,7 @@ export interface ReadBinding {
   readonly attachmentsProperty?: string
 }
 
+/** Those fields of a task class that are right. */
 export interface ReadTaskClass extends Partial<Omit<AgentTaskClass, 'needs' | 'verifiers'>> {
   readonly needs?: readonly (Need | undefined)[]
   readonly verifiers?: readonly unknown[]
@@ -159,4 +161,5 @@ const agentFields: Fields<ReadAgent> = {
   budget: readFields<Budget>({ ...limits, tree: readFields(limits) }),
 }
 
+/** Reads an agent. */
 export const readAgent: Reader<ReadAgent> = readFields(agentFields, ['name', 'sideA'])

@@ -31,7 +31,7 @@ import {
   word,
 } from './readers.ts'
 
-/** Definitions that carry their kind; an agent is told by its sides. */
+/** Definitions with a field `kind`; an agent is recognised by its sides instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
 /** The name of a definition, or one that was made with its `define` function. */
@@ -46,11 +46,12 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   }
 }
 
+/** True for an object of a `define` function of this kind. */
 export function isKind(value: unknown, kind: Kind): value is Record<string, unknown> {
   return isPlainObject(value) && value['kind'] === kind
 }
 
-/** A `Params` or `ProviderConfig` of `@skein/ai`: the vendor judges what is inside. */
+/** A `Params` or `ProviderConfig` of `@skein/ai`. Its fields are the vendor's and are not checked. */
 export const settings: Reader<Params & ProviderConfig> = (value, place) =>
   plainObject(value, place) as (Params & ProviderConfig) | undefined
 
@@ -60,16 +61,18 @@ export const modelReference: Reader<ModelReference> = (value, place) =>
     ? value
     : report(place, `must be a model such as anthropic('…'), not ${kindOf(value)}`)
 
+/** True for a model of a vendor's factory. */
 export function isModelReference(value: unknown): value is ModelReference {
   if (typeof value !== 'object' || value === null) return false
   const { modelId, provider } = value as { modelId?: unknown; provider?: unknown }
   return typeof modelId === 'string' && typeof provider === 'function' && 'handlers' in provider
 }
 
-/** A model's definition or its name, or a model as it is. */
+/** The definition of a model, its name, or a model of a vendor. */
 export const modelOrReference: Reader<Ref<ModelDefinition> | ModelReference> = (value, place) =>
   isModelReference(value) ? value : reference<ModelDefinition>('model')(value, place)
 
+/** Reads the declaration of a variable. */
 export const variable: Reader<VariableDefinition> = readFields<VariableDefinition>(
   {
     name: word,
@@ -91,7 +94,7 @@ const governance: Fields<ToolGovernance> = {
   evidence: callback(),
 }
 
-/** A tool as far as it is right. */
+/** Those fields of a tool that are right. */
 export interface ReadTool extends Partial<Omit<ToolDefinition, 'variables' | 'uses'>> {
   readonly variables?: readonly (VariableDefinition | undefined)[]
   readonly uses?: readonly (Ref<ToolDefinition> | undefined)[]
@@ -110,6 +113,7 @@ const toolFields: Fields<ReadTool> = {
   timeoutMs: count,
 }
 
+/** Reads a tool. */
 export const readTool: Reader<ReadTool> = readFields(toolFields, [
   'kind',
   'name',
@@ -118,7 +122,7 @@ export const readTool: Reader<ReadTool> = readFields(toolFields, [
   'governance',
 ])
 
-/** A model as far as it is right. */
+/** Those fields of a model that are right. */
 export interface ReadModel extends Partial<Omit<ModelDefinition, 'fallbacks'>> {
   readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference | undefined)[]
 }
@@ -139,9 +143,10 @@ const modelFields: Fields<ReadModel> = {
   providerOptions: settings,
 }
 
+/** Reads a model. */
 export const readModel: Reader<ReadModel> = readFields(modelFields, ['kind', 'name', 'model'])
 
-/** Every hook there is; the type makes sure that none is forgotten. */
+/** All hooks; the type makes sure that none is missing. */
 const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   after_thread_created: true,
   after_subagent_created: true,
@@ -159,6 +164,7 @@ const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   tool_call_done: true,
 }
 
+/** Those fields of a hook that are right. */
 export type ReadHook = Partial<HookDefinition>
 
 const hookFields: Fields<ReadHook> = {
@@ -169,8 +175,10 @@ const hookFields: Fields<ReadHook> = {
   timeoutMs: count,
 }
 
+/** Reads a hook. */
 export const readHook: Reader<ReadHook> = readFields(hookFields, ['kind', 'id', 'hook', 'execute'])
 
+/** Those fields of an effect that are right. */
 export type ReadEffect = Partial<EffectDefinition>
 
 const effectFields: Fields<ReadEffect> = {
@@ -185,8 +193,10 @@ const effectFields: Fields<ReadEffect> = {
   timeoutMs: count,
 }
 
+/** Reads an effect. */
 export const readEffect: Reader<ReadEffect> = readFields(effectFields, ['kind', 'name', 'run'])
 
+/** Those fields of an endpoint that are right. */
 export type ReadEndpoint = Partial<EndpointDefinition>
 
 const endpointFields: Fields<ReadEndpoint> = {
@@ -200,6 +210,7 @@ const endpointFields: Fields<ReadEndpoint> = {
   execute: callback(),
 }
 
+/** Reads an endpoint. */
 export const readEndpoint: Reader<ReadEndpoint> = readFields(endpointFields, [
   'kind',
   'path',

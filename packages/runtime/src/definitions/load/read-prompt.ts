@@ -36,7 +36,7 @@ import {
 } from './readers.ts'
 import { modelOrReference, reference, settings, variable } from './read-definition.ts'
 
-/** A prompt as far as it is right. */
+/** Those fields of a prompt that are right. */
 export interface ReadPrompt extends Partial<
   Omit<PromptDefinition, 'prompt' | 'tools' | 'variables' | 'hooks'>
 > {
@@ -46,7 +46,7 @@ export interface ReadPrompt extends Partial<
   readonly hooks?: readonly (Ref<HookDefinition> | undefined)[]
 }
 
-/** An entry of `tools`. Which fields a configuration may have depends on what its name turns out to be. */
+/** An entry of `tools`. The fields of a `config` are read later, when it is known what its name refers to. */
 export type ReadPromptTool =
   | { readonly form: 'name'; readonly name: string }
   | { readonly form: 'tool'; readonly tool: ToolDefinition }
@@ -68,9 +68,9 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
     const what = isPlainObject(value) ? 'another definition' : kindOf(value)
     return report(place, `must be a tool, an agent, a name or { name, … }, not ${what}`)
   }
-  const name = readTargetName(value['name'], at(place, 'name'))
+  const name = targetName(value['name'], at(place, 'name'))
   if (name !== undefined) return { form: 'config', name, config: value }
-  // What it configures is unknown; the rest is looked at all the same.
+  // What it configures is unknown, but its other fields are checked as far as possible.
   const isOfTool = 'env' in value || 'options' in value
   void (isOfTool ? readToolConfig(value, place) : readSubagentConfig(value, place))
   return undefined
@@ -85,7 +85,7 @@ function definition(
   return { form: 'agent', agent: value as unknown as AgentDefinition } // checked on its own
 }
 
-function readTargetName(
+function targetName(
   value: unknown,
   place: Place,
 ): string | ToolDefinition | AgentDefinition | undefined {
@@ -150,6 +150,7 @@ const promptFields: Fields<ReadPrompt> = {
   }),
 }
 
+/** Reads a prompt. */
 export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
   'kind',
   'name',
@@ -157,9 +158,10 @@ export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
   'model',
 ])
 
-/** The name was read before; here it may be anything. */
+/** The name was checked before, so any value is accepted here. */
 const anyName: Reader<never> = (value) => value as never
 
+/** Reads a tool with settings of its own. */
 export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolConfig>({
   name: anyName,
   env: textRecord,
@@ -181,6 +183,7 @@ const resumable = readFields<ResumableOptions>({
   parentCommunication: oneOf('implicit', 'explicit'),
 })
 
+/** Reads a subagent with its settings. */
 export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<SubagentToolConfig>({
   name: anyName,
   blocking: flag,

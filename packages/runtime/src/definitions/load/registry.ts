@@ -23,7 +23,7 @@ import type {
   ToolDefinition,
 } from '../types.ts'
 
-/** What there is. Whatever an agent reaches by object need not be listed. */
+/** The definitions to load. What an agent refers to by object need not be listed. */
 export interface RegistryOptions {
   readonly agents: readonly AgentDefinition[]
   /** Tools, prompts, models and hooks that others refer to by name. */
@@ -33,7 +33,7 @@ export interface RegistryOptions {
   readonly hooks?: readonly HookDefinition[]
   readonly effects?: readonly EffectDefinition[]
   readonly endpoints?: readonly EndpointDefinition[]
-  /** Makes problems of warnings. Default false. */
+  /** Counts warnings as problems. Default false. */
   readonly strict?: boolean
 }
 
@@ -48,11 +48,11 @@ export function createRegistry(options: RegistryOptions): Registry {
   return loadRegistry(found, { problems, isStrict: options?.strict === true })
 }
 
-/** What `createRegistry` and `discover` share: from definitions of unknown quality to a registry. */
+/** Loads unchecked definitions into a registry; shared by `createRegistry` and `discover`. */
 export function loadRegistry(
   found: readonly Found[],
   given: {
-    /** Problems met earlier; they are thrown together with the others. */
+    /** Problems found before; they are thrown together with the others. */
     readonly problems: Problem[]
     readonly files?: ReadonlyMap<unknown, string>
     readonly isStrict?: boolean
@@ -61,9 +61,30 @@ export function loadRegistry(
   const { problems, files = new Map<unknown, string>(), isStrict = false } = given
   const warnings: Problem[] = isStrict ? problems : []
   const catalog = gather(found, files, problems)
-  const agents = resolveAll(catalog, warnings)
+  const loaded = resolveAll(catalog, warnings)
   if (problems.length > 0) throw new DefinitionError(problems)
-  return toRegistry(catalog, agents, warnings)
+  const agents = new Map(
+    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+  )
+  fillRequiredVariables(agents)
+  return Object.freeze({
+    agents,
+    tools: definitions<ToolDefinition>(catalog.tool),
+    hooks: definitions<HookDefinition>(catalog.hook),
+    effects: definitions<EffectDefinition>(catalog.effect),
+    endpoints: Object.freeze([...definitions<EndpointDefinition>(catalog.endpoint).values()]),
+    warnings: Object.freeze([...warnings]),
+    agent(name: string) {
+      const agent = agents.get(name)
+      if (agent) return agent
+      const names = [...agents.keys()]
+      const said = `There is no agent "${name}"${suggest(String(name), names)}`
+      throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
+        code: 'AGENT_NOT_FOUND',
+        hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
+      })
+    },
+  })
 }
 
 const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict'>]-?: keyof Reads } = {
@@ -103,7 +124,7 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
   })
 }
 
-/** Names that the runtime gives to tools of its own. */
+/** Names of tools that the runtime adds itself. */
 const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
 
 function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
@@ -118,59 +139,29 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
   for (const { read, place } of prompts.keys()) findHooks(read.hooks, at(place, 'hooks'), catalog)
   const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
   checkGraph(agents, [...prompts.values()])
-  for (const agent of agents) warnOfTurns(agent, warnings)
+  for (const { entry, type } of agents) {
+    // Two models can talk to each other for a long time.
+    const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
+    if (type !== 'dual_ai' || maxSessionTurns !== undefined) continue
+    const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
+    report(place, `should be set for dual_ai; a session fails after ${DEFAULT_SESSION_TURNS} turns`)
+  }
   return agents
 }
 
-/** Two models can talk for a long time. */
-function warnOfTurns({ entry, type }: LoadedAgent, warnings: Problem[]): void {
-  const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
-  if (type !== 'dual_ai' || maxSessionTurns !== undefined) return
-  const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
-  report(place, `should be set for dual_ai; a session fails after ${DEFAULT_SESSION_TURNS} turns`)
-}
-
-function toRegistry(
-  catalog: Catalog,
-  loaded: readonly LoadedAgent[],
-  warnings: readonly Problem[],
-): Registry {
-  const agents = new Map(
-    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
-  )
-  fillRequiredVariables(agents)
-  return Object.freeze({
-    agents,
-    tools: definitions<ToolDefinition>(catalog.tool),
-    hooks: definitions<HookDefinition>(catalog.hook),
-    effects: definitions<EffectDefinition>(catalog.effect),
-    endpoints: Object.freeze([...definitions<EndpointDefinition>(catalog.endpoint).values()]),
-    warnings: Object.freeze([...warnings]),
-    agent: (name: string) => agents.get(name) ?? agentNotFound(name, agents.keys()),
-  })
-}
-
 function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
-  // Without problems everything on the shelf is what its reader says it is.
+  // No problems were found, so every definition on the shelf has the type of its reader.
   return new Map(
     [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
   )
 }
 
-function agentNotFound(name: string, known: Iterable<string>): never {
-  const names = [...known]
-  const said = `There is no agent "${name}"${suggest(String(name), names)}`
-  throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
-    code: 'AGENT_NOT_FOUND',
-    hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
-  })
-}
-
-/** A registry whose contents can be replaced; whoever holds it sees the new ones at once. */
+/** A registry whose contents can be replaced. Code that holds it uses the new ones at once. */
 export interface ReplaceableRegistry extends Registry {
   replace(registry: Registry): void
 }
 
+/** Wraps a registry so that its contents can be replaced. */
 export function replaceableRegistry(first: Registry): ReplaceableRegistry {
   let current = first
   return {

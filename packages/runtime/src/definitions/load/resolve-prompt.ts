@@ -8,7 +8,7 @@ import type { ReadPrompt } from './read-prompt.ts'
 import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
 import { mergeVariables } from './graph.ts'
 
-/** A prompt with everything found, and where its problems would be. */
+/** A resolved prompt, with the places of its parts and tools for problems that are found later. */
 export interface LoadedPrompt {
   readonly entry: Entry<ReadPrompt>
   readonly unfolded: Unfolded
@@ -19,35 +19,25 @@ export interface LoadedPrompt {
 /** Resolves every prompt once. */
 export function resolvePrompts(catalog: Catalog): ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt> {
   const unfold = partsResolver(catalog)
-  return new Map(
-    catalog.prompt.all.map((entry) => [entry, resolvePrompt(entry, unfold(entry), catalog)]),
-  )
-}
-
-function resolvePrompt(
-  entry: Entry<ReadPrompt>,
-  unfolded: Unfolded,
-  catalog: Catalog,
-): LoadedPrompt {
-  const tools = resolveTools(entry, catalog)
-  const used = withUses(
-    tools.flatMap((tool) => tool.entry ?? []),
-    catalog,
-  )
-  const declared = [...unfolded.prompts, ...used].flatMap(({ read }) => read.variables ?? [])
-  return {
-    entry,
-    unfolded,
-    tools,
-    resolved: {
+  const prompts = new Map<Entry<ReadPrompt>, LoadedPrompt>()
+  for (const entry of catalog.prompt.all) {
+    const unfolded = unfold(entry)
+    const tools = resolveTools(entry, catalog)
+    const own = tools.flatMap((tool) => tool.entry ?? [])
+    const declared = [...unfolded.prompts, ...withUses(own, catalog)].flatMap(
+      ({ read }) => read.variables ?? [],
+    )
+    const resolved: ResolvedPrompt = {
       definition: entry.definition as PromptDefinition, // its fields were read
       name: entry.name ?? '',
       parts: unfolded.parts.map(({ part }) => part),
       models: resolveModels(entry, catalog),
       tools: tools.map((tool) => tool.resolved),
       variables: mergeVariables(declared.filter((item): item is VariableDefinition => !!item)),
-    },
+    }
+    prompts.set(entry, { entry, unfolded, tools, resolved })
   }
+  return prompts
 }
 
 type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
@@ -55,42 +45,31 @@ type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
 function resolveModels({ read, place }: Entry<ReadPrompt>, catalog: Catalog): ResolvedModel[] {
   find(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
   const models = new Map<object, ResolvedModel>()
-  // A list that grows while it is walked: fallbacks of fallbacks come last, and circles end.
+  // The list grows while it is walked: fallbacks of fallbacks come last, and `models` ends cycles.
   const pending: ModelRef[] = [read.model]
   for (const reference of pending) {
-    const entry = entryOf(reference, catalog)
+    const entry =
+      typeof reference === 'string'
+        ? catalog.model.byName.get(reference)
+        : reference && catalog.model.byObject.get(reference)
     const key = entry ?? reference
     if (typeof key !== 'object' || models.has(key)) continue
-    const model = toModel(reference, entry)
-    if (!model) continue
-    models.set(key, model)
-    pending.push(...(entry?.read.fallbacks ?? []))
+    if (isModelReference(reference)) {
+      models.set(key, { name: reference.modelId, model: reference, definition: undefined })
+    } else if (entry?.read.model) {
+      const definition = entry.definition as ModelDefinition // its fields were read
+      models.set(key, { name: entry.name ?? '', model: entry.read.model, definition })
+      pending.push(...(entry.read.fallbacks ?? []))
+    }
   }
   return [...models.values()]
-}
-
-function entryOf(reference: ModelRef, { model }: Catalog): Entry<ReadModel> | undefined {
-  if (typeof reference === 'string') return model.byName.get(reference)
-  return reference && model.byObject.get(reference)
-}
-
-function toModel(
-  reference: ModelRef,
-  entry: Entry<ReadModel> | undefined,
-): ResolvedModel | undefined {
-  if (isModelReference(reference)) {
-    return { name: reference.modelId, model: reference, definition: undefined }
-  }
-  if (!entry?.read.model) return undefined
-  const definition = entry.definition as ModelDefinition // its fields were read
-  return { name: entry.name ?? '', model: entry.read.model, definition }
 }
 
 function nameIn(reference: unknown): string | undefined {
   return typeof reference === 'string' ? reference : undefined
 }
 
-/** Reports fallbacks that no model has the name of. */
+/** Reports names of fallbacks that no model has. */
 export function checkFallbacks({ read, place }: Entry<ReadModel>, { model: shelf }: Catalog): void {
   for (const [index, reference] of (read.fallbacks ?? []).entries()) {
     find(shelf, nameIn(reference), { kind: 'model', place: at(at(place, 'fallbacks'), index) })
@@ -99,17 +78,17 @@ export function checkFallbacks({ read, place }: Entry<ReadModel>, { model: shelf
 
 type Part = ResolvedPrompt['parts'][number]
 
-/** What a prompt says, with everything it includes put in its place. */
+/** The parts of a prompt, with every include replaced by its contents. */
 interface Unfolded {
   readonly parts: readonly { readonly part: Part; readonly place: Place }[]
-  /** The prompt itself and all that it includes. */
+  /** The prompt itself and all prompts that it includes. */
   readonly prompts: ReadonlySet<Entry<ReadPrompt>>
 }
 
-/** More parts than this are a mistake: includes that double with every level. */
+/** More parts than this are a mistake, such as includes that double at every level. */
 const MAX_PARTS = 10_000
 
-/** Unfolds prompts. Each is looked at once, so that each problem is told once. */
+/** Replaces includes by their contents. Each prompt is resolved once, so each problem is reported once. */
 function partsResolver(catalog: Catalog): (entry: Entry<ReadPrompt>) => Unfolded {
   const known = new Map<Entry<ReadPrompt>, Unfolded>()
   const path: Entry<ReadPrompt>[] = []
