@@ -31,3 +31,4 @@ export {
 } from './ids.ts'
 export { deepFreeze, isDeepFrozen } from './freeze.ts'
 export { redactSecrets, secretForms } from './redact.ts'
+export { parsePartialJson, PartialJson } from './partial-json.ts'

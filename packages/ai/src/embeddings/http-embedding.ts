@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { decodeLooseBase64 } from '../loose-base64.ts'
+import { decodeLooseBase64 } from '../media/bytes.ts'
 import type {
   BoundEmbeddingModel,
   Embedding,
@@ -7,7 +7,7 @@ import type {
   EmbeddingRequest,
   EmbeddingResult,
 } from '../embedding.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import { contextOf, type VendorCall } from '../transport/attempt.ts'
 import type { ErrorContext, VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'

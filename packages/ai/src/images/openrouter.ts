@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { BoundImageModel, ImageHandler, ImageRequest, ImageResult } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'

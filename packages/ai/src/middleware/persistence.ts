@@ -1,9 +1,8 @@
-import { isUPPError } from '../error.ts'
-import { messageFromJSON, messageToJSON, type MessageJSON } from '../message-json.ts'
-import type { Middleware, MiddlewareContext } from '../middleware.ts'
-import { Thread, type ThreadOptions } from '../thread.ts'
-import type { OpenCall, Turn } from '../turn.ts'
-import type { TokenUsage } from '../usage.ts'
+import { isUPPError } from '../contract/error.ts'
+import { messageFromJSON, type MessageJSON, messageToJSON } from '../contract/message-json.ts'
+import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
+import { Thread, type ThreadOptions } from '../contract/thread.ts'
+import type { OpenCall, TokenUsage, Turn } from '../contract/turn.ts'
 
 /** One call as it is kept: plain JSON, bytes included. */
 export interface SavedTurn {

@@ -1,16 +1,22 @@
-import { ErrorCode, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { sleep as sleepFor } from '../transport/until-aborted.ts'
-import { eventFromText, eventToText, failureFromText, failureToText } from './entry-json.ts'
-import { MemoryEventLog, type EventLog, type LogEntry, type LogPage } from './event-log.ts'
-import { sseResponse, type SseOptions } from './sse.ts'
 import {
+  eventFromText,
+  type EventLog,
+  eventToText,
+  failureFromText,
+  failureToText,
+  type LogEntry,
+  type LogPage,
+  MemoryEventLog,
   streamCut,
   streamLimit,
   streamNotFound,
   streamPosition,
   streamTooLarge,
-} from './stream-error.ts'
+} from './event-log.ts'
+import { type SseOptions, sseResponse } from './sse.ts'
 
 export interface ResumableOptions {
   /** Default: the memory of this process. */

@@ -1,5 +1,5 @@
 import { deepFreeze, isDeepFrozen, type Clock, type JsonObject, type JsonValue } from '@skein/base'
-import { hookError, messageOf } from '../to-upp-error.ts'
+import { hookError, messageOf } from '../contract/error.ts'
 import {
   isDeferred,
   isDenied,
@@ -13,7 +13,7 @@ import {
   type ToolOutcome,
   type ToolResult,
   type ToolUseStrategy,
-} from '../tool.ts'
+} from '../contract/tool.ts'
 import { wantsContext } from './define.ts'
 import { ToolResultError, toResultJson } from './result.ts'
 
