@@ -2,6 +2,7 @@ import { type } from 'arktype'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '@skein/agents'
+import type { JsonObject } from '@skein/base'
 import { llm, tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import { governed } from '@skein/governance'
@@ -162,7 +163,24 @@ test('hooks and effects know their arguments', () => {
   })
 })
 
-test('a tool of UPP’s shape finds the typed state of its thread in the context', () => {
+test('a tool finds the typed state of its thread in the context', () => {
+  const typed = tool({
+    name: 'where',
+    description: '',
+    parameters: z.object({ deep: z.boolean() }),
+    risk: 'read_only',
+    run: (args, context: RuntimeToolContext) => {
+      expectTypeOf(args).toEqualTypeOf<{ deep: boolean }>()
+      expectTypeOf(context.state).toEqualTypeOf<ThreadState>()
+      return context.state.threadId
+    },
+  })
+  const raw = tool({
+    name: 'raw',
+    description: '',
+    parameters: { type: 'object' },
+    run: (args) => expectTypeOf(args).toEqualTypeOf<JsonObject>(),
+  })
   const stateful: Tool = {
     name: 'whoami',
     description: '',
@@ -179,9 +197,9 @@ test('a tool of UPP’s shape finds the typed state of its thread in the context
     name: 'p',
     prompt: '',
     model,
-    tools: [stateful, plain, safe, { name: plain, options: {} }],
+    tools: [stateful, typed, raw, plain, safe, { name: plain, options: {} }],
   })
-  createRegistry({ agents: [], tools: [stateful, plain, safe] })
+  createRegistry({ agents: [], tools: [stateful, typed, raw, plain, safe] })
   defineAgent({ name: 'a', sideA: { prompt: 'p', stopTool: safe, sessionStop: { name: plain } } })
   const defined = defineTool({ ...base, args: z.object({ a: z.string() }), execute: () => 1 })
   llm({ model, tools: [defined, plain] })

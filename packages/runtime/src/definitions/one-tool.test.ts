@@ -5,7 +5,14 @@ import { deny, llm, tool, type Tool } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { defineTaskClass, governed, governor, standardPolicy } from '@skein/governance'
 import { memoryLog } from '@skein/governance/audit'
-import { createRuntime, defineAgent, definePrompt, defineTool, type AnyTool } from '../index.ts'
+import {
+  createRuntime,
+  defineAgent,
+  definePrompt,
+  defineTool,
+  type AnyTool,
+  type RuntimeToolContext,
+} from '../index.ts'
 
 const parameters = z.object({ city: z.string() })
 const base = { name: 'weather', description: 'The weather in a city.' }
@@ -13,6 +20,15 @@ const answer = (city: string) => ({ city, degrees: 21 })
 
 const spellings: readonly [string, Tool][] = [
   ['tool()', tool({ ...base, parameters, run: ({ city }) => answer(city) })],
+  [
+    'tool() with JSON Schema',
+    tool({
+      ...base,
+      parameters: { type: 'object', properties: { city: { type: 'string' } } },
+      risk: 'read_only',
+      run: ({ city }) => answer(String(city)),
+    }),
+  ],
   [
     'defineTool()',
     defineTool({
@@ -84,13 +100,12 @@ describe.each(spellings)('%s', (_name, weather) => {
 
 test('a tool finds the state of its thread in the context', async () => {
   const seen: unknown[] = []
-  const stateful: Tool = {
-    ...base,
-    parameters: { type: 'object' },
-    run: (_args: unknown, { state }: { state: { agentId: string } }) => seen.push(state.agentId),
-  }
-  await inRuntime(stateful)
-  expect(seen).toEqual(['a'])
+  const run = (_args: unknown, { state }: RuntimeToolContext) => seen.push(state.agentId)
+  const plain: Tool = { ...base, parameters: { type: 'object' }, run }
+  await inRuntime(plain)
+  await inRuntime(tool({ ...base, parameters, run }))
+  await inRuntime(governed(tool({ ...base, parameters, run }), { risk: 'read_only' }))
+  expect(seen).toEqual(['a', 'a', 'a'])
 })
 
 test('a tool that needs its thread says so where there is none', async () => {
@@ -143,7 +158,9 @@ describe('the registry', () => {
 
   test('the tier of the tool counts, and all that governed() was given', async () => {
     const plain = tool({ ...base, parameters, run: () => 1 })
-    const declared = await registryOf({ ...plain, risk: 'read_only' } as Tool)
+    const declared = await registryOf(
+      tool({ ...base, parameters, risk: 'read_only', run: () => 1 }),
+    )
     expect(declared.tools.get('weather')?.governance.risk).toBe('read_only')
     const probe = () => true
     const safe = await registryOf(governed(plain, { risk: 'write_high_risk', probe }))
