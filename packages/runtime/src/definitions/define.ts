@@ -38,7 +38,7 @@ export function isAgentLike(value: object): boolean {
 }
 
 /**
- * Defines what one side is told and may use.
+ * Defines the text, the model and the tools of one side.
  *
  *     const supportPrompt = definePrompt({
  *       name: 'support',

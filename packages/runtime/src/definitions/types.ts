@@ -80,7 +80,7 @@ export type SessionToolBinding =
       readonly attachmentsProperty?: string
     }
 
-/** What one side is told and may use: text, model and tools. */
+/** The text, the model and the tools of one side. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string

@@ -173,7 +173,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#queue.add(threadId)
   }
 
-  /** Starts what may run, sets the timer, and tells those who wait for quiet. */
+  /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)

@@ -34,13 +34,13 @@ interface SessionJournalOptions {
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
-  /** Lines as `open` found them, for the first fold. */
+  /** The lines that `find` read, for the first fold. */
   #found: readonly string[] | undefined
   #lines: AuditLine[] = []
   #texts = new Map<string, string>()
   #spent: { readonly jti: string; readonly exp: number }[] = []
   readonly #spentIds = new Set<string>()
-  /** The last ones taken: they may still be on their way into the store. */
+  /** What `take` returned last; its commit may not have finished yet. */
   #takenLines: readonly AuditLine[] = []
   #takenTexts: ReadonlyMap<string, string> = new Map()
 
@@ -62,7 +62,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // The only entry after which the governor acts by itself; before all others the kernel commits.
+    // After this entry the governor acts by itself, so it is committed here; the kernel commits all others.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
@@ -95,7 +95,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return bytes && utf8.decode(bytes)
   }
 
-  /** The store refuses the commit of a token that was spent elsewhere. */
+  /** A token that was spent elsewhere is found at the commit: the store refuses it. */
   async spend(jti: string, exp: number): Promise<boolean> {
     const id = jti.slice(jti.indexOf('\n') + 1)
     if (this.#spentIds.has(id)) return false
@@ -104,7 +104,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return true
   }
 
-  /** What has to be committed; nothing is left. */
+  /** Returns what has to be committed, and forgets it. */
   take(): Writes {
     const audit = this.#lines
     const spent = this.#spent
@@ -141,12 +141,12 @@ function encode(text: string): Uint8Array {
   return encoder.encode(text)
 }
 
-/** Governance writes `sha256:` before the digits, a blob's name is the digits. */
+/** Governance writes `sha256:` before the digits; the hash of a blob is the digits alone. */
 function blobHash(hash: Hash): string {
   return hash.slice('sha256:'.length)
 }
 
-/** Lines are what a governor wrote; an audit checks them before they are believed. */
+/** Lines of the store were written by a governor and are not checked again here; `verifyAudit` does that. */
 function toEnvelope(line: string): Envelope {
   return JSON.parse(line) as Envelope
 }

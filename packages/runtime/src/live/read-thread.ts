@@ -18,8 +18,8 @@ interface Reading {
 }
 
 /**
- * Reads one thread: the log after the reader's number, then what the running step has shown, then both
- * as they come. The log always goes first; what a step has shown is only of use with the log before it.
+ * Reads one thread: the log after the reader's position, then the draft of the running step, then both as
+ * they come. Events of the log always come first, because deltas make sense only after the log before them.
  */
 export async function* readThread(
   reading: Reading,
@@ -51,12 +51,12 @@ class Reader {
   readonly #reading: Reading
   readonly #includesDeltas: boolean
   readonly #untilParked: boolean
-  /** The order of the draft when this reader came. */
+  /** `order` of the draft when this reader connected. */
   readonly #since: number
-  /** Whether the store has something that was not published here, as far as is known. */
+  /** Whether the store may hold events that were not published here, such as those of another process. */
   #isBehind = true
   #checked = -1
-  /** Whether it has heard something of the running step; one that comes back may have. */
+  /** Whether deltas of the running step were given. A reader that reconnects may have got some before. */
   #hasWords: boolean
   #stepId: string | undefined
 
@@ -81,7 +81,7 @@ class Reader {
     })
   }
 
-  /** The next events of the log: from what is at hand, or else from the store. */
+  /** The next events of the log, from memory or else from the store. */
   async log(): Promise<readonly StoredEvent[]> {
     const { channel, gate, store, threadId, pageSize } = this.#reading
     const { seq } = this.cursor
@@ -100,7 +100,7 @@ class Reader {
     if (event.type === 'step_start') this.#stepId = event.stepId
   }
 
-  /** A turn that ends within a speech that was never stored: what this reader heard of it goes. */
+  /** A reset before the end of a turn whose last message was never stored: the reader drops its deltas. */
   async takeBack({ event }: StoredEvent): Promise<NumberedEvent | undefined> {
     if (event.type !== 'turn_end' || event.outcome === 'completed' || !this.#hasWords)
       return undefined
@@ -110,7 +110,7 @@ class Reader {
     return { id: this.cursor.id, event: { type: 'step_reset', at, turnId, stepId } }
   }
 
-  /** The step that was running at the reader's number; a reader that came back has not seen it begin. */
+  /** The step that runs at the reader's position. A reader that reconnected has not got its `step_start`. */
   async #lastStep(): Promise<string | undefined> {
     const { gate, store, threadId } = this.#reading
     const { seq } = this.cursor

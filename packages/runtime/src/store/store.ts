@@ -70,7 +70,7 @@ export interface ThreadChange {
   readonly mustBeLive?: boolean
   readonly append?: readonly RuntimeEvent[]
   readonly head?: HeadPatch
-  /** Raises the epoch, so that whoever has claimed the thread is fenced off. */
+  /** Raises the epoch, so that the drain that has claimed the thread can write no more. */
   readonly raisesEpoch?: boolean
   /**
    * `by`: the thread wants to be drained by then; an earlier time stays. `exactly` replaces the time and is

@@ -24,7 +24,7 @@ export interface Lane {
   readonly state: LaneState
   /** Waits for a turn; an abort ends the wait. Never resolves once the lane is dead. */
   turn(label: string, signal?: AbortSignal): Promise<void>
-  /** Does the work when its turn comes, with nothing else moving meanwhile. */
+  /** Does the work when its turn comes; no other job runs at the same time. */
   perform<T>(label: string, work: () => Promise<T>): Promise<T>
   /** No job of the lane runs until it is thawed. */
   freeze(): void

@@ -34,13 +34,15 @@ export function catalogue(registry: Registry): readonly CatalogueEntry[] {
   const entries = [...registry.agents.values()].map((agent): CatalogueEntry => {
     const { name, type, definition, a, b, maxSessionTurns } = agent
     const { title, description, icon, exposeAsTool = false } = definition
+    // Fields that the agent does not give are absent, so that an entry equals its own JSON.
+    const given = Object.entries({ title, description, icon }).filter(
+      ([, text]) => text !== undefined,
+    )
     const tools = sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))
     return {
       name,
       type,
-      title,
-      description,
-      icon,
+      ...Object.fromEntries(given),
       sides: { a: a.label, b: b?.label ?? null },
       tools: [...new Set(tools)],
       variables: variablesOf(agent, registry),
