@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-const definitions = new URL('../../packages/runtime/src/definitions/index.ts', import.meta.url).href
+const definitions = new URL('../../packages/runtime/src/index.ts', import.meta.url).href
 
 test('SA-02 two files that define one name are both named', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'skein-sa-'))

@@ -1,87 +1,100 @@
-import type { Command } from './command.ts'
+import type { Command } from './terminal/command.ts'
 
-/** A command by its name; what it does is loaded when it is called. */
+/** One entry of help. The module of a command is loaded only when the command is called. */
 export interface Leaf {
   readonly summary: string
-  readonly load: () => Promise<{ readonly default: Command }>
+  readonly load: () => Promise<Command>
 }
 
-/** Commands about one noun. */
+/** Commands about one noun, such as `skein thread …`. */
 export interface Group {
   readonly summary: string
   readonly verbs: Readonly<Record<string, Leaf>>
 }
 
-/** Everything there is, in the order of help. */
+const dev = () => import('./commands/dev.ts')
+const run = () => import('./commands/run.ts')
+const chat = () => import('./commands/chat.ts')
+const thread = () => import('./commands/thread.ts')
+const tail = () => import('./commands/thread-tail.ts')
+const inbox = () => import('./commands/inbox.ts')
+const check = () => import('./commands/check.ts')
+const doctor = () => import('./commands/doctor.ts')
+
+/** Every command, in the order of help. */
 export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   dev: {
     summary: 'Serves agents on this machine, and reloads them when they change.',
-    load: () => import('./commands/dev.ts'),
+    load: async () => (await dev()).dev,
   },
   run: {
-    summary: 'Gives an agent one message and prints its answer.',
-    load: () => import('./commands/run.ts'),
+    summary: 'Sends an agent one message and prints its answer.',
+    load: async () => (await run()).run,
   },
   chat: {
-    summary: 'Talks to an agent.',
-    load: () => import('./commands/chat.ts'),
+    summary: 'Holds a conversation with an agent.',
+    load: async () => (await chat()).chat,
   },
   thread: {
-    summary: 'Lists, shows and steers threads.',
+    summary: 'Lists, shows and controls threads.',
     verbs: {
       list: {
-        summary: 'Threads, the newest first.',
-        load: () => import('./commands/thread-list.ts'),
+        summary: 'Lists threads, the newest first.',
+        load: async () => (await thread()).threadList,
       },
       show: {
-        summary: 'One thread with its messages.',
-        load: () => import('./commands/thread-show.ts'),
+        summary: 'Shows one thread with its messages.',
+        load: async () => (await thread()).threadShow,
       },
       tail: {
-        summary: 'Events of a thread as they happen.',
-        load: () => import('./commands/thread-tail.ts'),
+        summary: 'Prints the events of a thread as they happen.',
+        load: async () => (await tail()).threadTail,
       },
       export: {
-        summary: 'The log of a thread as JSON lines.',
-        load: () => import('./commands/thread-export.ts'),
+        summary: 'Prints the log of a thread as JSON lines.',
+        load: async () => (await thread()).threadExport,
       },
       import: {
-        summary: 'A new thread from an exported log.',
-        load: () => import('./commands/thread-import.ts'),
+        summary: 'Makes a new thread from an exported log.',
+        load: async () => (await thread()).threadImport,
       },
-      stop: { summary: 'Parks what runs.', load: () => import('./commands/thread-stop.ts') },
+      stop: {
+        summary: 'Stops a running thread; `resume` continues it.',
+        load: async () => (await thread()).threadStop,
+      },
       resume: {
-        summary: 'Goes on after a stop, a failure or a limit.',
-        load: () => import('./commands/thread-resume.ts'),
+        summary: 'Continues a thread after a stop, a failure or a limit.',
+        load: async () => (await tail()).threadResume,
       },
       fork: {
-        summary: 'A new thread with the same history.',
-        load: () => import('./commands/thread-fork.ts'),
+        summary: 'Makes a new thread with the same history.',
+        load: async () => (await thread()).threadFork,
       },
     },
   },
   inbox: {
-    summary: 'Lists what waits for a person.',
-    load: () => import('./commands/inbox.ts'),
+    summary: 'Lists the tool calls that wait for a person.',
+    load: async () => (await inbox()).inbox,
   },
   approve: {
-    summary: 'Allows a call that waits.',
-    load: () => import('./commands/approve.ts'),
+    summary: 'Allows a tool call that waits for approval.',
+    load: async () => (await inbox()).approve,
   },
   deny: {
-    summary: 'Refuses a call that waits, with a reason.',
-    load: () => import('./commands/deny.ts'),
+    summary: 'Refuses a tool call that waits for approval, with a reason.',
+    load: async () => (await inbox()).deny,
   },
   check: {
-    summary: 'Lists all problems of definitions.',
-    load: () => import('./commands/check.ts'),
+    summary: 'Lists every problem with the definitions of a folder.',
+    load: async () => (await check()).check,
   },
   doctor: {
-    summary: 'Looks at Node, the store, the port and the keys.',
-    load: () => import('./commands/doctor.ts'),
+    summary: 'Checks Node, the store, the server, the port and the API keys.',
+    load: async () => (await doctor()).doctor,
   },
 }
 
+/** Whether an entry of `COMMANDS` has verbs of its own. */
 export function isGroup(entry: Leaf | Group): entry is Group {
   return 'verbs' in entry
 }

@@ -1,7 +1,7 @@
-import { COMMON, type Command, type Option } from './command.ts'
 import { COMMANDS, type Group } from './commands.ts'
+import { COMMON, type Command, type Options } from './terminal/command.ts'
 
-/** The first page. */
+/** The help of `skein` itself: every command and the exit codes. */
 export function rootHelp(): string {
   return [
     'skein: agents in durable threads',
@@ -12,18 +12,20 @@ export function rootHelp(): string {
     ...table(Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary])),
     '',
     'Flags:',
-    ...optionLines({ version: { type: 'boolean', description: 'The version.' }, ...COMMON }),
+    ...optionLines({ version: { type: 'boolean', description: 'Prints the version.' }, ...COMMON }),
     '',
     'Examples:',
     '  skein dev',
     '  skein run support "Where is order O-7?"',
     '',
-    'Data goes to standard output, words to standard error. Exit codes: 0 done, 1 failed, 2 usage,',
-    '3 waiting for a person, 4 refused by a gate, 5 limit or budget, 124 timed out, 130 interrupted.',
+    'Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage,',
+    '3 waiting for a person, 4 refused by a gate, 5 limit or budget reached, 124 timed out, 130 interrupted.',
   ].join('\n')
 }
 
+/** The help of a noun with verbs, such as `skein thread`. */
 export function groupHelp(noun: string, { summary, verbs }: Group): string {
+  const [first, second] = Object.keys(verbs)
   return [
     summary,
     '',
@@ -33,20 +35,20 @@ export function groupHelp(noun: string, { summary, verbs }: Group): string {
     ...table(Object.entries(verbs).map(([verb, leaf]) => [verb, leaf.summary])),
     '',
     'Examples:',
-    `  skein ${noun} ${Object.keys(verbs)[0]}`,
-    `  skein ${noun} ${Object.keys(verbs)[1]} --help`,
+    `  skein ${noun} ${first}`,
+    `  skein ${noun} ${second} --help`,
   ].join('\n')
 }
 
+/** The help of one command: operands, flags and examples. */
 export function commandHelp(name: string, summary: string, command: Command): string {
   const { operands, options, examples } = command
+  const words = operands.map((operand): [string, string] => [operand.name, operand.description])
   return [
     summary,
     '',
     usageOf(name, command),
-    ...(operands.length > 0
-      ? ['', ...table(operands.map((operand) => [operand.name, operand.description]))]
-      : []),
+    ...(words.length > 0 ? ['', ...table(words)] : []),
     '',
     'Flags:',
     ...optionLines({ ...options, ...COMMON }),
@@ -56,6 +58,7 @@ export function commandHelp(name: string, summary: string, command: Command): st
   ].join('\n')
 }
 
+/** The usage line of a command. */
 export function usageOf(name: string, { operands }: Command): string {
   const words = operands.map(({ name: operand, isOptional }) =>
     isOptional ? `[${operand}]` : `<${operand}>`,
@@ -63,7 +66,7 @@ export function usageOf(name: string, { operands }: Command): string {
   return ['Usage: skein', name, ...words, '[flags]'].join(' ')
 }
 
-function optionLines(options: Readonly<Record<string, Option>>): string[] {
+function optionLines(options: Options): string[] {
   return table(
     Object.entries(options).map(([name, option]) => {
       const short = option.short === undefined ? '    ' : `-${option.short}, `

@@ -1,2 +1,2 @@
 export { main } from './main.ts'
-export { ExitCode } from './exit-code.ts'
+export { ExitCode } from './terminal/command.ts'

@@ -1,88 +1,47 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { COMMON, type Command, type Input } from './command.ts'
 import { COMMANDS, isGroup, type Leaf } from './commands.ts'
-import { ExitCode } from './exit-code.ts'
 import { commandHelp, groupHelp, rootHelp, usageOf } from './help.ts'
-import { nearest } from './nearest.ts'
-import { createOutput, type Output } from './output.ts'
+import { COMMON, ExitCode, type Command, type Input } from './terminal/command.ts'
+import { createOutput, type Output } from './terminal/output.ts'
 
-/** Runs the command with the words after its name, and ends the process. */
+/** Longer than any command runs, and short enough for a timer. */
+const FOREVER_MS = 2 ** 30
+
+/** Runs the command named by the words after `skein`, and ends the process with its exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const output = createOutput({ noColor: args.includes('--no-color') })
-  // What is waited for may be nothing that keeps a process alive, such as a timer of the runtime.
-  setInterval(() => undefined, LONG_MS)
+  // Keeps the process alive: a command may wait for something that does not, such as a timer of the runtime.
+  setInterval(() => undefined, FOREVER_MS)
   const code = await dispatch(args, output).catch((error: unknown) => fail(error, output))
   await output.flush()
   process.exit(output.closed.aborted ? ExitCode.Done : code)
 }
 
-const LONG_MS = 2 ** 30
-
 async function dispatch(args: readonly string[], output: Output): Promise<ExitCode> {
   const [noun = '', ...rest] = args.filter((word) => word !== '--no-color')
-  if (noun === '--version') return print(versionOf(), output)
-  if (noun === '' || noun === '-h' || noun === '--help' || noun === 'help')
-    return print(rootHelp(), output)
+  if (noun === '--version') {
+    const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+    return print(String((JSON.parse(manifest) as { version: unknown }).version), output)
+  }
+  if (noun === '' || noun === 'help' || isHelp(noun)) return print(rootHelp(), output)
   const entry = Object.hasOwn(COMMANDS, noun) ? COMMANDS[noun] : undefined
   if (!entry) return unknown(noun, Object.keys(COMMANDS), '', output)
   if (!isGroup(entry)) return runLeaf(noun, entry, rest, output)
   const [verb = '', ...words] = rest
-  if (verb === '' || verb === '-h' || verb === '--help')
-    return print(groupHelp(noun, entry), output)
+  if (verb === '' || isHelp(verb)) return print(groupHelp(noun, entry), output)
   const leaf = Object.hasOwn(entry.verbs, verb) ? entry.verbs[verb] : undefined
   if (!leaf) return unknown(verb, Object.keys(entry.verbs), `${noun} `, output)
   return runLeaf(`${noun} ${verb}`, leaf, words, output)
 }
 
-async function runLeaf(
-  name: string,
-  { summary, load }: Leaf,
-  words: readonly string[],
-  output: Output,
-): Promise<ExitCode> {
-  const { default: command } = await load()
-  const parsed = parse(name, command, words)
-  if (typeof parsed === 'string') return misused(parsed, name, command, output)
-  if ('help' in parsed.values) return print(commandHelp(name, summary, command), output)
-  const { operands } = parsed
-  const needed = command.operands.filter(({ isOptional }) => !isOptional)
-  const missing = needed[operands.length]
-  if (missing) return misused(`<${missing.name}> is missing.`, name, command, output)
-  const extra = operands[command.operands.length]
-  if (extra !== undefined) return misused(`"${extra}" is one word too many.`, name, command, output)
-  return command.run({ ...parsed, output })
-}
-
-/** What was given, or what is wrong with it. */
-function parse(
-  name: string,
-  { options }: Command,
-  words: readonly string[],
-): Pick<Input, 'values' | 'operands'> | string {
-  const known = { ...options, ...COMMON }
-  try {
-    const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
-    return { values: parsed.values as Input['values'], operands: parsed.positionals }
-  } catch (error) {
-    const flag = /'(--?[^' ]+)/.exec(error instanceof Error ? error.message : '')?.[1]
-    if (flag === undefined || (error as { code?: string }).code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION')
-      return error instanceof Error ? error.message : String(error)
-    const meant = nearest(flag.replace(/^-+/, ''), Object.keys(known))
-    return `\`${name}\` has no flag ${flag}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`
-  }
+function isHelp(word: string): boolean {
+  return word === '-h' || word === '--help'
 }
 
 function print(text: string, output: Output): ExitCode {
   output.line(text)
   return ExitCode.Done
-}
-
-function misused(problem: string, name: string, command: Command, output: Output): ExitCode {
-  output.say(`${output.paint('red', 'error:')} ${problem}`)
-  output.say(usageOf(name, command))
-  output.say(`More: skein ${name} --help`)
-  return ExitCode.Usage
 }
 
 function unknown(word: string, known: readonly string[], before: string, output: Output): ExitCode {
@@ -96,35 +55,84 @@ function unknown(word: string, known: readonly string[], before: string, output:
   return ExitCode.Usage
 }
 
-/** Says what went wrong: one line for people, the hint, and the code to look for. */
-function fail(error: unknown, output: Output): ExitCode {
-  const { message, hint, code, exitCode } = known(error)
-  const word = code === undefined || code === 'USAGE' ? '' : output.paint('dim', ` [${code}]`)
-  output.say(`${output.paint('red', 'error:')} ${message}${word}`)
-  if (hint !== undefined) output.say(hint)
-  return exitCode ?? ExitCode.Failed
+async function runLeaf(
+  name: string,
+  { summary, load }: Leaf,
+  words: readonly string[],
+  output: Output,
+): Promise<ExitCode> {
+  const command = await load()
+  const parsed = parse(name, command, words)
+  if (typeof parsed !== 'string')
+    return 'help' in parsed.values
+      ? print(commandHelp(name, summary, command), output)
+      : command.run({ ...parsed, output })
+  output.say(`${output.paint('red', 'error:')} ${parsed}`)
+  output.say(usageOf(name, command))
+  output.say(`More: skein ${name} --help`)
+  return ExitCode.Usage
 }
 
-interface Known {
-  readonly message: string
-  readonly code?: string
-  readonly hint?: string
-  readonly exitCode?: ExitCode
-}
-
-function known(error: unknown): Known {
-  if (!(error instanceof Error)) return { message: String(error) }
-  // Errors of ours carry these; of others only the message is for people.
-  const { code, hint, exitCode } = error as Partial<Known>
-  return {
-    message: error.message,
-    ...(typeof code === 'string' && { code }),
-    ...(typeof hint === 'string' && { hint }),
-    ...(exitCode !== undefined && { exitCode }),
+/** The flags and operands that were given, or a sentence that says what is wrong with them. */
+function parse(
+  name: string,
+  { options, operands }: Command,
+  words: readonly string[],
+): Pick<Input, 'values' | 'operands'> | string {
+  const known = { ...options, ...COMMON }
+  try {
+    const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
+    const values = parsed.values as Input['values'] // parsed by the command's own table
+    const given = parsed.positionals
+    const missing = operands.filter(({ isOptional }) => !isOptional)[given.length]
+    const extra = given[operands.length]
+    if (missing && !('help' in values)) return `<${missing.name}> is missing.`
+    if (extra !== undefined && !('help' in values)) return `"${extra}" is one word too many.`
+    return { values, operands: given }
+  } catch (error) {
+    const flag = /'(--?[^' ]+)/.exec(error instanceof Error ? error.message : '')?.[1]
+    if (flag === undefined || (error as { code?: string }).code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION')
+      return error instanceof Error ? error.message : String(error)
+    const meant = nearest(flag.replace(/^-+/, ''), Object.keys(known))
+    return `\`${name}\` has no flag ${flag}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`
   }
 }
 
-function versionOf(): string {
-  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(manifest) as { version: unknown }).version)
+/** The known word that was probably meant; undefined when none is close. */
+function nearest(word: string, known: readonly string[]): string | undefined {
+  // Levenshtein distance: how many letters have to be changed, added or removed.
+  const editsTo = (name: string): number => {
+    let row = Array.from({ length: name.length + 1 }, (_, index) => index)
+    for (let i = 1; i <= word.length; i++) {
+      const next = [i]
+      for (let j = 1; j <= name.length; j++) {
+        const change = row[j - 1]! + (word[i - 1] === name[j - 1] ? 0 : 1)
+        next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
+      }
+      row = next
+    }
+    return row[name.length]!
+  }
+  const allowed = Math.max(2, Math.floor(word.length / 3))
+  return known
+    .map((name) => ({ name, edits: editsTo(name) }))
+    .filter(({ edits }) => edits <= allowed)
+    .toSorted((a, b) => a.edits - b.edits)[0]?.name
+}
+
+/** Prints an error: its message and code on one line, then the hint. Returns the exit code. */
+function fail(error: unknown, output: Output): ExitCode {
+  // Errors of ours carry a code and a hint; of others only the message is meant for people.
+  const { message, code, hint, exitCode } = (
+    error instanceof Error ? error : { message: String(error) }
+  ) as {
+    readonly message: string
+    readonly code?: unknown
+    readonly hint?: unknown
+    readonly exitCode?: ExitCode
+  }
+  const word = typeof code !== 'string' || code === 'USAGE' ? '' : output.paint('dim', ` [${code}]`)
+  output.say(`${output.paint('red', 'error:')} ${message}${word}`)
+  if (typeof hint === 'string') output.say(hint)
+  return exitCode ?? ExitCode.Failed
 }

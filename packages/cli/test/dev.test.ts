@@ -52,7 +52,7 @@ describe('dev', { timeout }, () => {
     await running.until('stdout', /^store .*\n/m)
     const own = Number(/:(\d+)\n/.exec(running.stdout)![1])
     expect(own).toBeGreaterThan(port)
-    await running.until('stderr', `Port ${port} is taken; this is ${own}.`)
+    await running.until('stderr', `Port ${port} is taken; listening on ${own} instead.`)
   })
 
   test('reloads definitions; a broken file keeps the last good ones and shows all problems', async () => {

@@ -124,7 +124,7 @@ describe('run, in a folder without a server', { timeout }, () => {
     })
     await running.until('stderr', 'tool stubborn')
     running.signal('SIGINT')
-    await running.until('stderr', 'once more')
+    await running.until('stderr', 'Ctrl-C again')
     running.signal('SIGINT')
     expect(await running.ended).toMatchObject({ code: 130, stdout: '' })
   })

@@ -17,7 +17,7 @@ describe('usage', { timeout: 60_000 }, () => {
   })
 
   test.each(leaves)('`$name` has help with two examples of itself', async ({ name, leaf }) => {
-    const { default: command } = await leaf.load()
+    const command = await leaf.load()
     const help = commandHelp(name, leaf.summary, command)
     expect(help).toContain(`Usage: skein ${name}`)
     expect(command.examples).toHaveLength(2)

@@ -60,12 +60,14 @@ export { memoryPayloads } from './journal/journal.ts'
 export type { JournalEvent, JournalEventType, JournalItem } from './journal/events.ts'
 export {
   governed,
+  toolCore,
   type EvidenceClaim,
   type Governance,
   type GovernedContext,
   type GovernedTool,
   type PlainTool,
   type Probed,
+  type ToolCore,
 } from './contract/governed.ts'
 export { NoEffectError } from './contract/reason.ts'
 export {

@@ -4,7 +4,38 @@ export type * from './thread-state.ts'
 export type * from './event.ts'
 export { EVENT_VERSION } from './event.ts'
 export { RuntimeError, type RuntimeErrorCode } from './error.ts'
-export * from './definitions/index.ts'
+export {
+  defineAgent,
+  defineEffect,
+  defineEndpoint,
+  defineHook,
+  defineModel,
+  definePrompt,
+  type EffectOptions,
+  type EndpointHandler,
+} from './definitions/define.ts'
+export {
+  defineTool,
+  toolFrom,
+  type NoArguments,
+  type ToolFromOptions,
+  type ToolOptions,
+} from './definitions/define-tool.ts'
+export { DefinitionError } from './definitions/resolved.ts'
+export type * from './definitions/types.ts'
+export type * from './definitions/hooks.ts'
+export type * from './definitions/resolved.ts'
+export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
+export {
+  discover,
+  type DiscoveredRegistry,
+  type DiscoverOptions,
+} from './definitions/load/discover.ts'
+export {
+  catalogue,
+  type CatalogueEntry,
+  type CatalogueVariable,
+} from './definitions/load/catalogue.ts'
 export type * from './store/store.ts'
 export { StoreError, isStoreError } from './store/store.ts'
 export { memoryStore } from './store/memory-store.ts'
@@ -14,12 +45,12 @@ export {
   inProcessDispatcher,
   type InProcessDispatcherOptions,
 } from './dispatch/in-process-dispatcher.ts'
-export { systemTimers, type TimerHandle, type Timers } from './dispatch/timers.ts'
+export { systemTimers, type TimerHandle, type Timers } from './dispatch/dispatcher.ts'
 export type { RuntimeLimits } from './kernel/environment.ts'
 export {
   memoryGovernanceKeys,
   openGovernanceKeys,
   type GovernanceKeys,
 } from './governance/governance-keys.ts'
-export { grantPolicy, type GrantPolicyOptions, type ToolGrant } from './governance/grant-policy.ts'
+export { grantPolicy, type GrantPolicyOptions, type ToolGrant } from './governance/approval-desk.ts'
 export { verifyAudit, type VerifyAuditOptions } from './governance/audit-export.ts'

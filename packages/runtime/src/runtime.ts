@@ -1,25 +1,25 @@
 import { join } from 'node:path'
-import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
-import { createApiContext, type ApiContext } from './api/api-context.ts'
+import { type ApiContext, createApiContext } from './api/api-context.ts'
 import { createCommit } from './api/commit-and-tell.ts'
 import { createFoldMemory } from './api/fold-cache.ts'
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
 import { withState } from './api/with-state.ts'
-import { createRegistry, type RegistryOptions } from './definitions/registry.ts'
 import {
+  createRegistry,
+  type RegistryOptions,
   replaceableRegistry,
   type ReplaceableRegistry,
-} from './definitions/replaceable-registry.ts'
+} from './definitions/load/registry.ts'
 import type { Registry } from './definitions/resolved.ts'
-import type { Dispatcher } from './dispatch/dispatcher.ts'
+import { type Dispatcher, systemTimers, type Timers } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
-import { systemTimers, type Timers } from './dispatch/timers.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
-import { openGovernanceKeys, type GovernanceKeys } from './governance/governance-keys.ts'
+import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
 import { createDrain } from './kernel/drain.ts'
 import type { KernelEnvironment, RuntimeLimits } from './kernel/environment.ts'

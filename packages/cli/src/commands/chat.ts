@@ -1,17 +1,17 @@
 import { createInterface, type Interface } from 'node:readline/promises'
-import type { ThreadHead, WaitingItem } from '@skein/runtime'
+import type { ThreadHead } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { defineCommand, RUN_OPTIONS, type Command } from '../command.ts'
+import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'
 import { withConnection } from '../connect/connect.ts'
-import { ExitCode } from '../exit-code.ts'
-import { findThread } from '../find-thread.ts'
-import { showRun, timeoutOf, type ShowOptions } from '../follow/show-run.ts'
-import type { Output } from '../output.ts'
+import { findThread } from '../connect/find.ts'
+import { type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import type { Output } from '../terminal/output.ts'
 
-const chat: Command = defineCommand({
-  operands: [{ name: 'agent', description: 'Who to talk to.' }],
+/** `skein chat` */
+export const chat: Command = defineCommand({
+  operands: [{ name: 'agent', description: 'Name of the agent.' }],
   options: {
-    thread: { type: 'string', value: 'id', description: 'Goes on with this thread.' },
+    thread: { type: 'string', value: 'id', description: 'Continues this thread.' },
     ...RUN_OPTIONS,
   },
   examples: ['skein chat support', 'echo "Refund O-7, please." | skein chat support'],
@@ -31,9 +31,7 @@ const chat: Command = defineCommand({
   },
 })
 
-export default chat
-
-/** A conversation line by line: with a person at a terminal, or with what is piped in. */
+/** A conversation, line by line: with a person at a terminal, or with the lines of a pipe. */
 class Chat {
   readonly #client: Client
   readonly #thread: ThreadHead
@@ -53,12 +51,12 @@ class Chat {
 
   async talk(): Promise<ExitCode> {
     const { id, agent } = this.#thread
-    if (this.#isPerson) this.#output.say(`${agent}, thread ${id}. An empty line leaves.`)
+    if (this.#isPerson) this.#output.say(`${agent}, thread ${id}. An empty line ends the chat.`)
     const lines = createInterface({
       input: process.stdin,
-      ...(this.#isPerson && { output: process.stderr }),
+      output: this.#isPerson ? process.stderr : undefined,
     })
-    // A terminal that is read line by line gives Ctrl-C to the reader, not to the process.
+    // While readline owns the terminal, Ctrl-C is an event of readline and not a signal of the process.
     lines.on('SIGINT', () => (this.#leave ? this.#leave() : void process.emit('SIGINT')))
     try {
       for await (const line of this.#read(lines)) {
@@ -67,13 +65,13 @@ class Chat {
         await this.#turn(before)
         while (this.#isPerson && this.#code === ExitCode.Waiting)
           if (!(await this.#decide(lines))) break
-        // Nobody is there who could answer or go on.
+        // From a pipe nobody can approve or resume, so the first turn that does not end well is the last.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {
       lines.close()
     }
-    if (this.#isPerson) this.#output.say(`Go on with: skein chat ${agent} --thread ${id}`)
+    if (this.#isPerson) this.#output.say(`Continue with: skein chat ${agent} --thread ${id}`)
     return this.#code
   }
 
@@ -89,7 +87,7 @@ class Chat {
     }
   }
 
-  /** Undefined at the end of input, and when the person interrupts. */
+  /** Asks for a line; undefined at the end of input and after Ctrl-C. */
   async #ask(lines: Interface, prompt: string): Promise<string | undefined> {
     const left = new AbortController()
     const leave = (this.#leave = (): void => left.abort())
@@ -114,7 +112,7 @@ class Chat {
     this.#after = followed?.after
   }
 
-  /** Asks the person at the terminal; what waits stays waiting when there is no answer. */
+  /** Asks about the next waiting call. Returns false if there is none, or if the person does not decide. */
   async #decide(lines: Interface): Promise<boolean> {
     const before = await this.#client.threads.get(this.#thread.id)
     const waiting = await this.#client.inbox.list({ rootId: before.rootId })
@@ -122,13 +120,10 @@ class Chat {
     if (!item) return false
     const answer = await this.#ask(lines, `Approve ${item.toolName}? [y, or a reason not to] `)
     if (answer === undefined || answer.trim() === '') return false
-    await decide(this.#client, item, answer.trim())
+    const { inbox } = this.#client
+    if (/^y(es)?$/i.test(answer.trim())) await inbox.approve(item)
+    else await inbox.deny({ ...item, reason: answer.trim() })
     await this.#turn(before)
     return true
   }
-}
-
-async function decide({ inbox }: Client, item: WaitingItem, answer: string): Promise<void> {
-  if (/^y(es)?$/i.test(answer)) await inbox.approve(item)
-  else await inbox.deny({ ...item, reason: answer })
 }

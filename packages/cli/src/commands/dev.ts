@@ -1,123 +1,175 @@
-import { relative } from 'node:path'
+import { readdirSync, watch, type FSWatcher } from 'node:fs'
+import { join, relative } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
-import type { Serving } from '@skein/runtime/http'
-import { defineCommand, JSON_OPTION, type Command } from '../command.ts'
-import { usageError } from '../command-error.ts'
-import { loadDefinitions, modelsOf } from '../connect/definitions.ts'
-import { localPerson, openRuntime } from '../connect/embed.ts'
-import { storeFile } from '../connect/places.ts'
-import { removeServerFile, writeServerFile } from '../connect/server-file.ts'
-import { DEFAULT_PORT, listen } from '../dev/listen.ts'
-import { watchFolder } from '../dev/watch-folder.ts'
-import { ExitCode } from '../exit-code.ts'
-import type { Output } from '../output.ts'
-import { problemLine } from '../problem-line.ts'
+import type { ServeOptions, Serving } from '@skein/runtime/http'
+import { loadDefinitions, localPerson, modelsOf, openRuntime } from '../connect/embed.ts'
+import { removeServerFile, storeFile, writeServerFile } from '../connect/server-file.ts'
+import {
+  defineCommand,
+  ExitCode,
+  FOLDER_OPERAND,
+  JSON_OPTION,
+  usageError,
+  type Command,
+} from '../terminal/command.ts'
+import { errorText, problemLine, type Output } from '../terminal/output.ts'
 
-const dev: Command = defineCommand({
-  operands: [
-    {
-      name: 'folder',
-      description: 'With agents/, prompts/, tools/ …; default: this one, else the examples.',
-      isOptional: true,
-    },
-  ],
+/** The port that `dev` tries first. */
+export const DEFAULT_PORT = 4111
+const PORT_TRIES = 50
+/** How long running threads may finish when the server stops. */
+const GRACE_MS = 2000
+
+/** `skein dev` */
+export const dev: Command = defineCommand({
+  operands: [FOLDER_OPERAND],
   options: {
     port: {
       type: 'string',
       value: 'number',
-      description: `To listen on, or the next that is free; default ${DEFAULT_PORT}, 0 is any.`,
+      description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
     },
     ...JSON_OPTION,
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
-    const port = portOf(values.port)
+    const port = Number(values.port ?? DEFAULT_PORT)
+    if (!Number.isInteger(port) || port < 0 || port > 65_535)
+      throw usageError(`--port takes a number from 0 to 65535, not "${values.port}".`)
     const registry = await loadDefinitions(folder)
-    const tell = (error: unknown): void => output.say(`error: ${wordsOf(error)}`)
-    const runtime = await openRuntime(registry, tell)
+    const onError = (error: unknown): void => output.say(`error: ${errorText(error)}`)
+    const runtime = await openRuntime(registry, onError)
     try {
       await runtime.start()
-      const options = { port, auth: 'none', local: localPerson(), onError: tell } as const
-      const serving = await listen(runtime, options)
-      return await serveUntilStopped({ registry, runtime, serving, output, asked: port }, values)
+      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), onError })
+      const stopped = untilStopped(output)
+      writeServerFile({ url: serving.url, pid: process.pid })
+      const watching = watchFolder(registry.folder, (files) => void reload(registry, files, output))
+      if (port !== 0 && serving.port !== port)
+        output.say(`Port ${port} is taken; listening on ${serving.port} instead.`)
+      announce(registry, serving, { output, isJson: values.json === true })
+      await stopped
+      watching.close()
+      removeServerFile()
+      await serving.close({ graceMs: GRACE_MS })
+      return ExitCode.Done
     } finally {
       await runtime.stop({ graceMs: GRACE_MS })
     }
   },
 })
 
-export default dev
-
-const GRACE_MS = 2000
-
-interface Server {
-  readonly registry: DiscoveredRegistry
-  readonly runtime: EmbeddedRuntime
-  readonly serving: Serving
-  readonly output: Output
-  readonly asked: number
+/** Serves on the port, or on the next one that is free. */
+async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {
+  const { serve } = await import('@skein/runtime/http')
+  for (let port = options.port; ; port++) {
+    try {
+      return await serve(runtime, { ...options, port })
+    } catch (error) {
+      const isTaken = (error as { code?: unknown }).code === 'PORT_TAKEN'
+      if (!isTaken || port - options.port >= PORT_TRIES || port >= 65_535) throw error
+    }
+  }
 }
 
-async function serveUntilStopped(
-  server: Server,
-  { json }: { readonly json?: boolean },
-): Promise<ExitCode> {
-  const { registry, serving, output, asked } = server
-  const stopped = untilStopped(output)
-  writeServerFile({ url: serving.url, pid: process.pid })
-  const watching = watchFolder(registry.folder, (files) => void reload(server, files))
-  if (asked !== 0 && serving.port !== asked)
-    output.say(`Port ${asked} is taken; this is ${serving.port}.`)
-  announce(server, json === true)
-  await stopped
-  watching.close()
-  removeServerFile()
-  await serving.close({ graceMs: GRACE_MS })
-  return ExitCode.Done
-}
-
-/** Where it is, who is there, and where everything is kept. */
-function announce({ registry, serving, output }: Server, isJson: boolean): void {
-  const agents = [...registry.agents.keys()]
-  const store = relative('', storeFile())
-  if (isJson) return output.json({ url: serving.url, agents, models: modelsOf(registry), store })
-  const label = (text: string): string => output.paintData('dim', text.padEnd(8))
-  output.line(`${label('address')}${output.paintData('cyan', serving.url)}`)
-  output.line(`${label('agents')}${agents.join(', ')} (${modelsOf(registry)})`)
-  output.line(`${label('store')}${store}`)
-}
-
-/** The first signal lets everything finish or park; the second ends at once. */
+/** Resolves at the first signal; then running threads may finish. A second signal ends the process. */
 function untilStopped(output: Output): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false
     const stop = (): void => {
       if (isStopping) process.exit(ExitCode.Interrupted)
       isStopping = true
-      output.say('Stopping; what runs is parked and goes on at the next start.')
+      output.say('Stopping. Running threads are parked and continue at the next start.')
       resolve()
     }
     process.on('SIGINT', stop).on('SIGTERM', stop)
   })
 }
 
-async function reload({ registry, output }: Server, files: readonly string[]): Promise<void> {
+/** Prints the address, the agents with their models, and the path of the store. */
+function announce(
+  registry: DiscoveredRegistry,
+  { url }: Serving,
+  { output, isJson }: { readonly output: Output; readonly isJson: boolean },
+): void {
+  const agents = [...registry.agents.keys()]
+  const models = modelsOf(registry)
+  const store = relative('', storeFile())
+  if (isJson) return output.json({ url, agents, models, store })
+  const label = (text: string): string => output.paintData('dim', text.padEnd(8))
+  output.line(`${label('address')}${output.paintData('cyan', url)}`)
+  output.line(`${label('agents')}${agents.join(', ')} (${models})`)
+  output.line(`${label('store')}${store}`)
+}
+
+async function reload(
+  registry: DiscoveredRegistry,
+  files: readonly string[],
+  output: Output,
+): Promise<void> {
   try {
     const problems = await registry.reload()
     if (problems.length === 0) return output.say(`reloaded: ${files.join(', ')}`)
-    output.say(`${output.paint('red', 'not reloaded:')} the last good definitions stay.`)
+    output.say(`${output.paint('red', 'not reloaded:')} the last good definitions stay in use.`)
     for (const problem of problems) output.say(`  ${problemLine(problem)}`)
   } catch (error) {
-    output.say(`not reloaded: ${wordsOf(error)}`)
+    output.say(`not reloaded: ${errorText(error)}`)
   }
 }
 
-function portOf(text: string | undefined): number {
-  const port = Number(text ?? DEFAULT_PORT)
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-  throw usageError(`--port takes a number from 0 to 65535, not "${text}".`)
-}
+/** Editors write a file in several steps, so changes are reported after this long without another. */
+const QUIET_MS = 60
+/** Hidden, installed and built files are not watched. */
+const IGNORED = /^(?:\.|node_modules$|dist$)/
 
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** Calls `changed` with the names of the files that changed beneath a folder. */
+function watchFolder(
+  folder: string,
+  changed: (files: readonly string[]) => void,
+): { close(): void } {
+  const watchers = new Map<string, FSWatcher>()
+  const names = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+
+  const note = (name: string): void => {
+    if (name.split(/[\\/]/).some((part) => IGNORED.test(part))) return
+    names.add(name)
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      const files = [...names].toSorted()
+      names.clear()
+      watchSubfolders()
+      changed(files)
+    }, QUIET_MS)
+  }
+  const open = (path: string, recursive: boolean, onName: (name: string) => void): FSWatcher => {
+    const watcher = watch(path, { recursive }, (_, name) => onName(name ?? ''))
+    watcher.on('error', () => watcher.close()) // the folder was removed; its parent reports that
+    return watcher
+  }
+  /** One recursive watcher per folder at the top, so that node_modules is never walked. */
+  const watchSubfolders = (): void => {
+    const found = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !IGNORED.test(entry.name))
+      .map(({ name }) => name)
+    for (const [name, watcher] of watchers)
+      if (name !== '' && !found.includes(name)) {
+        watcher.close()
+        watchers.delete(name)
+      }
+    for (const name of found) {
+      if (watchers.has(name)) continue
+      const watcher = open(join(folder, name), true, (file) => note(`${name}/${file}`))
+      watchers.set(name, watcher)
+    }
+  }
+
+  watchers.set('', open(folder, false, note))
+  watchSubfolders()
+  return {
+    close() {
+      clearTimeout(timer)
+      for (const watcher of watchers.values()) watcher.close()
+    },
+  }
 }

@@ -1,90 +1,82 @@
+import { vendors } from '@skein/ai/vendors'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { vendors } from '@skein/ai/vendors'
-import { defineCommand, JSON_OPTION, type Command } from '../command.ts'
-import { stateFolder, storeFile } from '../connect/places.ts'
-import { answers, readServerFile } from '../connect/server-file.ts'
-import { DEFAULT_PORT } from '../dev/listen.ts'
-import { ExitCode } from '../exit-code.ts'
-import { textTable } from '../text-table.ts'
+import { type Command, defineCommand, ExitCode, JSON_OPTION } from '../terminal/command.ts'
+import { isAnswering, readServerFile, stateFolder, storeFile } from '../connect/server-file.ts'
+import { DEFAULT_PORT } from './dev.ts'
+import { textTable } from '../terminal/output.ts'
 
 interface Finding {
-  readonly name: string
   readonly ok: boolean
   readonly text: string
 }
 
-const doctor: Command = defineCommand({
+as const
+
+/** What the doctor looks at, in the order of its report. */
+const CHECKS: Readonly<Record<string, () => Finding | Promise<Finding>>> = {
+  node() {
+    const { node: version } = process.versions
+    return { ok: Number(version.split('.')[0]) >= 24, text: `${version} (24 or newer)` }
+  },
+
+  async store() {
+    const file = storeFile()
+    try {
+      accessSync(existsSync(stateFolder()) ? stateFolder() : '.', constants.W_OK)
+    } catch {
+      return { ok: false, text: `${stateFolder()} cannot be written` }
+    }
+    if (!existsSync(file)) return { ok: true, text: `${file} (created when needed)` }
+    // Opening the store shows whether another process uses it, which is not a problem.
+    const { sqliteStore } = await import('@skein/runtime')
+    try {
+      await sqliteStore({ path: file }).close()
+      return { ok: true, text: `${file}, not in use` }
+    } catch (error) {
+      const { code, message } = error as { readonly code?: unknown; readonly message: string }
+      return { ok: code === 'STORE_LOCKED', text: message }
+    }
+  },
+
+  async server() {
+    const found = readServerFile()
+    if (!found) return { ok: true, text: 'none runs in this folder' }
+    const ok = await isAnswering(found.url)
+    const what = ok ? 'owns the store' : 'does not answer'
+    return { ok, text: `${found.url} (process ${found.pid}) ${what}` }
+  },
+
+  port() {
+    const taken = { ok: true, text: `${DEFAULT_PORT} is taken; \`dev\` uses the next free one` }
+    const free = { ok: true, text: `${DEFAULT_PORT} is free` }
+    return new Promise((resolve) => {
+      const probe = createServer()
+      probe.once('error', () => resolve(taken))
+      probe.listen(DEFAULT_PORT, '127.0.0.1', () => probe.close(() => resolve(free)))
+    })
+  },
+
+  /** Which API keys are set: their names, never their values. */
+  keys() {
+    const names = vendors.flatMap(({ keyVariables }) => keyVariables)
+    const present = names.filter((name) => (process.env[name] ?? '') !== '')
+    const text = present.length > 0 ? present.join(', ') : 'none; the examples use a scripted model'
+    return { ok: true, text }
+  },
+}
+
+/** `skein doctor` */
+export const doctor: Command = defineCommand({
   operands: [],
   options: JSON_OPTION,
   examples: ['skein doctor', 'skein doctor --json'],
   async run({ values, output }) {
-    const findings = [node(), await store(), await server(), await port(), keys()]
+    const findings: (Finding & { readonly name: string })[] = []
+    for (const [name, look] of Object.entries(CHECKS)) findings.push({ name, ...(await look()) })
+    const rows = findings.map(({ name, ok, text }) => [ok ? 'ok' : 'PROBLEM', name, text])
     if (values.json) output.json({ findings })
-    else
-      for (const line of textTable(
-        findings.map(({ name, ok, text }) => [ok ? 'ok' : 'PROBLEM', name, text]),
-      ))
-        output.line(line)
+    else for (const line of textTable(rows)) output.line(line)
     return findings.every(({ ok }) => ok) ? ExitCode.Done : ExitCode.Failed
   },
 })
-
-export default doctor
-
-function node(): Finding {
-  const { node: version } = process.versions
-  return { name: 'node', ok: Number(version.split('.')[0]) >= 24, text: `${version} (24 or newer)` }
-}
-
-async function store(): Promise<Finding> {
-  const file = storeFile()
-  try {
-    const place = existsSync(stateFolder()) ? stateFolder() : '.'
-    accessSync(place, constants.W_OK)
-  } catch {
-    return { name: 'store', ok: false, text: `${stateFolder()} cannot be written` }
-  }
-  if (!existsSync(file)) return { name: 'store', ok: true, text: `${file} (made when needed)` }
-  return lockOf(file)
-}
-
-/** Whether somebody owns the store: asked by trying to. */
-async function lockOf(file: string): Promise<Finding> {
-  const { sqliteStore } = await import('@skein/runtime')
-  try {
-    await sqliteStore({ path: file }).close()
-    return { name: 'store', ok: true, text: `${file}, not in use` }
-  } catch (error) {
-    const { code, message } = error as { readonly code?: unknown; readonly message: string }
-    return { name: 'store', ok: code === 'STORE_LOCKED', text: message }
-  }
-}
-
-async function server(): Promise<Finding> {
-  const found = readServerFile()
-  if (!found) return { name: 'server', ok: true, text: 'none runs in this folder' }
-  const ok = await answers(found.url)
-  const what = ok ? 'owns the store' : 'does not answer'
-  return { name: 'server', ok, text: `${found.url} (process ${found.pid}) ${what}` }
-}
-
-function port(): Promise<Finding> {
-  return new Promise((resolve) => {
-    const probe = createServer()
-    probe.once('error', () =>
-      resolve({ name: 'port', ok: true, text: `${DEFAULT_PORT} is taken; \`dev\` takes the next` }),
-    )
-    probe.listen(DEFAULT_PORT, '127.0.0.1', () =>
-      probe.close(() => resolve({ name: 'port', ok: true, text: `${DEFAULT_PORT} is free` })),
-    )
-  })
-}
-
-/** Which keys of vendors the environment holds: their names only, never a value. */
-function keys(): Finding {
-  const names = vendors.flatMap(({ keyVariables }) => keyVariables)
-  const present = names.filter((name) => (process.env[name] ?? '') !== '')
-  const text = present.length > 0 ? present.join(', ') : 'none; the examples use a scripted model'
-  return { name: 'keys', ok: true, text }
-}

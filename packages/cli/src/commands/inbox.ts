@@ -1,9 +1,23 @@
-import { defineCommand, JSON_OPTION, SERVER_OPTIONS, type Command } from '../command.ts'
-import { withConnection } from '../connect/connect.ts'
-import { ExitCode } from '../exit-code.ts'
-import { timeAgo } from '../time-ago.ts'
+import type { WaitingItem } from '@skein/runtime'
+import type { Client } from '@skein/runtime/client'
+import { withConnection, type Target } from '../connect/connect.ts'
+import { findWaiting } from '../connect/find.ts'
+import { showRun } from '../follow/show-run.ts'
+import {
+  defineCommand,
+  ExitCode,
+  JSON_OPTION,
+  SERVER_OPTIONS,
+  THREAD_OPERAND,
+  usageError,
+  type Command,
+  type Operand,
+  type Switch,
+} from '../terminal/command.ts'
+import { timeAgo, type Output } from '../terminal/output.ts'
 
-const inbox: Command = defineCommand({
+/** `skein inbox` */
+export const inbox: Command = defineCommand({
   operands: [],
   options: { ...JSON_OPTION, ...SERVER_OPTIONS },
   examples: ['skein inbox', "skein inbox --json | jq '.waiting[0]'"],
@@ -13,16 +27,104 @@ const inbox: Command = defineCommand({
       if (values.json) output.json({ waiting })
       else if (waiting.length === 0) output.say('Nothing waits for a person.')
       else
-        for (const { threadId, interruptId, path, toolName, kind, openedAt, ...item } of waiting) {
-          const what = `${toolName} ${JSON.stringify(item.arguments)}`
+        for (const item of waiting) {
+          const { threadId, interruptId, path, kind, openedAt } = item
           const risk = item.risk === undefined ? '' : `, ${item.risk}`
-          const ago = timeAgo(Date.parse(openedAt))
+          const about = `${kind}${risk}, ${timeAgo(Date.parse(openedAt))}`
           output.line(`${threadId} ${interruptId}`)
-          output.line(`  ${path.join(' › ')} asks: ${what} (${kind}${risk}, ${ago})`)
+          output.line(`  ${path.join(' › ')} asks: ${callOf(item)} (${about})`)
         }
       return ExitCode.Done
     })
   },
 })
 
-export default inbox
+const DECISION_OPERANDS: readonly Operand[] = [
+  THREAD_OPERAND,
+  {
+    name: 'interrupt',
+    description: 'Id of the waiting call, or enough of it; not needed if only one call waits.',
+    isOptional: true,
+  },
+]
+
+const FOLLOW_OPTION: { readonly follow: Switch } = {
+  follow: { type: 'boolean', description: 'Shows what the thread does next.' },
+}
+
+/** `skein approve` */
+export const approve: Command = defineCommand({
+  operands: DECISION_OPERANDS,
+  options: {
+    reason: { type: 'string', value: 'text', description: 'Recorded with the decision.' },
+    ...FOLLOW_OPTION,
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein approve 7f3a', 'skein approve 7f3a call_2 --reason "Lamp arrived broken"'],
+  run: (input) => {
+    const { reason } = input.values
+    return decideOne(input, 'approve', (client, { threadId, interruptId }) =>
+      client.inbox.approve({ threadId, interruptId, reason }),
+    )
+  },
+})
+
+/** `skein deny` */
+export const deny: Command = defineCommand({
+  operands: DECISION_OPERANDS,
+  options: {
+    reason: { type: 'string', value: 'text', description: 'Sent to the agent. Required.' },
+    ...FOLLOW_OPTION,
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: [
+    'skein deny 7f3a --reason "Past 30 days"',
+    'skein deny 7f3a call_2 --reason "No" --json',
+  ],
+  async run(input) {
+    const { reason } = input.values
+    if (reason === undefined) throw usageError('A denial needs a reason.', 'Give it with --reason.')
+    return decideOne(input, 'deny', (client, { threadId, interruptId }) =>
+      client.inbox.deny({ threadId, interruptId, reason }),
+    )
+  },
+})
+
+interface DecisionInput {
+  readonly values: Target & { readonly json?: boolean; readonly follow?: boolean }
+  readonly operands: readonly string[]
+  readonly output: Output
+}
+
+/**
+ * Finds the call, sends the decision, and with `--follow` shows what the thread does next. Without a
+ * server it always follows: the thread runs in this process, and would not continue after it has ended.
+ */
+function decideOne(
+  { values, operands, output }: DecisionInput,
+  verb: 'approve' | 'deny',
+  decide: (client: Client, item: WaitingItem) => Promise<void>,
+): Promise<ExitCode> {
+  return withConnection(
+    values,
+    output,
+    async ({ client, url }) => {
+      const item = await findWaiting(client, operands[0] ?? '', operands[1])
+      const { threadId, interruptId, rootId } = item
+      const before = await client.threads.get(rootId)
+      await decide(client, item)
+      output.say(`${verb === 'approve' ? 'approved' : 'denied'}: ${callOf(item)}`)
+      if (values.follow || url === undefined)
+        return (await showRun(client, before, output, { ...values, before })).code
+      if (values.json) output.json({ threadId, interruptId, type: verb })
+      return ExitCode.Done
+    },
+    { works: true },
+  )
+}
+
+function callOf({ toolName, arguments: args }: WaitingItem): string {
+  return `${toolName} ${JSON.stringify(args)}`
+}

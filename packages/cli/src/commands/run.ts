@@ -1,22 +1,34 @@
-import { defineCommand, RUN_OPTIONS, type Command } from '../command.ts'
+import { text as readAll } from 'node:stream/consumers'
 import { withConnection } from '../connect/connect.ts'
-import { findThread } from '../find-thread.ts'
+import { findThread } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
-import { readText } from '../read-text.ts'
+import { defineCommand, RUN_OPTIONS, usageError, type Command } from '../terminal/command.ts'
 
-const run: Command = defineCommand({
+/** `skein run` */
+export const run: Command = defineCommand({
   operands: [
-    { name: 'agent', description: 'Who to ask.' },
-    { name: 'text', description: 'What to say; `-` reads standard input.', isOptional: true },
+    { name: 'agent', description: 'Name of the agent.' },
+    {
+      name: 'text',
+      description: 'The message; `-` reads it from standard input.',
+      isOptional: true,
+    },
   ],
   options: {
-    thread: { type: 'string', value: 'id', description: 'Goes on with this thread.' },
+    thread: { type: 'string', value: 'id', description: 'Sends the message to this thread.' },
     ...RUN_OPTIONS,
   },
   examples: ['skein run support "Where is order O-7?"', 'git diff | skein run reviewer - --json'],
   async run({ values, operands: [agent = '', given], output }) {
     const timeoutMs = timeoutOf(values)
-    const text = await readText(given, '<text>')
+    if (given === undefined && process.stdin.isTTY)
+      throw usageError(
+        '<text> is missing.',
+        'Give it as an argument, or `-` to read standard input.',
+      )
+    const isPiped = given === undefined || given === '-'
+    const text = isPiped ? (await readAll(process.stdin)).trim() : given
+    if (isPiped && text === '') throw usageError('<text> is empty.', 'Standard input held no text.')
     return withConnection(
       values,
       output,
@@ -31,5 +43,3 @@ const run: Command = defineCommand({
     )
   },
 })
-
-export default run

@@ -1,77 +1,96 @@
 import type { NumberedEvent, ThreadHead } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
-import { defineCommand, SERVER_OPTIONS, type Command } from '../command.ts'
 import { withConnection } from '../connect/connect.ts'
-import { ExitCode } from '../exit-code.ts'
-import { findThread } from '../find-thread.ts'
+import { findThread } from '../connect/find.ts'
+import { showRun, timeoutOf } from '../follow/show-run.ts'
+import {
+  defineCommand,
+  ExitCode,
+  RUN_OPTIONS,
+  SERVER_OPTIONS,
+  THREAD_OPERAND,
+  type Command,
+} from '../terminal/command.ts'
 
-const threadTail: Command = defineCommand({
-  operands: [{ name: 'thread', description: 'Its id, or the beginning or end of it.' }],
+/** An event; only those of a whole tree say which thread they are of. */
+type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
+
+/** Longest JSON of an event on its line. */
+const MAX_LENGTH = 120
+
+/** `skein thread tail` */
+export const threadTail: Command = defineCommand({
+  operands: [THREAD_OPERAND],
   options: {
-    jsonl: { type: 'boolean', description: 'Whole events, one JSON object a line.' },
-    after: { type: 'string', value: 'id', description: 'Only what came after this event.' },
-    'until-parked': { type: 'boolean', description: 'Ends when the thread is at rest.' },
+    jsonl: { type: 'boolean', description: 'Prints whole events, one JSON object per line.' },
+    after: { type: 'string', value: 'id', description: 'Prints only events after this one.' },
+    'until-parked': {
+      type: 'boolean',
+      description: 'Ends as soon as the thread neither runs nor is due.',
+    },
     ...SERVER_OPTIONS,
   },
   examples: ['skein thread tail 7f3a', 'skein thread tail 7f3a --until-parked --jsonl'],
-  async run({ values, operands: [text = ''], output }) {
+  async run({ values, operands: [given = ''], output }) {
     return withConnection(values, output, async ({ client, url }) => {
-      const thread = await findThread(client, text)
-      const left = new AbortController()
-      const leave = (): void => left.abort()
-      process.once('SIGINT', leave).once('SIGTERM', leave)
-      const options = {
-        signal: AbortSignal.any([left.signal, output.closed]),
-        ...(values.after !== undefined && { after: values.after }),
-      }
-      const events =
+      const thread = await findThread(client, given)
+      const interrupt = new AbortController()
+      const stop = (): void => interrupt.abort()
+      process.once('SIGINT', stop).once('SIGTERM', stop)
+      const { after } = values
+      const options = { after, signal: AbortSignal.any([interrupt.signal, output.closed]) }
+      const events: AsyncIterable<Shown> =
         url === undefined
-          ? stored(client, thread, values.after)
+          ? stored(client, thread, after)
           : values['until-parked']
-            ? ofOne(client.stream(thread.id, { ...options, untilParked: true }), thread)
+            ? client.stream(thread.id, { ...options, untilParked: true })
             : client.streamTree(thread.id, options)
-      for await (const { threadId, path, id, event } of events) {
+      for await (const { id, event, threadId = thread.id, path = [thread.agent] } of events) {
         if (output.closed.aborted) break
-        const shown = { threadId, path, id, event }
-        if (values.jsonl) output.json(shown)
-        else output.line(lineOf(shown))
+        if (values.jsonl) {
+          output.json({ threadId, path, id, event })
+          continue
+        }
+        const { type, at, ...rest } = event
+        const text = JSON.stringify(rest)
+        const short = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text
+        output.line(`${id.padEnd(6)} ${at.slice(11, 23)} ${path.join(' › ')} ${type} ${short}`)
       }
-      return left.signal.aborted ? ExitCode.Interrupted : ExitCode.Done
+      return interrupt.signal.aborted ? ExitCode.Interrupted : ExitCode.Done
     })
   },
 })
 
-export default threadTail
-
-type Shown = Omit<TreeEvent, 'position'>
-
-/** Without a server nothing happens: the log is all there is. */
+/** The events in the log. Without a server nothing is running, so no other events can come. */
 async function* stored(
   { threads }: Client,
-  thread: ThreadHead,
-  from: string | undefined,
-): AsyncGenerator<Shown, void, undefined> {
-  for (let after = Math.trunc(Number.parseFloat(from ?? '0')); ;) {
-    const page = await threads.events(thread.id, { after, limit: 1000 })
+  { id }: ThreadHead,
+  from = '0',
+): AsyncGenerator<NumberedEvent, void, undefined> {
+  for (let after = Math.trunc(Number.parseFloat(from)); ;) {
+    const page = await threads.events(id, { after, limit: 1000 })
     if (page.length === 0) return
-    for (const { seq, event } of page)
-      yield { threadId: thread.id, path: [thread.agent], id: String(seq), event }
+    for (const { seq, event } of page) yield { id: String(seq), event }
     after = page.at(-1)!.seq
   }
 }
 
-async function* ofOne(
-  events: AsyncIterable<NumberedEvent>,
-  { id: threadId, agent }: ThreadHead,
-): AsyncGenerator<Shown, void, undefined> {
-  for await (const numbered of events) yield { threadId, path: [agent], ...numbered }
-}
-
-const SHORT = 120
-
-function lineOf({ id, path, event }: Shown): string {
-  const { type, at, ...rest } = event
-  const text = JSON.stringify(rest)
-  const short = text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text
-  return `${id.padEnd(6)} ${at.slice(11, 23)} ${path.join(' › ')} ${type} ${short}`
-}
+/** `skein thread resume` */
+export const threadResume: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: RUN_OPTIONS,
+  examples: ['skein thread resume 7f3a', 'skein thread resume 7f3a --timeout 5m --json'],
+  async run({ values, operands: [text = ''], output }) {
+    const timeoutMs = timeoutOf(values)
+    return withConnection(
+      values,
+      output,
+      async ({ client }) => {
+        const before = await findThread(client, text)
+        await client.threads.resume(before.id)
+        return (await showRun(client, before, output, { ...values, timeoutMs, before })).code
+      },
+      { works: true },
+    )
+  },
+})

@@ -1,57 +1,31 @@
 import type { Client } from '@skein/runtime/client'
-import type { Output } from '../output.ts'
-import { loadDefinitions, modelsOf } from './definitions.ts'
-import { clientOf, openRuntime } from './embed.ts'
-import { answers, readServerFile } from './server-file.ts'
+import { errorText, type Output } from '../terminal/output.ts'
+import { clientOf, loadDefinitions, modelsOf, openRuntime } from './embed.ts'
+import { isAnswering, readServerFile } from './server-file.ts'
 
-/** A runtime, wherever it is. */
+/** A client of a runtime: of a server, or of one opened in this process. */
 export interface Connection {
   readonly client: Client
-  /** Absent when the runtime is in this process, and ends with it. */
+  /** Address of the server; absent when the runtime is in this process and ends with it. */
   readonly url?: string
   close(): Promise<void>
 }
 
+/** The flags that say which runtime is meant. */
 export interface Target {
-  readonly url?: string | undefined
-  readonly key?: string | undefined
-  readonly folder?: string | undefined
+  readonly url?: string
+  readonly key?: string
+  readonly folder?: string
 }
 
-/**
- * Finds the runtime: the named server, the one that runs in this folder, or none, and then this process
- * opens the store itself. `works` says whether threads should be worked on here; to look is not to work.
- */
-export async function connect(
-  { url, key, folder }: Target,
-  output: Output,
-  { works }: { readonly works: boolean },
-): Promise<Connection> {
-  const address = url ?? process.env['SKEIN_URL'] ?? (await runningServer())
-  if (address !== undefined) {
-    const { createClient } = await import('@skein/runtime/client')
-    const apiKey = key ?? process.env['SKEIN_KEY']
-    const client = createClient({ url: address, ...(apiKey !== undefined && { apiKey }) })
-    return { client, url: address, close: async () => undefined }
-  }
-  const registry = await loadDefinitions(folder)
-  const runtime = await openRuntime(registry, (error) => output.say(`error: ${wordsOf(error)}`))
-  if (works) {
-    output.say(output.paint('dim', modelsOf(registry)))
-    await runtime.start()
-  }
-  const client = await clientOf(runtime)
-  return { client, close: () => runtime.stop({ graceMs: 0 }) }
-}
-
-/** Connects, does the work, and lets go whatever happens. */
+/** Connects, does the work, and closes the connection even when the work fails. */
 export async function withConnection<T>(
   target: Target,
   output: Output,
   work: (connection: Connection) => Promise<T>,
   { works = false }: { readonly works?: boolean } = {},
 ): Promise<T> {
-  const connection = await connect(target, output, { works })
+  const connection = await connect(target, output, works)
   try {
     return await work(connection)
   } finally {
@@ -59,11 +33,27 @@ export async function withConnection<T>(
   }
 }
 
-async function runningServer(): Promise<string | undefined> {
-  const server = readServerFile()
-  return server && (await answers(server.url)) ? server.url : undefined
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/**
+ * Uses the named server, or the one that runs in this folder. If there is none, this process opens the
+ * store itself; `works` says whether it also runs threads, which commands that only read must not do.
+ */
+async function connect(target: Target, output: Output, works: boolean): Promise<Connection> {
+  const running = readServerFile()
+  const url =
+    target.url ??
+    process.env['SKEIN_URL'] ??
+    (running && (await isAnswering(running.url)) ? running.url : undefined)
+  if (url !== undefined) {
+    const { createClient } = await import('@skein/runtime/client')
+    const client = createClient({ url, apiKey: target.key ?? process.env['SKEIN_KEY'] })
+    return { client, url, close: async () => undefined }
+  }
+  const registry = await loadDefinitions(target.folder)
+  const runtime = await openRuntime(registry, (error) => output.say(`error: ${errorText(error)}`))
+  if (works) {
+    output.say(output.paint('dim', modelsOf(registry)))
+    await runtime.start()
+  }
+  const client = await clientOf(runtime)
+  return { client, close: () => runtime.stop({ graceMs: 0 }) }
 }

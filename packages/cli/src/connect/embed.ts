@@ -1,12 +1,39 @@
+import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import type { EmbeddedRuntime, Registry } from '@skein/runtime'
+import type { DiscoveredRegistry, EmbeddedRuntime, Registry } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import type { Http, Principal } from '@skein/runtime/http'
-import { CommandError } from '../command-error.ts'
-import { stateFolder } from './places.ts'
-import { readServerFile } from './server-file.ts'
+import { CommandError } from '../terminal/command.ts'
+import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts'
 
-/** Opens the store of this folder with a runtime on it. It works once it is started. */
+/** Loads the definitions of a folder; throws if there is no such folder, or with all their problems. */
+export async function loadDefinitions(named: string | undefined): Promise<DiscoveredRegistry> {
+  const folder = definitionsFolder(named)
+  if (!existsSync(folder))
+    throw new CommandError(`There is no folder ${folder}.`, {
+      code: 'FOLDER_NOT_FOUND',
+      hint: 'Name a folder that holds agents/, prompts/ and tools/.',
+    })
+  const { discover } = await import('@skein/runtime')
+  return discover(folder)
+}
+
+const SCRIPTED = 'scripted'
+
+/** The models that the agents use, in one line. */
+export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
+  const names = new Set<string>()
+  for (const { a, b } of agents.values())
+    for (const { prompt } of b ? [a, b] : [a])
+      for (const { model } of prompt.models) {
+        const provider = model.provider.name
+        const isScripted = provider === SCRIPTED
+        names.add(isScripted ? 'scripted model, no key used' : `${provider} ${model.modelId}`)
+      }
+  return [...names].join(', ')
+}
+
+/** Opens the store of this folder with a runtime on it. Threads run once the runtime is started. */
 export async function openRuntime(
   registry: Registry,
   onError: (error: unknown, threadId?: string) => void,
@@ -15,11 +42,20 @@ export async function openRuntime(
   try {
     return await createRuntime({ registry, folder: stateFolder(), onError })
   } catch (error) {
-    throw isLocked(error) ? lockedStore(error) : error
+    if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'STORE_LOCKED')
+      throw error
+    const server = readServerFile()
+    throw new CommandError(error.message, {
+      code: 'STORE_LOCKED',
+      hint: server
+        ? `A server runs there: ${server.url}. Use it with --url ${server.url}, or stop it (process ${server.pid}).`
+        : 'Only one process can use a store: wait until the other one ends, or stop it.',
+      cause: error,
+    })
   }
 }
 
-/** Talks to a runtime of this process as to a server, so that there is one way to do everything. */
+/** A client of a runtime in this process. It speaks HTTP too, so every command is written once. */
 export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
   const [{ createHttp }, { createClient }] = await Promise.all([
     import('@skein/runtime/http'),
@@ -33,8 +69,9 @@ export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
 }
 
 /**
- * Rejects, and ends the answer, when the signal aborts, as `fetch` does. The signal of the request itself
- * will not do: it follows the given one by a weak reference, and is forgotten when memory is tidied up.
+ * Answers a request without a socket. When the signal aborts, the promise rejects and the body ends, as
+ * with `fetch`. We listen to the given signal and not to `request.signal`: the latter follows the former
+ * through a weak reference, and may be garbage collected before it aborts.
  */
 async function fetchLocally(
   http: Http,
@@ -44,12 +81,12 @@ async function fetchLocally(
   if (!signal) return http.fetch(request)
   signal.throwIfAborted()
   const answered = new AbortController()
-  const refused = new Promise<never>((_, reject) => {
+  const aborted = new Promise<never>((_, reject) => {
     const options = { once: true, signal: answered.signal }
     signal.addEventListener('abort', () => reject(signal.reason), options)
   })
   try {
-    const response = await Promise.race([http.fetch(request), refused])
+    const response = await Promise.race([http.fetch(request), aborted])
     const body = response.body?.pipeThrough(new TransformStream(), { signal })
     return body ? new Response(body, response) : response
   } finally {
@@ -57,30 +94,13 @@ async function fetchLocally(
   }
 }
 
-/** Whoever sits at this machine; the name stands beside decisions in the log. */
+/** The person at this machine. The log records the name with each decision. */
 export function localPerson(): Principal {
-  return { tenant: 'default', name: userName(), scopes: ['admin', 'metrics:read'] }
-}
-
-function userName(): string {
+  let name = 'local'
   try {
-    return userInfo().username
+    name = userInfo().username
   } catch {
-    return 'local' // a process without a user of its own, as in some containers
+    // Some containers run a process under a user id without a name.
   }
-}
-
-function isLocked(error: unknown): error is Error {
-  return error instanceof Error && (error as { code?: unknown }).code === 'STORE_LOCKED'
-}
-
-function lockedStore(error: Error): CommandError {
-  const server = readServerFile()
-  return new CommandError(error.message, {
-    code: 'STORE_LOCKED',
-    hint: server
-      ? `A server runs there: ${server.url}. Use it with --url ${server.url}, or stop it (process ${server.pid}).`
-      : 'One process owns a store: wait for it, or stop it.',
-    cause: error,
-  })
+  return { tenant: 'default', name, scopes: ['admin', 'metrics:read'] }
 }

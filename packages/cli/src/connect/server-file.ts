@@ -1,9 +1,29 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { isPlainObject } from '@skein/base'
-import { stateFolder } from './places.ts'
 
-/** What a server leaves in the folder, so that other commands find it. */
+/** The folder of the store, its keys and the address of the running server. */
+export function stateFolder(): string {
+  return resolve('.skein')
+}
+
+/** The database of this folder. */
+export function storeFile(): string {
+  return join(stateFolder(), 'skein.db')
+}
+
+/** The definitions to use: the named folder, this folder if it has `agents/`, or the examples. */
+export function definitionsFolder(named: string | undefined): string {
+  if (named !== undefined) return resolve(named)
+  if (existsSync(resolve('agents'))) return resolve('.')
+  // The examples are published beside this code; in a clone they are in the root's `examples/`.
+  const published = join(import.meta.dirname, '..', 'example-agents')
+  return existsSync(published)
+    ? published
+    : join(import.meta.dirname, '..', '..', '..', '..', 'examples', 'agents')
+}
+
+/** What `dev` writes into the folder, so that other commands find the server. */
 export interface ServerFile {
   readonly url: string
   readonly pid: number
@@ -11,17 +31,18 @@ export interface ServerFile {
 
 const file = (): string => join(stateFolder(), 'server.json')
 
+/** Announces the server of this process to other commands. */
 export function writeServerFile(server: ServerFile): void {
   mkdirSync(stateFolder(), { recursive: true, mode: 0o700 })
   writeFileSync(file(), `${JSON.stringify(server)}\n`, { mode: 0o600 })
 }
 
-/** Removes the file, if it is this process's. */
+/** Removes the file, if this process wrote it. */
 export function removeServerFile(): void {
   if (readServerFile()?.pid === process.pid) rmSync(file(), { force: true })
 }
 
-/** The server whose process still lives; whether it answers is another question. */
+/** The server of this folder, if its process is alive; see `isAnswering` for whether it responds. */
 export function readServerFile(): ServerFile | undefined {
   try {
     const read: unknown = JSON.parse(readFileSync(file(), 'utf8'))
@@ -31,20 +52,20 @@ export function readServerFile(): ServerFile | undefined {
       ? { url, pid }
       : undefined
   } catch {
-    return undefined // no server was here, or it was cut off while it wrote
+    return undefined // no server ran here, or it was killed while it wrote the file
   }
 }
 
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0)
+    return process.kill(pid, 0) // signal 0 only asks
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // somebody else's, but alive
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // alive, but of another user
   }
 }
 
-/** Whether one of ours answers there. */
-export async function answers(url: string): Promise<boolean> {
+/** Whether a server of Skein responds at the address. */
+export async function isAnswering(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) })
     return isPlainObject(await response.json()) && response.ok

@@ -1,19 +1,20 @@
 import type { SessionResult } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
-import type { Output } from '../output.ts'
+import type { Client, TreeEvent } from '@skein/runtime/client'
+import { ExitCode } from '../terminal/command.ts'
+import type { Output } from '../terminal/output.ts'
 import type { RunView } from './run-view.ts'
-import { Tally } from './tally.ts'
 
-/** How a run was left. */
+/** The result of following a run. */
 export interface Followed {
   readonly result: SessionResult
   readonly tally: Tally
-  /** Why it was parked, if it was from here. */
+  /** Set when this process stopped the run: by Ctrl-C or by the timeout. */
   readonly parkedBy?: 'interrupt' | 'timeout'
-  /** Position in the stream, to follow the next turn from. */
+  /** Position in the stream; following the next turn begins here. */
   readonly after: string
 }
 
+/** What to follow, and how it is shown. */
 export interface FollowOptions {
   readonly client: Client
   readonly threadId: string
@@ -21,59 +22,61 @@ export interface FollowOptions {
   readonly output: Output
   /** Position to begin after. Default: the first event. */
   readonly after?: string
-  /** Events of children up to this time are old news. */
+  /** Events of subagents up to this time belong to an earlier run and are not shown. */
   readonly sinceMs?: number
-  readonly timeoutMs?: number | undefined
+  readonly timeoutMs?: number
 }
 
 const TICK_MS = 200
 const PARK_MS = 250
 
 /**
- * Shows a thread until it is at rest or needs a person. The first interrupt, or the timeout, parks it; the
- * second interrupt ends this process. Undefined when nobody reads any more.
+ * Shows the events of a thread until it rests or waits for a person. The first Ctrl-C, or the timeout,
+ * stops the thread so that it can be resumed; the second Ctrl-C ends this process. Returns undefined when
+ * the reader of our output has gone away.
  */
 export async function follow(options: FollowOptions): Promise<Followed | undefined> {
-  const { client, threadId, output, view } = options
+  const { client, threadId, output, view, timeoutMs } = options
   const tally = new Tally()
   const ending = new AbortController()
   let parkedBy: Followed['parkedBy']
   let parking: NodeJS.Timeout | undefined
   const park = (by: 'interrupt' | 'timeout'): void => {
-    if (by === 'interrupt' && parkedBy === 'interrupt') process.exit(130)
+    if (by === 'interrupt' && parkedBy === 'interrupt') process.exit(ExitCode.Interrupted)
     parkedBy ??= by
-    if (by === 'interrupt') output.say('Parking the run; once more to leave at once.')
+    if (by === 'interrupt')
+      output.say('Stopping the run so that it can be resumed; press Ctrl-C again to leave at once.')
     const ask = (): void =>
       void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
     ask()
-    // A run that has not begun yet cannot be stopped; it is asked again once it has.
+    // A run that has not begun yet cannot be stopped, so we ask again until the run is at rest.
     parking ??= setInterval(ask, PARK_MS)
   }
   const onInterrupt = (): void => park('interrupt')
-  const leave = (): void => ending.abort()
+  const onClosed = (): void => ending.abort()
   process.on('SIGINT', onInterrupt).on('SIGTERM', onInterrupt)
-  output.closed.addEventListener('abort', leave)
-  const timeout =
-    options.timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => park('timeout'), options.timeoutMs)
+  output.closed.addEventListener('abort', onClosed)
+  const timeout = timeoutMs === undefined ? undefined : setTimeout(() => park('timeout'), timeoutMs)
   const ticker = setInterval(() => view.tick(tally), TICK_MS)
   try {
     const { result, after } = await readUntilSettled(options, tally, ending)
-    return { result, tally, after, ...(parkedBy && { parkedBy }) }
+    return { result, tally, after, parkedBy }
   } catch (error) {
     if (output.closed.aborted) return undefined
     throw error
   } finally {
     process.off('SIGINT', onInterrupt).off('SIGTERM', onInterrupt)
-    output.closed.removeEventListener('abort', leave)
+    output.closed.removeEventListener('abort', onClosed)
     clearTimeout(timeout)
     clearInterval(ticker)
     clearInterval(parking)
   }
 }
 
-/** Reads on until everything that the result speaks of was shown. */
+/**
+ * Reads the stream while waiting for the result. The result may arrive before the last events do: it
+ * names the number of the last one (`thread.seq`), and reading ends when that one was shown.
+ */
 async function readUntilSettled(
   { client, threadId, view, after = '0', sinceMs = 0 }: FollowOptions,
   tally: Tally,
@@ -108,11 +111,46 @@ async function readUntilSettled(
   return { result: await settled, after: position }
 }
 
-/** The parent first, so that no result of a child wakes it again. */
+/** Stops a thread and its subagents: the parent first, or the result of a child would wake it again. */
 async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)
   const { rootId } = await client.threads.get(threadId)
   if (rootId !== threadId) return
   const running = await client.threads.list({ rootId, lifecycle: 'running', limit: 1000 })
   for (const { id } of running) if (id !== threadId) await client.threads.stop(id)
+}
+
+/** What a run has used so far, counted from its events. */
+export class Tally {
+  tokens = 0
+  readonly startedAt: number = performance.now()
+  readonly #turns = new Set<string>()
+  #costUsd: number | undefined
+  #isCostKnown = true
+
+  add({ path, event }: TreeEvent): void {
+    const isWork = event.type === 'step_start' || event.type === 'tool_execution_start'
+    if (isWork && path.length === 1) this.#turns.add(event.turnId)
+    if (event.type !== 'model_answered' || event.error) return
+    const { usage = {}, costUsd } = event
+    this.tokens += Number(usage['input_tokens'] ?? 0) + Number(usage['output_tokens'] ?? 0)
+    // A sum with one unknown price would be too low, so the cost of the run is unknown then.
+    if (costUsd === undefined) this.#isCostKnown = false
+    else this.#costUsd = (this.#costUsd ?? 0) + costUsd
+  }
+
+  /** Turns of the thread itself, without subagents. A turn that was stopped counts where it continues. */
+  get turns(): number {
+    return this.#turns.size
+  }
+
+  get cost(): string {
+    return this.#isCostKnown && this.#costUsd !== undefined
+      ? `$${this.#costUsd.toFixed(4)}`
+      : 'unknown'
+  }
+
+  get elapsedMs(): number {
+    return performance.now() - this.startedAt
+  }
 }

@@ -1,45 +1,39 @@
 import type { SessionResult } from '@skein/runtime'
 import type { TreeEvent } from '@skein/runtime/client'
-import type { Output } from '../output.ts'
-import { formatDuration } from './duration.ts'
-import { progressLine } from './progress-line.ts'
-import type { Tally } from './tally.ts'
+import { formatDuration, type Output } from '../terminal/output.ts'
+import type { Tally } from './follow.ts'
 
-/** How a run is shown while it runs. */
+/** Shows the events of a run while it runs. */
 export interface RunView {
   show(event: TreeEvent, tally: Tally): void
-  /** From time to time, when nothing happens. */
+  /** Called a few times a second, also while no event comes. */
   tick(tally: Tally): void
-  /** What it has to say before the summary. */
+  /** Prints the answer or the failure, before the summary. */
   end(result: SessionResult): void
 }
 
+/** Flags that decide how a run is shown. */
 export interface ViewOptions {
-  readonly json?: boolean | undefined
-  readonly jsonl?: boolean | undefined
-  readonly verbose?: boolean | undefined
-  /** Between two models: that is work, and only its result is an answer. */
-  readonly isDialogue?: boolean | undefined
+  readonly json?: boolean
+  readonly jsonl?: boolean
+  readonly verbose?: boolean
+  /** Both sides are models: their messages are progress, and only the result is the answer. */
+  readonly isDialogue?: boolean
 }
 
+/** The view for these flags: with `jsonl` the events as the HTTP API sends them, one per line. */
 export function createView(output: Output, options: ViewOptions): RunView {
-  return options.jsonl ? eventView(output) : new PeopleView(output, options)
-}
-
-/** Events as the HTTP API has them, one a line. */
-function eventView(output: Output): RunView {
+  if (!options.jsonl) return new PeopleView(output, options)
   return {
-    show({ threadId, path, id, event }) {
-      output.json({ threadId, path, id, event })
-    },
+    show: ({ threadId, path, id, event }) => output.json({ threadId, path, id, event }),
     tick: () => undefined,
     end: () => undefined,
   }
 }
 
 /**
- * Words about the run, and its answer. A terminal gets the answer as it forms; a pipe or file only gets
- * what was delivered in the end.
+ * Progress lines on standard error, and the answer on standard output. A terminal shows the answer as it
+ * is written; a pipe or a file gets only the final answer, after delivery.
  */
 class PeopleView implements RunView {
   readonly #output: Output
@@ -47,7 +41,7 @@ class PeopleView implements RunView {
   readonly #streams: boolean
   #isTextOpen = false
   #hasText = false
-  /** Deltas of the step were shown, so its message need not be. */
+  /** Deltas of the current step were printed, so its whole message must not be printed again. */
   #isShown = false
 
   constructor(output: Output, options: ViewOptions) {
@@ -58,12 +52,15 @@ class PeopleView implements RunView {
 
   show(event: TreeEvent, tally: Tally): void {
     if (this.#streams && event.path.length === 1) this.#stream(event.event)
-    const line = progressLine(event, {
-      isVerbose: this.#options.verbose === true,
-      isDialogue: this.#options.isDialogue === true,
-    })
-    if (line !== undefined) {
+    const { verbose = false, isDialogue = false } = this.#options
+    const { path, event: happened } = event
+    // What an agent says to a person is the answer, which `#stream` or `end` prints.
+    const isAnswer = happened.type === 'message_added' && path.length === 1 && !isDialogue
+    const words = isAnswer ? undefined : progressText(happened, verbose)
+    if (words !== undefined) {
       this.#closeText()
+      const depth = path.length - 1
+      const line = depth === 0 ? words : `${'  '.repeat(depth)}${path.at(-1)}: ${words}`
       this.#output.say(this.#output.paint('dim', line))
     }
     this.tick(tally)
@@ -81,7 +78,7 @@ class PeopleView implements RunView {
       if (result.text !== '') this.#output.line(result.text)
     } else if (result.outcome === 'failed') {
       if (result.reason === 'fail_safe' && this.#hasText)
-        this.#output.say('What was said above was not delivered.')
+        this.#output.say('The text above was not delivered.')
       this.#output.say(`${this.#output.paint('red', 'failed:')} ${result.text}`)
     }
   }
@@ -93,11 +90,9 @@ class PeopleView implements RunView {
       this.#output.data(event.text)
       this.#isTextOpen = this.#hasText = this.#isShown = true
     }
-    // Whoever comes in the middle of a step gets the message, not all its deltas.
+    // If we joined in the middle of a step, its deltas were missed and the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
-      const text = event.message.content
-        .map((block) => ('text' in block ? block.text : ''))
-        .join('')
+      const text = textOf(event)
       if (!this.#isShown && text !== '') {
         this.#output.data(text)
         this.#isTextOpen = this.#hasText = true
@@ -110,4 +105,37 @@ class PeopleView implements RunView {
     if (this.#isTextOpen) this.#output.endLine()
     this.#isTextOpen = false
   }
+}
+
+/** The progress line of an event; undefined for events that get none. */
+function progressText(event: TreeEvent['event'], isVerbose: boolean): string | undefined {
+  switch (event.type) {
+    case 'tool_execution_start':
+      return `tool ${event.toolName}${isVerbose ? ` ${JSON.stringify(event.arguments)}` : ''}`
+    case 'tool_execution_end':
+      if (event.outcome === 'success') return undefined
+      return `tool ${event.toolName}: ${event.outcome}${isVerbose ? ` ${JSON.stringify(event.result)}` : ''}`
+    case 'message_added': {
+      const text = isVerbose ? textOf(event) : ''
+      return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${text}`
+    }
+    case 'subagent_created':
+      // A subagent made by a tool call has the line of that call already.
+      return event.toolCallId === undefined ? `subagent ${event.name}` : undefined
+    case 'agent_handoff':
+      return `handed over to ${event.toAgentId}`
+    case 'step_failed':
+      return `model call failed: ${event.message}${event.retryAt === undefined ? '' : ' (tried again)'}`
+    case 'gate_decided':
+      if (event.decision !== 'repair') return undefined
+      return `not delivered yet: ${(event.reasonCodes ?? []).join(', ')}`
+    default:
+      return undefined
+  }
+}
+
+/** The text of an assistant message; empty for other messages. */
+function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
+  if (message.type !== 'assistant') return ''
+  return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }

@@ -1,53 +1,107 @@
-import type { ThreadHead } from '@skein/runtime'
+import type { SessionResult, ThreadHead, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import type { ExitCode } from '../exit-code.ts'
-import type { Output } from '../output.ts'
-import { parseDuration } from './duration.ts'
+import { ExitCode, usageError } from '../terminal/command.ts'
+import { formatDuration, type Output } from '../terminal/output.ts'
 import { follow, type Followed } from './follow.ts'
-import { report } from './report.ts'
 import { createView, type ViewOptions } from './run-view.ts'
 
+/** How a run is shown, and from where. */
 export interface ShowOptions extends ViewOptions {
-  readonly timeoutMs?: number | undefined
-  /** The thread as it was before; absent shows all of it. */
-  readonly before?: ThreadHead | undefined
-  /** Position of a turn that was followed before. */
-  readonly after?: string | undefined
+  readonly timeoutMs?: number
+  /** The thread before the run; only later events are shown. Without it, all events are. */
+  readonly before?: ThreadHead
+  /** Position in the stream where an earlier turn ended. */
+  readonly after?: string
 }
 
-/** Shows what a thread does until it is at rest, then what came of it. */
+/** Shows what a thread does until it rests or waits for a person, then a summary of the run. */
 export async function showRun(
   client: Client,
   thread: Pick<ThreadHead, 'id' | 'agent'>,
   output: Output,
   options: ShowOptions,
 ): Promise<{ readonly code: ExitCode; readonly followed: Followed | undefined }> {
-  const { before, after, timeoutMs } = options
-  const isDialogue = await isBetweenModels(client, thread.agent)
-  const view = createView(output, { ...options, isDialogue })
-  const followed = await follow({
-    client,
-    threadId: thread.id,
-    view,
-    output,
-    timeoutMs,
-    ...(before && { after: String(before.seq), sinceMs: before.updatedAt }),
-    ...(after !== undefined && { after }),
-  })
-  if (followed) view.end(followed.result)
-  return { code: report(followed, output), followed }
-}
-
-/** Read before anything is done, because it may be wrong. */
-export function timeoutOf({
-  timeout,
-}: {
-  readonly timeout?: string | undefined
-}): number | undefined {
-  return timeout === undefined ? undefined : parseDuration('--timeout', timeout)
-}
-
-async function isBetweenModels(client: Client, agent: string): Promise<boolean> {
+  const { before, after = before && String(before.seq), timeoutMs } = options
   const agents = await client.agents.list()
-  return agents.some(({ name, type }) => name === agent && type === 'dual_ai')
+  const isDialogue = agents.some(({ name, type }) => name === thread.agent && type === 'dual_ai')
+  const view = createView(output, { ...options, isDialogue })
+  const sinceMs = before?.updatedAt
+  const threadId = thread.id
+  const followed = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
+  if (!followed) return { code: ExitCode.Done, followed }
+  view.end(followed.result)
+  return { code: summarize(followed, output), followed }
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/**
+ * Milliseconds of `--timeout`: `500ms`, `30s`, `5m`, `1h`; a number alone is seconds. Call it before
+ * connecting, so that a wrong time is refused before anything has happened.
+ */
+export function timeoutOf({ timeout }: { readonly timeout?: string }): number | undefined {
+  if (timeout === undefined) return undefined
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(timeout) ?? []
+  if (amount === undefined)
+    throw usageError(`--timeout takes a time, not "${timeout}".`, 'E.g. 500ms, 30s, 5m.')
+  return Number(amount) * UNITS[unit]!
+}
+
+/** Prints what a run waits for or how to continue it, then one line about it. Returns the exit code. */
+function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitCode {
+  const { code, status } = endOf(result, parkedBy)
+  for (const item of result.waiting) for (const line of waitingLines(item)) output.say(line)
+  if (result.outcome === 'stopped')
+    output.say(`Continue with: skein thread resume ${result.thread.id}`)
+  output.say(
+    [
+      output.paint(code === ExitCode.Done ? 'green' : 'yellow', status),
+      `${tally.turns} ${tally.turns === 1 ? 'turn' : 'turns'}`,
+      `${tally.tokens} tokens`,
+      `cost ${tally.cost}`,
+      formatDuration(tally.elapsedMs),
+      `thread ${result.thread.id}`,
+    ].join(' · '),
+  )
+  return code
+}
+
+const LIMITS = new Set(['budget_exceeded', 'max_side_steps', 'max_session_turns'])
+const REFUSALS = new Set(['fail_safe', 'blocked'])
+
+/** The exit code for the end of a session, and its name in the summary. */
+function endOf(
+  { outcome, reason }: Pick<SessionResult, 'outcome' | 'reason'>,
+  parkedBy: Followed['parkedBy'],
+): { readonly code: ExitCode; readonly status: string } {
+  switch (outcome) {
+    case 'completed':
+      return { code: ExitCode.Done, status: 'done' }
+    case 'waiting':
+      return { code: ExitCode.Waiting, status: 'waiting for a person' }
+    case 'stopped':
+      return parkedBy === 'timeout'
+        ? { code: ExitCode.TimedOut, status: 'timed out, parked' }
+        : { code: ExitCode.Interrupted, status: 'parked' }
+    case 'terminated':
+      return { code: ExitCode.Failed, status: 'terminated' }
+    case 'failed': {
+      const status = `failed (${reason})`
+      if (REFUSALS.has(reason)) return { code: ExitCode.FailedSafe, status }
+      return { code: LIMITS.has(reason) ? ExitCode.Limit : ExitCode.Failed, status }
+    }
+  }
+}
+
+/** The question that a waiting call asks, and the commands that answer it. */
+export function waitingLines(item: WaitingItem): string[] {
+  const { threadId, interruptId, toolName, risk, kind, path } = item
+  const call = `${toolName} ${JSON.stringify(item.arguments)}`
+  const from = path.length > 1 ? `${path.join(' › ')}: ` : ''
+  if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
+  return [
+    `waiting for approval: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,
+    `  skein approve ${threadId} ${interruptId}`,
+    `  skein deny ${threadId} ${interruptId} --reason "…"`,
+  ]
 }

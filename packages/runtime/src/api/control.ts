@@ -2,7 +2,7 @@ import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { editThread, headOf, isOver, type ApiContext, type Edit } from './api-context.ts'
-import { descendantsOf } from '../store/descendants.ts'
+import { descendantsOf } from '../store/thread-head.ts'
 import type { LoadedThread } from './fold-cache.ts'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<

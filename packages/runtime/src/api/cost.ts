@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { CostReport } from '../runtime-api.ts'
 import { modelLogs } from '../services/model-log.ts'
 import { headOf, type ApiContext } from './api-context.ts'
-import { descendantsOf } from '../store/descendants.ts'
+import { descendantsOf } from '../store/thread-head.ts'
 
 interface Sum {
   tokens: number

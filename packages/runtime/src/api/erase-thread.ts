@@ -3,7 +3,7 @@ import type { RuntimeEvent } from '../event.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { headOf, type ApiContext } from './api-context.ts'
 import { terminateThread } from './control.ts'
-import { descendantsOf } from '../store/descendants.ts'
+import { descendantsOf } from '../store/thread-head.ts'
 
 /**
  * Removes the contents of a thread and its descendants. What is left says that something happened, when,

@@ -3,7 +3,7 @@ import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../runtime-api.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { load, type ApiContext } from './api-context.ts'
-import { descendantsOf } from '../store/descendants.ts'
+import { descendantsOf } from '../store/thread-head.ts'
 import { sendMessage } from './send-message.ts'
 import { waitingItems } from './waiting-items.ts'
 

@@ -1,16 +1,16 @@
 import { isStandardSchema, SkeinError, toJsonSchema, type JsonSchema } from '@skein/base'
 import { ToolArgumentError, type ToolSchema } from '@skein/ai'
-import { DefinitionError } from './definition-error.ts'
+import { DefinitionError } from './resolved.ts'
 
-/** The arguments of something callable: how models are told of them, and how they are checked. */
+/** The arguments of a tool or an effect: their JSON Schema for models, and how they are checked. */
 export interface CheckedArguments<Args> {
   readonly parameters: JsonSchema
   readonly check: (params: unknown) => Promise<Args>
-  /** For callbacks that must answer at once; undefined when the arguments are invalid. */
+  /** The synchronous check, for `raise` and `evidence`; undefined when the arguments are invalid. */
   readonly checkNow: (params: unknown) => { readonly value: Args } | undefined
 }
 
-/** Without a schema there are no arguments: whatever is sent, an empty object arrives. */
+/** Reads a schema. Without one there are no arguments: `check` returns an empty object whatever was sent. */
 export function checkedArguments<Args>(
   subject: { readonly kind: string; readonly name: string },
   schema: ToolSchema<Args> | undefined,
@@ -19,8 +19,18 @@ export function checkedArguments<Args>(
   if (schema === undefined) {
     return { parameters: NO_PARAMETERS, check: async () => none, checkNow: () => ({ value: none }) }
   }
+  if (!isStandardSchema(schema)) {
+    throw invalid(subject, 'must be a Standard Schema, e.g. z.object({ … })')
+  }
+  let parameters: JsonSchema
+  try {
+    parameters = toJsonSchema(schema)
+  } catch (error) {
+    if (!SkeinError.is(error)) throw error
+    throw invalid(subject, [error.message, error.hint].filter(Boolean).join(' '))
+  }
   return {
-    parameters: describe(subject, schema),
+    parameters,
     async check(params) {
       const answer = await schema['~standard'].validate(params)
       if (answer.issues) throw new ToolArgumentError(subject.name, answer.issues)
@@ -44,18 +54,6 @@ const NO_PARAMETERS: JsonSchema = Object.freeze({
   properties: Object.freeze({}),
   additionalProperties: false,
 })
-
-function describe(subject: { kind: string; name: string }, schema: unknown): JsonSchema {
-  if (!isStandardSchema(schema)) {
-    throw invalid(subject, 'must be a Standard Schema, e.g. z.object({ … })')
-  }
-  try {
-    return toJsonSchema(schema)
-  } catch (error) {
-    if (!SkeinError.is(error)) throw error
-    throw invalid(subject, [error.message, error.hint].filter(Boolean).join(' '))
-  }
-}
 
 function invalid({ kind, name }: { kind: string; name: string }, message: string): DefinitionError {
   return new DefinitionError([{ subject: `${kind} "${name}"`, field: 'args', message }])

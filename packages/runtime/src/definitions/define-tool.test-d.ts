@@ -1,8 +1,11 @@
 import { type } from 'arktype'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { tool } from '@skein/ai'
+import { agent } from '@skein/agents'
+import type { JsonObject } from '@skein/base'
+import { llm, tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
+import { governed } from '@skein/governance'
 import type { StoredMessage, ThreadState } from '../thread-state.ts'
 import {
   createRegistry,
@@ -18,7 +21,7 @@ import {
   type Registry,
   type RuntimeToolContext,
   type ToolDefinition,
-} from './index.ts'
+} from '../index.ts'
 
 const model = scripted([says('x')])
 const base = { name: 'refund', description: 'Refunds.', risk: 'write_low_risk' } as const
@@ -51,7 +54,9 @@ test('arguments are inferred from the schema in every callback of one object lit
       return { type: 'tool_result', payload: { order: args.order } }
     },
   })
-  expectTypeOf(refund).toEqualTypeOf<ToolDefinition>()
+  expectTypeOf(refund).toExtend<ToolDefinition>()
+  expectTypeOf(refund).toExtend<Tool>()
+  expectTypeOf(defineTool({ ...base })).toEqualTypeOf<ToolDefinition>()
 
   defineTool({
     ...base,
@@ -108,7 +113,8 @@ test('a tool from elsewhere keeps its types for governance', () => {
     raise: (args) => (args.text === '' ? 'write_low_risk' : 'read_only'),
     evidence: (result) => ({ type: 'tool_result', payload: result.toFixed() }),
   })
-  expectTypeOf(made).toEqualTypeOf<ToolDefinition>()
+  expectTypeOf(made).toExtend<ToolDefinition>()
+  expectTypeOf(made).toExtend<Tool>()
 })
 
 test('references are names or definitions', () => {
@@ -154,5 +160,52 @@ test('hooks and effects know their arguments', () => {
     name: 'remind',
     args: z.object({ text: z.string() }),
     execute: (_state, args) => expectTypeOf(args).toEqualTypeOf<{ text: string }>(),
+  })
+})
+
+test('a tool finds the typed state of its thread in the context', () => {
+  const typed = tool({
+    name: 'where',
+    description: '',
+    parameters: z.object({ deep: z.boolean() }),
+    risk: 'read_only',
+    run: (args, context: RuntimeToolContext) => {
+      expectTypeOf(args).toEqualTypeOf<{ deep: boolean }>()
+      expectTypeOf(context.state).toEqualTypeOf<ThreadState>()
+      return context.state.threadId
+    },
+  })
+  const raw = tool({
+    name: 'raw',
+    description: '',
+    parameters: { type: 'object' },
+    run: (args) => expectTypeOf(args).toEqualTypeOf<JsonObject>(),
+  })
+  const stateful: Tool = {
+    name: 'whoami',
+    description: '',
+    parameters: { type: 'object' },
+    run: (_args: { deep: boolean }, context: RuntimeToolContext) => {
+      expectTypeOf(context.state).toEqualTypeOf<ThreadState>()
+      expectTypeOf(context.state.threadId).toBeString()
+      return context.state.getMessages()
+    },
+  }
+  const plain = tool({ ...base, parameters: z.object({}), run: () => 1 })
+  const safe = governed(plain, { risk: 'read_only' })
+  definePrompt({
+    name: 'p',
+    prompt: '',
+    model,
+    tools: [stateful, typed, raw, plain, safe, { name: plain, options: {} }],
+  })
+  createRegistry({ agents: [], tools: [stateful, typed, raw, plain, safe] })
+  defineAgent({ name: 'a', sideA: { prompt: 'p', stopTool: safe, sessionStop: { name: plain } } })
+  const defined = defineTool({ ...base, args: z.object({ a: z.string() }), execute: () => 1 })
+  llm({ model, tools: [defined, plain] })
+  agent({ model, tools: [defined, plain] })
+  governed(defined, {
+    risk: 'read_only',
+    raise: (args) => (args.a === '' ? 'read_only' : 'write_low_risk'),
   })
 })

@@ -1,9 +1,12 @@
-import type { ToolSchema } from '@skein/ai'
-import type { EvidenceClaim } from '@skein/governance'
+import { isPlainObject, type JsonValue } from '@skein/base'
+import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } from '@skein/ai'
+import { toolCore, type EvidenceClaim, type Risk } from '@skein/governance'
+import { RuntimeError } from '../error.ts'
 import type { ThreadState } from '../thread-state.ts'
 import { checkedArguments, type CheckedArguments } from './checked-arguments.ts'
-import { frozenCopy } from './frozen-copy.ts'
+import { frozenCopy } from './define.ts'
 import type {
+  AnyTool,
   Ref,
   RuntimeToolContext,
   ToolDefinition,
@@ -11,20 +14,22 @@ import type {
   VariableDefinition,
 } from './types.ts'
 
-/** What `defineTool` makes a tool of. */
+/** What `defineTool` makes a tool of: the spelling of Standard Agents (§5). */
 export interface ToolOptions<Args, Result> extends Omit<
   ToolGovernance<NoInfer<Args>, NoInfer<Result>>,
   'evidence'
 > {
   readonly name: string
   readonly description: string
-  /** Any Standard Schema; absent for a tool without arguments. */
+  /** Any Standard Schema; leave it out for a tool without arguments. */
   readonly args?: ToolSchema<Args>
+  /** What a call proves about its result. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
+  /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
-  /** The only tools it may invoke. */
-  readonly uses?: readonly Ref<ToolDefinition>[]
-  /** Absent for a tool that runs at the client: its calls wait for a result. */
+  /** The only tools that this one may invoke. */
+  readonly uses?: readonly Ref<AnyTool>[]
+  /** Leave it out for a tool that runs at the client: its calls then wait for a result. */
   readonly execute?: (
     state: ThreadState,
     args: NoInfer<Args>,
@@ -32,11 +37,21 @@ export interface ToolOptions<Args, Result> extends Omit<
   ) => Result | Promise<Result>
 }
 
-/** Arguments of a tool that has none. */
+/** The arguments of a tool that has none. */
 export type NoArguments = Readonly<Record<string, never>>
 
 /**
- * Defines a tool. Its arguments are checked in its own `run`, before `execute` sees them.
+ * A tool that runs here. It is a UPP tool too, so `llm()`, `agent()` and `governed()` accept it like one
+ * of `tool()`; a tool that uses the state of its thread fails there with `TOOL_NOT_ALLOWED`.
+ */
+export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
+  readonly run: (params: unknown, context: ToolContext) => Promise<Result>
+  /** Never set; carries the types for wrappers such as `governed()`. */
+  readonly '~types'?: { readonly args: Args; readonly result: Result }
+}
+
+/**
+ * Defines a tool. Its arguments are checked in its own `run`, before `execute` is called.
  *
  *     const findOrder = defineTool({
  *       name: 'find_order',
@@ -47,42 +62,49 @@ export type NoArguments = Readonly<Record<string, never>>
  *     })
  */
 export function defineTool<Args = NoArguments, Result = unknown>(
+  options: ToolOptions<Args, Result> & {
+    readonly execute: NonNullable<ToolOptions<Args, Result>['execute']>
+  },
+): RunnableTool<Args, Result>
+export function defineTool<Args = NoArguments, Result = unknown>(
+  options: ToolOptions<Args, Result>,
+): ToolDefinition
+export function defineTool<Args = NoArguments, Result = unknown>(
   options: ToolOptions<Args, Result>,
 ): ToolDefinition {
   const { args, execute, risk, raise, rollback, probe, idempotent, evidence, ...rest } = options
-  const checked = checkedArguments({ kind: 'tool', name: options.name }, args)
-  const { timeoutMs } = rest
-  const run = (params: unknown, context: RuntimeToolContext): Promise<Result> =>
-    checked.check(params).then((valid) => execute?.(context.state, valid, context) as Result)
-  const definition = {
-    ...frozenCopy(rest),
-    kind: 'tool' as const,
-    parameters: checked.parameters,
-    ...(execute !== undefined && { run: typeof execute === 'function' ? run : execute }),
-    governance: Object.freeze({
-      risk,
-      ...(idempotent !== undefined && { idempotent }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...checkedCallbacks<Args, Result>(checked, { risk, raise, rollback, probe, evidence }),
-    }),
+  const { name, timeoutMs } = rest
+  const checked = checkedArguments({ kind: 'tool', name }, args)
+  const run = async (params: unknown, context: ToolContext): Promise<Result> => {
+    const valid = await checked.check(params)
+    const full = threadContext(name, context)
+    return (await execute?.(full.state, valid, full)) as Result
   }
-  // Callbacks that are no functions are kept as they are: loading names them with all else.
-  return Object.freeze(definition) as unknown as ToolDefinition
+  const governance = { risk, idempotent, timeoutMs, raise, rollback, probe, evidence }
+  const definition: Record<string, unknown> = {
+    ...frozenCopy(rest),
+    kind: 'tool',
+    risk,
+    parameters: checked.parameters,
+    governance: Object.freeze(withCheckedArguments(checked, governance)),
+  }
+  // What is not a function is kept as it is, so that loading reports it together with all other problems.
+  if (execute !== undefined) definition['run'] = typeof execute === 'function' ? run : execute
+  return Object.freeze(definition) as unknown as ToolDefinition // built field by field above
 }
 
-type Callbacks<Args, Result> = {
-  readonly [Key in 'risk' | 'raise' | 'rollback' | 'probe' | 'evidence']:
-    ToolOptions<Args, Result>[Key] | undefined
-}
-
-/** Governance's callbacks are handed what the model sent; these check it first, as `run` does. */
-function checkedCallbacks<Args, Result>(
+/**
+ * Governance calls `raise`, `rollback`, `probe` and `evidence` with the arguments that the model sent.
+ * This wraps them so that they get checked arguments, as `execute` does. Absent ones stay absent.
+ */
+function withCheckedArguments<Args, Result>(
   { check, checkNow }: CheckedArguments<Args>,
-  { risk, raise, rollback, probe, evidence }: Callbacks<Args, Result>,
-): object {
-  const wrapped: Record<string, unknown> = { raise, rollback, probe, evidence }
+  governance: Partial<ToolGovernance<Args, Result>>,
+): Record<string, unknown> {
+  const { risk, raise, rollback, probe, evidence } = governance
+  const wrapped: Record<string, unknown> = { ...governance }
   if (typeof raise === 'function') {
-    // Invalid arguments raise nothing: `run` refuses them before anything happens.
+    // Invalid arguments raise nothing: `run` rejects them before anything happens.
     wrapped['raise'] = (params: unknown) => {
       const valid = checkNow(params)
       return valid ? raise(valid.value) : risk
@@ -97,9 +119,127 @@ function checkedCallbacks<Args, Result>(
       probe(await check(params), context)
   }
   if (typeof evidence === 'function') {
-    // The call has run, so its arguments were valid.
+    // Evidence is made of a call that has run, so its arguments were valid.
     wrapped['evidence'] = (result: Result, params: unknown) =>
       evidence(result, (checkNow(params) as { value: Args }).value)
   }
   return Object.fromEntries(Object.entries(wrapped).filter(([, value]) => value !== undefined))
+}
+
+/** The context of a call, also of one that `llm()`, `agent()` or a governor makes outside any thread. */
+function threadContext(toolName: string, context: ToolContext): RuntimeToolContext {
+  if ('state' in context && context.state) return context as RuntimeToolContext
+  const { toolCallId, idempotencyKey = toolCallId } = context as Partial<RuntimeToolContext>
+  const state = new Proxy({} as ThreadState, {
+    get() {
+      throw new RuntimeError(`"${toolName}" uses the state of its thread, but runs without one.`, {
+        code: 'TOOL_NOT_ALLOWED',
+        hint: 'Only a runtime runs tools in a thread; in llm() and agent() a tool has no ThreadState.',
+      })
+    },
+  })
+  return { ...context, toolName, idempotencyKey: idempotencyKey ?? '', state }
+}
+
+/** What a tool of another package lacks: its risk, and what else the runtime can use. */
+export interface ToolFromOptions<Args, Result> extends ToolGovernance<Args, Result> {
+  /** Variables of the thread that the tool reads. */
+  readonly variables?: readonly VariableDefinition[]
+  /** The only tools that this one may invoke. */
+  readonly uses?: readonly Ref<AnyTool>[]
+}
+
+/** Types that some tools carry without a value. */
+interface Typed<Args, Result> {
+  readonly '~types'?: { readonly args: Args; readonly result: Result }
+}
+
+/**
+ * Adds governance, variables or uses to any UPP tool: one of `tool()`, of an MCP server, or hand-written.
+ * A tool that needs none of them can be listed as it is.
+ *
+ *     toolFrom(searchTool, { risk: 'read_only' })
+ */
+export function toolFrom<Args, Result>(
+  tool: Tool & Typed<Args, Result>,
+  options: ToolFromOptions<NoInfer<Args>, NoInfer<Result>>,
+): RunnableTool<Args, Result> {
+  const { variables, uses, ...governance } = options
+  const { name, description, parameters } = tool
+  const timeoutMs = governance.timeoutMs ?? tool.timeoutMs
+  const definition = {
+    kind: 'tool' as const,
+    name,
+    description,
+    parameters,
+    risk: governance.risk,
+    run: (params: JsonValue, context: RuntimeToolContext) => runTool(tool, params, context),
+    governance: Object.freeze({ ...governance, timeoutMs }),
+    variables: variables && Object.freeze([...variables]),
+    uses: uses && Object.freeze([...uses]),
+    timeoutMs,
+  }
+  // Arguments are JSON of unknown shape here; the tool's own `run` checks them.
+  return Object.freeze(definition) as unknown as RunnableTool<Args, Result>
+}
+
+type Callable = (params: JsonValue, context?: RuntimeToolContext) => unknown
+
+async function runTool(
+  tool: Tool,
+  params: JsonValue,
+  context: RuntimeToolContext,
+): Promise<unknown> {
+  // UPP types arguments as `never`, since any tool may narrow them.
+  const { approval, run } = tool as unknown as {
+    readonly approval?: Callable
+    readonly run: Callable
+  }
+  const verdict = await approval?.call(tool, params, context)
+  if (isDeferred(verdict)) {
+    throw new RuntimeError(`The tool "${tool.name}" wants to be approved by its own means.`, {
+      code: 'TOOL_NOT_ALLOWED',
+      hint: 'Leave out its approval and let a policy ask for review.',
+    })
+  }
+  if (verdict === false || isDenied(verdict)) {
+    const why = isDenied(verdict) ? `: ${verdict.reason}` : ''
+    const message = `The call of "${tool.name}" was denied${why}.`
+    throw new RuntimeError(message, { code: 'TOOL_NOT_ALLOWED' })
+  }
+  // UAP §8.4: a tool gets the context if it declares two parameters or is marked by `withToolContext`.
+  const wantsContext = run.length >= 2 || Symbol.for('skein.tool-context') in tool
+  return wantsContext ? run.call(tool, params, context) : run.call(tool, params)
+}
+
+/**
+ * The risk of a tool that declares none. It counts as a write: policy decides about each call, the intent
+ * is logged before the call, and a call that a crash interrupted is not repeated.
+ */
+export const DEFAULT_RISK: Risk = 'write_low_risk'
+
+/** One definition per tool object, so that two prompts that list the same tool mean the same one. */
+const converted = new WeakMap<object, ToolDefinition>()
+
+/**
+ * The runtime's form of a tool of any origin: `defineTool`, `tool()`, `governed()`, or an object of UPP's
+ * shape. Undefined for a value that is not a tool.
+ */
+export function asToolDefinition(value: unknown): ToolDefinition | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if ('kind' in value)
+    return isPlainObject(value) && value['kind'] === 'tool'
+      ? (value as unknown as ToolDefinition) // its fields are checked when it is loaded
+      : undefined
+  if (!('run' in value && 'parameters' in value && 'name' in value)) return undefined
+  const known = converted.get(value)
+  if (known) return known
+  const core = toolCore(value)
+  const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
+  // A governed tool refuses to be called outside a governed run; in the runtime every call is in one.
+  const definition = core
+    ? toolFrom(core.tool as unknown as Tool, core.governance)
+    : toolFrom(value as Tool, { risk })
+  converted.set(value, definition)
+  return definition
 }

@@ -2,14 +2,14 @@ import type { JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 import type { StoredMessage, ThreadState } from '../thread-state.ts'
 
-/** A call as hooks see it. */
+/** A tool call, for hooks. */
 export interface HookToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly arguments: JsonValue
 }
 
-/** A result as hooks see it. */
+/** The result of a tool call, for hooks. */
 export interface HookToolResult {
   readonly result: unknown
   readonly isError: boolean
@@ -17,7 +17,7 @@ export interface HookToolResult {
 
 type Answer<T> = T | Promise<T>
 
-/** What each hook is called with and may answer. Answering nothing leaves things as they are. */
+/** What each hook is called with and may return. A hook that returns nothing changes nothing. */
 export interface HookSignatures {
   readonly after_thread_created: (state: ThreadState) => Answer<void>
   readonly after_subagent_created: (
@@ -31,7 +31,7 @@ export interface HookSignatures {
     state: ThreadState,
     messages: readonly StoredMessage[],
   ) => Answer<readonly StoredMessage[] | void>
-  /** The messages of a request, last of all. Throwing `{ block: true }` ends the session unasked. */
+  /** The messages of a request, after all other hooks. Throwing `{ block: true }` ends the session without a request. */
   readonly prefilter_llm_history: (
     state: ThreadState,
     messages: readonly Message[],
@@ -71,4 +71,5 @@ export interface HookSignatures {
   ) => Answer<void>
 }
 
+/** The name of a hook. */
 export type HookName = keyof HookSignatures

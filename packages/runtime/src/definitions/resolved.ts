@@ -14,6 +14,7 @@ import type {
   ToolDefinition,
   VariableDefinition,
 } from './types.ts'
+import { RuntimeError } from '../error.ts'
 
 /** An agent with every reference found and every default in place. */
 export interface ResolvedAgent {
@@ -27,6 +28,7 @@ export interface ResolvedAgent {
   readonly maxSessionTurns: number
 }
 
+/** A side with its prompt found and its defaults in place. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
@@ -43,16 +45,18 @@ export interface ResolvedSide {
   readonly sessionStatus: ResolvedBinding | undefined
 }
 
+/** A tool that controls the session, by name. */
 export interface ResolvedBinding {
   readonly name: string
   readonly messageProperty: string | undefined
   readonly attachmentsProperty: string | undefined
 }
 
+/** A prompt with everything it refers to. */
 export interface ResolvedPrompt {
   readonly definition: PromptDefinition
   readonly name: string
-  /** Includes are unfolded: text and variables alone. */
+  /** Includes are replaced by their contents, so only text and variables are left. */
   readonly parts: readonly Exclude<PromptPart, { type: 'include' }>[]
   /** The model and then its fallbacks. */
   readonly models: readonly ResolvedModel[]
@@ -60,15 +64,16 @@ export interface ResolvedPrompt {
   readonly variables: readonly VariableDefinition[]
 }
 
+/** A model that a prompt uses, first or as a fallback. */
 export interface ResolvedModel {
-  /** Name of its definition, else of the model. */
+  /** Name of the model's definition, or of the model itself without one. */
   readonly name: string
   readonly model: ModelReference
   /** Absent when the prompt names a model directly. */
   readonly definition: ModelDefinition | undefined
 }
 
-/** What a call by this name does. */
+/** What a call by this name does: runs a tool, hands the thread over, or talks to a subagent. */
 export type ResolvedTool =
   | {
       readonly kind: 'tool'
@@ -84,9 +89,9 @@ export type ResolvedTool =
     }
   | { readonly kind: 'subagent'; readonly name: string; readonly relation: Relation }
 
-/** A prompt's link to an agent that it may create children of. */
+/** The link of a prompt to an agent whose threads it may create as children. */
 export interface Relation {
-  /** Name of the agent; also the tool's name when it is not resumable. */
+  /** Name of the agent; also the name of the tool unless the child is resumable. */
   readonly key: string
   readonly agent: string
   readonly description: string
@@ -106,7 +111,7 @@ export interface Relation {
   readonly requiredVariables: readonly VariableDefinition[]
 }
 
-/** Everything that is defined, found and checked. */
+/** All definitions, found and checked. */
 export interface Registry {
   readonly agents: ReadonlyMap<string, ResolvedAgent>
   readonly tools: ReadonlyMap<string, ToolDefinition>
@@ -127,4 +132,22 @@ export interface Problem {
   readonly message: string
   /** The file it came from, where it was discovered. */
   readonly file?: string
+}
+
+/** Lists everything that is wrong with a set of definitions. */
+export class DefinitionError extends RuntimeError {
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    const count = problems.length === 1 ? 'is 1 problem' : `are ${problems.length} problems`
+    const lines = problems.map(({ subject, field, message, file }) => {
+      const place = file === undefined ? subject : `${subject} (${file})`
+      return `- ${place}: ${field === '' ? '' : `${field}: `}${message}`
+    })
+    super(`There ${count} with the definitions:\n${lines.join('\n')}`, {
+      code: 'DEFINITION_INVALID',
+      hint: 'Every line names the definition and the field to correct.',
+    })
+    this.problems = Object.freeze([...problems])
+  }
 }

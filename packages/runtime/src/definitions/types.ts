@@ -1,5 +1,12 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import type { ModelReference, Params, ProviderConfig, ToolSchema } from '@skein/ai'
+import type {
+  ModelReference,
+  Params,
+  ProviderConfig,
+  Tool,
+  ToolContext,
+  ToolSchema,
+} from '@skein/ai'
 import type { Governance, Policy, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
@@ -7,7 +14,7 @@ import type { HookName, HookSignatures } from './hooks.ts'
 /** A definition, or the name of one that is registered. */
 export type Ref<Definition> = string | Definition
 
-/** An agent (Standard Agents §1): two sides and how their conversation ends. */
+/** An agent (Standard Agents §1): two sides, and when their conversation ends. */
 export interface AgentDefinition {
   readonly name: string
   readonly sideA: SideConfig
@@ -20,12 +27,12 @@ export interface AgentDefinition {
   readonly title?: string
   readonly description?: string
   readonly icon?: string
-  /** Whether prompts may list it as a tool: `ai_human` is a handoff, `dual_ai` a subagent. */
+  /** Whether prompts may list the agent as a tool: an `ai_human` agent is a handoff, a `dual_ai` one a subagent. */
   readonly exposeAsTool?: boolean
   readonly toolDescription?: string
   /** Default values of variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** Used by prompts that list none themselves. */
+  /** Used by prompts that list no hooks themselves. */
   readonly hooks?: readonly Ref<HookDefinition>[]
   readonly packageName?: string
   readonly version?: string
@@ -47,14 +54,14 @@ export interface Budget {
   readonly tree?: Omit<Budget, 'tree'>
 }
 
-/** One side of an agent (§3). */
+/** One side of an agent (Standard Agents §3). */
 export interface SideConfig {
   readonly prompt: Ref<PromptDefinition>
   readonly label?: string
   /** Text without tool calls ends the turn. Default true. */
   readonly stopOnResponse?: boolean
   /** A call of this tool ends the turn, whether or not it succeeds. */
-  readonly stopTool?: Ref<ToolDefinition>
+  readonly stopTool?: Ref<AnyTool>
   /** Property of the stop tool's arguments, else of its JSON result, that becomes the turn's text. */
   readonly stopToolResponseProperty?: string
   /** Steps of this side in one session, after which the session fails. */
@@ -64,16 +71,16 @@ export interface SideConfig {
   readonly sessionStatus?: SessionToolBinding
 }
 
-/** A tool whose success controls the session (§4). */
+/** A tool whose success controls the session (Standard Agents §4). */
 export type SessionToolBinding =
-  | Ref<ToolDefinition>
+  | Ref<AnyTool>
   | {
-      readonly name: Ref<ToolDefinition>
+      readonly name: Ref<AnyTool>
       readonly messageProperty?: string
       readonly attachmentsProperty?: string
     }
 
-/** What one side is told and may use. */
+/** The text, the model and the tools of one side. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string
@@ -89,7 +96,7 @@ export interface PromptDefinition {
   readonly toolChoice?: 'auto' | 'none' | 'required'
   /** Arguments of an agent whose side A uses this prompt, when it is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** Answers of the side are JSON of this shape. */
+  /** The side answers in JSON of this shape. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
@@ -97,75 +104,78 @@ export interface PromptDefinition {
   readonly reasoning?: ReasoningOptions
   /** Images older than this many messages become a line of text. Default 10. */
   readonly recentImageThreshold?: number
-  /** Merged over the model's. */
+  /** Options for the vendor; they override those of the model definition. */
   readonly providerOptions?: Params
-  /** An empty list means none; absent means the agent's. */
+  /** An empty list means no hooks; without a list the agent's hooks are used. */
   readonly hooks?: readonly Ref<HookDefinition>[]
   readonly compaction?: CompactionOptions
 }
 
+/** How much the model reasons, and what becomes of its reasoning. */
 export interface ReasoningOptions {
-  /** In the vendor's own words, where it has any. */
+  /** Translated to the setting of the vendor, if it has one. */
   readonly effort?: 'low' | 'medium' | 'high'
-  /** Reasoning is neither stored nor sent again. */
+  /** Reasoning is neither stored nor sent back to the model. */
   readonly exclude?: boolean
 }
 
-/** When and how a long conversation is summarised. The log keeps everything. */
+/** When and how a long conversation is summarised for the model. The log keeps everything. */
 export interface CompactionOptions {
-  /** Estimated tokens of the request at which it happens; default 80 % of the model's context. */
+  /** Estimated tokens of a request at which it is summarised. Default: 80 % of the model's context. */
   readonly maxTokens?: number
-  /** Messages at the end that stay as they are. Default 20. */
+  /** Messages at the end that are not summarised. Default 20. */
   readonly keepMessages?: number
   /** False never compacts. */
   readonly enabled?: boolean
 }
 
+/** One part of a prompt's text. */
 export type PromptPart =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'include'; readonly prompt: Ref<PromptDefinition> }
-  /** A variable of the thread; secrets are refused when the prompt is loaded. */
+  /** The value of a variable. A secret is refused when the prompt is loaded. */
   | { readonly type: 'env'; readonly property: string }
 
+/** A variable of the thread that a prompt or a tool reads. */
 export interface VariableDefinition {
   readonly name: string
   readonly type?: 'text' | 'secret'
   readonly required?: boolean
-  /** Belongs to one child; never inherited by others. */
+  /** Belongs to one child thread and is never inherited by others. */
   readonly scoped?: boolean
   readonly description?: string
 }
 
 /** What a prompt may list as a tool. */
-export type PromptTool =
-  Ref<ToolDefinition> | AgentDefinition | SubagentToolConfig | PromptToolConfig
+export type PromptTool = Ref<AnyTool> | AgentDefinition | SubagentToolConfig | PromptToolConfig
 
 /** A tool with settings of its own in this prompt. */
 export interface PromptToolConfig {
-  readonly name: Ref<ToolDefinition>
-  /** Strongest values of its variables. */
+  readonly name: Ref<AnyTool>
+  /** Values of the tool's variables; they override all others. */
   readonly env?: Readonly<Record<string, string>>
   readonly options?: JsonObject
 }
 
-/** A `dual_ai` agent as a tool (§7.4). */
+/** A `dual_ai` agent as a tool (Standard Agents §7.4). */
 export interface SubagentToolConfig {
   readonly name: Ref<AgentDefinition>
   /** The parent waits for the result. Default true. */
   readonly blocking?: boolean
-  /** Argument that is the child's first message; default: all arguments as JSON. */
+  /** Name of the argument that is the child's first message. Default: all arguments as JSON. */
   readonly initUserMessageProperty?: string
-  /** Argument that holds the path, or the paths, of files to hand over. */
+  /** Name of the argument that holds the path, or the paths, of files for the child. */
   readonly initAttachmentsProperty?: string
-  /** Argument that names the instance. */
+  /** Name of the argument that names the instance. */
   readonly initAgentNameProperty?: string
-  /** Created as soon as the prompt becomes active, before the first step. */
+  /** Creates the child as soon as the prompt becomes active, before the first step. */
   readonly immediate?: boolean | ImmediateOptions
-  /** Name of a variable; the branch exists only while it is `true`, `1` or `yes`. */
+  /** Name of a variable. The tool exists only while its value is `true`, `1` or `yes`. */
   readonly optional?: string
   readonly resumable?: false | ResumableOptions
 }
 
+/** Settings of a subagent that is created at once. */
 export interface ImmediateOptions {
   readonly nameEnv?: string
   readonly descriptionEnv?: string
@@ -173,38 +183,46 @@ export interface ImmediateOptions {
   readonly scopedEnv?: readonly string[]
 }
 
+/** Settings of a subagent that lives on after its first session. */
 export interface ResumableOptions {
-  /** Which side hears the parent: `side_a` (default) or `side_b`. */
+  /** Which side gets the parent's messages: `side_a` (default) or `side_b`. */
   readonly receives_messages?: 'side_a' | 'side_b'
   readonly receivesMessages?: 'side_a' | 'side_b'
   readonly maxInstances?: number
-  /** Default `implicit`: the end of a session is told to the parent. */
+  /** Default `implicit`: the parent gets a message when a session of the child ends. */
   readonly parentCommunication?: 'implicit' | 'explicit'
 }
 
-/** A model, its stand-ins and what it costs. */
+/** A model, its fallbacks and its prices. */
 export interface ModelDefinition {
   readonly kind: 'model'
   readonly name: string
   readonly model: ModelReference
   readonly config?: ProviderConfig
-  /** Asked in order when the model fails. */
+  /** Used in this order when the model fails. */
   readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference)[]
   /** US dollars per million tokens. */
   readonly inputPrice?: number
   readonly outputPrice?: number
   readonly cachedPrice?: number
   readonly capabilities?: { readonly maxContextTokens?: number; readonly maxOutputTokens?: number }
-  /** Go to the vendor unchanged. */
+  /** Sent to the vendor unchanged. */
   readonly providerOptions?: Params
 }
 
-/** What a tool does to the world, and how to undo or look at it; see `@skein/governance`. */
+/** The risk of a tool, how to undo it, and how to find out whether it ran; see `@skein/governance`. */
 export interface ToolGovernance<Args = never, Result = unknown> extends Governance<Args, Result> {
   readonly risk: Risk
 }
 
-/** A tool of the runtime; `run` has the shape of UPP, with `context.state` added. */
+/**
+ * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
+ * `@skein/governance`, by an MCP server, or an object of UPP's shape. One that declares no `risk` counts as
+ * `write_low_risk`. A tool that wants the thread finds its state in the context (`context.state`).
+ */
+export type AnyTool = ToolDefinition | Tool
+
+/** A tool as the runtime uses it; see `defineTool`. */
 export interface ToolDefinition {
   readonly kind: 'tool'
   readonly name: string
@@ -212,36 +230,35 @@ export interface ToolDefinition {
   readonly parameters: JsonSchema
   /** Absent for a tool that runs at the client: its calls wait for a result. */
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
+  /** The tier, as in `governance`; here for those who take the tool as a UPP tool. */
+  readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
-  /** The only tools it may queue or invoke. */
-  readonly uses?: readonly Ref<ToolDefinition>[]
+  /** The only tools that this one may queue or invoke. */
+  readonly uses?: readonly Ref<AnyTool>[]
   readonly timeoutMs?: number
 }
 
-/** What a tool is given. */
-export interface RuntimeToolContext {
+/** What a tool is given in the runtime: the context of UPP, and the thread. */
+export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
-  readonly signal: AbortSignal
-  readonly toolCallId: string
-  readonly toolName: string
-  /** The same for every try of one call, also after a crash. */
+  /** The same for every attempt of one call, also after a crash. */
   readonly idempotencyKey: string
   /** Settings of the prompt for this tool. */
   readonly options?: JsonObject
 }
 
-/** Code that runs at a fixed point; see `HookSignatures`. */
+/** Code that runs at a fixed point of a thread; see `HookSignatures`. */
 export interface HookDefinition<Name extends HookName = HookName> {
   readonly kind: 'hook'
   readonly id: string
   readonly hook: Name
   readonly execute: HookSignatures[Name]
-  /** Default 5 s; a hook that takes longer is logged and passed over. */
+  /** Default 5 s. A hook that takes longer is logged, and its result is ignored. */
   readonly timeoutMs?: number
 }
 
-/** Work that is scheduled: once after a delay, or by a calendar. */
+/** Scheduled work: once after a delay, or repeatedly by a calendar. */
 export interface EffectDefinition {
   readonly kind: 'effect'
   readonly name: string
@@ -255,7 +272,7 @@ export interface EffectDefinition {
 /** A route of a thread: `{prefix}/threads/{threadId}/x/{path}`. */
 export interface EndpointDefinition {
   readonly kind: 'endpoint'
-  /** e.g. `orders/[id]`; `[*]` takes the rest. */
+  /** E.g. `orders/[id]`; `[*]` matches the rest of the path. */
   readonly path: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly execute: (

@@ -1,13 +1,15 @@
-/** Does the work of one thread until it parks. Rejects when it could not go on. */
+import { type Clock, systemClock } from '@skein/base'
+
+/** Runs one thread until it parks. Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<void>
 
 /**
- * Wakes threads. It promises three things only: a wake-up is not forgotten while the store wants one,
- * at most one drain per thread runs at a time, and a drain that died is run again. Waiting is data in
- * the store, never a suspended function.
+ * Wakes threads. It guarantees three things: a wake-up in the store is never forgotten, at most one drain
+ * per thread runs at a time, and a drain that failed is run again. A thread that waits is data in the
+ * store, never a suspended function.
  */
 export interface Dispatcher {
-  /** Begins to drain, first whatever the store says is due. */
+  /** Starts draining, beginning with the threads that the store says are due. */
   start(drain: Drain): Promise<void>
   /** Asks for a drain of the thread, now or at a time in ms. Repeating it is harmless. */
   wake(threadId: string, at?: number): void
@@ -17,6 +19,27 @@ export interface Dispatcher {
   settled(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. */
   idle(): Promise<void>
-  /** Takes no new work; running drains get `graceMs` and are then aborted. */
+  /** Starts no more drains; running ones may go on for `graceMs` and are then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+/** What `Timers.set` returns, for `clear`. */
+export type TimerHandle = unknown
+
+/** The clock and the timers of a dispatcher. Tests and simulations pass their own. */
+export interface Timers extends Clock {
+  set(ms: number, callback: () => void): TimerHandle
+  clear(handle: TimerHandle): void
+}
+
+/** Longer waits than this overflow `setTimeout` and would end at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** Timers of the operating system. They do not keep the process alive; one beyond 24 days fires early. */
+export function systemTimers(clock: Clock = systemClock): Timers {
+  return {
+    now: () => clock.now(),
+    set: (ms, callback) => setTimeout(callback, Math.min(ms, LONGEST_MS)).unref(),
+    clear: (handle) => clearTimeout(handle as NodeJS.Timeout),
+  }
 }

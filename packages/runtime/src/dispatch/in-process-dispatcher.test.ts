@@ -7,9 +7,9 @@ import { manualClock } from '@skein/base'
 import { memoryStore } from '../store/memory-store.ts'
 import { createThreads } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
-import { manualTimers } from '../testing/manual-timers.ts'
+import { manualTimers } from '../testing/simulation.ts'
 import { inProcessDispatcher } from './in-process-dispatcher.ts'
-import { systemTimers } from './timers.ts'
+import { systemTimers } from './dispatcher.ts'
 
 describeDispatcher(suiteFunctions(), { name: 'in process', open: inProcessDispatcher })
 

@@ -1,34 +1,43 @@
 import type { Clock } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { Store } from '../store/store.ts'
-import type { Dispatcher, Drain } from './dispatcher.ts'
+import {
+  type Dispatcher,
+  type Drain,
+  systemTimers,
+  type TimerHandle,
+  type Timers,
+} from './dispatcher.ts'
 import { RetryTable } from './retry-table.ts'
-import { systemTimers, type TimerHandle, type Timers } from './timers.ts'
 
+/** Options of `inProcessDispatcher`. */
 export interface InProcessDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'nextWake' | 'head'>
   /** Time of the default timers. */
   readonly clock?: Clock
   readonly timers?: Timers
-  /** Drains at once. Default 128. */
+  /** How many drains may run at once. Default 128. */
   readonly maxConcurrent?: number
-  /** Told of drains that rejected (with their thread) and of a store that did not answer. */
+  /** Called with the error of a drain (and its thread), and with errors of the store. */
   readonly onError?: (error: unknown, threadId?: string) => void
 }
 
-/** Wakes the threads of one process. All it must not forget is in the store; it keeps one timer for the earliest. */
+/**
+ * Wakes the threads of one process. Which thread wants to be woken when is in the store, so nothing is lost
+ * with the process; this keeps one timer, for the earliest of them.
+ */
 export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
   return new InProcessDispatcher(options)
 }
 
 /** Threads taken from the store at a time, beyond those known already. */
 const BATCH = 100
-/** How long `stop` waits by default, and for drains that were told to stop. */
+/** How long `stop` waits by default, and how long it then waits for aborted drains. */
 const GRACE_MS = 5000
 
 interface Running {
   readonly controller: AbortController
-  /** Woken meanwhile. */
+  /** Whether the thread was woken while it ran. */
   again: boolean
 }
 
@@ -44,7 +53,7 @@ class InProcessDispatcher implements Dispatcher {
   readonly #onError: (error: unknown, threadId?: string) => void
   #drain: Drain | undefined
   #isStopped = false
-  /** Asked for, in the order of asking. */
+  /** Threads to be drained, in the order of their wake-ups. */
   readonly #queue = new Set<string>()
   readonly #running = new Map<string, Running>()
   /** Drains that failed, and those that left their thread due. */
@@ -58,7 +67,7 @@ class InProcessDispatcher implements Dispatcher {
   readonly #endedMeanwhile = new Set<string>()
   /** The store may want more threads than were taken. */
   #hasBacklog = false
-  /** Nothing ran since the store was asked. */
+  /** No drain has run since the store was asked. */
   #isFresh = false
 
   constructor({ store, clock, timers, maxConcurrent = 128, onError }: InProcessDispatcherOptions) {
@@ -154,7 +163,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** A drain that ended since the store was asked has looked at its thread later than that. */
+  /** False for a thread whose drain ended after the store was asked: that drain has seen newer data. */
   #isNews(id: string): boolean {
     return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
   }
@@ -164,7 +173,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#queue.add(threadId)
   }
 
-  /** Starts what may run, sets the timer, and tells those who wait for quiet. */
+  /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)
@@ -197,14 +206,15 @@ class InProcessDispatcher implements Dispatcher {
       if (isFailed) this.#retries.add(threadId, this.#timers.now())
       else if (running.again) this.#enqueue(threadId)
       else if (!isDue) this.#retries.forget(threadId)
-      // Once more at once: mail may have come between. After that it is a drain that does not park.
+      // A due thread is drained again at once, since a message may have come; the second time it waits,
+      // because a drain that leaves its thread due again and again does not park.
       else if (this.#retries.addOrRunNow(threadId, this.#timers.now())) this.#enqueue(threadId)
     }
     this.#pump()
     if (this.#queue.size === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
   }
 
-  /** A drain that was interrupted and says so has not failed. */
+  /** An error of a drain that was aborted is not a failure. */
   async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<void> {
     try {
       await drain(threadId, signal)
@@ -281,7 +291,7 @@ class InProcessDispatcher implements Dispatcher {
     try {
       this.#onError(error, threadId)
     } catch {
-      // There is nobody left to tell.
+      // The error handler itself failed; there is no other place to report to.
     }
   }
 }

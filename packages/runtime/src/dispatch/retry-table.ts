@@ -2,22 +2,22 @@ const FIRST_MS = 100
 const LONGEST_MS = 30_000
 
 interface Retry {
-  /** Times in a row. */
+  /** Failures in a row. */
   readonly count: number
-  /** Infinity while it is being tried. */
+  /** When to try again; Infinity while the try runs. */
   readonly at: number
 }
 
-/** What is to be tried again, and when: after 100 ms, then twice as long each time, up to 30 s. */
+/** When to retry which key: after 100 ms, then twice as long each time, up to 30 s. */
 export class RetryTable<Key> {
   readonly #retries = new Map<Key, Retry>()
 
-  /** How many are known, also those that are being tried. */
+  /** Number of keys, with those that are being tried now. */
   get size(): number {
     return this.#retries.size
   }
 
-  /** Whether it waits to be tried again. */
+  /** Whether the key waits to be tried again. */
   has(key: Key): boolean {
     return (this.#retries.get(key)?.at ?? Infinity) < Infinity
   }
@@ -28,7 +28,7 @@ export class RetryTable<Key> {
     this.#retries.set(key, { count, at: now + wait })
   }
 
-  /** As `add`, but true the first time: then it may be tried without a wait. */
+  /** As `add`; returns true the first time, when the key may be tried without waiting. */
   addOrRunNow(key: Key, now: number): boolean {
     const isFirst = !this.#retries.has(key)
     if (isFirst) this.#retries.set(key, { count: 0, at: Infinity })
@@ -36,7 +36,7 @@ export class RetryTable<Key> {
     return isFirst
   }
 
-  /** It is being tried; how often it was is remembered. */
+  /** Marks the key as being tried now; the number of its failures is kept. */
   take(key: Key): void {
     const retry = this.#retries.get(key)
     if (retry) this.#retries.set(key, { ...retry, at: Infinity })
@@ -52,7 +52,7 @@ export class RetryTable<Key> {
     return earliest
   }
 
-  /** Takes those whose time has come. */
+  /** The keys whose time has come, marked as being tried. */
   takeDue(now: number): readonly Key[] {
     const due = [...this.#retries].flatMap(([key, { at }]) => (at <= now ? [key] : []))
     for (const key of due) this.take(key)

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { rules, standardPolicy } from '@skein/governance'
 import { approve, generateKey } from '@skein/governance/approvals'
-import { kit, GOVERNOR, requestOf, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
-import { createApprovalDesk } from './approval-desk.ts'
+import { GOVERNOR, kit, requestOf, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
+import { createApprovalDesk, grantPolicy, type ToolGrant } from './approval-desk.ts'
 import { memoryGovernanceKeys } from './governance-keys.ts'
-import { grantPolicy, type ToolGrant } from './grant-policy.ts'
 
 const high = toolOf('high', { risk: 'write_high_risk', rollback: undoBy('high') })
 const other = toolOf('other', { risk: 'write_high_risk', rollback: undoBy('high') })

@@ -1,35 +1,41 @@
-import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import type { Action, ApprovalRequest, Approvals, SpentStore } from '@skein/governance'
+import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
 import {
+  type Action,
+  type ApprovalRequest,
+  type Approvals,
+  hashJson,
+  type Policy,
+  type SpentStore,
+} from '@skein/governance'
+import {
+  type ApprovalIssuer,
   approvals,
+  type ApprovalsOptions,
   approve,
   signGrant,
   toVerifyKey,
-  type ApprovalIssuer,
-  type ApprovalsOptions,
 } from '@skein/governance/approvals'
 import { RuntimeError } from '../error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
-import { THREAD_MEMBER } from './session-identity.ts'
-import type { ToolGrant } from './grant-policy.ts'
+import { THREAD_MEMBER } from './session-task.ts'
 
-export interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
-  /** Id of the governors: tokens are addressed to it. */
+interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
+  /** Id of this installation's governors; tokens are addressed to it. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock
   readonly ids?: IdSource
-  /** Others whose approvals count, by name. */
+  /** Other issuers whose approvals count, by name. */
   readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
-  /** Whether a person who is authenticated here may approve an action. Everybody, by default. */
+  /** Whether a person who is authenticated here may approve an action. Default: everybody may. */
   readonly may?: (action: Action, by: string) => boolean
   /** Longest life of a grant; 24 h by default. */
   readonly maxGrantMs?: number
 }
 
-/** Signs for the people whom this installation authenticates, and checks what was signed. */
+/** Signs approvals for the people whom this installation authenticates, and checks signatures. */
 export interface ApprovalDesk {
-  /** A token for exactly this action. The acting agent, and whoever policy excludes, gets none. */
+  /** Signs a token for exactly this action. Throws for the acting agent and for people whom policy excludes. */
   signApproval(
     request: ApprovalRequest,
     options: { readonly by: string; readonly ttlMs?: number },
@@ -43,11 +49,11 @@ export interface ApprovalDesk {
 }
 
 const RUNTIME = 'runtime'
-/** The same key under another name: grants live longer than tokens. */
+/** The same key under another issuer name, because grants may live longer than tokens. */
 const RUNTIME_GRANTS = 'runtime-grants'
 const HOUR_MS = 3_600_000
 
-/** Makes a desk. It keeps nothing: two with the same keys are as good as one. */
+/** Creates a desk. It has no state, so two desks with the same keys are equivalent. */
 export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   const { id: audience, keys, clock = systemClock, ids = uuidV4 } = options
   const { may = () => true, maxGrantMs = 24 * HOUR_MS, revoked, skewMs } = options
@@ -65,7 +71,11 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
     },
     async signToolGrant({ threadId, tool, by, expiresAt }) {
       const ttlMs = expiresAt - clock.now()
-      if (!(ttlMs > 0 && ttlMs <= maxGrantMs)) throw badExpiry(tool, maxGrantMs)
+      if (!(ttlMs > 0 && ttlMs <= maxGrantMs))
+        throw new RuntimeError(`A grant of "${tool}" cannot end at that time.`, {
+          code: 'ANSWER_INVALID',
+          hint: `It has to end within the next ${maxGrantMs / HOUR_MS} hours.`,
+        })
       const scope = { tool, risk: 'write_high_risk', [THREAD_MEMBER]: threadId } as const
       const signing = { ...signer, issuer: RUNTIME_GRANTS, approver: by, ttlMs }
       return { threadId, tool, by, expiresAt, grant: await signGrant(scope, signing) }
@@ -76,31 +86,64 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
         issuers,
         spent,
         clock,
-        ...(revoked && { revoked }),
-        ...(skewMs !== undefined && { skewMs }),
+        revoked,
+        skewMs,
       }),
   }
 }
 
-/** The governor checks this too; here the person is told at once. */
+/** The governor checks this again; checked here, the person gets the error at once. */
 function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void {
   const { action, excluded, expires_at } = request
   if (by === action.identity.agent_id || excluded.includes(by)) {
     throw new RuntimeError(`"${by}" may not approve this call of "${action.tool}".`, {
       code: 'ANSWER_INVALID',
-      hint: 'Nobody approves their own action. Let somebody else decide.',
+      hint: 'Nobody may approve their own action. Let somebody else decide.',
     })
   }
   if (Date.parse(expires_at) > clock.now()) return
   throw new RuntimeError(`The question about "${action.tool}" was open until ${expires_at}.`, {
     code: 'REQUEST_EXPIRED',
-    hint: 'When the call is tried again, a new question is asked.',
+    hint: 'A new question is asked when the agent makes the call again.',
   })
 }
 
-function badExpiry(tool: string, maxGrantMs: number): RuntimeError {
-  return new RuntimeError(`A grant of "${tool}" cannot end at that time.`, {
-    code: 'ANSWER_INVALID',
-    hint: `It has to end within the next ${maxGrantMs / HOUR_MS} hours.`,
+/** A person's signed consent to a tool in a thread. It is plain data; store it where you like. */
+export interface ToolGrant {
+  readonly threadId: string
+  readonly tool: string
+  readonly by: string
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+  /** The signed text. Only this counts; the other fields are copies for people and look-ups. */
+  readonly grant: string
+}
+
+/** Options of `grantPolicy`. */
+export interface GrantPolicyOptions {
+  /** The grant for a tool in a thread, if there is one. */
+  readonly find: (place: {
+    readonly threadId: string
+    readonly tool: string
+  }) => ToolGrant | undefined | Promise<ToolGrant | undefined>
+  readonly clock?: Clock
+}
+
+/**
+ * A policy that uses a standing grant instead of asking a person. List it beside the policy that asks for
+ * review: it allows only calls with a grant, and a denial of another policy still counts.
+ */
+export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): Policy {
+  const id = 'tool-grants'
+  return Object.freeze<Policy>({
+    id,
+    hash: hashJson({ id, version: 1 }),
+    async decide({ identity, risk, tool }) {
+      const threadId = identity[THREAD_MEMBER]
+      if (risk === 'read_only' || typeof threadId !== 'string') return undefined
+      const found = await find({ threadId, tool })
+      if (!found || found.expiresAt <= clock.now()) return undefined
+      return { effect: 'review', grant: found.grant }
+    },
   })
 }

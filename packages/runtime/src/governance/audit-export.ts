@@ -10,7 +10,7 @@ import type { AuditExport } from '../runtime-api.ts'
 import type { Store } from '../store/store.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 
-/** The audit log of a root thread and its descendants, under a signature of now. */
+/** The audit log of a root thread and its descendants, with a checkpoint that is signed now. */
 export async function exportAudit(
   store: Pick<Store, 'audit'>,
   tree: string,
@@ -24,14 +24,15 @@ export async function exportAudit(
   return { tree, lines, checkpoint, publicKey: keys.log.jwk }
 }
 
+/** Options of `verifyAudit`. */
 export interface VerifyAuditOptions {
-  /** The installation's keys as it published them; not those that came with the export. */
+  /** The keys that the installation published. Do not use the key inside the export: a forger would replace it too. */
   readonly keys: readonly (PublicJwk | VerifyKey)[]
-  /** A checkpoint of an earlier export that you kept: then nothing before it can have been rewritten. */
+  /** A checkpoint that you kept from an earlier export; proves that nothing before it was rewritten. */
   readonly trusted?: string
 }
 
-/** Says whether an export is whole, in order, possible, and signed by one of these keys. */
+/** Checks that an export is complete, in order, consistent, and signed by one of these keys. */
 export async function verifyAudit(
   { tree, lines, checkpoint }: AuditExport,
   { keys, trusted }: VerifyAuditOptions,
@@ -40,7 +41,7 @@ export async function verifyAudit(
   const verdict = await verifyLog(text, {
     keys,
     checkpoints: [checkpoint],
-    ...(trusted !== undefined && { trusted }),
+    trusted,
   })
   if (verdict.sealed === lines.length && checkpoint.startsWith(`${originOf(tree)}\n`))
     return verdict
@@ -52,7 +53,7 @@ export async function verifyAudit(
   return { ...verdict, ok: false, faults: [...verdict.faults, fault] }
 }
 
-/** Names a log in its checkpoints, so that one thread's cannot pass for another's. */
+/** The name of a log in its checkpoints, so that the log of one thread cannot pass for that of another. */
 function originOf(tree: string): string {
   return `skein/audit/${encodeURIComponent(tree)}`
 }

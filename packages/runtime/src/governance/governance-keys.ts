@@ -11,7 +11,7 @@ import {
 import { RuntimeError } from '../error.ts'
 import type { Store } from '../store/store.ts'
 
-/** What an installation signs with. Keys in a vault or a hardware module fit too. */
+/** The keys that an installation signs with. They may also be in a vault or a hardware module. */
 export interface GovernanceKeys {
   /** Signs approvals for the people who are authenticated here. */
   readonly approvals: SigningKey
@@ -20,13 +20,23 @@ export interface GovernanceKeys {
 }
 
 /**
- * Development keys, made at the first start. In a folder each is a file that only its owner may read.
- * In a store they lie beside the log that they sign: whoever can write one can forge the other.
+ * Opens development keys, which are made at the first start. In a folder, each key is a file that only its
+ * owner may read. In a store, the keys are beside the log that they sign, so a person who can write the
+ * store can forge the log.
  */
 export async function openGovernanceKeys(
   where: { readonly folder: string } | { readonly store: Pick<Store, 'setting' | 'setSetting'> },
 ): Promise<GovernanceKeys> {
-  if ('store' in where) return openStoredKeys(where.store)
+  if ('store' in where) {
+    const { store } = where
+    let setting = await store.setting(SETTING)
+    if (!setting) {
+      setting = { approvals: toSetting(newJwk()), log: toSetting(newJwk()) }
+      await store.setSetting(SETTING, setting)
+    }
+    const place = `the setting ${SETTING}`
+    return { approvals: toKey(setting['approvals'], place), log: toKey(setting['log'], place) }
+  }
   await mkdir(where.folder, { recursive: true, mode: 0o700 })
   return {
     approvals: await openKeyFile(join(where.folder, 'approvals.key.json')),
@@ -34,23 +44,11 @@ export async function openGovernanceKeys(
   }
 }
 
-/** Keys for tests and for threads that may be lost; the same ones for the same seed. */
+/** Keys for tests and for threads that need not last. The same seed gives the same keys. */
 export function memoryGovernanceKeys({ seed }: { readonly seed?: string } = {}): GovernanceKeys {
   const jwkFor = (use: string): PrivateJwk =>
     toJwk(seed === undefined ? randomBytes(32) : sha256(`${use}\n${seed}`))
   return { approvals: toSigningKey(jwkFor('approvals')), log: toSigningKey(jwkFor('log')) }
-}
-
-async function openStoredKeys(
-  store: Pick<Store, 'setting' | 'setSetting'>,
-): Promise<GovernanceKeys> {
-  let setting = await store.setting(SETTING)
-  if (!setting) {
-    setting = { approvals: toSetting(newJwk()), log: toSetting(newJwk()) }
-    await store.setSetting(SETTING, setting)
-  }
-  const where = `the setting ${SETTING}`
-  return { approvals: toKey(setting['approvals'], where), log: toKey(setting['log'], where) }
 }
 
 const SETTING = 'governance_keys'
@@ -66,12 +64,12 @@ async function openKeyFile(path: string): Promise<SigningKey> {
   try {
     return toKey(JSON.parse(text), path)
   } catch (error) {
-    // A parser quotes what it read, and that is the key.
+    // The message of a SyntaxError quotes the text, and the text is the key.
     throw error instanceof SyntaxError ? unusable(path) : error
   }
 }
 
-/** A key that others can read is not a key any more. */
+/** A key file that others can read is refused: somebody may have copied the key. */
 async function checkPrivate(path: string): Promise<void> {
   const { mode } = await lstat(path)
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
@@ -82,7 +80,7 @@ async function checkPrivate(path: string): Promise<void> {
   })
 }
 
-/** Written whole before it has its name, so that two processes that start together agree on one key. */
+/** Writes the file completely before it gets its name, so that two processes that start together use one key. */
 async function createKeyFile(path: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
   const file = await open(temporary, 'wx', 0o600)
@@ -107,7 +105,7 @@ function newJwk(): PrivateJwk {
   return toJwk(randomBytes(32))
 }
 
-/** PKCS #8 of an Ed25519 key is this and its 32 bytes (RFC 8410 §7). */
+/** The PKCS #8 form of an Ed25519 key is this prefix and 32 bytes (RFC 8410 §7). */
 const PKCS8 = '302e020100300506032b657004220420'
 
 function toJwk(bytes: Uint8Array): PrivateJwk {
@@ -136,7 +134,7 @@ function unusable(where: string, cause?: unknown): RuntimeError {
   return new RuntimeError(`There is no usable Ed25519 key in ${where}.`, {
     code: 'KEY_INVALID',
     hint: 'Put the key back from a backup, or remove it and a new one is made.',
-    ...(cause !== undefined && { cause }),
+    cause,
   })
 }
 

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { NoEffectError, type AdmittedCall } from '@skein/governance'
+import { type AdmittedCall, NoEffectError } from '@skein/governance'
 import { kit, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { failedCall } from './failed-call.ts'
-import { answerInDoubt, settleInDoubt } from './in-doubt.ts'
-import { effectiveRisk } from './probe-tool.ts'
+import { answerInDoubt, effectiveRisk, failedCall, settleInDoubt } from './in-doubt.ts'
 
 const context = { signal: new AbortController().signal, idempotencyKey: 'key' }
 const low = { risk: 'write_low_risk' }

@@ -1,33 +1,40 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { GovernedContext, Risk } from '@skein/governance'
+import { type JsonObject, type JsonValue, SkeinError } from '@skein/base'
+import {
+  type AdmittedCall,
+  type CallOutcome,
+  type GovernedContext,
+  type Probed,
+  reason,
+  type Risk,
+  RISKS,
+} from '@skein/governance'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { effectiveRisk, probeTool } from './probe-tool.ts'
-import type { SessionGovernor } from './session-governor.ts'
+import type { SessionGovernor } from './session-governors.ts'
 
 /** A call that was running when its process died. */
-export interface CallInDoubt {
+interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
-  /** Of its session; without one, nothing is written down. */
+  /** The governor of its session; without one, nothing is recorded. */
   readonly governor?: Pick<SessionGovernor, 'recoverCall'>
   /** For the probe of a call that no governor knows. */
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>
 }
 
-/** What to do about it. */
+/** What to do about a call in doubt. */
 export type InDoubt =
-  /** The effect is there; what the tool answered is lost. */
+  /** The effect happened; the tool's result is lost. */
   | { readonly type: 'done'; readonly message: string }
   /** Admit it again and run it, with the same idempotency key. */
   | { readonly type: 'rerun' }
   /** Park: only a person can say whether it happened. */
   | { readonly type: 'ask'; readonly request: InDoubtRequest }
-  /** Tell the model. */
+  /** Tell the model that nobody knows. */
   | { readonly type: 'unknown'; readonly message: string }
 
-/** The request of the interrupt; answered with `result` and `applied`, `absent` or anything else. */
-export interface InDoubtRequest extends JsonObject {
+/** The request of the interrupt. A person answers with `applied` or `absent`; any other result means unknown. */
+interface InDoubtRequest extends JsonObject {
   readonly type: 'in_doubt'
   readonly tool: string
   readonly arguments: JsonValue
@@ -36,9 +43,9 @@ export interface InDoubtRequest extends JsonObject {
 }
 
 /**
- * Settles a call that a crash cut off: looks at the world if the tool can, runs again what has one
- * effect at most, asks a person about high-risk writes, and otherwise says that nobody knows. The
- * governor's journal is told in its next writes.
+ * Decides about a call that a crash interrupted: probes whether the effect happened if the tool can,
+ * repeats a call that can be repeated safely, asks a person about a high-risk write, and otherwise tells
+ * the model that the outcome is unknown. The governor records it with its next writes.
  */
 export async function settleInDoubt(call: CallInDoubt): Promise<InDoubt> {
   const { tool, args } = call
@@ -48,12 +55,17 @@ export async function settleInDoubt(call: CallInDoubt): Promise<InDoubt> {
       return done(tool.name)
     case 'absent':
       return { type: 'rerun' }
-    case 'in_doubt':
-      return risk === 'write_high_risk' ? ask(tool.name, args) : unknown(tool.name)
+    case 'in_doubt': {
+      if (risk !== 'write_high_risk') return unknown(tool.name)
+      const question = `"${tool.name}" was running when the process died. Did it take effect?`
+      const choices = ['applied', 'absent', 'unknown'] as const
+      const asked = { tool: tool.name, arguments: args, question, choices }
+      return { type: 'ask', request: { type: 'in_doubt', ...asked } }
+    }
   }
 }
 
-/** What a person's answer to an `ask` means. An answer that is none leaves it unknown. */
+/** What a person's answer to `ask` means. Any answer but `applied` and `absent` leaves the outcome unknown. */
 export async function answerInDoubt({
   tool,
   callId,
@@ -90,8 +102,79 @@ function unknown(tool: string): InDoubt & { readonly type: 'unknown' } {
   return { type: 'unknown', message }
 }
 
-function ask(tool: string, args: JsonValue): InDoubt {
-  const question = `"${tool}" was running when the process died. Did it take effect?`
-  const choices = ['applied', 'absent', 'unknown'] as const
-  return { type: 'ask', request: { type: 'in_doubt', tool, arguments: args, question, choices } }
+/**
+ * The outcome for the governor of a tool that threw or was aborted. A write that failed may still have had
+ * its effect, unless it threw `NoEffectError`, rejected its arguments, or its probe says otherwise.
+ * `message` goes into the audit log and must hold no secrets.
+ */
+export async function failedCall(
+  tool: ToolDefinition,
+  { call, args, risk, idempotency_key: idempotencyKey }: AdmittedCall,
+  {
+    error,
+    message,
+    signal,
+  }: { readonly error: unknown; readonly message: string; readonly signal: AbortSignal },
+): Promise<CallOutcome & { readonly type: 'error' }> {
+  const why = reason('TOOL_ERROR', tool.name, message)
+  const isClean = risk === 'read_only' || (SkeinError.is(error) && CLEAN.has(error.code))
+  if (isClean) return { type: 'error', reasons: [why], effect: 'absent' }
+  const effect = await probeTool(tool, args, { signal, idempotencyKey, callId: call })
+  const doubt = effect === 'in_doubt' ? [reason('TOOL_IN_DOUBT', tool.name)] : []
+  return { type: 'error', reasons: [why, ...doubt], effect }
+}
+
+/** Error codes of a tool that failed before it changed anything. */
+const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
+
+/** A probe that takes longer leaves the call in doubt. */
+const PROBE_TIMEOUT_MS = 30_000
+
+/** The risk of a call with these arguments. If `raise` throws or returns nonsense, the highest. */
+export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): Risk {
+  const { risk } = governance
+  const raise = governance.raise as ((args: JsonValue) => Risk) | undefined
+  try {
+    const raised = RISKS.indexOf(raise?.(args) ?? risk)
+    return raised < 0 ? 'write_high_risk' : RISKS[Math.max(raised, RISKS.indexOf(risk))]!
+  } catch {
+    return 'write_high_risk'
+  }
+}
+
+/** Asks the tool's probe whether the effect happened. Without a probe, or without an answer, it is in doubt. */
+async function probeTool(
+  { governance }: ToolDefinition,
+  args: JsonValue,
+  context: Pick<GovernedContext, 'signal' | 'idempotencyKey' | 'callId'>,
+): Promise<'applied' | 'absent' | 'in_doubt'> {
+  // The arguments were checked when the call was made.
+  const probe = governance.probe as
+    | ((args: JsonValue, context: GovernedContext) => Probed | boolean | Promise<Probed | boolean>)
+    | undefined
+  if (!probe) return 'in_doubt'
+  try {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const asked = probe(args, {
+      ...context,
+      signal,
+      requestId: '',
+      traceId: '',
+      chunk: () => {
+        throw new Error('A probe does not stream.')
+      },
+    })
+    const found = await Promise.race([asked, aborted(signal)])
+    if (found === true || found === 'applied') return 'applied'
+    return found === false || found === 'absent' ? 'absent' : 'in_doubt'
+  } catch {
+    return 'in_doubt' // a probe that fails says nothing
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<'unknown'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('unknown')
+    else signal.addEventListener('abort', () => resolve('unknown'), { once: true })
+  })
 }

@@ -1,19 +1,19 @@
 import { canonicalJson, type Clock, type JsonValue } from '@skein/base'
 import {
-  defineTaskClass,
-  GovernanceError,
-  reason,
-  REASON_CODES,
   type Admission,
   type ApprovalAnswer,
   type Approvals,
   type CallOutcome,
+  defineTaskClass,
   type Delivery,
   type Envelope,
+  GovernanceError,
   type Governor,
   type GovernorOptions,
   type JournalItem,
+  reason,
   type Reason,
+  REASON_CODES,
   type ReasonCode,
   type Settlement,
   type State,
@@ -22,12 +22,11 @@ import {
 import type { RuntimeEvent } from '../event.ts'
 import type { Store } from '../store/store.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
-import { admissionEvents, deliveryEvent, evidenceEvent } from './gate-events.ts'
-import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governor.ts'
-import { identityOf, traceIdOf } from './session-identity.ts'
-import { SessionJournal } from './session-journal.ts'
+import { admissionEvents, deliveryEvent, evidenceEvent, SessionJournal } from './session-journal.ts'
+import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governors.ts'
+import { identityOf, traceIdOf } from './session-task.ts'
 
-/** What a session's governor is made of. */
+/** What `JournaledSession` needs. */
 export interface JournaledSessionParts {
   readonly session: GovernedSession
   readonly requestId: string
@@ -49,14 +48,14 @@ export class JournaledSession implements SessionGovernor {
   readonly #parts: JournaledSessionParts
   readonly #journal: SessionJournal
   readonly #governor: Governor
-  /** Calls admitted here and not settled, with their ids in events. */
+  /** Calls that were admitted here and are not settled, with their ids in events. */
   readonly #admitted = new Map<string, string>()
   #events: RuntimeEvent[] = []
   /** Where the request stands in its journal. */
   #state: State
   #isClosed: boolean
 
-  /** Takes the session's request up where its journal ends, or opens it. */
+  /** Continues the request of the session where its journal ends, or opens it. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { store, session, requestId } = parts
     const opened: { session?: JournaledSession } = {}
@@ -121,7 +120,7 @@ export class JournaledSession implements SessionGovernor {
     return admission
   }
 
-  /** False once the request ends, or a crash cut off its end. */
+  /** False once the request ends, also if a crash interrupted its end. */
   get #isOpen(): boolean {
     return this.#state === 'plan' || this.#state === 'execute'
   }
@@ -147,7 +146,7 @@ export class JournaledSession implements SessionGovernor {
     return settlement
   }
 
-  /** Reads leave no intent in the journal, so one that another drain admitted is not known here. */
+  /** Reads leave no intent in the journal, so this governor does not know a read that an earlier drain admitted. */
   async #admitAgain(
     id: string,
     { tool, args }: { readonly tool: string; readonly args: JsonValue },
@@ -173,7 +172,7 @@ export class JournaledSession implements SessionGovernor {
     const delivery = await this.#ending(() =>
       this.#isOpen
         ? this.#governor.deliver(this.requestId, toCanonical(candidate))
-        : // A crash cut an earlier judgement off; what it had begun is finished.
+        : // A crash interrupted an earlier judgement; finish what it began.
           this.#end(this.#endingReason()),
     )
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
@@ -187,7 +186,7 @@ export class JournaledSession implements SessionGovernor {
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
   }
 
-  /** Ends the request, or says how it has ended. */
+  /** Ends the request, or returns how it has ended. */
   async #end(why: Reason): Promise<Delivery> {
     const result = await this.#governor.cancel(this.requestId, why)
     return result.state === 'deliver'
@@ -220,7 +219,7 @@ function isEnd(event: unknown): boolean {
   return event === 'delivered' || event === 'failed_safe'
 }
 
-/** Most sessions never see a token. */
+/** Makes the approvals at their first use: most sessions never see a token. */
 function lazyApprovals(make: () => Approvals): Approvals {
   let made: Approvals | undefined
   const get = (): Approvals => (made ??= make())
@@ -229,14 +228,14 @@ function lazyApprovals(make: () => Approvals): Approvals {
     checkGrant: async (grant, request) =>
       (await get().checkGrant?.(grant, request)) ?? {
         ok: false,
-        reason: reason('APPROVAL_INVALID', request.action.tool, 'Grants are not taken here.'),
+        reason: reason('APPROVAL_INVALID', request.action.tool, 'Grants are not accepted here.'),
       },
   }
 }
 
 /**
- * A request keeps the name of the task class that it was opened under. Where the agent has another one
- * now, because it was changed while the session waited, the present rules judge.
+ * A request keeps the name of the task class that it was opened with. If the agent has got another class
+ * while the session waited, the new rules judge under the old name.
  */
 function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   const data = first?.metadata?.['uaicp:data'] as { readonly task?: string } | undefined
@@ -244,20 +243,20 @@ function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   return name === task.name ? task : defineTaskClass({ ...task, name })
 }
 
-/** Texts of models and people may hold half a character, which canonical JSON refuses. */
+/** Texts of models and people may contain lone surrogates, which canonical JSON refuses; they are replaced. */
 function toCanonical(value: JsonValue): JsonValue {
   try {
     canonicalJson(value)
     return value
   } catch {
-    const mended: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
+    const repaired: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
       typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\u{FFFD}') : member,
     )
-    return mended as JsonValue
+    return repaired as JsonValue
   }
 }
 
-/** Codes of the runtime are told as what they mean to an auditor; the word itself is the subject. */
+/** The code for the audit log. A code of the runtime becomes CANCELLED or RUN_ERROR, with itself as subject. */
 function toReasonCode(code: string): ReasonCode {
   const known = REASON_CODES.find((one) => one === code)
   return known ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')

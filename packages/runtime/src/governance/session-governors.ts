@@ -1,41 +1,131 @@
 import type { Clock, IdSource, JsonValue } from '@skein/base'
 import {
-  governor,
-  standardPolicy,
-  type GovernorLimits,
+  type Admission,
+  type ApprovalAnswer,
+  type CallOutcome,
+  type Delivery,
   type GovernedContext,
+  governor,
+  type GovernorLimits,
   type Policy,
+  type Settlement,
+  standardPolicy,
 } from '@skein/governance'
+import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
+import type { RuntimeEvent } from '../event.ts'
+import type { AuditLine, Blob, Store } from '../store/store.ts'
 import { RuntimeError } from '../error.ts'
-import type { Store } from '../store/store.ts'
 import type { ThreadState } from '../thread-state.ts'
-import { createApprovalDesk, type ApprovalDesk } from './approval-desk.ts'
+import { type ApprovalDesk, createApprovalDesk } from './approval-desk.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
-import type { GovernedSession, SessionGovernors } from './session-governor.ts'
-import { requestIdOf } from './session-identity.ts'
-import { createSessionTasks } from './session-task.ts'
+import { createSessionTasks, requestIdOf } from './session-task.ts'
 
+/** The session that is governed. It is one request of the governor. */
+export interface GovernedSession {
+  readonly threadId: string
+  readonly rootId: string
+  readonly tenant: string
+  readonly owner: string | null
+  /** The agent that the session began with, also after a handoff. */
+  readonly agent: ResolvedAgent
+  readonly sessionId: string
+  /** The message that started the session. */
+  readonly input: JsonValue
+  /** The tools of both sides, and the tools that their rollbacks name. */
+  readonly tools: readonly ToolDefinition[]
+  /**
+   * Commits at once. `deliver` and `fail` call it before they run the inverse of a write, because the
+   * governor acts there by itself. Without it, a crash at that moment may run the inverse twice.
+   */
+  readonly commit?: (writes: GovernanceWrites) => Promise<void>
+}
+
+/** What the governor has written and not committed yet. It goes into the next commit of the thread. */
+export interface GovernanceWrites {
+  readonly audit: readonly AuditLine[]
+  readonly spent: readonly { readonly jti: string; readonly exp: number }[]
+  readonly blobs: readonly Blob[]
+  /** `gate_decided` and `evidence_added`. */
+  readonly events: readonly RuntimeEvent[]
+}
+
+/**
+ * The gates of one session, for one drain. Its answers count only once its writes are committed, so commit
+ * after `admit` and before the tool runs. When a commit is refused, the state of this governor is ahead of
+ * the log: discard it and open it again. After `TOKEN_SPENT`, call `admit` again without the token; it
+ * answers `review`, and the interrupt is opened again with the reason `APPROVAL_REPLAYED`.
+ */
+export interface SessionGovernor {
+  /** Id of the request in the audit log. */
+  readonly requestId: string
+  /**
+   * Asks whether a call may run. `turnId` is for the events. After `allow`, run the tool with `call.args` and
+   * `call.idempotency_key` of the answer: exactly these were judged.
+   */
+  admit(
+    call: {
+      /** Unique in the session: some vendors use a call id twice. */
+      readonly id: string
+      readonly tool: string
+      readonly args: JsonValue
+      readonly turnId: string
+      /** The call's id in events; `id` by default. */
+      readonly toolCallId?: string
+    },
+    answer?: ApprovalAnswer,
+  ): Promise<Admission>
+  /**
+   * Records the outcome of an admitted call. The result is stored, so secrets must be removed first.
+   * `earlier` describes a call that an earlier drain admitted.
+   */
+  settle(
+    callId: string,
+    outcome: CallOutcome,
+    turnId: string,
+    earlier?: { readonly tool: string; readonly args: JsonValue; readonly toolCallId?: string },
+  ): Promise<Settlement>
+  /**
+   * Settles a call that was running when its process died. `absent` means that it may run again, after
+   * another `admit`. Undefined means that the log has no write in doubt with this id.
+   */
+  recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
+  /** Records what a person says about a call in doubt. After `absent` the call may be admitted again. */
+  settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
+  /** Judges the result of the session. A session without a task class is always delivered. */
+  deliver(candidate: JsonValue): Promise<Delivery>
+  /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
+  fail(code: string, message: string): Promise<void>
+  /** Returns the writes to be committed, once. */
+  takeWrites(): GovernanceWrites
+}
+
+/** Opens the governor of a session, or restores it from the audit log. */
+export interface SessionGovernors {
+  open(session: GovernedSession): Promise<SessionGovernor>
+}
+
+/** Options of `createSessionGovernors`. */
 export interface SessionGovernorsOptions {
-  /** Names this installation in the audit log; approvals are addressed to it. */
+  /** Name of this installation in the audit log; approvals are addressed to it. */
   readonly id: string
   readonly store: Store
   readonly clock: Clock
   readonly ids: IdSource
   readonly keys: Pick<GovernanceKeys, 'approvals'>
-  /** Where approvals are checked; by default a desk that takes only what `keys` signed. */
+  /** Where approvals are checked. Default: a desk that accepts only signatures of `keys`. */
   readonly desk?: ApprovalDesk
   /** Default `standardPolicy`: low-risk writes are allowed, high-risk ones go to a person. */
   readonly policy?: Policy | readonly Policy[]
-  /** An approval is waited for 7 days by default, as interrupts are; keep both the same. */
+  /** Default: an approval is waited for 7 days, as for interrupts; keep both the same. */
   readonly limits?: GovernorLimits
   /** Runs a tool as the inverse of a write; by default without a `ThreadState`. */
   readonly undo?: (inverse: InverseCall) => Promise<unknown>
 }
 
-/** A tool to be run because a session failed or is repaired. Nobody is asked: the write was admitted with it. */
-export interface InverseCall {
+/** A tool that undoes a write, because a session failed or is repaired. It was admitted with the write. */
+interface InverseCall {
   readonly session: GovernedSession
   readonly tool: ToolDefinition
   readonly args: JsonValue
@@ -47,12 +137,12 @@ export interface InverseCall {
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
-/** Governs sessions, one request each. Everything it knows is in the store. */
+/** Governs sessions, one request each. All its state is in the store. */
 export function createSessionGovernors(options: SessionGovernorsOptions): SessionGovernors {
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
-  /** Sessions that are being ended here, by request: inverses run in them. */
+  /** Sessions that end now, by request id: inverses run in them. */
   const ending = new Map<string, GovernedSession>()
   const tasks = createSessionTasks((tool, args, context) =>
     invert({ undo: options.undo, session: ending.get(context.requestId) }, tool, args, context),

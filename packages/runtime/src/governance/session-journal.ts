@@ -1,19 +1,24 @@
 import type {
+  Admission,
+  Delivery,
   Envelope,
+  Evidence,
   Journal,
   JournalEntry,
   JournalRecord,
   PayloadStore,
   ReadOptions,
+  Reason,
   SpentStore,
 } from '@skein/governance'
 import type { AuditLine, Blob, Store } from '../store/store.ts'
-import type { GovernanceWrites } from './session-governor.ts'
+import type { GovernanceWrites } from './session-governors.ts'
+import type { RuntimeEvent } from '../event.ts'
 
 type Hash = Parameters<PayloadStore['put']>[0]
 type Writes = Omit<GovernanceWrites, 'events'>
 
-export interface SessionJournalOptions {
+interface SessionJournalOptions {
   readonly store: Store
   /** The root thread. */
   readonly tree: string
@@ -23,19 +28,19 @@ export interface SessionJournalOptions {
 }
 
 /**
- * What the governor of one session reads and writes: journal, payloads and spent tokens. Writes are
- * kept until `take`, so that they are committed together with the thread's own events. Positions are
- * those within the request; the store gives a line its place in the tree when it is committed.
+ * What the governor of one session reads and writes: its journal, payloads and spent tokens. Writes are
+ * kept until `take`, so that they are committed together with the events of the thread. Positions count
+ * within the request; the store gives each line its place in the tree when it is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
-  /** Lines as `open` found them, for the first fold. */
+  /** The lines that `find` read, for the first fold. */
   #found: readonly string[] | undefined
   #lines: AuditLine[] = []
   #texts = new Map<string, string>()
   #spent: { readonly jti: string; readonly exp: number }[] = []
   readonly #spentIds = new Set<string>()
-  /** The last ones taken: they may still be on their way into the store. */
+  /** What `take` returned last; its commit may not have finished yet. */
   #takenLines: readonly AuditLine[] = []
   #takenTexts: ReadonlyMap<string, string> = new Map()
 
@@ -57,7 +62,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // The only entry after which the governor acts by itself; before all others the kernel commits.
+    // After this entry the governor acts by itself, so it is committed here; the kernel commits all others.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
@@ -90,7 +95,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return bytes && utf8.decode(bytes)
   }
 
-  /** The store refuses the commit of a token that was spent elsewhere. */
+  /** A token that was spent elsewhere is found at the commit: the store refuses it. */
   async spend(jti: string, exp: number): Promise<boolean> {
     const id = jti.slice(jti.indexOf('\n') + 1)
     if (this.#spentIds.has(id)) return false
@@ -99,7 +104,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return true
   }
 
-  /** What has to be committed; nothing is left. */
+  /** Returns what has to be committed, and forgets it. */
   take(): Writes {
     const audit = this.#lines
     const spent = this.#spent
@@ -136,12 +141,55 @@ function encode(text: string): Uint8Array {
   return encoder.encode(text)
 }
 
-/** Governance writes `sha256:` before the digits, a blob's name is the digits. */
+/** Governance writes `sha256:` before the digits; the hash of a blob is the digits alone. */
 function blobHash(hash: Hash): string {
   return hash.slice('sha256:'.length)
 }
 
-/** Lines are what a governor wrote; an audit checks them before they are believed. */
+/** Lines of the store were written by a governor and are not checked again here; `verifyAudit` does that. */
 function toEnvelope(line: string): Envelope {
   return JSON.parse(line) as Envelope
+}
+
+type GateDecided = Extract<RuntimeEvent, { type: 'gate_decided' }>
+
+/** The call and the time of a decision. */
+interface GatePlace {
+  readonly at: string
+  readonly turnId: string
+  readonly toolCallId: string
+}
+
+/** The event for the gate before a call. None for a replayed call: it was judged when it was first made. */
+export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
+  if (admission.type === 'replay') return []
+  const { type: decision } = admission
+  const event: GateDecided = { type: 'gate_decided', gate: 'pre_action', decision, ...place }
+  const reasonCodes =
+    admission.type === 'deny'
+      ? codesOf(admission.reasons)
+      : admission.type === 'review'
+        ? [admission.rejected?.code ?? 'APPROVAL_REQUIRED']
+        : []
+  return [reasonCodes.length > 0 ? { ...event, reasonCodes } : event]
+}
+
+/** The event for the gate before delivery. */
+export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
+  const { type: decision } = delivery
+  const event: GateDecided = { type: 'gate_decided', gate: 'pre_deliver', decision, at }
+  if (delivery.type === 'delivered') return event
+  const reasons = delivery.type === 'repair' ? delivery.why : delivery.result.reasons
+  return { ...event, reasonCodes: codesOf(reasons) }
+}
+
+/** The event for what a call proved: its source and the hash of its payload, which is a blob. */
+export function evidenceEvent(evidence: Evidence, place: GatePlace): RuntimeEvent {
+  const { evidence_id: evidenceId, evidence_type: kind, source, hash } = evidence
+  const summary = `${kind} of ${source}`
+  return { type: 'evidence_added', evidenceId, kind, summary, data: { hash }, ...place }
+}
+
+function codesOf(reasons: readonly Reason[]): readonly string[] {
+  return [...new Set(reasons.map(({ code }) => code))]
 }

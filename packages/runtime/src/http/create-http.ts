@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { systemClock, uuidV7, type Clock, type IdSource } from '@skein/base'
-import { systemTimers, type Timers } from '../dispatch/timers.ts'
+import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../runtime-api.ts'
 import { admit } from './admit.ts'
 import { toVerify, type Auth } from './auth/authenticate.ts'

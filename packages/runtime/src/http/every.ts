@@ -1,4 +1,4 @@
-import type { Timers } from '../dispatch/timers.ts'
+import type { Timers } from '../dispatch/dispatcher.ts'
 
 /** Runs something again and again. The returned function ends it. */
 export function every(timers: Timers, ms: number, run: () => void): () => void {

@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import { HttpError } from './http-error.ts'
-import type { TimerHandle, Timers } from '../dispatch/timers.ts'
+import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number

@@ -2,7 +2,7 @@ import type { Clock } from '@skein/base'
 import type { HttpLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './stream/open-streams.ts'
-import type { Timers } from '../dispatch/timers.ts'
+import type { Timers } from '../dispatch/dispatcher.ts'
 
 /** What handlers share. */
 export interface Services {

@@ -1,7 +1,7 @@
 import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from '../event.ts'
-import type { GovernanceWrites, SessionGovernor } from '../governance/session-governor.ts'
+import type { GovernanceWrites, SessionGovernor } from '../governance/session-governors.ts'
 import type { EnvReader } from '../services/env-reader.ts'
 import type { FacadeChanges } from '../services/thread-facade.ts'
 import type { Redactor } from '../services/vault.ts'

@@ -3,7 +3,7 @@ import type { PromptToolConfig } from '../definitions/types.ts'
 import type { Drain } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../error.ts'
 import type { StoredEvent } from '../event.ts'
-import type { SessionGovernor } from '../governance/session-governor.ts'
+import type { SessionGovernor } from '../governance/session-governors.ts'
 import { createEnvReader, type EnvReader } from '../services/env-reader.ts'
 import { envContext, type Redactor } from '../services/vault.ts'
 import {

@@ -2,7 +2,7 @@ import type { Clock, IdSource } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import type { SessionGovernors } from '../governance/session-governor.ts'
+import type { SessionGovernors } from '../governance/session-governors.ts'
 import type { Vault } from '../services/vault.ts'
 import type { Commit, CommitResult, Store } from '../store/store.ts'
 

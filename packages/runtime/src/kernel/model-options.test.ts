@@ -4,7 +4,7 @@ import { openai } from '@skein/ai/openai'
 import { scripted } from '@skein/ai/testing'
 import type { ModelReference } from '@skein/ai'
 import { expect, test } from 'vitest'
-import { createRegistry, defineAgent, definePrompt, defineTool } from '../definitions/index.ts'
+import { createRegistry, defineAgent, definePrompt, defineTool } from '../index.ts'
 import { paramsOf } from './model-options.ts'
 
 const look = defineTool({

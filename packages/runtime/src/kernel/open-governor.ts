@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { ToolDefinition } from '../definitions/types.ts'
-import type { SessionGovernor } from '../governance/session-governor.ts'
+import type { SessionGovernor } from '../governance/session-governors.ts'
 import type { DrainContext } from './drain-context.ts'
 import { textOf } from './decide.ts'
 

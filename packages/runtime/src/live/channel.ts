@@ -1,23 +1,19 @@
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import { endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
-/** How many events of the log a watched thread keeps at hand. Who is further behind reads the store. */
+/** How many events of the log a watched thread keeps in memory. A reader further behind reads the store. */
 const RECENT = 256
 
-/** True for the beginning of something that may show what is not of the log. */
+/** True for events after which deltas or progress may follow that are not in the log. */
 export function beginsToShow({ type }: RuntimeEvent): boolean {
   return type === 'step_start' || type === 'tool_execution_start'
 }
 
 /**
- * True for events that come only from the middle of a session that goes on: whoever waits for its end, for a
- * question or for rest need not look.
+ * Events from the middle of a running session. A commit of nothing else cannot end the wait for the end of
+ * a session, for a question to a person, or for a parked thread.
  */
-function isUnderWay(events: readonly StoredEvent[]): boolean {
-  return events.length > 0 && events.every(({ event }) => underWay.has(event.type))
-}
-
-const underWay: ReadonlySet<RuntimeEvent['type']> = new Set([
+const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_start',
   'step_end',
   'model_requested',
@@ -29,7 +25,10 @@ const underWay: ReadonlySet<RuntimeEvent['type']> = new Set([
   'evidence_added',
 ] as const)
 
-/** What goes on in one thread, for all its readers: they look when the bell rings, and take what they lack. */
+/**
+ * The live state of one thread for all its readers. It only tells them that something is new; each reader
+ * then takes what it lacks, from here or from the store.
+ */
 export class Channel {
   /** Number of the last event that was published here. */
   seq = 0
@@ -37,15 +36,15 @@ export class Channel {
   firstSeq: number = Infinity
   /** Rises with every commit, also with one that appended nothing. */
   version = 0
-  /** As `version`, without the commits that are only steps on the way. */
+  /** As `version`, without commits from the middle of a running session (`UNDER_WAY`). */
   turns = 0
-  /** The last event published that ended a draft. */
+  /** Number of the last published event that ended a draft. */
   endedAt = 0
   isRemoved = false
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
   #recent: StoredEvent[] = []
-  /** What may still show something: the step that speaks, and the calls that run. */
+  /** What may still show something: the running step (as '') and running calls (by id). */
   readonly #sources = new Set<string>()
 
   constructor(maxDraftSize: number) {
@@ -56,7 +55,7 @@ export class Channel {
     return this.#bells.size
   }
 
-  /** True when forgetting it loses nothing. */
+  /** True when the channel can be dropped without losing anything. */
   get isIdle(): boolean {
     return this.readers === 0 && this.draft.isEmpty && this.#sources.size === 0
   }
@@ -72,7 +71,7 @@ export class Channel {
 
   publish(events: readonly StoredEvent[]): void {
     this.version++
-    if (!isUnderWay(events)) this.turns++
+    if (events.length === 0 || events.some(({ event }) => !UNDER_WAY.has(event.type))) this.turns++
     for (const stored of events) this.#add(stored)
     this.ring()
   }
@@ -90,14 +89,14 @@ export class Channel {
     for (const bell of this.#bells) bell()
   }
 
-  /** The events after a number, if they are at hand. */
+  /** The events after a number, if they are in memory. */
   after(seq: number): readonly StoredEvent[] | undefined {
     const first = this.#recent[0]?.seq
     if (first === undefined || first > seq + 1) return undefined
     return this.#recent.slice(seq + 1 - first)
   }
 
-  /** Commits of two writers may be told in the wrong order: then readers look into the store. */
+  /** Two writers may publish in the wrong order; then `#recent` has a gap, is dropped, and readers ask the store. */
   #add(stored: StoredEvent): void {
     const { seq, event } = stored
     if (this.firstSeq === Infinity) this.firstSeq = seq

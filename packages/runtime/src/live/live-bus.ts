@@ -2,49 +2,48 @@ import type { Clock } from '@skein/base'
 import type { StoredEvent } from '../event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
-import { AbortGate } from './abort-gate.ts'
-import { Bell } from './bell.ts'
+import { AbortGate, Bell } from './bell.ts'
 import { beginsToShow, Channel } from './channel.ts'
 import type { ShownEvent } from './live-draft.ts'
-import { readHeads, type HeadReader } from './read-heads.ts'
 import { readThread } from './read-thread.ts'
 
-/** Tells whoever watches what happens in threads. It holds no state of a thread: the log does. */
+/** Delivers events of threads to their readers as they happen. The log is the truth; this only makes it early. */
 export interface LiveBus {
-  /** Events of a commit, with their numbers. Also called without any when only the head has changed. */
+  /** Publishes the events of a commit. The list is empty when a commit has changed only the head. */
   publish(threadId: string, events: readonly StoredEvent[]): void
-  /** Something that is not part of the log, such as a delta of the running step. */
+  /** Shows events that are not in the log, such as deltas of the running step. */
   show(threadId: string, events: readonly ShownEvent[]): void
-  /** The thread is gone, or its log was replaced: its readers end. */
+  /** Ends the readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
   /**
-   * Gives something at once and after commits to these threads, for code that waits for a state. Steps of a
-   * session that goes on are passed over. Ends when the first of them is removed.
+   * Yields at once, and after each commit to these threads that may change what a waiting caller looks for:
+   * commits from the middle of a running session are skipped. Ends when the first thread is removed.
    */
   watch(
     threadIds: readonly [string, ...string[]],
     options?: { readonly signal?: AbortSignal },
   ): AsyncIterable<void>
-  /** How many read, for tests and measurements. */
+  /** Number of readers, for tests and measurements. */
   readonly readers: number
-  /** How many threads are held in memory. */
+  /** Number of threads with live state in memory. */
   readonly channels: number
 }
 
-export interface LiveBusOptions {
+interface LiveBusOptions {
   readonly store: Store
   readonly clock: Clock
-  /** Events read at once. Default 500. */
+  /** Events read from the store at once. Default 500. */
   readonly pageSize?: number
   /** Characters of one running step that are kept for late readers. Default 4 Mi. */
   readonly maxDraftSize?: number
 }
 
 /**
- * Creates the bus. Readers pull: each has a number and takes what it lacks, from what is at hand or from
- * the store. So a slow reader holds no queue, loses no event of the log, and gets deltas merged.
+ * Creates the bus. Readers pull: each knows the number of its last event and takes what follows, from
+ * memory or from the store. So a slow reader needs no queue, misses no event of the log, and gets the
+ * deltas that it has missed merged into one.
  */
 export function createLiveBus(options: LiveBusOptions): LiveBus {
   return new Bus(options)
@@ -71,7 +70,7 @@ class Bus implements LiveBus {
 
   publish(threadId: string, events: readonly StoredEvent[]): void {
     for (const reader of this.#headReaders) reader.note(threadId)
-    // Made before the step shows anything, so that it knows which event the step began with.
+    // The channel of a step is made before its first delta, so that it knows the event that began the step.
     const isSource = events.some(({ event }) => beginsToShow(event))
     const channel = isSource ? this.#channel(threadId) : this.#channels.get(threadId)
     channel?.publish(events)
@@ -115,7 +114,7 @@ class Bus implements LiveBus {
     return closable(signal, (gate) => readHeads(this.#options.store, this.#headReaders, gate))
   }
 
-  /** Joins the channels for as long as the reading takes. */
+  /** Joins the channels, reads, and leaves them when the reader ends. */
   async *#reading<T>(
     threadIds: readonly [string, ...string[]],
     gate: AbortGate,
@@ -166,8 +165,8 @@ async function* readTurns(
 }
 
 /**
- * An iterable whose readings end at once when the signal aborts or the consumer leaves, also while it
- * waits: a plain generator would answer `return` only after its current wait.
+ * An iterable that ends at once when the signal aborts or the consumer leaves, even while it waits. A plain
+ * generator would run its `return` only after the promise that it currently awaits.
  */
 function closable<T>(
   signal: AbortSignal | undefined,
@@ -189,5 +188,43 @@ function closable<T>(
         },
       }
     },
+  }
+}
+
+/** One reader of changes. A thread that changed often before it was read is given once. */
+interface HeadReader {
+  note(threadId: string, removed?: ThreadHead): void
+}
+
+/** Heads of threads as they change, until the gate closes. */
+async function* readHeads(
+  store: Store,
+  readers: Set<HeadReader>,
+  gate: AbortGate,
+): AsyncGenerator<ThreadHead, void> {
+  const pending = new Map<string, ThreadHead | undefined>()
+  let ring: (() => void) | undefined
+  const reader: HeadReader = {
+    note(threadId, removed) {
+      pending.set(threadId, removed)
+      ring?.()
+    },
+  }
+  readers.add(reader)
+  try {
+    while (!gate.isClosed) {
+      const next = pending.entries().next().value
+      if (!next) {
+        await gate.through(new Promise<void>((resolve) => (ring = resolve)))
+        continue
+      }
+      const [threadId, removed] = next
+      pending.delete(threadId)
+      const head = removed ?? (await gate.through(store.head(threadId)))
+      if (head) yield head
+    }
+  } finally {
+    readers.delete(reader)
+    gate.close()
   }
 }

@@ -1,31 +1,31 @@
 import type { ThreadEvent } from '@skein/threads'
 import type { RuntimeEvent } from '../event.ts'
 
-/** What can be shown: events that need not be of the log. */
+/** What readers of a live thread can be shown: events of its log, and events that are never stored. */
 export type ShownEvent = RuntimeEvent | ThreadEvent
 
-/** A part of the draft as a reader gets it, and how much of the draft it then has. */
+/** The next part of the draft for a reader, and how many pieces the reader has after it. */
 export interface DraftPiece {
   readonly event: ShownEvent
   readonly count: number
 }
 
-/** Neighbouring pieces that are one for readers who come late: words of one block, or progress of one call. */
+/** Neighbouring pieces that a late reader gets as one: deltas of one block, or progress of one call. */
 interface Run {
   readonly from: number
   to: number
   event: ShownEvent
-  /** For words: piece by piece, so that a reader who keeps up never touches the text before. */
+  /** The text of deltas, piece by piece, so that a reader who keeps up is sent only the new pieces. */
   readonly words: string[]
-  /** Only readers that were there see it. */
+  /** Shown only to readers that were connected when the event happened. */
   readonly isTransient: boolean
   readonly order: number
   size: number
 }
 
 /**
- * True for events after which the log says all that was shown before them: the message is stored, the
- * call has its result, or a new step begins.
+ * True for events of the log that replace the draft: the message is stored, the call has its result, or a
+ * new step begins. Everything that was shown before such an event can then be read in the log.
  */
 export function endsDraft(event: ShownEvent): boolean {
   switch (event.type) {
@@ -43,13 +43,16 @@ export function endsDraft(event: ShownEvent): boolean {
   }
 }
 
-/** What the running step of one thread has shown so far, merged so that memory grows with the text only. */
+/**
+ * What the running step of one thread has shown so far and the log does not hold yet. Neighbouring deltas
+ * are merged, so memory grows with the length of the text and not with the number of deltas.
+ */
 export class LiveDraft {
-  /** Pieces shown; readers count them. */
+  /** Number of pieces shown since the draft began; part of the event ids that readers get. */
   count = 0
-  /** Everything that was ever shown, for those who want only what is new to them. */
+  /** Number of pieces shown in all drafts; tells a reader which pieces came after it connected. */
   order = 0
-  /** Pieces up to this one were too many to keep. */
+  /** Pieces up to this number were dropped, because the draft became too large. */
   #droppedTo = 0
   #size = 0
   #runs: Run[] = []
@@ -66,7 +69,8 @@ export class LiveDraft {
   add(event: ShownEvent): void {
     this.count++
     this.order++
-    const size = sizeOf(event)
+    // Roughly the characters that are kept.
+    const size = isWords(event) ? textOf(event).length + 8 : JSON.stringify(event).length
     this.#size += size
     const last = this.#runs.at(-1)
     if (last && last.size < this.#maxSize / 8 && extend(last, event)) {
@@ -82,28 +86,41 @@ export class LiveDraft {
    */
   after(count: number, since: number): DraftPiece | undefined {
     if (count < this.#droppedTo) return undefined
-    const place = firstPlace(this.#runs, count)
-    for (let index = place; index < this.#runs.length; index++) {
-      const run = this.#runs[index]!
-      if (run.isTransient && run.order <= since) continue
-      return { event: rest(run, count), count: run.to }
+    // Binary search for the first run that holds a piece beyond `count`.
+    let place = 0
+    for (let high = this.#runs.length; place < high;) {
+      const middle = (place + high) >> 1
+      if (this.#runs[middle]!.to <= count) place = middle + 1
+      else high = middle
+    }
+    for (const { from, to, event, words, isTransient, order } of this.#runs.slice(place)) {
+      if (isTransient && order <= since) continue
+      if (!isWords(event)) return { event, count: to }
+      const text = words.slice(Math.max(count + 1 - from, 0)).join('')
+      const rest =
+        event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
+      return { event: rest, count: to }
     }
     return undefined
   }
 
-  /** The step begins anew, without an event of the log: what it showed is forgotten, the count goes on. */
+  /** The step starts over without an event of the log: its pieces are dropped, the count continues. */
   restart(): void {
     this.#droppedTo = 0
     this.#size = 0
     this.#runs = []
   }
 
-  /** The log has it all now. Progress of other calls that still run is kept, and shown again. */
+  /** The log replaces the draft. After the end of one call, the progress of other running calls is kept. */
   end(event: ShownEvent): void {
-    const kept = event.type === 'tool_execution_end' ? otherProgress(this.#runs, event) : []
+    const kept = new Map<string, Progress>()
+    if (event.type === 'tool_execution_end')
+      for (const { event: shown } of this.#runs)
+        if (isProgress(shown) && shown.toolCallId !== event.toolCallId)
+          kept.set(shown.toolCallId, shown)
     this.count = 0
     this.restart()
-    for (const shown of kept) this.add(shown)
+    for (const progress of kept.values()) this.add(progress)
   }
 
   #newRun(event: ShownEvent, size: number): Run {
@@ -119,8 +136,8 @@ export class LiveDraft {
   }
 
   /**
-   * Forgets the older half. Who lacks something of it sees nothing of this step until it is stored; who
-   * keeps up goes on.
+   * Drops the older half. A reader that has not got all of it sees nothing more of this step until its
+   * message is stored; a reader that keeps up notices nothing.
    */
   #drop(): void {
     let place = 0
@@ -134,7 +151,7 @@ export class LiveDraft {
 
 type Words = Extract<ShownEvent, { type: 'text_delta' | 'reasoning_delta' | 'tool_call_delta' }>
 
-/** True for pieces of what a model says. */
+/** True for deltas of a model's text, reasoning or arguments. */
 export function isWords(event: ShownEvent): event is Words {
   const { type } = event
   return type === 'text_delta' || type === 'reasoning_delta' || type === 'tool_call_delta'
@@ -144,10 +161,7 @@ function textOf(event: Words): string {
   return event.type === 'tool_call_delta' ? event.argumentsText : event.text
 }
 
-function withText(event: Words, text: string): Words {
-  return event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
-}
-
+/** Merges an event into the last run; false if it belongs to another block or call. */
 function extend(run: Run, event: ShownEvent): boolean {
   if (isProgress(run.event) && isProgress(event)) {
     if (run.event.toolCallId !== event.toolCallId) return false
@@ -169,38 +183,4 @@ type Progress = Extract<ShownEvent, { type: 'tool_execution_progress' }>
 
 function isProgress(event: ShownEvent): event is Progress {
   return event.type === 'tool_execution_progress'
-}
-
-/** The first run that holds something beyond `count`. */
-function firstPlace(runs: readonly Run[], count: number): number {
-  let low = 0
-  let high = runs.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (runs[middle]!.to <= count) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/** What the run holds beyond `count`. */
-function rest({ from, event, words }: Run, count: number): ShownEvent {
-  if (!isWords(event)) return event
-  return withText(event, words.slice(Math.max(count + 1 - from, 0)).join(''))
-}
-
-function otherProgress(
-  runs: readonly Run[],
-  { toolCallId }: { readonly toolCallId: string },
-): Progress[] {
-  const latest = new Map<string, Progress>()
-  for (const { event } of runs)
-    if (isProgress(event) && event.toolCallId !== toolCallId) latest.set(event.toolCallId, event)
-  return [...latest.values()]
-}
-
-/** Roughly the characters it keeps. */
-function sizeOf(event: ShownEvent): number {
-  if (isWords(event)) return textOf(event).length + 8
-  return (JSON.stringify(event) ?? '').length
 }

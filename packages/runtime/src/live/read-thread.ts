@@ -3,10 +3,8 @@ import { RuntimeError } from '../error.ts'
 import type { StoredEvent } from '../event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
-import type { AbortGate } from './abort-gate.ts'
-import type { Bell } from './bell.ts'
+import type { AbortGate, Bell } from './bell.ts'
 import type { Channel } from './channel.ts'
-import { Cursor } from './cursor.ts'
 import { endsDraft, isWords } from './live-draft.ts'
 
 interface Reading {
@@ -20,8 +18,8 @@ interface Reading {
 }
 
 /**
- * Reads one thread: the log after the reader's number, then what the running step has shown, then both
- * as they come. The log always goes first; what a step has shown is only of use with the log before it.
+ * Reads one thread: the log after the reader's position, then the draft of the running step, then both as
+ * they come. Events of the log always come first, because deltas make sense only after the log before them.
  */
 export async function* readThread(
   reading: Reading,
@@ -53,12 +51,12 @@ class Reader {
   readonly #reading: Reading
   readonly #includesDeltas: boolean
   readonly #untilParked: boolean
-  /** The order of the draft when this reader came. */
+  /** `order` of the draft when this reader connected. */
   readonly #since: number
-  /** Whether the store has something that was not published here, as far as is known. */
+  /** Whether the store may hold events that were not published here, such as those of another process. */
   #isBehind = true
   #checked = -1
-  /** Whether it has heard something of the running step; one that comes back may have. */
+  /** Whether deltas of the running step were given. A reader that reconnects may have got some before. */
   #hasWords: boolean
   #stepId: string | undefined
 
@@ -83,7 +81,7 @@ class Reader {
     })
   }
 
-  /** The next events of the log: from what is at hand, or else from the store. */
+  /** The next events of the log, from memory or else from the store. */
   async log(): Promise<readonly StoredEvent[]> {
     const { channel, gate, store, threadId, pageSize } = this.#reading
     const { seq } = this.cursor
@@ -102,7 +100,7 @@ class Reader {
     if (event.type === 'step_start') this.#stepId = event.stepId
   }
 
-  /** A turn that ends within a speech that was never stored: what this reader heard of it goes. */
+  /** A reset before the end of a turn whose last message was never stored: the reader drops its deltas. */
   async takeBack({ event }: StoredEvent): Promise<NumberedEvent | undefined> {
     if (event.type !== 'turn_end' || event.outcome === 'completed' || !this.#hasWords)
       return undefined
@@ -112,7 +110,7 @@ class Reader {
     return { id: this.cursor.id, event: { type: 'step_reset', at, turnId, stepId } }
   }
 
-  /** The step that was running at the reader's number; a reader that came back has not seen it begin. */
+  /** The step that runs at the reader's position. A reader that reconnected has not got its `step_start`. */
   async #lastStep(): Promise<string | undefined> {
     const { gate, store, threadId } = this.#reading
     const { seq } = this.cursor
@@ -125,7 +123,7 @@ class Reader {
     }
   }
 
-  /** The next piece of the draft, unless the reader knows of its end before the channel does. */
+  /** The next piece of the draft. None if the reader has read in the store that the draft has ended. */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
     const { cursor } = this
@@ -138,7 +136,7 @@ class Reader {
     return { id: cursor.id, event: piece.event }
   }
 
-  /** Whether nothing is to be done and everything was given. Asked once per commit. */
+  /** Whether the thread is parked and all its events were given. Checked once per commit. */
   async isDone(): Promise<boolean> {
     const { channel, gate, store, threadId, clock } = this.#reading
     if (!this.#untilParked || this.#checked === channel.version) return false
@@ -155,7 +153,46 @@ class Reader {
   }
 }
 
-/** True when a thread does nothing and is not due. */
+/** True when a thread neither runs nor is due. */
 export function isParked({ lifecycle, wakeAt }: ThreadHead, now: number): boolean {
   return lifecycle !== 'running' && (wakeAt === null || wakeAt > now)
+}
+
+/**
+ * The position of a reader: the number of its last event of the log, and how many pieces of the draft it
+ * has got since. `id` is the id of the event that was given last.
+ */
+class Cursor {
+  seq: number
+  /** Pieces of the draft that were given; 0 without a draft. */
+  count: number
+  /** Number of the last given event that ended a draft. */
+  endedAt = 0
+
+  constructor(after: string | undefined) {
+    const found = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(after ?? '0')
+    if (!found)
+      throw new RuntimeError(`${JSON.stringify(after)} is not the id of an event.`, {
+        code: 'INPUT_INVALID',
+        hint: 'Ids look like `12` or `12.3`; without one, reading starts at the first event.',
+      })
+    this.seq = Number(found[1])
+    this.count = Number(found[2] ?? 0)
+  }
+
+  /** Moves past an event of the log. */
+  pass({ seq, event }: StoredEvent): void {
+    this.seq = seq
+    if (!endsDraft(event)) return
+    this.count = 0
+    this.endedAt = seq
+  }
+
+  /**
+   * `12` or, with pieces of a draft, `12.3`. An event of the log that comes during a step has the fraction
+   * too; otherwise a reader that resumes from it would be sent the deltas that it already has.
+   */
+  get id(): string {
+    return this.count > 0 ? `${this.seq}.${this.count}` : `${this.seq}`
+  }
 }

@@ -1,7 +1,7 @@
 import type { Registry } from '../definitions/resolved.ts'
 import type { KernelState } from '../kernel/state.ts'
 import type { Store, ThreadChange, ThreadHead } from '../store/store.ts'
-import { descendantsOf } from '../store/descendants.ts'
+import { descendantsOf } from '../store/thread-head.ts'
 import { createEnvReader } from './env-reader.ts'
 import { envSet } from './facade-env.ts'
 import { scopedNames } from './scoped-names.ts'

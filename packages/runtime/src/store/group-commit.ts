@@ -7,12 +7,12 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-/** How a job ended inside the transaction; told when that is durable. */
+/** How a job ended inside the transaction. Its promise settles once the transaction is durable. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 /**
- * Puts the writes that are asked for in one turn of the event loop into one transaction, so that they
- * share the wait for the disk. Each is still whole or absent by itself, and answered when it is durable.
+ * Puts the writes of one turn of the event loop into one transaction, so that they share the wait for the
+ * disk. Each write still succeeds or fails by itself, and its promise settles when it is durable.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync
@@ -22,7 +22,7 @@ export class GroupCommit {
     this.#database = database
   }
 
-  /** `isLazy`: it need not survive a power cut by itself, only together with the next write that must. */
+  /** `isLazy`: the write survives a crash of the process, but a power cut only once a later write is synced. */
   write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#jobs.length === 0) setImmediate(() => this.flush())
@@ -30,7 +30,7 @@ export class GroupCommit {
     })
   }
 
-  /** Does what was asked for so far. */
+  /** Runs the writes that were asked for so far. */
   flush(): void {
     const jobs = this.#jobs
     this.#jobs = []
@@ -45,7 +45,11 @@ export class GroupCommit {
           ? [{ value: only.work() }] // the transaction is its savepoint
           : jobs.map((job) => this.#attempt(job.work))
       this.#database.exec('COMMIT')
-      for (const [index, job] of jobs.entries()) tell(job, outcomes[index])
+      for (const [index, { resolve, reject }] of jobs.entries()) {
+        const outcome = outcomes[index]
+        if (outcome && 'value' in outcome) resolve(outcome.value as never)
+        else reject(outcome?.error)
+      }
     } catch (error) {
       this.#rollBack()
       for (const { reject } of jobs) reject(error)
@@ -61,7 +65,7 @@ export class GroupCommit {
       this.#database.exec('RELEASE job')
       return { value }
     } catch (error) {
-      // A full disk may have ended the whole transaction; then this throws, and all are refused.
+      // A full disk may have ended the whole transaction; then this throws, and all writes are rejected.
       this.#database.exec('ROLLBACK TO job; RELEASE job')
       return { error }
     }
@@ -70,9 +74,4 @@ export class GroupCommit {
   #rollBack(): void {
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
   }
-}
-
-function tell({ resolve, reject }: Job, outcome: Outcome | undefined): void {
-  if (outcome && 'value' in outcome) resolve(outcome.value as never)
-  else reject(outcome?.error)
 }

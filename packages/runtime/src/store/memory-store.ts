@@ -1,21 +1,35 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import { jsonText } from './json-text.ts'
-import { blobNames, type BlobName } from './named-blobs.ts'
-import { eventRows, notFound, planCommit, type CommitPlan, type EventRow } from './plan-commit.ts'
-import { StoreError, type Commit, type CommitResult, type Store } from './store.ts'
-import type { AuditLine, Claim, ThreadHead, ThreadQuery } from './store.ts'
-import { selectThreads } from './select-threads.ts'
-import { erasedHead } from './thread-head.ts'
+import {
+  type BlobName,
+  blobNames,
+  type CommitPlan,
+  type EventRow,
+  eventRows,
+  jsonText,
+  notFound,
+  planCommit,
+} from './plan-commit.ts'
+import {
+  type AuditLine,
+  type Claim,
+  type Commit,
+  type CommitResult,
+  type Store,
+  StoreError,
+  type ThreadHead,
+  type ThreadQuery,
+} from './store.ts'
+import { erasedHead, selectThreads } from './thread-head.ts'
 
-/** A store that lives as long as the process: for tests, for trying things out, for threads that may be lost. */
+/** A store that is lost with the process: for tests, for trying things out, for threads that need not last. */
 export function memoryStore(): Store {
   return new MemoryStore()
 }
 
 type NumberedLine = AuditLine & { readonly index: number }
 
-// Every method does its work before its first await: nothing comes between a check and a write.
+// Every method works synchronously, so no other call can come between its checks and its writes.
 class MemoryStore implements Store {
   readonly #heads = new Map<string, ThreadHead>()
   readonly #events = new Map<string, StoredEvent[]>()

@@ -105,7 +105,12 @@ export function migrate(
         hint: 'A newer version of the program has used it. Update, or open a backup from before.',
       },
     )
-  if (version > 0 || hasTables(database)) mustBeOurs(database, path)
+  const hasTables = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
+  if ((version > 0 || hasTables) && pragma(database, 'application_id') !== APPLICATION_ID)
+    throw new StoreError(`${path} is a database of another program.`, {
+      code: 'STORE_CORRUPT',
+      hint: 'Choose another path for the store.',
+    })
   for (const step of steps) if (step.version > version) apply(database, step)
 }
 
@@ -120,18 +125,6 @@ function apply(database: DatabaseSync, { version, sql }: Migration): void {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
-}
-
-function mustBeOurs(database: DatabaseSync, path: string): void {
-  if (pragma(database, 'application_id') === APPLICATION_ID) return
-  throw new StoreError(`${path} is a database of another program.`, {
-    code: 'STORE_CORRUPT',
-    hint: 'Choose another path for the store.',
-  })
-}
-
-function hasTables(database: DatabaseSync): boolean {
-  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
 }
 
 function pragma(database: DatabaseSync, name: 'user_version' | 'application_id'): number {

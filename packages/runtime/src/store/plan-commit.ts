@@ -1,17 +1,16 @@
-import { jsonText } from './json-text.ts'
-import { blobNames, type BlobName } from './named-blobs.ts'
 import {
-  StoreError,
   type AuditLine,
   type Blob,
   type Commit,
   type CommitResult,
+  StoreError,
   type ThreadChange,
   type ThreadHead,
 } from './store.ts'
 import { changeHead, newHead } from './thread-head.ts'
+import { isPlainObject } from '@skein/base'
 
-/** What has to be known about a store to judge a commit. */
+/** What `planCommit` asks a store about its present contents. */
 export interface StoreView {
   head(id: string): ThreadHead | undefined
   hasClientId(tenant: string, clientId: string): boolean
@@ -21,9 +20,9 @@ export interface StoreView {
   isSpent(jti: string): boolean
 }
 
-/** A commit that was found good, as rows to be written. */
+/** A commit whose conditions hold, as rows to be written. */
 export interface CommitPlan {
-  /** As they become and as they were; a new thread was not. */
+  /** Each head after the commit and before it; `before` is undefined for a new thread. */
   readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
@@ -33,6 +32,7 @@ export interface CommitPlan {
   readonly result: CommitResult
 }
 
+/** An event as a row of the log. */
 export interface EventRow {
   readonly threadId: string
   readonly seq: number
@@ -42,12 +42,20 @@ export interface EventRow {
 }
 
 /**
- * Judges a commit against what is stored, and says what to write. All stores share it, so they agree on
- * what is refused. Throws before anything was written.
+ * Checks the conditions of a commit against the present contents of a store and returns the rows to write.
+ * All stores share this function, so they agree on what is refused. Throws before anything is written.
  */
 export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const before = checkThreads(commit.threads, view)
-  checkSpent(commit, view)
+  const spent = new Set<string>()
+  for (const { jti } of commit.spent ?? []) {
+    if (spent.has(jti) || view.isSpent(jti))
+      throw new StoreError(`The approval token ${jti} is spent.`, {
+        code: 'TOKEN_SPENT',
+        hint: 'A token approves once. Ask for a new decision.',
+      })
+    spent.add(jti)
+  }
   const heads = new Map(before)
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
@@ -57,7 +65,6 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   })
   const audit = numberAudit(commit, view)
   const isNew = new Set(commit.threads.flatMap(({ id, create }) => (create ? [id] : [])))
-  const first = audit[0]
   return {
     heads: [...heads].map(([id, head]) => ({
       head,
@@ -70,12 +77,12 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
     spent: commit.spent ?? [],
     result: {
       seqs: new Map([...heads].map(([id, { seq }]) => [id, seq])),
-      ...(first && { auditFrom: first.index }),
+      auditFrom: audit[0]?.index,
     },
   }
 }
 
-/** The events of a log that is written anew, from number 1. */
+/** The events of a change as rows, numbered from `after + 1`. */
 export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
   return (change.append ?? []).map((event, index) => ({
     threadId: change.id,
@@ -86,6 +93,7 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
   }))
 }
 
+/** The error for a thread that does not exist. */
 export function notFound(id: string): StoreError {
   return new StoreError(`There is no thread ${id}.`, {
     code: 'THREAD_NOT_FOUND',
@@ -93,7 +101,7 @@ export function notFound(id: string): StoreError {
   })
 }
 
-/** The heads as they were, those of new threads made; every condition holds against these. */
+/** The heads before the commit, with heads made for new threads. Throws if a condition does not hold. */
 function checkThreads(
   changes: readonly ThreadChange[],
   view: StoreView,
@@ -108,8 +116,16 @@ function checkThreads(
     const head = create ? newHead(id, create) : known
     if (!head) throw notFound(id)
     checkConditions(change, head)
-    if (create) checkClientId(head, clientIds, view)
     heads.set(id, head)
+    const { tenant, clientId } = head
+    if (!create || clientId === null) continue
+    const key = JSON.stringify([tenant, clientId])
+    if (clientIds.has(key) || view.hasClientId(tenant, clientId))
+      throw new StoreError(`The client id ${clientId} is taken in tenant ${tenant}.`, {
+        code: 'CLIENT_ID_TAKEN',
+        hint: 'Use the thread that has it (`headByClientId`), or another id.',
+      })
+    clientIds.add(key)
   }
   return heads
 }
@@ -118,7 +134,7 @@ function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, hea
   if (fence !== undefined && fence !== head.epoch)
     throw new StoreError(`Thread ${id} was claimed again: ${fence} is behind ${head.epoch}.`, {
       code: 'FENCED',
-      hint: 'Another drain has taken over. Stop working on the thread.',
+      hint: 'Another drain works on the thread now. Stop working on it.',
     })
   if (mustBeLive && (head.lifecycle === 'terminated' || head.lifecycle === 'erased'))
     throw new StoreError(`Thread ${id} is ${head.lifecycle}.`, { code: 'THREAD_TERMINATED' })
@@ -129,29 +145,6 @@ function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, hea
     })
 }
 
-function checkClientId({ tenant, clientId }: ThreadHead, taken: Set<string>, view: StoreView) {
-  if (clientId === null) return
-  const key = JSON.stringify([tenant, clientId])
-  if (taken.has(key) || view.hasClientId(tenant, clientId))
-    throw new StoreError(`The client id ${clientId} is taken in tenant ${tenant}.`, {
-      code: 'CLIENT_ID_TAKEN',
-      hint: 'Use the thread that has it (`headByClientId`), or another id.',
-    })
-  taken.add(key)
-}
-
-function checkSpent({ spent = [] }: Commit, view: StoreView): void {
-  const seen = new Set<string>()
-  for (const { jti } of spent) {
-    if (seen.has(jti) || view.isSpent(jti))
-      throw new StoreError(`The approval token ${jti} is spent.`, {
-        code: 'TOKEN_SPENT',
-        hint: 'A token approves once. Ask for a new decision.',
-      })
-    seen.add(jti)
-  }
-}
-
 function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit'] {
   const lengths = new Map<string, number>()
   const seen = new Set<string>()
@@ -160,11 +153,88 @@ function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit
     if (seen.has(key) || view.hasAuditLine(line.requestId, line.seq))
       throw new StoreError(`Request ${line.requestId} has a line ${line.seq} already.`, {
         code: 'STATE_CONFLICT',
-        hint: 'Something else has gone on with the request. Read its audit log again.',
+        hint: 'Another process continued this request. Read its audit log again.',
       })
     seen.add(key)
     const index = lengths.get(line.tree) ?? view.auditLength(line.tree)
     lengths.set(line.tree, index + 1)
     return { ...line, index }
   })
+}
+
+/**
+ * A whole string of JSON that is a hash, with or without `sha256:`. A match too many only keeps a blob for
+ * longer; a match too few would lose a file.
+ */
+const HASH_IN_JSON = /"(?:sha256:)?([0-9a-f]{64})"/g
+
+/** A thread and a blob that it needs. */
+export interface BlobName {
+  readonly hash: string
+  readonly threadId: string
+}
+
+/**
+ * Which threads need which blobs after a commit. A blob that no event names, such as evidence, belongs
+ * to the first thread of the commit that brought it.
+ */
+export function blobNames(
+  commit: Commit,
+  events: readonly { readonly threadId: string; readonly json: string }[],
+): readonly BlobName[] {
+  const names = events.flatMap(({ threadId, json }) =>
+    Array.from(json.matchAll(HASH_IN_JSON), ([, hash = '']) => ({ hash, threadId })),
+  )
+  const named = new Set(names.map(({ hash }) => hash))
+  const first = commit.threads[0]
+  if (!first) return names
+  const others = (commit.blobs ?? []).filter(({ hash }) => !named.has(hash))
+  return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
+}
+
+/** Deeper JSON would overflow the stack of code that walks it. */
+const MAX_DEPTH = 1000
+
+/**
+ * The JSON of a value. Throws `NOT_JSON` for anything that would come back from the store as something
+ * else, such as a Date or NaN. Members that are undefined are left out, as by `JSON.stringify`. `what`
+ * names the value in the error.
+ */
+export function jsonText(value: unknown, what: string): string {
+  const problem = findProblem(value, [])
+  if (problem)
+    throw new StoreError(`${what} is not JSON: it has ${problem}.`, {
+      code: 'NOT_JSON',
+      hint: 'Convert it to plain objects, lists, text, finite numbers, true, false or null first.',
+    })
+  return JSON.stringify(value)
+}
+
+/** What is not JSON in a value, with its path. `above` holds the objects around the value. */
+function findProblem(value: unknown, above: object[]): string | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : `the number ${value}`
+    case 'object':
+      if (value === null) return undefined
+      break
+    default:
+      return `a value of type ${typeof value}`
+  }
+  if (above.includes(value)) return 'a cycle'
+  if (above.length >= MAX_DEPTH) return `more than ${MAX_DEPTH} levels`
+  const isList = Array.isArray(value)
+  if (!isList && !isPlainObject(value)) return `a ${value.constructor?.name ?? 'special object'}`
+  if ('toJSON' in value && typeof value.toJSON === 'function') return 'a method toJSON'
+  above.push(value)
+  for (const [key, member] of Object.entries(value)) {
+    if (member === undefined && !isList) continue
+    const problem = findProblem(member, above)
+    if (problem) return above.length > 20 ? problem : `${problem} in ${JSON.stringify(key)}`
+  }
+  above.pop()
+  return undefined
 }

@@ -1,8 +1,8 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
-import { pageOf } from './select-threads.ts'
-import { searchText } from './thread-head.ts'
+import { pageOf, searchText } from './thread-head.ts'
 
+/** A row as SQLite returns it. */
 export type Row = Record<string, SQLOutputValue>
 
 /** A row of the table `threads`. */
@@ -30,6 +30,7 @@ export function headFrom(row: Row): ThreadHead {
   }
 }
 
+/** Inserts a new thread; its values are those of `newRow`. */
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
@@ -44,16 +45,19 @@ export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens
 export const updateLabels =
   'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, search = ? WHERE id = ?'
 
+/** The values for `insertHead`. */
 export function newRow(head: ThreadHead): SQLInputValue[] {
   const { id, tenant, parentId, rootId, clientId, createdAt } = head
   return [id, tenant, parentId, rootId, clientId, createdAt, ...labels(head), ...progress(head)]
 }
 
+/** The values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
   return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
 }
 
+/** The values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
   return [head.owner, head.agent, head.title, JSON.stringify(head.tags), searchText(head)]
 }

@@ -1,40 +1,51 @@
 import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { systemClock, type Clock, type JsonObject } from '@skein/base'
+import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
 import { GroupCommit } from './group-commit.ts'
-import { jsonText } from './json-text.ts'
-import { blobNames } from './named-blobs.ts'
-import { openDatabase } from './open-database.ts'
-import { lockOwner, type OwnerLock } from './owner-lock.ts'
-import { eventRows, notFound, planCommit } from './plan-commit.ts'
-import { createPrivately } from './private-file.ts'
-import { copyDatabase, findDamage, scrub } from './whole-file.ts'
-import { sqliteFailure } from './sqlite-failure.ts'
+import { blobNames, eventRows, jsonText, notFound, planCommit } from './plan-commit.ts'
+import {
+  copyDatabase,
+  createPrivately,
+  findDamage,
+  lockOwner,
+  openDatabase,
+  type OwnerLock,
+  scrub,
+  sqliteFailure,
+} from './sqlite-file.ts'
 import { SqliteTables } from './sqlite-tables.ts'
-import { StoreError, type Claim, type Commit, type CommitResult, type Store } from './store.ts'
-import type { ThreadHead, ThreadQuery } from './store.ts'
+import {
+  type Claim,
+  type Commit,
+  type CommitResult,
+  type Store,
+  StoreError,
+  type ThreadHead,
+  type ThreadQuery,
+} from './store.ts'
 import { erasedHead } from './thread-head.ts'
 
+/** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** The file, made with its folder if it is not there; `:memory:` keeps nothing. */
+  /** The file; it and its folder are created if missing. `:memory:` keeps nothing after `close`. */
   readonly path: string
   /** How long to wait for a program that reads the file from outside. Default 5 s. */
   readonly busyTimeoutMs?: number
-  /** For the note of who owns the file. */
+  /** Time for the record of who owns the file. */
   readonly clock?: Clock
 }
 
 /** Threads in one SQLite file, owned by one process. */
 export interface SqliteStore extends Store {
   readonly path: string
-  /** Copies the store as of now into a new file, while the work goes on. To restore is to open the copy. */
+  /** Copies the store into a new file while it is in use. To restore, open the copy. */
   backup(toPath: string): Promise<void>
-  /** Reads the whole file and says what is wrong with it; an empty list if all is well. */
+  /** Reads the whole file and lists what is wrong with it; empty if nothing is. */
   check(): Promise<readonly string[]>
 }
 
-/** Opens a store in a file. What it has answered survives a crash of the process and of the machine. */
+/** Opens a store in a file. A commit that has resolved survives a crash of the process and of the machine. */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, busyTimeoutMs = 5000, clock = systemClock } = options
   if (path === ':memory:') return new FileStore(path, openDatabase(path, busyTimeoutMs))
@@ -89,7 +100,7 @@ class FileStore implements SqliteStore {
   }
 
   claim(threadId: string): Promise<Claim | undefined> {
-    // What a drain writes under its epoch takes the claim to the disk with it; until then nobody knows it.
+    // A claim alone need not be synced: the first commit of the drain that depends on it syncs it too.
     return this.#write(
       () => {
         const head = this.#tables.claim(threadId)

@@ -1,9 +1,17 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import type { BlobName } from './named-blobs.ts'
-import type { CommitPlan, EventRow, StoreView } from './plan-commit.ts'
-import { headFrom, insertHead, labels, listStatement, newRow, progress } from './sqlite-rows.ts'
-import { updateHead, updateLabels, type Row } from './sqlite-rows.ts'
+import type { BlobName, CommitPlan, EventRow, StoreView } from './plan-commit.ts'
+import {
+  headFrom,
+  insertHead,
+  labels,
+  listStatement,
+  newRow,
+  progress,
+  type Row,
+  updateHead,
+  updateLabels,
+} from './sqlite-rows.ts'
 import type { ThreadHead, ThreadQuery } from './store.ts'
 
 /** The tables of a store, read and written at once; transactions are the caller's. */

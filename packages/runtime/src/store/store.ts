@@ -5,7 +5,7 @@ import type { RuntimeEvent, StoredEvent } from '../event.ts'
 export type ThreadLifecycle =
   'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
 
-/** One row per thread: what can be asked without reading its log. */
+/** One row per thread: what lists and queries need, so that they do not read logs. */
 export interface ThreadHead {
   readonly id: string
   readonly tenant: string
@@ -29,7 +29,7 @@ export interface ThreadHead {
   readonly seq: number
   /** The fence: each claim raises it, and a writer with a lower one is refused. */
   readonly epoch: number
-  /** When the thread wants to be drained, in ms; null when it waits for mail. */
+  /** When the thread wants to be drained, in ms; null when it waits for a message or an answer. */
   readonly wakeAt: number | null
   /** Claims since the last progress. */
   readonly attempts: number
@@ -51,7 +51,7 @@ export type HeadPatch = Partial<
   >
 >
 
-/** The head of a new thread; the rest is made by the store. */
+/** The columns of a new thread that the writer gives; the store sets the others. */
 export type NewThread = Pick<
   ThreadHead,
   'tenant' | 'owner' | 'agent' | 'parentId' | 'rootId' | 'title' | 'tags' | 'clientId' | 'createdAt'
@@ -70,11 +70,12 @@ export interface ThreadChange {
   readonly mustBeLive?: boolean
   readonly append?: readonly RuntimeEvent[]
   readonly head?: HeadPatch
-  /** Raises the epoch, so that whoever has claimed the thread is fenced off. */
+  /** Raises the epoch, so that the drain that has claimed the thread can write no more. */
   readonly raisesEpoch?: boolean
   /**
-   * `by`: it wants to be drained by then; an earlier time stays. `exactly`: replaces the time, for the
-   * drain that parks; use it with `expectSeq`, or mail that came meanwhile is never looked at.
+   * `by`: the thread wants to be drained by then; an earlier time stays. `exactly` replaces the time and is
+   * for a drain that parks. Use it with `expectSeq`: otherwise a message that arrived during the drain
+   * would have its wake-up erased and would never be processed.
    */
   readonly wake?: { readonly by: number } | { readonly exactly: number | null }
 }
@@ -90,26 +91,28 @@ export interface AuditLine {
 }
 
 /**
- * Everything that becomes true together. A store does all of it or nothing, in one transaction, and
- * answers when it is durable. It is plain data, so every store and every test sees the same thing.
+ * Writes that belong together. A store does all of them or none, in one transaction, and its promise
+ * resolves when they are durable. A commit is plain data, so every store and every test sees the same.
  */
 export interface Commit {
   /** Names the point in the code, for traces, tests and crash coverage. */
   readonly point: string
   readonly threads: readonly ThreadChange[]
-  /** Contents by hash; one that is there already is left as it is. */
+  /** Contents by hash; a hash that is stored already is not written again. */
   readonly blobs?: readonly Blob[]
   readonly audit?: readonly AuditLine[]
   /** Spent approval tokens: one that is spent already is refused (`TOKEN_SPENT`). */
   readonly spent?: readonly { readonly jti: string; readonly exp: number }[]
 }
 
+/** Bytes that are stored once under their hash. */
 export interface Blob {
   /** SHA-256 of the bytes, hex. */
   readonly hash: string
   readonly bytes: Uint8Array
 }
 
+/** What a store returns for a commit that is durable. */
 export interface CommitResult {
   /** Number of the last event of each thread, by id. */
   readonly seqs: ReadonlyMap<string, number>
@@ -117,12 +120,13 @@ export interface CommitResult {
   readonly auditFrom?: number
 }
 
-/** The reading drain of a thread, fenced by its epoch. */
+/** The right to write to a thread: writes with its epoch are accepted until somebody claims the thread again. */
 export interface Claim {
   readonly head: ThreadHead
   readonly epoch: number
 }
 
+/** Which threads `list` returns. Conditions that are left out do not filter. */
 export interface ThreadQuery {
   readonly tenant?: string
   readonly owner?: string
@@ -141,11 +145,11 @@ export interface ThreadQuery {
   readonly offset?: number
 }
 
-/** Where threads live. One code above it; SQLite, memory and others below, all under one contract suite. */
+/** Where threads are stored. Memory, SQLite and others implement it, and all pass one suite (`describeStore`). */
 export interface Store {
   /** Resolves when all of it is durable; rejects with a `StoreError` and then nothing was written. */
   commit(commit: Commit): Promise<CommitResult>
-  /** Raises the epoch and `attempts` of a thread, and answers its head as of then. */
+  /** Raises the epoch and `attempts` of a thread, and returns its head after that. */
   claim(threadId: string): Promise<Claim | undefined>
   head(threadId: string): Promise<ThreadHead | undefined>
   headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
@@ -166,9 +170,9 @@ export interface Store {
     tree: string,
     options?: { readonly from?: number; readonly requestId?: string },
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
-  /** Replaces the events of a thread by `skeleton` and forgets blobs nobody else names. */
+  /** Replaces the events of a thread by `skeleton` and deletes blobs that no other thread names. */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
-  /** Removes a thread and everything of it. */
+  /** Removes a thread with its events, audit log and blobs. */
   remove(threadId: string): Promise<void>
   /** Small settings of the whole store, such as the development key. */
   setting(name: string): Promise<JsonObject | undefined>
@@ -176,6 +180,7 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** Why a commit was refused or a store cannot be used. */
 export type StoreErrorCode =
   | 'THREAD_EXISTS'
   | 'THREAD_NOT_FOUND'
@@ -203,6 +208,7 @@ export class StoreError extends SkeinError {
   }
 }
 
+/** True for an error of a store, also from another copy of this package; with `code`, for that code. */
 export function isStoreError(error: unknown, code?: StoreErrorCode): error is StoreError {
   return SkeinError.is(error) && error.name === 'StoreError' && (!code || error.code === code)
 }

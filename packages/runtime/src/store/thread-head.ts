@@ -1,4 +1,4 @@
-import type { HeadPatch, NewThread, ThreadChange, ThreadHead } from './store.ts'
+import type { NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
 
 /** The head of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread): ThreadHead {
@@ -26,20 +26,34 @@ export function newHead(id: string, thread: NewThread): ThreadHead {
   }
 }
 
-/** A head after a change; the events' numbers are given by the store. */
+/** A head after a change. */
 export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
+  // Named one by one: nothing else of a patch may reach the head. Null is a value, undefined means unchanged.
+  const { agent, title, tags, owner, lifecycle, waiting, tokens, costUsd, attempts } = patch
   return {
     ...head,
-    ...definedColumns(patch),
+    agent: agent ?? head.agent,
+    title: title === undefined ? head.title : title,
+    tags: tags ? [...tags] : head.tags,
+    owner: owner === undefined ? head.owner : owner,
+    lifecycle: lifecycle ?? head.lifecycle,
+    waiting: waiting ?? head.waiting,
+    tokens: tokens ?? head.tokens,
+    costUsd: costUsd ?? head.costUsd,
+    attempts: attempts ?? head.attempts,
     updatedAt: latest(head.updatedAt, append),
     seq: head.seq + append.length,
     epoch: head.epoch + (raisesEpoch ? 1 : 0),
-    wakeAt: wake ? nextWake(head.wakeAt, wake) : head.wakeAt,
+    wakeAt: wake
+      ? 'exactly' in wake
+        ? wake.exactly
+        : Math.min(head.wakeAt ?? Infinity, wake.by)
+      : head.wakeAt,
   }
 }
 
-/** The head of a thread whose contents were erased: whose it is and what it cost stays. */
+/** The head of a thread after its contents were erased: its owner and its cost stay. */
 export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]): ThreadHead {
   return {
     ...head,
@@ -49,43 +63,92 @@ export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]
     waiting: 0,
     updatedAt: latest(head.updatedAt, skeleton),
     seq: skeleton.length,
-    // Whoever works on it must not write what it still remembers.
+    // Fences off a drain that still holds the erased contents in memory.
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,
   }
 }
 
-/** What a search looks through, in lower case. */
+/** The text that a search looks through, in lower case. */
 export function searchText(head: ThreadHead): string {
   return [head.id, head.title ?? '', head.agent, head.clientId ?? '', ...head.tags]
     .join('\n')
     .toLowerCase()
 }
 
-/** Named one by one: nothing else of a patch may reach the head. */
-function definedColumns(patch: HeadPatch): HeadPatch {
-  const { agent, title, tags, owner, lifecycle, waiting, tokens, costUsd, attempts } = patch
-  return {
-    ...(agent !== undefined && { agent }),
-    ...(title !== undefined && { title }),
-    ...(tags !== undefined && { tags: [...tags] }),
-    ...(owner !== undefined && { owner }),
-    ...(lifecycle !== undefined && { lifecycle }),
-    ...(waiting !== undefined && { waiting }),
-    ...(tokens !== undefined && { tokens }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(attempts !== undefined && { attempts }),
-  }
-}
-
-function nextWake(before: number | null, wake: NonNullable<ThreadChange['wake']>): number | null {
-  if ('exactly' in wake) return wake.exactly
-  return before === null ? wake.by : Math.min(before, wake.by)
-}
-
 /** Time never goes back, and an event without a readable time does not move it. */
 function latest(before: number, events: readonly { readonly at: string }[]): number {
   const times = events.map(({ at }) => Date.parse(at)).filter((time) => time > before)
   return Math.max(before, ...times)
+}
+
+/** The heads that a query asks for, in its order. */
+export function selectThreads(
+  heads: Iterable<ThreadHead>,
+  query: ThreadQuery,
+): readonly ThreadHead[] {
+  const { limit, offset } = pageOf(query)
+  const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  const matches = (head: ThreadHead): boolean =>
+    (tenant === undefined || head.tenant === tenant) &&
+    (owner === undefined || head.owner === owner) &&
+    (agent === undefined || head.agent === agent) &&
+    (lifecycle === undefined || head.lifecycle === lifecycle) &&
+    (parentId === undefined || head.parentId === parentId) &&
+    (rootId === undefined || head.rootId === rootId) &&
+    (isWaiting === undefined || head.waiting > 0 === isWaiting) &&
+    (search === undefined || searchText(head).includes(search.toLowerCase())) &&
+    (tag === undefined || head.tags.includes(tag))
+  return [...heads]
+    .filter(matches)
+    .toSorted(orders[query.sort ?? 'activity'])
+    .slice(offset, offset + limit)
+}
+
+/** The part of a list that a query asks for: 50 by default, never more than 1000. */
+export function pageOf({ limit = 50, offset = 0 }: ThreadQuery): { limit: number; offset: number } {
+  return {
+    limit: Math.min(Math.max(Math.trunc(limit), 0), 1000),
+    offset: Math.max(Math.trunc(offset), 0),
+  }
+}
+
+const orders: Readonly<
+  Record<NonNullable<ThreadQuery['sort']>, (a: ThreadHead, b: ThreadHead) => number>
+> = {
+  activity: (a, b) => b.updatedAt - a.updatedAt || byId(b, a),
+  created: (a, b) => b.createdAt - a.createdAt || byId(b, a),
+  oldest: (a, b) => a.createdAt - b.createdAt || byId(a, b),
+}
+
+function byId(a: ThreadHead, b: ThreadHead): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
+}
+
+const PAGE = 1000
+
+/** A thread's children, grandchildren and so on; parents before their children. */
+export async function descendantsOf(
+  { store }: { readonly store: Pick<Store, 'list'> },
+  { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
+): Promise<readonly ThreadHead[]> {
+  const tree: ThreadHead[] = []
+  for (let offset = 0; ; offset += PAGE) {
+    // Sorted by age, so that pages neither overlap nor skip while threads change.
+    const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
+    tree.push(...page)
+    if (page.length < PAGE) break
+  }
+  const children = new Map<string, ThreadHead[]>()
+  for (const head of tree) {
+    if (head.parentId === null) continue
+    const siblings = children.get(head.parentId) ?? []
+    children.set(head.parentId, siblings)
+    siblings.push(head)
+  }
+  const found = [...(children.get(id) ?? [])]
+  // The list grows while it is walked: level by level.
+  for (const head of found) found.push(...(children.get(head.id) ?? []))
+  return found
 }

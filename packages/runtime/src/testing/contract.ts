@@ -48,6 +48,7 @@ export function valueSet(value: unknown, time = 2000): RuntimeEvent {
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
 }
 
+/** Creates root threads with these ids. */
 export async function createThreads(store: Store, ...ids: readonly string[]): Promise<void> {
   await store.commit({
     point: 'test',

@@ -1,11 +1,11 @@
 import { manualClock } from '@skein/base'
-import type { Dispatcher, Drain } from '../dispatch/dispatcher.ts'
-import type { Timers } from '../dispatch/timers.ts'
+import type { Dispatcher, Drain, Timers } from '../dispatch/dispatcher.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
 import { createThreads, same, type TestFunctions } from './contract.ts'
-import { manualTimers, type ManualTimers } from './manual-timers.ts'
+import { manualTimers, type ManualTimers } from './simulation.ts'
 
+/** The dispatcher that `describeDispatcher` tests. */
 export interface DispatcherContract {
   readonly name: string
   /** A dispatcher over this store that lives by these timers. */

@@ -1,5 +1,18 @@
 export type { TestFunctions } from './contract.ts'
 export { describeDispatcher, type DispatcherContract } from './dispatcher-contract.ts'
-export { manualTimers, type ManualTimers } from './manual-timers.ts'
 export { describeStore, type StoreContract } from './store-contract.ts'
-export * from './simulation/index.ts'
+export { manualTimers, type ManualTimers } from './simulation.ts'
+export {
+  crashStore,
+  type CommitOutcome,
+  type CrashMoment,
+  type CrashStoreOptions,
+} from './simulation.ts'
+export {
+  NotNowError,
+  seededScheduler,
+  type Lane,
+  type LaneState,
+  type SeededScheduler,
+  type SeededSchedulerOptions,
+} from './simulation.ts'

@@ -9,6 +9,7 @@ import {
 } from './contract.ts'
 import { readingCases } from './store-contract-reading.ts'
 
+/** The store that `describeStore` tests. */
 export interface StoreContract {
   readonly name: string
   /** A fresh, empty store for every test. */

@@ -7,7 +7,7 @@ import {
   definePrompt,
   defineTool,
   type RegistryOptions,
-} from '../../src/definitions/index.ts'
+} from '../../src/index.ts'
 
 const model = scripted([says('x')])
 const pay = defineTool({

@@ -6,7 +6,7 @@ import { createFoldCache, type FoldCache } from '../../src/api/fold-cache.ts'
 import type { ApiEnvironment } from '../../src/api/api-context.ts'
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
-import { createRegistry, type RegistryOptions } from '../../src/definitions/registry.ts'
+import { createRegistry, type RegistryOptions } from '../../src/definitions/load/registry.ts'
 import type { Dispatcher, Drain } from '../../src/dispatch/dispatcher.ts'
 import { inProcessDispatcher } from '../../src/dispatch/in-process-dispatcher.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
@@ -14,7 +14,7 @@ import { createLiveBus, type LiveBus } from '../../src/live/live-bus.ts'
 import type { Inbox, Threads } from '../../src/runtime-api.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import type { Commit, Store } from '../../src/store/store.ts'
-import { manualTimers } from '../../src/testing/manual-timers.ts'
+import { manualTimers } from '../../src/testing/simulation.ts'
 
 export const START: number = Date.parse('2026-01-01T00:00:00.000Z')
 

@@ -1,23 +1,21 @@
 import {
-  manualClock,
-  randomIds,
-  seededRandom,
   type IdSource,
   type JsonObject,
   type JsonValue,
+  manualClock,
   type ManualClock,
+  randomIds,
+  seededRandom,
 } from '@skein/base'
 import type { Admission, ApprovalRequest, RollbackAction } from '@skein/governance'
-import { createApprovalDesk, type ApprovalDesk } from '../../src/governance/approval-desk.ts'
+import { type ApprovalDesk, createApprovalDesk } from '../../src/governance/approval-desk.ts'
 import { exportAudit, verifyAudit } from '../../src/governance/audit-export.ts'
-import { memoryGovernanceKeys, type GovernanceKeys } from '../../src/governance/governance-keys.ts'
-import type {
-  GovernedSession,
-  SessionGovernor,
-  SessionGovernors,
-} from '../../src/governance/session-governor.ts'
+import { type GovernanceKeys, memoryGovernanceKeys } from '../../src/governance/governance-keys.ts'
 import {
   createSessionGovernors,
+  type GovernedSession,
+  type SessionGovernor,
+  type SessionGovernors,
   type SessionGovernorsOptions,
 } from '../../src/governance/session-governors.ts'
 import type { ResolvedAgent } from '../../src/definitions/resolved.ts'

@@ -2,9 +2,12 @@ import type { JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalRequest } from '@skein/governance'
 import type { ToolDefinition } from '../../src/definitions/types.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
-import { answerInDoubt, settleInDoubt, type InDoubt } from '../../src/governance/in-doubt.ts'
-import type { GovernanceWrites, SessionGovernor } from '../../src/governance/session-governor.ts'
-import type { SessionGovernorsOptions } from '../../src/governance/session-governors.ts'
+import { answerInDoubt, type InDoubt, settleInDoubt } from '../../src/governance/in-doubt.ts'
+import type {
+  GovernanceWrites,
+  SessionGovernor,
+  SessionGovernorsOptions,
+} from '../../src/governance/session-governors.ts'
 import type { Kit } from './governed-kit.ts'
 import type { Mortal } from './mortal.ts'
 

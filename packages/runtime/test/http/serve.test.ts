@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { serve, type Serving, type ServeOptions } from '../../src/http/index.ts'
-import { manualTimers } from '../../src/testing/manual-timers.ts'
+import { manualTimers } from '../../src/testing/simulation.ts'
 import { KEYS, startKit, type Kit } from './http-kit.ts'
 
 const cleanups: (() => Promise<void>)[] = []

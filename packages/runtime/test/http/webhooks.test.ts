@@ -9,7 +9,7 @@ import {
   type Webhooks,
   type WebhooksOptions,
 } from '../../src/http/index.ts'
-import { manualTimers, type ManualTimers } from '../../src/testing/manual-timers.ts'
+import { manualTimers, type ManualTimers } from '../../src/testing/simulation.ts'
 import { startKit, type Kit } from './http-kit.ts'
 
 const KEY = Buffer.alloc(32, 3)

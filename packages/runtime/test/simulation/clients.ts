@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
-import type { Lane } from '../../src/testing/simulation/index.ts'
+import type { Lane } from '../../src/testing/index.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'

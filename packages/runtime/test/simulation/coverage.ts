@@ -1,4 +1,4 @@
-import type { CrashMoment } from '../../src/testing/simulation/index.ts'
+import type { CrashMoment } from '../../src/testing/index.ts'
 
 /** How often each commit point was passed, and how often a process died there. */
 export class Coverage {

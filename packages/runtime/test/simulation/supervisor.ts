@@ -5,8 +5,8 @@ import {
   type CommitOutcome,
   type CrashMoment,
   type Lane,
-} from '../../src/testing/simulation/index.ts'
-import type { Timers } from '../../src/dispatch/timers.ts'
+} from '../../src/testing/index.ts'
+import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { watchCommit, type CommitWatch } from './commit-watch.ts'
 import type { Coverage } from './coverage.ts'
 import { simulatedAgents } from './simulated-agents.ts'

@@ -7,7 +7,7 @@ import {
   type CommitOutcome,
   type CrashMoment,
   type SeededScheduler,
-} from '../../src/testing/simulation/index.ts'
+} from '../../src/testing/index.ts'
 import { canaryOf, type Canary } from './canary.ts'
 import { chanceOf, type Chance } from './chance.ts'
 import { kernelPoints } from './commit-points.ts'

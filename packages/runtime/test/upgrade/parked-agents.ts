@@ -7,7 +7,7 @@ import {
   definePrompt,
   defineTool,
   type RegistryOptions,
-} from '../../src/definitions/index.ts'
+} from '../../src/index.ts'
 
 /** What happens outside of the threads. */
 export interface World {

@@ -9,7 +9,7 @@ import {
   memoryStore,
 } from '../../src/index.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
-import { manualTimers } from '../../src/testing/manual-timers.ts'
+import { manualTimers } from '../../src/testing/simulation.ts'
 import { foldKernel, KernelFold } from '../../src/kernel/fold.ts'
 import { migrations } from '../../src/store/migrations.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'

@@ -1,25 +1,28 @@
 import { isPlainObject } from '@skein/base'
+import { asToolDefinition } from '../define-tool.ts'
 import type { Problem } from '../resolved.ts'
-import { at, report, type Place } from './place.ts'
+import { at, kindOf, type Place, type Reader, report, suggest } from './readers.ts'
 import {
   isKind,
   readEffect,
+  type ReadEffect,
   readEndpoint,
+  type ReadEndpoint,
   readHook,
+  type ReadHook,
   readModel,
+  type ReadModel,
   readTool,
+  type ReadTool,
 } from './read-definition.ts'
-import type { ReadEffect, ReadEndpoint, ReadHook, ReadModel, ReadTool } from './read-definition.ts'
-import { readAgent, type ReadAgent, type ReadSide } from './read-agent.ts'
+import { readAgent, type ReadAgent } from './read-agent.ts'
 import { readPrompt, type ReadPrompt } from './read-prompt.ts'
-import { kindOf, type Reader } from './readers.ts'
-import { suggest } from './suggest.ts'
 
-/** A definition that was found: as its author wrote it, and what of it is right. */
+/** A definition that was found: the object itself, and those of its fields that are right. */
 export interface Entry<Read> {
   readonly definition: object
   readonly read: Read
-  /** Undefined when it has none that is right. */
+  /** Undefined if the definition has no valid name. */
   readonly name: string | undefined
   readonly place: Place
 }
@@ -31,7 +34,7 @@ export interface Shelf<Read> {
   readonly byObject: Map<object, Entry<Read>>
 }
 
-/** What is read of each kind. */
+/** What the reader of each kind returns. */
 export interface Reads {
   readonly agent: ReadAgent
   readonly prompt: ReadPrompt
@@ -42,17 +45,18 @@ export interface Reads {
   readonly endpoint: ReadEndpoint
 }
 
+/** All definitions that were found, by kind. */
 export type Catalog = { readonly [Kind in keyof Reads]: Shelf<Reads[Kind]> }
 type DefinitionKind = keyof Reads
 
-/** Something to be read: where it was found is its name until it has told its own. */
+/** A value to be read. `from` says where it was found, for problems with a definition that has no name. */
 export interface Found {
   readonly kind: DefinitionKind
   readonly value: unknown
   readonly from: string
 }
 
-/** Reads every definition that is given, and all that they reach. */
+/** Reads every given definition, and all definitions that they refer to by object. */
 export function gather(
   found: readonly Found[],
   files: ReadonlyMap<unknown, string>,
@@ -69,10 +73,12 @@ export function gather(
   }
   const pending = [...found]
   for (let next = pending.shift(); next; next = pending.shift()) {
-    const { kind, value, from } = next
-    const place: Place = { subject: from, file: files.get(value), field: '', problems }
+    const { kind, value: given, from } = next
+    const value = kind === 'tool' ? (asToolDefinition(given) ?? given) : given
+    const place: Place = { subject: from, file: files.get(given), field: '', problems }
     if (!isPlainObject(value)) {
-      report(place, `must be ${article(kind)}, not ${kindOf(value)}`)
+      const article = /^[aeiou]/.test(kind) ? 'an' : 'a'
+      report(place, `must be ${article} ${kind}, not ${kindOf(value)}`)
       continue
     }
     pending.push(...take(catalog, { kind, value }, place))
@@ -84,7 +90,7 @@ function shelf<Read>(): Shelf<Read> {
   return { all: [], byName: new Map(), byObject: new Map() }
 }
 
-/** Puts one definition on its shelf and answers the objects that it refers to. */
+/** Puts one definition on its shelf, and returns the objects that it refers to. */
 function take<Kind extends DefinitionKind>(
   catalog: Catalog,
   { kind, value }: { readonly kind: Kind; readonly value: Record<string, unknown> },
@@ -92,7 +98,10 @@ function take<Kind extends DefinitionKind>(
 ): Found[] {
   const shelf: Shelf<Reads[Kind]> = catalog[kind]
   if (shelf.byObject.has(value)) return []
-  const label = labelOf(kind, value)
+  // An endpoint is called by its method and path.
+  const words = kind === 'endpoint' ? [value['method'], value['path']] : [value[nameField(kind)]]
+  const isNamed = words.every((word) => typeof word === 'string')
+  const label = isNamed ? words.join(' ') : undefined
   const place = {
     ...found,
     subject: label === undefined ? `${kind} in ${found.subject}` : `${kind} "${label}"`,
@@ -103,37 +112,18 @@ function take<Kind extends DefinitionKind>(
   const entry: Entry<Reads[Kind]> = { definition: value, read, name, place }
   shelf.all.push(entry)
   shelf.byObject.set(value, entry)
-  putName(shelf, entry, kind)
-  return [...objectsIn(kind, read)].map((target) => ({ ...target, from: place.subject }))
-}
-
-/** What a definition is called, if that is a string. */
-function labelOf(kind: DefinitionKind, value: Record<string, unknown>): string | undefined {
-  if (kind === 'endpoint') {
-    const [method, path] = [value['method'], value['path']]
-    return typeof method === 'string' && typeof path === 'string' ? `${method} ${path}` : undefined
+  const other = name === undefined ? undefined : shelf.byName.get(name)
+  if (name !== undefined && !other) shelf.byName.set(name, entry)
+  if (other) {
+    const files = [other.place.file, place.file].filter((file) => file !== undefined)
+    const where = files.length > 0 ? ` (${files.join(' and ')})` : ''
+    report(at(place, nameField(kind)), `two different ${kind}s are called "${name}"${where}`)
   }
-  const name = value[nameField(kind)]
-  return typeof name === 'string' ? name : undefined
+  return (references[kind]?.(read) ?? []).map((target) => ({ ...target, from: place.subject }))
 }
 
 function nameField(kind: DefinitionKind): string {
   return kind === 'hook' ? 'id' : kind === 'endpoint' ? 'path' : 'name'
-}
-
-function putName<Read>(shelf: Shelf<Read>, entry: Entry<Read>, kind: DefinitionKind): void {
-  if (entry.name === undefined) return
-  const other = shelf.byName.get(entry.name)
-  if (!other) {
-    shelf.byName.set(entry.name, entry)
-    return
-  }
-  const files = [other.place.file, entry.place.file].filter((file) => file !== undefined)
-  const where = files.length > 0 ? ` (${files.join(' and ')})` : ''
-  report(
-    at(entry.place, nameField(kind)),
-    `two different ${kind}s are called "${entry.name}"${where}`,
-  )
 }
 
 const readers: { readonly [Kind in DefinitionKind]: Reader<Reads[Kind]> } = {
@@ -149,50 +139,44 @@ const readers: { readonly [Kind in DefinitionKind]: Reader<Reads[Kind]> } = {
 type Target = Omit<Found, 'from'>
 
 /** The definitions that a definition refers to by object. */
-function objectsIn<Kind extends DefinitionKind>(kind: Kind, read: Reads[Kind]): Target[] {
-  // The kind says which of the shapes it is; the compiler does not tie both together.
-  if (kind === 'agent') return inAgent(read as ReadAgent)
-  if (kind === 'prompt') return inPrompt(read as ReadPrompt)
-  if (kind === 'tool') return objects('tool', (read as ReadTool).uses ?? [])
-  if (kind === 'model') return models((read as ReadModel).fallbacks ?? [])
-  return []
-}
-
-function inAgent({ sideA, sideB, hooks = [] }: ReadAgent): Target[] {
-  const sides = [sideA, sideB].filter((side): side is ReadSide => side !== undefined)
-  return [
-    ...sides.flatMap((side) => [
-      ...objects('prompt', [side.prompt]),
-      ...objects('tool', [
-        side.stopTool,
-        side.sessionStop?.name,
-        side.sessionFail?.name,
-        side.sessionStatus?.name,
+const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => Target[] } = {
+  agent({ sideA, sideB, hooks = [] }) {
+    const sides = [sideA, sideB].filter((side) => side !== undefined)
+    return [
+      ...sides.flatMap((side) => [
+        ...objects('prompt', [side.prompt]),
+        ...objects('tool', [
+          side.stopTool,
+          side.sessionStop?.name,
+          side.sessionFail?.name,
+          side.sessionStatus?.name,
+        ]),
       ]),
-    ]),
-    ...objects('hook', hooks),
-  ]
+      ...objects('hook', hooks),
+    ]
+  },
+  prompt({ model, prompt = [], tools = [], hooks = [] }) {
+    const includes =
+      typeof prompt === 'string'
+        ? []
+        : prompt.flatMap((part) => (part?.type === 'include' ? [part.prompt] : []))
+    const callables = tools.flatMap((tool) => {
+      if (tool?.form === 'tool') return [tool.tool]
+      if (tool?.form === 'agent') return [tool.agent]
+      return tool?.form === 'config' ? [tool.name] : []
+    })
+    return [
+      ...models([model]),
+      ...objects('prompt', includes),
+      ...objects('hook', hooks),
+      ...callables.flatMap((value) => objects(isKind(value, 'tool') ? 'tool' : 'agent', [value])),
+    ]
+  },
+  tool: ({ uses = [] }) => objects('tool', uses),
+  model: ({ fallbacks = [] }) => models(fallbacks),
 }
 
-function inPrompt({ model, prompt = [], tools = [], hooks = [] }: ReadPrompt): Target[] {
-  const includes =
-    typeof prompt === 'string'
-      ? []
-      : prompt.flatMap((part) => (part?.type === 'include' ? [part.prompt] : []))
-  const callables = tools.flatMap((tool) => {
-    if (tool?.form === 'tool') return [tool.tool]
-    if (tool?.form === 'agent') return [tool.agent]
-    return tool?.form === 'config' ? [tool.name] : []
-  })
-  return [
-    ...models([model]),
-    ...objects('prompt', includes),
-    ...objects('hook', hooks),
-    ...callables.flatMap((value) => objects(isKind(value, 'tool') ? 'tool' : 'agent', [value])),
-  ]
-}
-
-/** Models that are definitions; those of a vendor are not ours to judge. */
+/** Models that are definitions; the models of vendors are not checked here. */
 function models(references: readonly unknown[]): Target[] {
   return objects('model', references).filter(({ value }) => isKind(value, 'model'))
 }
@@ -203,11 +187,7 @@ function objects(kind: DefinitionKind, references: readonly unknown[]): Target[]
     .map((value) => ({ kind, value }))
 }
 
-function article(kind: DefinitionKind): string {
-  return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`
-}
-
-/** The definition that a reference means; undefined, and reported, when there is none. */
+/** The definition that a reference means; undefined, with a problem reported, if there is none. */
 export function find<Read>(
   shelf: Shelf<Read>,
   reference: string | object | undefined,
@@ -220,6 +200,7 @@ export function find<Read>(
   return report(place, unknownName(kind, reference, shelf.byName.keys()))
 }
 
+/** The problem of a name that nothing has, with a suggestion. */
 export function unknownName(kind: string, name: string, known: Iterable<string>): string {
   return `there is no ${kind} "${name}"${suggest(name, known)}`
 }

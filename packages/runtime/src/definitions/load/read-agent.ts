@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
-import { EVIDENCE_TYPES, RISKS, type Need, type Risk, type TaskClass } from '@skein/governance'
+import { asToolDefinition } from '../define-tool.ts'
+import { EVIDENCE_TYPES, type Need, type Risk, RISKS, type TaskClass } from '@skein/governance'
 import type {
   AgentDefinition,
   AgentTaskClass,
@@ -10,26 +11,26 @@ import type {
   SideConfig,
   ToolDefinition,
 } from '../types.ts'
-import { report } from './place.ts'
-import { isKind, reference } from './read-definition.ts'
 import {
   amount,
   callback,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
   plainObject,
+  type Reader,
   readFields,
+  report,
   text,
   textRecord,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
+import { reference } from './read-definition.ts'
 
-/** An agent as far as it is right. */
+/** Those fields of an agent that are right. */
 export interface ReadAgent extends Partial<
   Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass'>
 > {
@@ -41,6 +42,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
+/** Those fields of a side that are right. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
   readonly sessionStop?: ReadBinding
   readonly sessionFail?: ReadBinding
@@ -56,6 +58,7 @@ export interface ReadBinding {
   readonly attachmentsProperty?: string
 }
 
+/** Those fields of a task class that are right. */
 export interface ReadTaskClass extends Partial<Omit<AgentTaskClass, 'needs' | 'verifiers'>> {
   readonly needs?: readonly (Need | undefined)[]
   readonly verifiers?: readonly unknown[]
@@ -67,9 +70,9 @@ const bindingObject = readFields<Omit<ReadBinding, 'isObject'>>(
 )
 
 const binding: Reader<ReadBinding> = (value, place) => {
-  if (typeof value === 'string' || isKind(value, 'tool')) {
+  if (typeof value === 'string' || asToolDefinition(value)) {
     const name = reference<ToolDefinition>('tool')(value, place)
-    return { isObject: false, ...(name !== undefined && { name }) }
+    return { isObject: false, name }
   }
   if (!isPlainObject(value)) {
     return report(
@@ -158,4 +161,5 @@ const agentFields: Fields<ReadAgent> = {
   budget: readFields<Budget>({ ...limits, tree: readFields(limits) }),
 }
 
+/** Reads an agent. */
 export const readAgent: Reader<ReadAgent> = readFields(agentFields, ['name', 'sideA'])

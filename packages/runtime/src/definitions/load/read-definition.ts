@@ -1,6 +1,7 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
-import { RISKS, type Risk } from '@skein/governance'
+import { type Risk, RISKS } from '@skein/governance'
+import { asToolDefinition } from '../define-tool.ts'
 import type { HookName, HookSignatures } from '../hooks.ts'
 import type {
   EffectDefinition,
@@ -12,24 +13,25 @@ import type {
   ToolGovernance,
   VariableDefinition,
 } from '../types.ts'
-import { report, type Place } from './place.ts'
 import {
   amount,
   callback,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
+  type Place,
   plainObject,
+  type Reader,
   readFields,
+  report,
   text,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
 
-/** Definitions that carry their kind; an agent is told by its sides. */
+/** Definitions with a field `kind`; an agent is recognised by its sides instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
 /** The name of a definition, or one that was made with its `define` function. */
@@ -37,16 +39,19 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   const maker = `define${kind[0]?.toUpperCase()}${kind.slice(1)}()`
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
-    if (isKind(value, kind)) return value as unknown as T // its own fields are checked on their own
+    // The definition's own fields are checked when it is gathered.
+    const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
+    if (found) return found as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
   }
 }
 
+/** True for an object of a `define` function of this kind. */
 export function isKind(value: unknown, kind: Kind): value is Record<string, unknown> {
   return isPlainObject(value) && value['kind'] === kind
 }
 
-/** A `Params` or `ProviderConfig` of `@skein/ai`: the vendor judges what is inside. */
+/** A `Params` or `ProviderConfig` of `@skein/ai`. Its fields are the vendor's and are not checked. */
 export const settings: Reader<Params & ProviderConfig> = (value, place) =>
   plainObject(value, place) as (Params & ProviderConfig) | undefined
 
@@ -56,16 +61,18 @@ export const modelReference: Reader<ModelReference> = (value, place) =>
     ? value
     : report(place, `must be a model such as anthropic('…'), not ${kindOf(value)}`)
 
+/** True for a model of a vendor's factory. */
 export function isModelReference(value: unknown): value is ModelReference {
   if (typeof value !== 'object' || value === null) return false
   const { modelId, provider } = value as { modelId?: unknown; provider?: unknown }
   return typeof modelId === 'string' && typeof provider === 'function' && 'handlers' in provider
 }
 
-/** A model's definition or its name, or a model as it is. */
+/** The definition of a model, its name, or a model of a vendor. */
 export const modelOrReference: Reader<Ref<ModelDefinition> | ModelReference> = (value, place) =>
   isModelReference(value) ? value : reference<ModelDefinition>('model')(value, place)
 
+/** Reads the declaration of a variable. */
 export const variable: Reader<VariableDefinition> = readFields<VariableDefinition>(
   {
     name: word,
@@ -87,7 +94,7 @@ const governance: Fields<ToolGovernance> = {
   evidence: callback(),
 }
 
-/** A tool as far as it is right. */
+/** Those fields of a tool that are right. */
 export interface ReadTool extends Partial<Omit<ToolDefinition, 'variables' | 'uses'>> {
   readonly variables?: readonly (VariableDefinition | undefined)[]
   readonly uses?: readonly (Ref<ToolDefinition> | undefined)[]
@@ -97,6 +104,7 @@ const toolFields: Fields<ReadTool> = {
   kind: oneOf('tool'),
   name: word,
   description: text,
+  risk: (value) => value as Risk, // the same value is checked in `governance`
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
   governance: readFields(governance, ['risk']),
@@ -105,6 +113,7 @@ const toolFields: Fields<ReadTool> = {
   timeoutMs: count,
 }
 
+/** Reads a tool. */
 export const readTool: Reader<ReadTool> = readFields(toolFields, [
   'kind',
   'name',
@@ -113,7 +122,7 @@ export const readTool: Reader<ReadTool> = readFields(toolFields, [
   'governance',
 ])
 
-/** A model as far as it is right. */
+/** Those fields of a model that are right. */
 export interface ReadModel extends Partial<Omit<ModelDefinition, 'fallbacks'>> {
   readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference | undefined)[]
 }
@@ -134,9 +143,10 @@ const modelFields: Fields<ReadModel> = {
   providerOptions: settings,
 }
 
+/** Reads a model. */
 export const readModel: Reader<ReadModel> = readFields(modelFields, ['kind', 'name', 'model'])
 
-/** Every hook there is; the type makes sure that none is forgotten. */
+/** All hooks; the type makes sure that none is missing. */
 const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   after_thread_created: true,
   after_subagent_created: true,
@@ -154,6 +164,7 @@ const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   tool_call_done: true,
 }
 
+/** Those fields of a hook that are right. */
 export type ReadHook = Partial<HookDefinition>
 
 const hookFields: Fields<ReadHook> = {
@@ -164,8 +175,10 @@ const hookFields: Fields<ReadHook> = {
   timeoutMs: count,
 }
 
+/** Reads a hook. */
 export const readHook: Reader<ReadHook> = readFields(hookFields, ['kind', 'id', 'hook', 'execute'])
 
+/** Those fields of an effect that are right. */
 export type ReadEffect = Partial<EffectDefinition>
 
 const effectFields: Fields<ReadEffect> = {
@@ -180,8 +193,10 @@ const effectFields: Fields<ReadEffect> = {
   timeoutMs: count,
 }
 
+/** Reads an effect. */
 export const readEffect: Reader<ReadEffect> = readFields(effectFields, ['kind', 'name', 'run'])
 
+/** Those fields of an endpoint that are right. */
 export type ReadEndpoint = Partial<EndpointDefinition>
 
 const endpointFields: Fields<ReadEndpoint> = {
@@ -195,6 +210,7 @@ const endpointFields: Fields<ReadEndpoint> = {
   execute: callback(),
 }
 
+/** Reads an endpoint. */
 export const readEndpoint: Reader<ReadEndpoint> = readFields(endpointFields, [
   'kind',
   'path',

@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
-import { isAgentLike } from '../define-agent.ts'
+import { isAgentLike } from '../define.ts'
+import { asToolDefinition } from '../define-tool.ts'
 import type {
   AgentDefinition,
   CompactionOptions,
@@ -15,25 +16,27 @@ import type {
   ToolDefinition,
   VariableDefinition,
 } from '../types.ts'
-import { at, report, type Place } from './place.ts'
-import { isKind, modelOrReference, reference, settings, variable } from './read-definition.ts'
 import {
+  at,
   count,
+  type Fields,
   flag,
   kindOf,
   listOf,
   oneOf,
+  type Place,
   plainObject,
+  type Reader,
   readFields,
+  report,
   schema,
   text,
   textRecord,
   word,
-  type Fields,
-  type Reader,
 } from './readers.ts'
+import { modelOrReference, reference, settings, variable } from './read-definition.ts'
 
-/** A prompt as far as it is right. */
+/** Those fields of a prompt that are right. */
 export interface ReadPrompt extends Partial<
   Omit<PromptDefinition, 'prompt' | 'tools' | 'variables' | 'hooks'>
 > {
@@ -43,7 +46,7 @@ export interface ReadPrompt extends Partial<
   readonly hooks?: readonly (Ref<HookDefinition> | undefined)[]
 }
 
-/** An entry of `tools`. Which fields a configuration may have depends on what its name turns out to be. */
+/** An entry of `tools`. The fields of a `config` are read later, when it is known what its name refers to. */
 export type ReadPromptTool =
   | { readonly form: 'name'; readonly name: string }
   | { readonly form: 'tool'; readonly tool: ToolDefinition }
@@ -65,9 +68,9 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
     const what = isPlainObject(value) ? 'another definition' : kindOf(value)
     return report(place, `must be a tool, an agent, a name or { name, … }, not ${what}`)
   }
-  const name = readTargetName(value['name'], at(place, 'name'))
+  const name = targetName(value['name'], at(place, 'name'))
   if (name !== undefined) return { form: 'config', name, config: value }
-  // What it configures is unknown; the rest is looked at all the same.
+  // What it configures is unknown, but its other fields are checked as far as possible.
   const isOfTool = 'env' in value || 'options' in value
   void (isOfTool ? readToolConfig(value, place) : readSubagentConfig(value, place))
   return undefined
@@ -76,12 +79,13 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
 function definition(
   value: unknown,
 ): Extract<ReadPromptTool, { form: 'tool' | 'agent' }> | undefined {
-  if (isKind(value, 'tool')) return { form: 'tool', tool: value as unknown as ToolDefinition }
+  const tool = asToolDefinition(value)
+  if (tool) return { form: 'tool', tool }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
   return { form: 'agent', agent: value as unknown as AgentDefinition } // checked on its own
 }
 
-function readTargetName(
+function targetName(
   value: unknown,
   place: Place,
 ): string | ToolDefinition | AgentDefinition | undefined {
@@ -146,6 +150,7 @@ const promptFields: Fields<ReadPrompt> = {
   }),
 }
 
+/** Reads a prompt. */
 export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
   'kind',
   'name',
@@ -153,9 +158,10 @@ export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
   'model',
 ])
 
-/** The name was read before; here it may be anything. */
+/** The name was checked before, so any value is accepted here. */
 const anyName: Reader<never> = (value) => value as never
 
+/** Reads a tool with settings of its own. */
 export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolConfig>({
   name: anyName,
   env: textRecord,
@@ -177,6 +183,7 @@ const resumable = readFields<ResumableOptions>({
   parentCommunication: oneOf('implicit', 'explicit'),
 })
 
+/** Reads a subagent with its settings. */
 export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<SubagentToolConfig>({
   name: anyName,
   blocking: flag,

@@ -1,12 +1,16 @@
-import { isPlainObject, isStandardSchema, SkeinError, toJsonSchema } from '@skein/base'
-import type { JsonObject } from '@skein/base'
+import {
+  isPlainObject,
+  isStandardSchema,
+  type JsonObject,
+  SkeinError,
+  toJsonSchema,
+} from '@skein/base'
 import type { ToolSchema } from '@skein/ai'
-import { at, report, type Place } from './place.ts'
-import { suggest } from './suggest.ts'
+import type { Problem } from '../resolved.ts'
 
 /**
- * Looks at one value that may be anything. It answers the value when it is right; otherwise it reports
- * what is wrong and answers undefined, so that all later checks see right values or none.
+ * Reads one unknown value. It returns the value if it is right; otherwise it reports the problem and
+ * returns undefined, so that later checks see only right values.
  */
 export type Reader<T> = (value: unknown, place: Place) => T | undefined
 
@@ -40,6 +44,7 @@ export function readFields<T extends object>(
   }
 }
 
+/** A string. */
 export const text: Reader<string> = (value, place) =>
   typeof value === 'string' ? value : report(place, `must be a string, not ${kindOf(value)}`)
 
@@ -49,6 +54,7 @@ export const word: Reader<string> = (value, place) => {
   return value.trim() === '' ? report(place, 'must not be empty') : value
 }
 
+/** True or false. */
 export const flag: Reader<boolean> = (value, place) =>
   typeof value === 'boolean' ? value : report(place, `must be true or false, not ${kindOf(value)}`)
 
@@ -64,21 +70,21 @@ export const amount: Reader<number> = (value, place) =>
     ? value
     : report(place, `must be a number that is not negative, not ${kindOf(value)}`)
 
+/** One of these values. */
 export function oneOf<T extends string | boolean>(...values: readonly T[]): Reader<T> {
   const list = values.map((value) => JSON.stringify(value)).join(', ')
+  // A wrong word is quoted, because it helps to find the right one in the list.
+  const quoted = (value: unknown): string =>
+    typeof value === 'string'
+      ? JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
+      : kindOf(value)
   return (value, place) =>
     values.includes(value as T)
       ? (value as T)
-      : report(place, `must be one of ${list}, not ${shown(value)}`)
+      : report(place, `must be one of ${list}, not ${quoted(value)}`)
 }
 
-/** Where a word from a list is wanted, the wrong word helps to find it. */
-function shown(value: unknown): string {
-  if (typeof value !== 'string') return kindOf(value)
-  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
-}
-
-/** Problems with items leave holes, so that indexes stay what the author counts. */
+/** A list. A wrong item becomes undefined, so that the indexes in later problems stay right. */
 export function listOf<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
   return (value, place) => {
     if (!Array.isArray(value)) return report(place, `must be a list, not ${kindOf(value)}`)
@@ -86,7 +92,7 @@ export function listOf<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
   }
 }
 
-/** Names and their values, e.g. variables. Values are never shown: they may be secret. */
+/** Strings by name, e.g. variables. Problems never quote a value: it may be a secret. */
 export const textRecord: Reader<Readonly<Record<string, string>>> = (value, place) => {
   if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
   for (const [key, entry] of Object.entries(value)) {
@@ -95,12 +101,13 @@ export const textRecord: Reader<Readonly<Record<string, string>>> = (value, plac
   return value as Readonly<Record<string, string>> // if not, it was just reported
 }
 
+/** An object of unknown fields. */
 export const plainObject: Reader<JsonObject> = (value, place) =>
   isPlainObject(value)
     ? (value as JsonObject)
     : report(place, `must be an object, not ${kindOf(value)}`)
 
-/** Any function: its parameters cannot be known. */
+/** A function. Its parameters cannot be checked. */
 export function callback<T>(): Reader<T> {
   return (value, place) =>
     typeof value === 'function'
@@ -122,10 +129,61 @@ export const schema: Reader<ToolSchema<unknown>> = (value, place) => {
   }
 }
 
-/** The value in few words. Text and what objects hold is not shown: it may be secret. */
+/** What a value is, in few words. Texts and the contents of objects are not quoted: they may be secret. */
 export function kindOf(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** A place in a definition, and the list for problems there. */
+export interface Place {
+  /** e.g. `agent "support"`. */
+  readonly subject: string
+  readonly file: string | undefined
+  /** e.g. `sideA.prompt`; empty for the definition itself. */
+  readonly field: string
+  readonly problems: Problem[]
+}
+
+/** The place of a field or of an item below a place. */
+export function at(place: Place, key: string | number): Place {
+  if (typeof key === 'number') return { ...place, field: `${place.field}[${key}]` }
+  return { ...place, field: place.field === '' ? key : `${place.field}.${key}` }
+}
+
+/** Adds a problem. Returns undefined, so that a reader can return the call. */
+export function report({ subject, file, field, problems }: Place, message: string): undefined {
+  problems.push({ subject, field, message, file })
+}
+
+/** `; did you mean "x"?` when a known name is close, else the list of few known names, else nothing. */
+export function suggest(name: string, known: Iterable<string>): string {
+  const names = [...known]
+  const limit = Math.ceil(name.length / 3)
+  const near = names
+    .map((candidate) => ({ candidate, distance: distanceOf(name, candidate, limit) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((a, b) => a.distance - b.distance)[0]
+  if (near) return `; did you mean "${near.candidate}"?`
+  if (names.length === 0 || names.length > 12) return ''
+  return `; there ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ')}`
+}
+
+/** Levenshtein distance of two words, ignoring case. Distances above the limit need not be exact. */
+function distanceOf(left: string, right: string, limit: number): number {
+  const a = left.toLowerCase()
+  const b = right.toLowerCase()
+  if (Math.abs(a.length - b.length) > limit) return limit + 1
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swapped = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[b.length] as number
 }

@@ -1,27 +1,26 @@
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../thread-state.ts'
-import { find, type Catalog, type Entry } from './gather.ts'
-import { at, report, type Place } from './place.ts'
-import type { ReadAgent, ReadBinding, ReadSide } from './read-agent.ts'
+import { type Catalog, type Entry, find } from './gather.ts'
+import { at, type Place, report, suggest } from './readers.ts'
+import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import type { LoadedPrompt } from './resolve-prompt.ts'
 import { typeOf } from './resolve-tools.ts'
-import { suggest } from './suggest.ts'
 
-/** An agent whose references were found; `resolved` is absent when something is missing. */
+/** An agent with its references looked up; `resolved` is undefined if one was not found. */
 export interface LoadedAgent {
   readonly entry: Entry<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  /** Of the sides that have one. */
+  /** The prompts of the sides, where they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
 
-/** Turns of a session of two models without a cap of their own. */
+/** Most turns of a `dual_ai` session whose agent sets no `maxSessionTurns`. */
 export const DEFAULT_SESSION_TURNS = 250
 
-/** Finds what an agent refers to and puts the defaults in place. */
+/** Looks up what an agent refers to, and fills in the defaults. */
 export function resolveAgent(
   entry: Entry<ReadAgent>,
   catalog: Catalog,
@@ -29,7 +28,13 @@ export function resolveAgent(
 ): LoadedAgent {
   const { read, place, name } = entry
   const type = typeOf(entry)
-  checkAgent(entry, type)
+  const raw = entry.definition as { readonly sideB?: unknown; readonly toolDescription?: unknown }
+  if (type === 'dual_ai' && raw.sideB === undefined)
+    report(at(place, 'sideB'), 'is required, because the type is dual_ai')
+  if (type === 'ai_human' && raw.sideB !== undefined)
+    report(at(place, 'sideB'), 'must be left out, because side B of an ai_human agent is a person')
+  if (read.exposeAsTool === true && raw.toolDescription === undefined)
+    report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
   const hooks = findHooks(read.hooks, at(place, 'hooks'), catalog)
   const definition = entry.definition as AgentDefinition // its fields were read
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
@@ -42,7 +47,14 @@ export function resolveAgent(
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  checkNeeds(entry, prompts)
+  // Evidence can only come from a tool that a side can call.
+  const names = prompts.flatMap(({ prompt }) => prompt.resolved.tools.map((tool) => tool.name))
+  for (const [index, need] of (read.taskClass?.needs ?? []).entries()) {
+    if (need?.source === undefined || names.includes(need.source)) continue
+    const field = at(at(at(place, 'taskClass'), 'needs'), index)
+    const message = `"${need.source}" is not among the tools of this agent`
+    report(at(field, 'source'), `${message}${suggest(need.source, names)}`)
+  }
   const maxSessionTurns =
     read.maxSessionTurns ?? (type === 'dual_ai' ? DEFAULT_SESSION_TURNS : Infinity)
   return {
@@ -53,38 +65,6 @@ export function resolveAgent(
       a?.resolved && name !== undefined && type !== undefined
         ? { definition, name, type, a: a.resolved, b: b?.resolved, maxSessionTurns }
         : undefined,
-  }
-}
-
-function checkAgent(
-  { read, place, definition }: Entry<ReadAgent>,
-  type: ResolvedAgent['type'] | undefined,
-): void {
-  const { sideB } = definition as { sideB?: unknown }
-  if (type === 'dual_ai' && sideB === undefined) {
-    report(at(place, 'sideB'), 'is required, because the type is dual_ai')
-  }
-  if (type === 'ai_human' && sideB !== undefined) {
-    report(at(place, 'sideB'), 'must be left out, because side B of an ai_human agent is a person')
-  }
-  if (
-    read.exposeAsTool === true &&
-    (definition as { toolDescription?: unknown }).toolDescription === undefined
-  ) {
-    report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
-  }
-}
-
-/** Evidence must come from a tool that a side can call. */
-function checkNeeds({ read, place }: Entry<ReadAgent>, prompts: LoadedAgent['prompts']): void {
-  const names = prompts.flatMap(({ prompt }) => prompt.resolved.tools.map((tool) => tool.name))
-  for (const [index, need] of (read.taskClass?.needs ?? []).entries()) {
-    if (need?.source === undefined || names.includes(need.source)) continue
-    const field = at(at(at(place, 'taskClass'), 'needs'), index)
-    report(
-      at(field, 'source'),
-      `"${need.source}" is not among the tools of this agent${suggest(need.source, names)}`,
-    )
   }
 }
 
@@ -111,8 +91,14 @@ function resolveSide(
   const stopTool = toolName(config.stopTool, { place: at(place, 'stopTool'), prompt, catalog })
   const bind = (
     field: 'sessionStop' | 'sessionFail' | 'sessionStatus',
-  ): ResolvedBinding | undefined =>
-    resolveBinding(config[field], { place: at(place, field), prompt, catalog })
+  ): ResolvedBinding | undefined => {
+    const { [field]: binding } = config
+    if (!binding) return undefined
+    const named = binding.isObject ? at(at(place, field), 'name') : at(place, field)
+    const name = toolName(binding.name, { place: named, prompt, catalog })
+    const { messageProperty, attachmentsProperty } = binding
+    return name === undefined ? undefined : { name, messageProperty, attachmentsProperty }
+  }
   const listed = prompt.entry.read.hooks
   const ownHooks = findHooks(listed, undefined, catalog)
   const resolved: ResolvedSide = {
@@ -133,27 +119,14 @@ function resolveSide(
   return { prompt, resolved }
 }
 
-interface ToolPlace {
-  readonly place: Place
-  readonly prompt: LoadedPrompt
-  readonly catalog: Catalog
-}
-
-function resolveBinding(
-  binding: ReadBinding | undefined,
-  { place, ...rest }: ToolPlace,
-): ResolvedBinding | undefined {
-  if (!binding) return undefined
-  const named = binding.isObject ? at(place, 'name') : place
-  const name = toolName(binding.name, { place: named, ...rest })
-  const { messageProperty, attachmentsProperty } = binding
-  return name === undefined ? undefined : { name, messageProperty, attachmentsProperty }
-}
-
 /** The name of a tool that the side can call; reported when its prompt does not list it. */
 function toolName(
   reference: string | object | undefined,
-  { place, prompt, catalog }: ToolPlace,
+  {
+    place,
+    prompt,
+    catalog,
+  }: { readonly place: Place; readonly prompt: LoadedPrompt; readonly catalog: Catalog },
 ): string | undefined {
   const name =
     typeof reference === 'object' ? catalog.tool.byObject.get(reference)?.name : reference
@@ -166,7 +139,7 @@ function toolName(
   return report(place, `${message}${suggest(name, callable)}`)
 }
 
-/** The hooks of a list; without a place nothing is reported. */
+/** The hooks of a list. Without a place, unknown names are not reported (they were before). */
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,

@@ -1,15 +1,14 @@
 import type { ModelReference } from '@skein/ai'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
 import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
-import { find, type Catalog, type Entry } from './gather.ts'
-import { at } from './place.ts'
+import { type Catalog, type Entry, find } from './gather.ts'
+import { at, type Place, report } from './readers.ts'
 import { isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
-import { partsResolver, type Unfolded } from './resolve-parts.ts'
-import { resolveTools, withUses, type LoadedTool } from './resolve-tools.ts'
-import { mergeVariables } from './variables.ts'
+import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
+import { mergeVariables } from './graph.ts'
 
-/** A prompt with everything found, and where its problems would be. */
+/** A resolved prompt, with the places of its parts and tools for problems that are found later. */
 export interface LoadedPrompt {
   readonly entry: Entry<ReadPrompt>
   readonly unfolded: Unfolded
@@ -20,35 +19,25 @@ export interface LoadedPrompt {
 /** Resolves every prompt once. */
 export function resolvePrompts(catalog: Catalog): ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt> {
   const unfold = partsResolver(catalog)
-  return new Map(
-    catalog.prompt.all.map((entry) => [entry, resolvePrompt(entry, unfold(entry), catalog)]),
-  )
-}
-
-function resolvePrompt(
-  entry: Entry<ReadPrompt>,
-  unfolded: Unfolded,
-  catalog: Catalog,
-): LoadedPrompt {
-  const tools = resolveTools(entry, catalog)
-  const used = withUses(
-    tools.flatMap((tool) => tool.entry ?? []),
-    catalog,
-  )
-  const declared = [...unfolded.prompts, ...used].flatMap(({ read }) => read.variables ?? [])
-  return {
-    entry,
-    unfolded,
-    tools,
-    resolved: {
+  const prompts = new Map<Entry<ReadPrompt>, LoadedPrompt>()
+  for (const entry of catalog.prompt.all) {
+    const unfolded = unfold(entry)
+    const tools = resolveTools(entry, catalog)
+    const own = tools.flatMap((tool) => tool.entry ?? [])
+    const declared = [...unfolded.prompts, ...withUses(own, catalog)].flatMap(
+      ({ read }) => read.variables ?? [],
+    )
+    const resolved: ResolvedPrompt = {
       definition: entry.definition as PromptDefinition, // its fields were read
       name: entry.name ?? '',
       parts: unfolded.parts.map(({ part }) => part),
       models: resolveModels(entry, catalog),
       tools: tools.map((tool) => tool.resolved),
       variables: mergeVariables(declared.filter((item): item is VariableDefinition => !!item)),
-    },
+    }
+    prompts.set(entry, { entry, unfolded, tools, resolved })
   }
+  return prompts
 }
 
 type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
@@ -56,44 +45,93 @@ type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
 function resolveModels({ read, place }: Entry<ReadPrompt>, catalog: Catalog): ResolvedModel[] {
   find(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
   const models = new Map<object, ResolvedModel>()
-  // A list that grows while it is walked: fallbacks of fallbacks come last, and circles end.
+  // The list grows while it is walked: fallbacks of fallbacks come last, and `models` ends cycles.
   const pending: ModelRef[] = [read.model]
   for (const reference of pending) {
-    const entry = entryOf(reference, catalog)
+    const entry =
+      typeof reference === 'string'
+        ? catalog.model.byName.get(reference)
+        : reference && catalog.model.byObject.get(reference)
     const key = entry ?? reference
     if (typeof key !== 'object' || models.has(key)) continue
-    const model = toModel(reference, entry)
-    if (!model) continue
-    models.set(key, model)
-    pending.push(...(entry?.read.fallbacks ?? []))
+    if (isModelReference(reference)) {
+      models.set(key, { name: reference.modelId, model: reference, definition: undefined })
+    } else if (entry?.read.model) {
+      const definition = entry.definition as ModelDefinition // its fields were read
+      models.set(key, { name: entry.name ?? '', model: entry.read.model, definition })
+      pending.push(...(entry.read.fallbacks ?? []))
+    }
   }
   return [...models.values()]
-}
-
-function entryOf(reference: ModelRef, { model }: Catalog): Entry<ReadModel> | undefined {
-  if (typeof reference === 'string') return model.byName.get(reference)
-  return reference && model.byObject.get(reference)
-}
-
-function toModel(
-  reference: ModelRef,
-  entry: Entry<ReadModel> | undefined,
-): ResolvedModel | undefined {
-  if (isModelReference(reference)) {
-    return { name: reference.modelId, model: reference, definition: undefined }
-  }
-  if (!entry?.read.model) return undefined
-  const definition = entry.definition as ModelDefinition // its fields were read
-  return { name: entry.name ?? '', model: entry.read.model, definition }
 }
 
 function nameIn(reference: unknown): string | undefined {
   return typeof reference === 'string' ? reference : undefined
 }
 
-/** Reports fallbacks that no model has the name of. */
+/** Reports names of fallbacks that no model has. */
 export function checkFallbacks({ read, place }: Entry<ReadModel>, { model: shelf }: Catalog): void {
   for (const [index, reference] of (read.fallbacks ?? []).entries()) {
     find(shelf, nameIn(reference), { kind: 'model', place: at(at(place, 'fallbacks'), index) })
   }
+}
+
+type Part = ResolvedPrompt['parts'][number]
+
+/** The parts of a prompt, with every include replaced by its contents. */
+interface Unfolded {
+  readonly parts: readonly { readonly part: Part; readonly place: Place }[]
+  /** The prompt itself and all prompts that it includes. */
+  readonly prompts: ReadonlySet<Entry<ReadPrompt>>
+}
+
+/** More parts than this are a mistake, such as includes that double at every level. */
+const MAX_PARTS = 10_000
+
+/** Replaces includes by their contents. Each prompt is resolved once, so each problem is reported once. */
+function partsResolver(catalog: Catalog): (entry: Entry<ReadPrompt>) => Unfolded {
+  const known = new Map<Entry<ReadPrompt>, Unfolded>()
+  const path: Entry<ReadPrompt>[] = []
+
+  function unfold(entry: Entry<ReadPrompt>): Unfolded {
+    const earlier = known.get(entry)
+    if (earlier) return earlier
+    path.push(entry)
+    const parts: { part: Part; place: Place }[] = []
+    const prompts = new Set([entry])
+    const { prompt = [] } = entry.read
+    const place = at(entry.place, 'prompt')
+    const list = typeof prompt === 'string' ? [{ type: 'text' as const, content: prompt }] : prompt
+    for (const [index, part] of list.entries()) {
+      if (part === undefined) continue
+      const here = typeof prompt === 'string' ? place : at(place, index)
+      if (part.type !== 'include') {
+        parts.push({ part, place: here })
+        continue
+      }
+      const included = include(part.prompt, at(here, 'prompt'))
+      if (!included) continue
+      for (const other of included.prompts) prompts.add(other)
+      if (parts.length + included.parts.length > MAX_PARTS) {
+        report(here, `makes a prompt of more than ${MAX_PARTS} parts`)
+        continue
+      }
+      parts.push(...included.parts)
+    }
+    path.pop()
+    const unfolded = { parts, prompts }
+    known.set(entry, unfolded)
+    return unfolded
+  }
+
+  function include(reference: string | object | undefined, place: Place): Unfolded | undefined {
+    const target = find(catalog.prompt, reference, { kind: 'prompt', place })
+    if (!target) return undefined
+    const start = path.indexOf(target)
+    if (start < 0) return unfold(target)
+    const names = [...path.slice(start), target].map(({ name }) => name ?? '?')
+    return report(place, `prompts include each other: ${names.join(' → ')}`)
+  }
+
+  return unfold
 }

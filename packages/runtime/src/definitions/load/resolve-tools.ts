@@ -1,7 +1,7 @@
 import type { Relation, ResolvedTool } from '../resolved.ts'
 import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
 import { find, unknownName, type Catalog, type Entry } from './gather.ts'
-import { at, report, type Place } from './place.ts'
+import { at, report, type Place } from './readers.ts'
 import type { ReadAgent } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
 import {
@@ -11,17 +11,17 @@ import {
   type ReadPromptTool,
 } from './read-prompt.ts'
 
-/** An entry of a prompt's tools with what it means. */
+/** An entry in the tools of a prompt, resolved. */
 export interface LoadedTool {
   readonly resolved: ResolvedTool
   readonly place: Place
-  /** How the prompt lists it; an agent must be listed in one way only. */
+  /** Whether the prompt lists it with a configuration; an agent must be listed in one way only. */
   readonly isConfigured: boolean
-  /** The tool itself, for its variables. */
+  /** The definition of the tool, for its variables. */
   readonly entry: Entry<ReadTool> | undefined
 }
 
-/** What the calls of a prompt mean, with every problem of its list reported. */
+/** Resolves the tools of a prompt, and reports every problem of the list. */
 export function resolveTools(entry: Entry<ReadPrompt>, catalog: Catalog): readonly LoadedTool[] {
   const tools: LoadedTool[] = []
   const place = at(entry.place, 'tools')
@@ -29,20 +29,19 @@ export function resolveTools(entry: Entry<ReadPrompt>, catalog: Catalog): readon
     const loaded = tool && resolveTool(tool, at(place, index), catalog)
     if (!loaded) continue
     const other = tools.find(({ resolved }) => resolved.name === loaded.resolved.name)
-    if (other) reportTwice(loaded, other)
-    else tools.push(loaded)
+    if (!other) {
+      tools.push(loaded)
+      continue
+    }
+    const { name, kind } = loaded.resolved
+    const areAgents = kind !== 'tool' && other.resolved.kind !== 'tool'
+    const message =
+      areAgents && loaded.isConfigured !== other.isConfigured
+        ? `the agent "${name}" is listed both plainly and with a configuration`
+        : `two tools of this prompt are called "${name}"`
+    report(loaded.place, message)
   }
   return tools
-}
-
-function reportTwice(loaded: LoadedTool, other: LoadedTool): void {
-  const { name, kind } = loaded.resolved
-  const areAgents = kind !== 'tool' && other.resolved.kind !== 'tool'
-  if (areAgents && loaded.isConfigured !== other.isConfigured) {
-    report(loaded.place, `the agent "${name}" is listed both plainly and with a configuration`)
-  } else {
-    report(loaded.place, `two tools of this prompt are called "${name}"`)
-  }
 }
 
 function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): LoadedTool | undefined {
@@ -120,7 +119,7 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** The type of an agent; undefined when what it says is none. */
+/** The type of an agent; undefined if its `type` is not valid. */
 export function typeOf({ read, definition }: Entry<ReadAgent>): 'ai_human' | 'dual_ai' | undefined {
   if (read.type !== undefined) return read.type
   return (definition as { type?: unknown }).type === undefined ? 'ai_human' : undefined
@@ -156,7 +155,7 @@ function toRelation(
   }
 }
 
-/** A tool and the tools it may use, all the way down. */
+/** The tools, the tools that they may use, and so on. */
 export function withUses(tools: Iterable<Entry<ReadTool>>, catalog: Catalog): Set<Entry<ReadTool>> {
   const reached = new Set(tools)
   for (const { read } of reached) {

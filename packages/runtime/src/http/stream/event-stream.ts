@@ -1,5 +1,5 @@
 import type { Clock } from '@skein/base'
-import type { Timers } from '../../dispatch/timers.ts'
+import type { Timers } from '../../dispatch/dispatcher.ts'
 import { every } from '../every.ts'
 import type { HttpLimits } from '../limits.ts'
 import type { OpenStreams } from './open-streams.ts'

@@ -1,5 +1,5 @@
 import { isPlainObject, SkeinError, systemClock, type Clock } from '@skein/base'
-import { systemTimers, type Timers } from '../../dispatch/timers.ts'
+import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
 import type { Post } from './post.ts'

@@ -1,5 +1,5 @@
 import { sha256Hex, type Clock } from '@skein/base'
-import type { TimerHandle, Timers } from '../../dispatch/timers.ts'
+import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
 import { post as systemPost, type Post } from './post.ts'
 import { keyOf, signedHeaders } from './sign.ts'
 import type { Webhook, WebhookMessage } from './webhook.ts'

@@ -1,0 +1,193 @@
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { messageFromJSON } from '@skein/ai'
+import type { ThreadHead } from '@skein/runtime'
+import type { WireMessage } from '@skein/runtime/client'
+import { withConnection } from '../connect/connect.ts'
+import { findThread } from '../connect/find.ts'
+import { waitingLines } from '../follow/show-run.ts'
+import {
+  CommandError,
+  defineCommand,
+  ExitCode,
+  JSON_OPTION,
+  SERVER_OPTIONS,
+  THREAD_OPERAND,
+  usageError,
+  type Command,
+} from '../terminal/command.ts'
+import { textTable, timeAgo, type Output } from '../terminal/output.ts'
+
+/** `skein thread list` */
+export const threadList: Command = defineCommand({
+  operands: [],
+  options: {
+    agent: { type: 'string', value: 'name', description: 'Lists only threads of this agent.' },
+    all: { type: 'boolean', description: 'Also lists the threads of subagents.' },
+    limit: { type: 'string', value: 'number', description: 'How many to list. Default: 20.' },
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein thread list', 'skein thread list --agent support --json'],
+  async run({ values, output }) {
+    const { agent, all, json } = values
+    const limit = Number(values.limit ?? 20)
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
+      throw usageError(`--limit takes a number from 1 to 1000, not "${values.limit}".`)
+    return withConnection(values, output, async ({ client }) => {
+      const parentId = all ? undefined : null
+      const threads = await client.threads.list({ limit, agent, parentId })
+      if (json) output.json({ threads })
+      else if (threads.length === 0)
+        output.say('No threads yet. `skein run <agent> "text"` makes one.')
+      const rows = threads.map(({ id, agent: name, lifecycle, tokens, updatedAt, title }) => [
+        id,
+        name,
+        lifecycle,
+        `${tokens} tokens`,
+        timeAgo(updatedAt),
+        title ?? '',
+      ])
+      if (!json) for (const line of textTable(rows)) output.line(line.trimEnd())
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein thread show` */
+export const threadShow: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
+  examples: ['skein thread show 7f3a', 'skein thread show 7f3a --json | jq .messages'],
+  async run({ values, operands: [text = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const thread = await findThread(client, text)
+      const messages = await client.threads.messages(thread.id, { limit: 1000 })
+      if (values.json) {
+        output.json({ thread, messages })
+        return ExitCode.Done
+      }
+      const { id, agent, lifecycle, tokens, seq } = thread
+      const headline = `${id} · ${agent} · ${lifecycle} · ${tokens} tokens · ${seq} events`
+      output.line(output.paintData('dim', headline))
+      for (const message of messages) for (const line of linesOf(message)) output.line(line)
+      const waiting = await client.inbox.list({ rootId: thread.rootId })
+      for (const item of waiting) for (const line of waitingLines(item)) output.say(line)
+      return ExitCode.Done
+    })
+  },
+})
+
+/** A stored message in words. */
+function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {
+  const message = messageFromJSON(stored)
+  switch (message.type) {
+    case 'user':
+      return [`${subagentId === undefined ? 'user' : 'subagent'}: ${message.text}`]
+    case 'assistant': {
+      const calls = (message.toolCalls ?? []).map(
+        ({ toolName, arguments: args }) => `${side} calls ${toolName} ${JSON.stringify(args)}`,
+      )
+      return [...(message.text === '' ? [] : [`${side}: ${message.text}`]), ...calls]
+    }
+    case 'tool_result':
+      return message.results.map(
+        ({ result, isError }) => `  ${isError ? 'error' : 'result'} ${JSON.stringify(result)}`,
+      )
+  }
+}
+
+/** `skein thread stop` */
+export const threadStop: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: {
+    'after-step': { type: 'boolean', description: 'Lets the running step finish first.' },
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein thread stop 7f3a', 'skein thread stop 7f3a --after-step'],
+  async run({ values, operands: [text = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThread(client, text)
+      await client.threads.stop(id, { afterStep: values['after-step'] === true })
+      if (values.json) output.json(await client.threads.get(id))
+      else output.say(`Stopping ${id}. Continue with: skein thread resume ${id}`)
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein thread fork` */
+export const threadFork: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: {
+    'up-to': {
+      type: 'string',
+      value: 'message',
+      description: 'Id of the last message to copy. Default: all messages.',
+    },
+    title: { type: 'string', value: 'text', description: 'Title of the new thread.' },
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein thread fork 7f3a', 'skein thread fork 7f3a --title "Another way" --json'],
+  async run({ values, operands: [text = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThread(client, text)
+      const options = { upTo: values['up-to'], title: values.title }
+      return printNew(await client.threads.fork(id, options), values, output)
+    })
+  },
+})
+
+/** `skein thread export` */
+export const threadExport: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: {
+    format: {
+      type: 'string',
+      value: 'jsonl|thread',
+      description:
+        '`jsonl`: the log, which `import` reads. `thread`: a ThreadProtocol document. Default: jsonl.',
+    },
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein thread export 7f3a > thread.jsonl', 'skein thread export 7f3a --format thread'],
+  async run({ values, operands: [text = ''], output }) {
+    const { format = 'jsonl' } = values
+    if (format !== 'jsonl' && format !== 'thread')
+      throw usageError(`--format is jsonl or thread, not "${format}".`)
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThread(client, text)
+      if (format === 'thread') output.json(await client.threads.document(id))
+      else output.line((await client.threads.export(id)).trimEnd())
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein thread import` */
+export const threadImport: Command = defineCommand({
+  operands: [{ name: 'file', description: 'An exported log; `-` reads standard input.' }],
+  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
+  examples: [
+    'skein thread import thread.jsonl',
+    'skein thread export 7f3a | skein thread import -',
+  ],
+  async run({ values, operands: [file = '-'], output }) {
+    const reading = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8')
+    const lines = await reading.catch((cause: unknown) => {
+      throw new CommandError(`${file} cannot be read.`, { code: 'FILE_UNREADABLE', cause })
+    })
+    return withConnection(values, output, async ({ client }) =>
+      printNew(await client.threads.import(lines), values, output),
+    )
+  },
+})
+
+/** Prints a thread that was just made. */
+function printNew(thread: ThreadHead, { json }: { json?: boolean }, output: Output): ExitCode {
+  if (json) output.json(thread)
+  else output.line(thread.id)
+  return ExitCode.Done
+}

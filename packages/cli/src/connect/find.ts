@@ -1,0 +1,60 @@
+import type { ThreadHead, WaitingItem } from '@skein/runtime'
+import type { Client } from '@skein/runtime/client'
+import { CommandError } from '../terminal/command.ts'
+
+const UUID_LENGTH = 36
+
+/** The thread with this id, or the only one whose id begins or ends with the text. */
+export async function findThread({ threads }: Client, text: string): Promise<ThreadHead> {
+  if (text.length >= UUID_LENGTH) return threads.get(text)
+  const all = await threads.list({ limit: 1000 })
+  const exact = all.find(({ id }) => id === text)
+  const found = exact ? [exact] : all.filter(({ id }) => isShortFor(text, id))
+  const [only, another] = found
+  if (!only)
+    throw new CommandError(`There is no thread ${text}.`, {
+      code: 'THREAD_NOT_FOUND',
+      hint: '`skein thread list` lists all threads.',
+    })
+  if (!another) return only
+  const some = found.slice(0, 5).map(({ id }) => id)
+  throw new CommandError(`${found.length} threads begin or end with ${text}.`, {
+    code: 'THREAD_AMBIGUOUS',
+    hint: `Write more of the id: ${some.join(', ')}.`,
+  })
+}
+
+/** Ids begin with the time they were made, so neighbours differ only at the end. */
+function isShortFor(text: string, id: string): boolean {
+  return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
+}
+
+/** The only call that waits for approval and matches the ids, which may be shortened. */
+export async function findWaiting(
+  { inbox }: Client,
+  thread: string,
+  interrupt: string | undefined,
+): Promise<WaitingItem> {
+  const matches = (text: string, id: string): boolean => id === text || isShortFor(text, id)
+  const waiting = (await inbox.list({ limit: 1000 })).filter(({ kind }) => kind === 'approval')
+  const found = waiting.filter(
+    ({ threadId, interruptId }) =>
+      matches(thread, threadId) && (interrupt === undefined || matches(interrupt, interruptId)),
+  )
+  const [only, another] = found
+  if (only && !another) return only
+  const meant = [thread, interrupt].filter(Boolean).join(' ')
+  if (!only)
+    throw new CommandError(`No call that waits for approval matches ${meant}.`, {
+      code: 'INTERRUPT_NOT_FOUND',
+      hint:
+        waiting.length === 0
+          ? 'The inbox is empty; somebody may have decided already.'
+          : '`skein inbox` lists the calls that wait.',
+    })
+  const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
+  throw new CommandError(`${found.length} waiting calls match ${meant}.`, {
+    code: 'INTERRUPT_AMBIGUOUS',
+    hint: `Name one of them: ${ids.join(', ')}.`,
+  })
+}

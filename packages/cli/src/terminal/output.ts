@@ -1,0 +1,172 @@
+import { styleText } from 'node:util'
+import type { Problem } from '@skein/runtime'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** The only code that writes to the terminal: results to standard output, messages to standard error. */
+export interface Output {
+  /** Writes a piece of the result, without a newline. */
+  data(text: string): void
+  /** Writes a line of the result. */
+  line(text: string): void
+  /** Ends an unfinished line of the result, so that messages start on a line of their own. */
+  endLine(): void
+  /** Writes one JSON value on one line of the result. */
+  json(value: unknown): void
+  /** Writes a line of messages. */
+  say(text: string): void
+  /** Replaces the status line at the bottom; only a terminal has one. */
+  status(text: string): void
+  /** Colours a message, if standard error shows colours. */
+  paint(style: Style, text: string): string
+  /** Colours a piece of the result, if standard output shows colours. */
+  paintData(style: Style, text: string): string
+  /** Aborts when the reader of standard output has gone away, as `| head` does. */
+  readonly closed: AbortSignal
+  /** Whether standard output is a terminal. */
+  readonly isTerminal: boolean
+  /** Resolves when everything is written. */
+  flush(): Promise<void>
+}
+
+const STATUS_MS = 100
+
+/** Creates the output of this process. */
+export function createOutput(options: { readonly noColor: boolean }): Output {
+  return new ProcessOutput(options.noColor)
+}
+
+class ProcessOutput implements Output {
+  readonly isTerminal: boolean = process.stdout.isTTY === true
+  readonly #closed = new AbortController()
+  readonly #noColor: boolean
+  readonly #hasStatus: boolean = process.stderr.isTTY === true
+  /** Whether the result ended in the middle of a line, on the same terminal as the messages. */
+  #isMidLine = false
+  #status = ''
+  #statusAt = 0
+
+  constructor(noColor: boolean) {
+    this.#noColor = noColor
+    for (const stream of [process.stdout, process.stderr])
+      stream.on('error', (error: NodeJS.ErrnoException) => this.#broken(error))
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal
+  }
+
+  data(text: string): void {
+    if (text === '' || this.closed.aborted) return
+    this.#clearStatus()
+    process.stdout.write(text)
+    this.#isMidLine = this.isTerminal && !text.endsWith('\n')
+  }
+
+  line(text: string): void {
+    this.data(`${text}\n`)
+  }
+
+  endLine(): void {
+    if (this.#isMidLine) this.data('\n')
+  }
+
+  json(value: unknown): void {
+    this.line(JSON.stringify(value))
+  }
+
+  say(text: string): void {
+    this.#clearStatus()
+    if (this.#isMidLine && this.#hasStatus) process.stderr.write('\n')
+    this.#isMidLine = false
+    process.stderr.write(`${text}\n`)
+  }
+
+  status(text: string): void {
+    if (!this.#hasStatus || this.#isMidLine) return
+    const now = performance.now()
+    if (now - this.#statusAt < STATUS_MS) return
+    this.#statusAt = now
+    this.#clearStatus()
+    // A line that wraps cannot be overwritten, so the status is cut to the width of the terminal.
+    this.#status = text.slice(0, Math.max((process.stderr.columns ?? 80) - 1, 1))
+    process.stderr.write(this.#status)
+  }
+
+  paint(style: Style, text: string): string {
+    return this.#color(process.stderr, style, text)
+  }
+
+  paintData(style: Style, text: string): string {
+    return this.#color(process.stdout, style, text)
+  }
+
+  async flush(): Promise<void> {
+    this.#clearStatus()
+    const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+      new Promise((resolve) => {
+        if (stream.destroyed || stream.writableEnded) resolve()
+        else stream.write('', () => resolve())
+      })
+    await Promise.all([process.stdout, process.stderr].map(flushed))
+  }
+
+  #color(stream: NodeJS.WriteStream, style: Style, text: string): string {
+    const { NO_COLOR, FORCE_COLOR, TERM } = process.env
+    if (this.#noColor || (NO_COLOR ?? '') !== '') return text
+    const isForced = FORCE_COLOR !== undefined && FORCE_COLOR !== '0'
+    const isWanted = isForced || (FORCE_COLOR !== '0' && stream.isTTY && TERM !== 'dumb')
+    return isWanted ? styleText(style, text, { validateStream: false }) : text
+  }
+
+  #clearStatus(): void {
+    if (this.#status !== '') process.stderr.write(`\r${' '.repeat(this.#status.length)}\r`)
+    this.#status = ''
+  }
+
+  /** A reader that has gone away is not an error: the command just has nothing more to write. */
+  #broken(error: NodeJS.ErrnoException): void {
+    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+    this.#closed.abort()
+  }
+}
+
+/** Rows as aligned columns. */
+export function textTable(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>((found, row) => {
+    row.forEach((cell, index) => (found[index] = Math.max(found[index] ?? 0, cell.length)))
+    return found
+  }, [])
+  return rows.map((row) =>
+    row
+      .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index]!)))
+      .join('  '),
+  )
+}
+
+/** How long ago something was, in one unit. */
+export function timeAgo(at: number, now: number = Date.now()): string {
+  const seconds = Math.max(Math.round((now - at) / 1000), 0)
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
+  return `${Math.floor(seconds / 86_400)} d ago`
+}
+
+/** A problem of a definition with its file and field. */
+export function problemLine({ subject, field, message, file }: Problem): string {
+  const place = file === undefined || file === subject ? subject : `${file}: ${subject}`
+  return `${place}: ${field === '' ? '' : `${field}: `}${message}`
+}
+
+/** A duration in words. */
+export function formatDuration(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+/** What an error says to people. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

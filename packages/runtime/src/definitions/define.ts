@@ -1,0 +1,151 @@
+import type {
+  AgentDefinition,
+  EffectDefinition,
+  EndpointDefinition,
+  HookDefinition,
+  ModelDefinition,
+  PromptDefinition,
+} from './types.ts'
+import type { HookName } from './hooks.ts'
+import { isPlainObject, type JsonValue } from '@skein/base'
+import type { ToolSchema } from '@skein/ai'
+import type { ThreadState } from '../thread-state.ts'
+import { checkedArguments } from './checked-arguments.ts'
+
+const brand: symbol = Symbol.for('skein.agent')
+
+/**
+ * Defines an agent: one side and a person, or two sides. A subagent is a `dual_ai` agent that a prompt
+ * lists among its tools.
+ *
+ *     const support = defineAgent({
+ *       name: 'support',
+ *       sideA: { prompt: supportPrompt },
+ *     })
+ */
+export function defineAgent(agent: AgentDefinition): AgentDefinition {
+  const { taskClass, ...rest } = agent
+  const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenCopy(v)]))
+  const defined = taskClass === undefined ? copy : { ...copy, taskClass }
+  // Not enumerable: the brand only tells an agent from a configuration that names one.
+  Object.defineProperty(defined, brand, { value: true })
+  return Object.freeze(defined) as unknown as AgentDefinition // the same fields, copied one by one
+}
+
+/** True for an agent of `defineAgent`, and for any object with a side, even if the rest of it is wrong. */
+export function isAgentLike(value: object): boolean {
+  return brand in value || 'sideA' in value || 'sideB' in value
+}
+
+/**
+ * Defines the text, the model and the tools of one side.
+ *
+ *     const supportPrompt = definePrompt({
+ *       name: 'support',
+ *       prompt: 'You help customers of a book shop.',
+ *       model: anthropic('claude-sonnet-4-5'),
+ *       tools: [findOrder],
+ *     })
+ */
+export function definePrompt(prompt: Omit<PromptDefinition, 'kind'>): PromptDefinition {
+  const fields = Object.entries(prompt).map(([key, value]) => [key, frozenCopy(value)])
+  return Object.freeze({ ...Object.fromEntries(fields), kind: 'prompt' }) as PromptDefinition
+}
+
+/** Defines a model with its fallbacks and prices, so that prompts can name it. */
+export function defineModel(model: Omit<ModelDefinition, 'kind'>): ModelDefinition {
+  return Object.freeze({
+    ...model,
+    kind: 'model' as const,
+    fallbacks: frozenCopy(model.fallbacks),
+    capabilities: frozenCopy(model.capabilities),
+  })
+}
+
+/**
+ * Defines code that runs at a fixed point of every thread that uses it.
+ *
+ *     const shout = defineHook({
+ *       id: 'shout',
+ *       hook: 'after_system_message',
+ *       execute: (state, text) => text.toUpperCase(),
+ *     })
+ */
+export function defineHook<Name extends HookName>(
+  hook: Omit<HookDefinition<Name>, 'kind'>,
+): HookDefinition<Name> {
+  return Object.freeze({ ...hook, kind: 'hook' as const })
+}
+
+/** Options of `defineEffect`. */
+export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run'> {
+  /** Any Standard Schema; checked before every run. Without it arguments are any JSON. */
+  readonly args?: ToolSchema<Args>
+  readonly execute: (state: ThreadState, args: NoInfer<Args>, signal: AbortSignal) => unknown
+}
+
+/**
+ * Defines work that a tool, a hook or a person schedules.
+ *
+ *     const remind = defineEffect({
+ *       name: 'remind',
+ *       args: z.object({ text: z.string() }),
+ *       execute: (state, { text }) => state.queueMessage({ content: text }),
+ *     })
+ */
+export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
+  const { args, execute, ...rest } = options
+  if (typeof execute !== 'function') {
+    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading reports it
+  }
+  const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
+  return Object.freeze({
+    ...rest,
+    kind: 'effect' as const,
+    run: async (state: ThreadState, given: JsonValue, signal: AbortSignal) =>
+      execute(state, check ? await check(given) : (given as Args), signal), // Args is JSON without a schema
+  })
+}
+
+/** The function that answers requests to a route. */
+export type EndpointHandler = EndpointDefinition['execute']
+
+/**
+ * Defines a route of every thread. Beneath `endpoints/` a file's name gives path and method, so that
+ * the handler alone is enough there.
+ */
+export function defineEndpoint(handler: EndpointHandler): EndpointHandler
+export function defineEndpoint(endpoint: Omit<EndpointDefinition, 'kind'>): EndpointDefinition
+export function defineEndpoint(
+  endpoint: EndpointHandler | Omit<EndpointDefinition, 'kind'>,
+): EndpointHandler | EndpointDefinition {
+  if (typeof endpoint === 'function') return endpoint
+  return Object.freeze({ ...endpoint, kind: 'endpoint' as const })
+}
+
+/**
+ * A frozen copy of plain data. Objects with an identity inside it (definitions, models, schemas, tools,
+ * class instances, anything already frozen) are not copied.
+ */
+export function frozenCopy<T>(value: T): T {
+  return copy(value, new Map()) as T // a copy has the type of what it copies
+}
+
+function copy(value: unknown, seen: Map<object, unknown>): unknown {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (seen.has(value)) return seen.get(value)
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    seen.set(value, items)
+    for (const item of value) items.push(copy(item, seen))
+    return Object.freeze(items)
+  }
+  if (!isPlainObject(value) || identifying.some((key) => key in value)) return value
+  const fields: Record<string, unknown> = {}
+  seen.set(value, fields)
+  for (const [key, field] of Object.entries(value)) fields[key] = copy(field, seen)
+  return Object.freeze(fields)
+}
+
+/** Keys of definitions, schemas, models and tools. */
+const identifying = ['kind', 'sideA', '~standard', 'provider', 'run'] as const

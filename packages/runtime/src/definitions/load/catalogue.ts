@@ -1,0 +1,80 @@
+import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
+import type { Registry, ResolvedAgent } from '../resolved.ts'
+import type { VariableDefinition } from '../types.ts'
+
+/** An agent for lists and forms: plain JSON without functions. */
+export interface CatalogueEntry {
+  readonly name: string
+  readonly type: 'ai_human' | 'dual_ai'
+  readonly title?: string
+  readonly description?: string
+  readonly icon?: string
+  readonly sides: { readonly a: string; readonly b: string | null }
+  /** Names of what its prompts may call. */
+  readonly tools: readonly string[]
+  /** The variables that a thread of this agent reads; those of children are asked for when a child is made. */
+  readonly variables: readonly CatalogueVariable[]
+  readonly exposeAsTool: boolean
+  readonly maxSessionTurns: number | null
+}
+
+/** A variable that a thread of the agent reads. */
+export interface CatalogueVariable {
+  readonly name: string
+  readonly type: 'text' | 'secret'
+  readonly required: boolean
+  readonly scoped: boolean
+  readonly description?: string
+  /** Whether the agent or a prompt gives it a value already. */
+  readonly hasDefault: boolean
+}
+
+/** Lists all agents, by name. */
+export function catalogue(registry: Registry): readonly CatalogueEntry[] {
+  const entries = [...registry.agents.values()].map((agent): CatalogueEntry => {
+    const { name, type, definition, a, b, maxSessionTurns } = agent
+    const { title, description, icon, exposeAsTool = false } = definition
+    // Fields that the agent does not give are absent, so that an entry equals its own JSON.
+    const given = Object.entries({ title, description, icon }).filter(
+      ([, text]) => text !== undefined,
+    )
+    const tools = sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))
+    return {
+      name,
+      type,
+      ...Object.fromEntries(given),
+      sides: { a: a.label, b: b?.label ?? null },
+      tools: [...new Set(tools)],
+      variables: variablesOf(agent, registry),
+      exposeAsTool,
+      maxSessionTurns: Number.isFinite(maxSessionTurns) ? maxSessionTurns : null,
+    }
+  })
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** The agent's own variables, and the unscoped ones of its children, which they inherit from it. */
+function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVariable[] {
+  const reached = new Set([agent])
+  const declared: VariableDefinition[] = []
+  const given = new Set<string>()
+  for (const each of reached) {
+    for (const name of Object.keys(each.definition.env ?? {})) given.add(name)
+    for (const { prompt } of sidesOf(each)) {
+      declared.push(...prompt.variables.filter(({ scoped }) => each === agent || !scoped))
+      for (const name of Object.keys(prompt.definition.env ?? {})) given.add(name)
+      for (const { agent: child } of relationsOf(prompt.tools)) {
+        const found = agents.get(child)
+        if (found) reached.add(found)
+      }
+    }
+  }
+  return mergeVariables(declared).map(({ name, type, required, scoped, description }) => ({
+    name,
+    type: type ?? 'text',
+    required: required ?? false,
+    scoped: scoped ?? false,
+    description,
+    hasDefault: given.has(name),
+  }))
+}

@@ -1,0 +1,249 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join, relative, resolve, sep } from 'node:path'
+import { isPlainObject } from '@skein/base'
+import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
+import { loadRegistry, replaceableRegistry } from './registry.ts'
+import type { Found, Reads } from './gather.ts'
+import { registerHooks } from 'node:module'
+import { pathToFileURL } from 'node:url'
+
+/** A registry made of files. It holds the last state of the files that had no problems. */
+export interface DiscoveredRegistry extends Registry {
+  readonly folder: string
+  /**
+   * Reads the files again and returns their problems. If there are any, the registry keeps its present
+   * definitions.
+   */
+  reload(): Promise<readonly Problem[]>
+}
+
+/** Options of `discover`. */
+export interface DiscoverOptions {
+  /** Counts warnings as problems. Default false. */
+  readonly strict?: boolean
+}
+
+/**
+ * Imports every file under `agents/ prompts/ models/ tools/ hooks/ effects/ endpoints/`, each with one
+ * default export, and checks all of them together.
+ *
+ *     const registry = await discover('./')
+ */
+export async function discover(
+  folder: string,
+  options: DiscoverOptions = {},
+): Promise<DiscoveredRegistry> {
+  const root = resolve(folder)
+  const registry = replaceableRegistry(await load(root, 0, options))
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function reloadNow(): Promise<readonly Problem[]> {
+    try {
+      registry.replace(await load(root, ++rounds, options))
+      return []
+    } catch (error) {
+      if (error instanceof DefinitionError) return error.problems
+      throw error
+    }
+  }
+
+  return Object.assign(registry, {
+    folder: root,
+    reload(): Promise<readonly Problem[]> {
+      // One reload after the other; otherwise an older state of the files could come last.
+      const next = last.then(reloadNow)
+      last = next.catch(() => undefined)
+      return next
+    },
+  })
+}
+
+async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {
+  const problems: Problem[] = []
+  const found = await stat(folder).catch(() => undefined)
+  if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
+  const files = await findDefinitionFiles(folder)
+  if (files.length === 0) {
+    const names = Object.keys(FOLDERS).join('/, ')
+    problems.push(toProblem(folder, `has no definitions; they belong in ${names}/`))
+  }
+  const definitions: Found[] = []
+  const known = new Map<unknown, string>()
+  for (const file of files) {
+    const value = await importDefault(file, { folder, round }, problems)
+    const definition = value === undefined ? undefined : named(value, file, problems)
+    if (definition === undefined) continue
+    if (!known.has(definition)) known.set(definition, file.file)
+    definitions.push({ kind: file.kind, value: definition, from: file.file })
+  }
+  return loadRegistry(definitions, { problems, files: known, isStrict: strict === true })
+}
+
+/** The default export of a file; undefined, with a problem reported, if there is none. */
+async function importDefault(
+  { path, file }: DefinitionFile,
+  where: { readonly folder: string; readonly round: number },
+  problems: Problem[],
+): Promise<unknown> {
+  try {
+    const { default: value, ...others } = await freshImport(path, where)
+    if (value !== undefined) return value
+    const names = Object.keys(others)
+    const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
+    problems.push(toProblem(file, `has no default export${hint}`))
+  } catch (error) {
+    // A `define…` function may throw; its error names the problem.
+    if (error instanceof DefinitionError) {
+      problems.push(...error.problems.map((problem) => ({ ...problem, file })))
+    } else {
+      const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown error'
+      problems.push(toProblem(file, `cannot be imported: ${reason}`))
+    }
+  }
+  return undefined
+}
+
+function toProblem(file: string, message: string): Problem {
+  return { subject: file, field: '', message, file }
+}
+
+/** Checks that tools and effects have the names of their files; makes endpoints out of handlers. */
+function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
+  if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
+  if (file.kind !== 'tool' && file.kind !== 'effect') return value
+  const expected = file.stem.split('/').at(-1)
+  const name = isPlainObject(value) ? value['name'] : undefined
+  if (typeof name === 'string' && name !== expected) {
+    const subject = `${file.kind} "${name}"`
+    const message = `must be "${expected}", like its file`
+    problems.push({ subject, field: 'name', message, file: file.file })
+  }
+  return value
+}
+
+const route = /^(?<path>.*?)\.(?<method>get|post|put|patch|delete)$/
+
+function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Problem[]): unknown {
+  const { path = '', method = '' } = route.exec(stem)?.groups ?? {}
+  const expected = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
+  if (method === '') {
+    problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
+  }
+  if (method === '') return undefined
+  if (typeof value === 'function') {
+    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
+  }
+  if (!isPlainObject(value)) return value
+  for (const field of ['path', 'method'] as const) {
+    const given = value[field]
+    if (typeof given !== 'string' || given === expected[field]) continue
+    const message = `must be "${expected[field]}", like its file`
+    problems.push({ subject: file, field, message, file })
+  }
+  return value
+}
+
+/** A file that should hold one definition. */
+interface DefinitionFile {
+  readonly kind: keyof Reads
+  readonly path: string
+  /** Relative to the folder that was searched, with forward slashes. */
+  readonly file: string
+  /** Relative to the folder of its kind, without the ending: `orders/[id].get`. */
+  readonly stem: string
+}
+
+/** Where definitions of each kind live. */
+const FOLDERS: Readonly<Record<string, keyof Reads>> = {
+  agents: 'agent',
+  prompts: 'prompt',
+  models: 'model',
+  tools: 'tool',
+  hooks: 'hook',
+  effects: 'effect',
+  endpoints: 'endpoint',
+}
+
+/** All definition files beneath a folder, in a fixed order. */
+async function findDefinitionFiles(folder: string): Promise<readonly DefinitionFile[]> {
+  const lists = await Promise.all(
+    Object.entries(FOLDERS).map(async ([name, kind]) => {
+      const root = join(folder, name)
+      const paths = await listFiles(root)
+      return paths.map((path) => ({
+        kind,
+        path,
+        file: slashes(relative(folder, path)),
+        stem: slashes(relative(root, path)).replace(ending, ''),
+      }))
+    }),
+  )
+  return lists.flat()
+}
+
+const ending = /\.(?:ts|js|mjs)$/
+const ignored = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
+
+async function listFiles(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === 'ENOENT') return [] // every folder is optional
+    throw error
+  })
+  const lists = await Promise.all(
+    entries
+      .filter(({ name }) => !name.startsWith('.') && name !== 'node_modules')
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(async (entry) => {
+        const path = join(folder, entry.name)
+        if (entry.isDirectory()) return listFiles(path)
+        return ending.test(entry.name) && !ignored.test(entry.name) ? [path] : []
+      }),
+  )
+  return lists.flat()
+}
+
+function slashes(path: string): string {
+  return path.split(sep).join('/')
+}
+
+/** The URL parameter that makes a module new. */
+const PARAMETER = 'skein-reload'
+const folders = new Set<string>()
+/** Counts reloads in the whole process, because two registries of one folder must not share modules. */
+let rounds = 0
+
+/**
+ * Imports a file. From round 1 on, the file and everything that it imports from the same folder are read
+ * again: the number of the round is added to their URLs, so that Node treats them as new modules. The old
+ * modules stay in memory, so this is for development only.
+ */
+function freshImport(
+  path: string,
+  { folder, round }: { readonly folder: string; readonly round: number },
+): Promise<Record<string, unknown>> {
+  const url = pathToFileURL(path)
+  const prefix = pathToFileURL(`${folder}/`).href
+  if (round > 0) url.searchParams.set(PARAMETER, String(round))
+  if (round > 0 && !folders.has(prefix)) {
+    folders.add(prefix)
+    // Imports within the folder get the round of the module that imports them. The hook stays registered:
+    // a tool may import a module long after it was loaded itself.
+    registerHooks({
+      resolve(specifier, context, nextResolve) {
+        const resolved = nextResolve(specifier, context)
+        const parentRound = roundOf(context.parentURL)
+        if (parentRound === null || !resolved.url.startsWith(prefix)) return resolved
+        if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null)
+          return resolved
+        const fresh = new URL(resolved.url)
+        fresh.searchParams.set(PARAMETER, parentRound)
+        return { ...resolved, url: fresh.href }
+      },
+    })
+  }
+  return import(/* @vite-ignore */ url.href) as Promise<Record<string, unknown>>
+}
+
+function roundOf(url: string | undefined): string | null {
+  return url?.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
+}

@@ -1,0 +1,191 @@
+import { isPlainObject } from '@skein/base'
+import { RuntimeError } from '../../error.ts'
+import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
+import { checkGraph, fillRequiredVariables } from './graph.ts'
+import { type Catalog, type Found, gather, type Reads } from './gather.ts'
+import { at, flag, kindOf, type Place, report, suggest } from './readers.ts'
+import {
+  DEFAULT_SESSION_TURNS,
+  findHooks,
+  type LoadedAgent,
+  resolveAgent,
+} from './resolve-agent.ts'
+import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
+import { checkUses } from './resolve-tools.ts'
+import type {
+  AgentDefinition,
+  AnyTool,
+  EffectDefinition,
+  EndpointDefinition,
+  HookDefinition,
+  ModelDefinition,
+  PromptDefinition,
+  ToolDefinition,
+} from '../types.ts'
+
+/** The definitions to load. What an agent refers to by object need not be listed. */
+export interface RegistryOptions {
+  readonly agents: readonly AgentDefinition[]
+  /** Tools, prompts, models and hooks that others refer to by name. */
+  readonly tools?: readonly AnyTool[]
+  readonly prompts?: readonly PromptDefinition[]
+  readonly models?: readonly ModelDefinition[]
+  readonly hooks?: readonly HookDefinition[]
+  readonly effects?: readonly EffectDefinition[]
+  readonly endpoints?: readonly EndpointDefinition[]
+  /** Counts warnings as problems. Default false. */
+  readonly strict?: boolean
+}
+
+/**
+ * Finds and checks all definitions; throws one `DefinitionError` that names every problem.
+ *
+ *     const registry = createRegistry({ agents: [support] })
+ */
+export function createRegistry(options: RegistryOptions): Registry {
+  const problems: Problem[] = []
+  const found = foundIn(options, problems)
+  return loadRegistry(found, { problems, isStrict: options?.strict === true })
+}
+
+/** Loads unchecked definitions into a registry; shared by `createRegistry` and `discover`. */
+export function loadRegistry(
+  found: readonly Found[],
+  given: {
+    /** Problems found before; they are thrown together with the others. */
+    readonly problems: Problem[]
+    readonly files?: ReadonlyMap<unknown, string>
+    readonly isStrict?: boolean
+  },
+): Registry {
+  const { problems, files = new Map<unknown, string>(), isStrict = false } = given
+  const warnings: Problem[] = isStrict ? problems : []
+  const catalog = gather(found, files, problems)
+  const loaded = resolveAll(catalog, warnings)
+  if (problems.length > 0) throw new DefinitionError(problems)
+  const agents = new Map(
+    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+  )
+  fillRequiredVariables(agents)
+  return Object.freeze({
+    agents,
+    tools: definitions<ToolDefinition>(catalog.tool),
+    hooks: definitions<HookDefinition>(catalog.hook),
+    effects: definitions<EffectDefinition>(catalog.effect),
+    endpoints: Object.freeze([...definitions<EndpointDefinition>(catalog.endpoint).values()]),
+    warnings: Object.freeze([...warnings]),
+    agent(name: string) {
+      const agent = agents.get(name)
+      if (agent) return agent
+      const names = [...agents.keys()]
+      const said = `There is no agent "${name}"${suggest(String(name), names)}`
+      throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
+        code: 'AGENT_NOT_FOUND',
+        hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
+      })
+    },
+  })
+}
+
+const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict'>]-?: keyof Reads } = {
+  agents: 'agent',
+  tools: 'tool',
+  prompts: 'prompt',
+  models: 'model',
+  hooks: 'hook',
+  effects: 'effect',
+  endpoints: 'endpoint',
+}
+
+function foundIn(options: unknown, problems: Problem[]): Found[] {
+  const place: Place = { subject: 'registry', file: undefined, field: '', problems }
+  if (!isPlainObject(options)) {
+    report(place, `must be given { agents, … }, not ${kindOf(options)}`)
+    return []
+  }
+  if (options['agents'] === undefined) report(at(place, 'agents'), 'is required')
+  if (options['strict'] !== undefined) flag(options['strict'], at(place, 'strict'))
+  return Object.entries(options).flatMap(([key, value]) => {
+    if (value === undefined || key === 'strict') return []
+    const kind = kinds[key as keyof typeof kinds]
+    const here = at(place, key)
+    if (!Object.hasOwn(kinds, key)) {
+      report(here, `is not a known field${suggest(key, Object.keys(kinds))}`)
+    } else if (!Array.isArray(value)) {
+      report(here, `must be a list, not ${kindOf(value)}`)
+    } else {
+      return Array.from(value, (item: unknown, index) => ({
+        kind,
+        value: item,
+        from: `${key}[${index}]`,
+      }))
+    }
+    return []
+  })
+}
+
+/** Names of tools that the runtime adds itself. */
+const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
+
+function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
+  for (const entry of catalog.model.all) checkFallbacks(entry, catalog)
+  for (const entry of catalog.tool.all) checkUses(entry, catalog)
+  for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
+    if (name !== undefined && reserved.has(name)) {
+      report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)
+    }
+  }
+  const prompts = resolvePrompts(catalog)
+  for (const { read, place } of prompts.keys()) findHooks(read.hooks, at(place, 'hooks'), catalog)
+  const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
+  checkGraph(agents, [...prompts.values()])
+  for (const { entry, type } of agents) {
+    // Two models can talk to each other for a long time.
+    const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
+    if (type !== 'dual_ai' || maxSessionTurns !== undefined) continue
+    const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
+    report(place, `should be set for dual_ai; a session fails after ${DEFAULT_SESSION_TURNS} turns`)
+  }
+  return agents
+}
+
+function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
+  // No problems were found, so every definition on the shelf has the type of its reader.
+  return new Map(
+    [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
+  )
+}
+
+/** A registry whose contents can be replaced. Code that holds it uses the new ones at once. */
+export interface ReplaceableRegistry extends Registry {
+  replace(registry: Registry): void
+}
+
+/** Wraps a registry so that its contents can be replaced. */
+export function replaceableRegistry(first: Registry): ReplaceableRegistry {
+  let current = first
+  return {
+    get agents() {
+      return current.agents
+    },
+    get tools() {
+      return current.tools
+    },
+    get hooks() {
+      return current.hooks
+    },
+    get effects() {
+      return current.effects
+    },
+    get endpoints() {
+      return current.endpoints
+    },
+    get warnings() {
+      return current.warnings
+    },
+    agent: (name) => current.agent(name),
+    replace(registry) {
+      current = registry
+    },
+  }
+}

@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent, AgentState } from '@skein/agents'
+import { deny, llm, tool, type Tool } from '@skein/ai'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { defineTaskClass, governed, governor, standardPolicy } from '@skein/governance'
+import { memoryLog } from '@skein/governance/audit'
+import {
+  createRuntime,
+  defineAgent,
+  definePrompt,
+  defineTool,
+  type AnyTool,
+  type RuntimeToolContext,
+} from '../index.ts'
+
+const parameters = z.object({ city: z.string() })
+const base = { name: 'weather', description: 'The weather in a city.' }
+const answer = (city: string) => ({ city, degrees: 21 })
+
+const spellings: readonly [string, Tool][] = [
+  ['tool()', tool({ ...base, parameters, run: ({ city }) => answer(city) })],
+  [
+    'tool() with JSON Schema',
+    tool({
+      ...base,
+      parameters: { type: 'object', properties: { city: { type: 'string' } } },
+      risk: 'read_only',
+      run: ({ city }) => answer(String(city)),
+    }),
+  ],
+  [
+    'defineTool()',
+    defineTool({
+      ...base,
+      args: parameters,
+      risk: 'read_only',
+      execute: (_state, { city }) => answer(city),
+    }),
+  ],
+  [
+    'an object of UPP’s shape',
+    {
+      ...base,
+      parameters: { type: 'object', properties: { city: { type: 'string' } } },
+      run: ({ city }: { city: string }) => answer(city),
+    },
+  ],
+]
+
+/** A model that calls the tool once, and then ends. */
+const model = () => scripted([calls('weather', { city: 'Oslo' }), says('Mild.')])
+
+const ways: Readonly<Record<string, (weather: Tool) => Promise<unknown>>> = {
+  async llm(weather) {
+    const turn = await llm({ model: model(), tools: [weather] }).generate('Oslo?')
+    return turn.toolExecutions[0]?.result
+  },
+  async agent(weather) {
+    const { turn } = await agent({ model: model(), tools: [weather] }).generate(
+      'Oslo?',
+      AgentState.initial(),
+    )
+    return turn.toolExecutions[0]?.result
+  },
+  async governed(weather) {
+    const safe = governed(weather, { risk: 'read_only' })
+    const gov = governor({ id: 'test', audit: memoryLog(), policy: standardPolicy })
+    const task = defineTaskClass({ name: 'ask', tools: [safe], needs: [], verifiers: [] })
+    const identity = { agent_id: 'a', owner_id: 'o', control_class: 'human-supervised' } as const
+    const done = await gov.run(task, { identity, input: {} }, async (run) => {
+      return (await run.call(safe, { city: 'Oslo' } as never)).result as never
+    })
+    return done.state === 'deliver' ? done.value : done
+  },
+  runtime: (weather) => inRuntime(weather),
+  'runtime, governed': (weather) => inRuntime(governed(weather, { risk: 'read_only' })),
+}
+
+async function inRuntime(weather: AnyTool): Promise<unknown> {
+  const prompt = definePrompt({ name: 'p', prompt: '', model: model(), tools: [weather] })
+  const runtime = await createRuntime({ agents: [defineAgent({ name: 'a', sideA: { prompt } })] })
+  try {
+    await runtime.start()
+    const { id } = await runtime.threads.create({ agent: 'a' })
+    await runtime.threads.run(id, 'Oslo?')
+    const events = await runtime.threads.events(id)
+    const ended = events.map(({ event }) => event).find(({ type }) => type === 'tool_execution_end')
+    return ended?.type === 'tool_execution_end' ? ended.result : undefined
+  } finally {
+    await runtime.stop()
+  }
+}
+
+describe.each(spellings)('%s', (_name, weather) => {
+  test.each(Object.keys(ways))('gives the same result in %s', async (way) => {
+    expect(await ways[way]!(weather)).toEqual(answer('Oslo'))
+  })
+})
+
+test('a tool finds the state of its thread in the context', async () => {
+  const seen: unknown[] = []
+  const run = (_args: unknown, { state }: RuntimeToolContext) => seen.push(state.agentId)
+  const plain: Tool = { ...base, parameters: { type: 'object' }, run }
+  await inRuntime(plain)
+  await inRuntime(tool({ ...base, parameters, run }))
+  await inRuntime(governed(tool({ ...base, parameters, run }), { risk: 'read_only' }))
+  expect(seen).toEqual(['a', 'a', 'a'])
+})
+
+test('a tool that needs its thread says so where there is none', async () => {
+  const needy = defineTool({
+    ...base,
+    args: parameters,
+    risk: 'read_only',
+    execute: (state) => state.threadId,
+  })
+  const turn = await llm({ model: model(), tools: [needy] }).generate('Oslo?')
+  expect(turn.toolExecutions[0]).toMatchObject({
+    isError: true,
+    result: expect.stringContaining('uses the state of its thread'),
+  })
+})
+
+describe('the registry', () => {
+  const registryOf = async (weather: AnyTool) => {
+    const one = definePrompt({ name: 'one', prompt: '', model: model(), tools: [weather] })
+    const two = definePrompt({
+      name: 'two',
+      prompt: '',
+      model: model(),
+      tools: [{ name: weather }],
+    })
+    const { createRegistry } = await import('../index.ts')
+    return createRegistry({
+      agents: [
+        defineAgent({ name: 'a', sideA: { prompt: one, stopTool: weather } }),
+        defineAgent({ name: 'b', sideA: { prompt: two, sessionStop: { name: weather } } }),
+      ],
+      tools: [weather],
+    })
+  }
+
+  test.each(spellings)(
+    'takes one object in many places as one tool: %s',
+    async (_name, weather) => {
+      const { tools, agent: find } = await registryOf(weather)
+      expect([...tools.keys()]).toEqual(['weather'])
+      expect(find('a').a.stopTool).toBe('weather')
+      expect(find('b').a.sessionStop?.name).toBe('weather')
+    },
+  )
+
+  test('a tool without a tier counts as a low-risk write', async () => {
+    const { tools } = await registryOf(tool({ ...base, parameters, run: () => 1 }))
+    expect(tools.get('weather')?.governance.risk).toBe('write_low_risk')
+  })
+
+  test('the tier of the tool counts, and all that governed() was given', async () => {
+    const plain = tool({ ...base, parameters, run: () => 1 })
+    const declared = await registryOf(
+      tool({ ...base, parameters, risk: 'read_only', run: () => 1 }),
+    )
+    expect(declared.tools.get('weather')?.governance.risk).toBe('read_only')
+    const probe = () => true
+    const safe = await registryOf(governed(plain, { risk: 'write_high_risk', probe }))
+    expect(safe.tools.get('weather')?.governance).toMatchObject({ risk: 'write_high_risk', probe })
+  })
+})
+
+test('a denial with a reason keeps the tool from running', async () => {
+  let runs = 0
+  const guarded: Tool = {
+    ...base,
+    parameters: { type: 'object' },
+    approval: () => deny('Not on Sundays'),
+    run: () => (runs += 1),
+  }
+  expect(await inRuntime(guarded)).toEqual(expect.stringContaining('Not on Sundays'))
+  expect(runs).toBe(0)
+})

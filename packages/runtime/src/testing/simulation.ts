@@ -1,0 +1,262 @@
+import { manualClock, type ManualClock, type Random } from '@skein/base'
+import type { Claim, Commit, CommitResult, Store } from '../store/store.ts'
+import type { Timers } from '../dispatch/dispatcher.ts'
+
+/**
+ * Chooses at random, but repeatably, which job runs next. Every job waits for its turn; when nothing else
+ * runs, one waiting job is chosen. The same random numbers give the same order, as long as jobs wait only
+ * for promises: no real timers, sockets or threads.
+ */
+export interface SeededScheduler {
+  /** A group that is stopped, frozen or killed together, such as one runtime. */
+  lane(name: string): Lane
+  /** Lets one waiting job run. False when none waits. */
+  step(): Promise<boolean>
+  /** Resolves when nothing moves any more. */
+  quiet(): Promise<void>
+  /** Number of jobs that may run. */
+  readonly waiting: number
+}
+
+/** A group of jobs that are stopped, frozen or killed together, such as one runtime. */
+export interface Lane {
+  readonly name: string
+  readonly state: LaneState
+  /** Waits for a turn; an abort ends the wait. Never resolves once the lane is dead. */
+  turn(label: string, signal?: AbortSignal): Promise<void>
+  /** Does the work when its turn comes; no other job runs at the same time. */
+  perform<T>(label: string, work: () => Promise<T>): Promise<T>
+  /** No job of the lane runs until it is thawed. */
+  freeze(): void
+  thaw(): void
+  /** No job of the lane ever runs or settles again, as when its process dies. */
+  kill(): void
+}
+
+/** Whether the jobs of a lane may run. */
+export type LaneState = 'running' | 'frozen' | 'dead'
+
+/** Thrown by the work of `perform` to be run again at a later turn. */
+export class NotNowError extends Error {}
+
+interface Job {
+  readonly lane: OwnLane
+  readonly label: string
+  readonly work: () => Promise<void>
+}
+
+/** Options of `seededScheduler`. */
+export interface SeededSchedulerOptions {
+  readonly random: Random
+  /** Called at every turn, for traces. */
+  readonly onTurn?: (lane: string, label: string) => void
+}
+
+/** Creates a scheduler that is driven by `step`. */
+export function seededScheduler({ random, onTurn }: SeededSchedulerOptions): SeededScheduler {
+  const jobs: Job[] = []
+  const ready = () => jobs.filter(({ lane }) => lane.state === 'running')
+  return {
+    lane: (name) => new OwnLane(name, jobs),
+    async step() {
+      await quiet()
+      const able = ready()
+      if (able.length === 0) return false
+      const job = able[Math.floor(random() * able.length)]!
+      jobs.splice(jobs.indexOf(job), 1)
+      onTurn?.(job.lane.name, job.label)
+      try {
+        await job.work()
+      } catch (error) {
+        if (!(error instanceof NotNowError)) throw error
+        if (job.lane.state !== 'dead') jobs.push(job)
+      }
+      return true
+    },
+    quiet,
+    get waiting() {
+      return ready().length
+    },
+  }
+}
+
+class OwnLane implements Lane {
+  readonly name: string
+  readonly #jobs: Job[]
+  #state: LaneState = 'running'
+
+  constructor(name: string, jobs: Job[]) {
+    this.name = name
+    this.#jobs = jobs
+  }
+
+  get state(): LaneState {
+    return this.#state
+  }
+
+  turn(label: string, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#state === 'dead' || signal?.aborted) return signal?.aborted && resolve()
+      const job: Job = { lane: this, label, work: async () => resolve() }
+      this.#jobs.push(job)
+      signal?.addEventListener('abort', () => this.#leave(job, resolve), { once: true })
+    })
+  }
+
+  #leave(job: Job, resolve: () => void): void {
+    const place = this.#jobs.indexOf(job)
+    if (place < 0) return
+    this.#jobs.splice(place, 1)
+    resolve()
+  }
+
+  perform<T>(label: string, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === 'dead') return
+      const perform = async (): Promise<void> => {
+        try {
+          const value = await work()
+          if (this.#state !== 'dead') resolve(value)
+        } catch (error) {
+          if (error instanceof NotNowError) throw error
+          if (this.#state !== 'dead') reject(error)
+        }
+      }
+      this.#jobs.push({ lane: this, label, work: perform })
+    })
+  }
+
+  freeze(): void {
+    if (this.#state === 'running') this.#state = 'frozen'
+  }
+
+  thaw(): void {
+    if (this.#state === 'frozen') this.#state = 'running'
+  }
+
+  kill(): void {
+    this.#state = 'dead'
+    const others = this.#jobs.filter(({ lane }) => lane !== this)
+    this.#jobs.splice(0, this.#jobs.length, ...others)
+  }
+}
+
+/** Promises that are resolved already run their course before the next turn of the event loop. */
+function quiet(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** When the process dies: before the commit, or after it is durable and before its promise resolves. */
+export type CrashMoment = 'before' | 'after'
+
+/** Options of `crashStore`. */
+export interface CrashStoreOptions {
+  /** The lane of the runtime that uses the store; every write waits for its turn there. */
+  readonly lane: Lane
+  /** Asked once per commit. */
+  readonly crashAt?: (commit: Commit) => CrashMoment | undefined
+  /** Ends the runtime: kills or freezes its lane. */
+  readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
+  /** Called with what was written, or with the reason of a refusal. */
+  readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
+  readonly onClaim?: (threadId: string, claim: Claim | undefined) => void
+}
+
+/** What became of a commit. */
+export type CommitOutcome =
+  | { readonly type: 'written'; readonly seqs: ReadonlyMap<string, number> }
+  | { readonly type: 'refused'; readonly error: unknown }
+
+/**
+ * The store as one runtime sees it, whose process may die at any commit. Closing it leaves the store
+ * open for the next runtime.
+ */
+export function crashStore(store: Store, options: CrashStoreOptions): Store {
+  const { lane, crashAt, onCrash, onCommit, onClaim } = options
+  const asked = new Set<Commit>()
+
+  async function commit(it: Commit): Promise<CommitResult> {
+    const isFirst = !asked.has(it)
+    asked.add(it)
+    const moment = isFirst ? crashAt?.(it) : undefined
+    if (moment === 'before') {
+      onCrash?.(moment, it)
+      throw new NotNowError()
+    }
+    try {
+      const result = await store.commit(it)
+      onCommit?.(it, { type: 'written', seqs: result.seqs })
+      if (moment === 'after') onCrash?.(moment, it)
+      return result
+    } catch (error) {
+      if (error instanceof NotNowError) throw error
+      onCommit?.(it, { type: 'refused', error })
+      throw error
+    }
+  }
+
+  async function claim(threadId: string): Promise<Claim | undefined> {
+    const claimed = await store.claim(threadId)
+    onClaim?.(threadId, claimed)
+    return claimed
+  }
+
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'close') return async () => {}
+      if (name === 'commit')
+        return (it: Commit) => lane.perform(`commit ${it.point}`, () => commit(it))
+      if (name === 'claim') return (id: string) => lane.perform(`claim ${id}`, () => claim(id))
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+/** Timers that ring only when time is moved by hand. */
+export interface ManualTimers extends Timers {
+  /** Moves time on, ringing what comes due in order; the work of each is done before the next. */
+  advance(ms: number): Promise<void>
+  /** Moves time to the next ring. False when there is none. */
+  advanceToNext(): Promise<boolean>
+  /** Times of the rings to come, the earliest first. */
+  pending(): readonly number[]
+}
+
+interface Ring {
+  readonly at: number
+  readonly callback: () => void
+}
+
+/** Virtual time for tests and simulations; `clock` is moved along with it. */
+export function manualTimers(clock: ManualClock = manualClock()): ManualTimers {
+  const rings = new Set<Ring>()
+  const next = () => [...rings].toSorted((a, b) => a.at - b.at)[0]
+  const ring = async (it: Ring) => {
+    rings.delete(it)
+    clock.advance(Math.max(it.at - clock.now(), 0))
+    it.callback()
+    await quiet()
+  }
+  return {
+    now: () => clock.now(),
+    set(ms, callback) {
+      const it: Ring = { at: clock.now() + Math.max(ms, 0), callback }
+      rings.add(it)
+      return it
+    },
+    clear: (handle) => void rings.delete(handle as Ring),
+    async advance(ms) {
+      const until = clock.now() + ms
+      for (let it = next(); it && it.at <= until; it = next()) await ring(it)
+      clock.advance(until - clock.now())
+      await quiet()
+    },
+    async advanceToNext() {
+      const it = next()
+      if (it) await ring(it)
+      return it !== undefined
+    },
+    pending: () => [...rings].map(({ at }) => at).toSorted((a, b) => a - b),
+  }
+}
