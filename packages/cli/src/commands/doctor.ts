@@ -11,8 +11,6 @@ interface Finding {
   readonly text: string
 }
 
-as const
-
 /** What the doctor looks at, in the order of its report. */
 const CHECKS: Readonly<Record<string, () => Finding | Promise<Finding>>> = {
   node() {
