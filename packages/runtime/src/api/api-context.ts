@@ -4,13 +4,17 @@ import type { KernelEnvironment } from '../kernel/environment.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../runtime-api.ts'
 import {
-  isStoreError,
   type Commit,
   type CommitResult,
+  isStoreError,
   type ThreadChange,
   type ThreadHead,
 } from '../store/store.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
+import type { FacadeBuffer } from '../services/facade-buffer.ts'
+import type { KernelState } from '../kernel/state.ts'
+import type { JsonObject } from '@skein/base'
+import { jsonCopy } from '../services/json-copy.ts'
 
 /** What the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
@@ -48,7 +52,7 @@ export async function load(context: ApiContext, threadId: string): Promise<Loade
   return thread
 }
 
-export function threadNotFound(threadId: string): RuntimeError {
+function threadNotFound(threadId: string): RuntimeError {
   return new RuntimeError(`There is no thread ${threadId}.`, {
     code: 'THREAD_NOT_FOUND',
     hint: 'It may have been removed. Threads are listed with `threads.list`.',
@@ -68,7 +72,7 @@ export interface Edit<T> {
   readonly blobs?: Commit['blobs']
 }
 
-export interface EditTarget {
+interface EditTarget {
   readonly threadId: string
   /** Names the point in the code. */
   readonly point: string
@@ -136,4 +140,67 @@ export function threadIsOver({ head }: LoadedThread): RuntimeError {
     code: 'THREAD_TERMINATED',
     hint: 'It takes nothing any more. Create another thread, or fork this one.',
   })
+}
+
+interface FacadeTarget extends EditTarget {
+  /** Whether the thread has to look at what was written. */
+  readonly wakes?: boolean
+}
+
+/**
+ * Changes a thread by the same parts that tools use, so the same rules hold from outside. What they
+ * wrote is one commit; when nothing was written there is none.
+ */
+export async function editWith<T>(
+  context: ApiContext,
+  target: FacadeTarget,
+  work: (buffer: FacadeBuffer, thread: LoadedThread) => T | Promise<T>,
+): Promise<T> {
+  const { result } = await editThread(context, target, async (thread) => {
+    const buffer = bufferOf(context, thread.state)
+    const value = await work(buffer, thread)
+    const { events, blobs } = buffer
+    if (events.length === 0) return { result: value }
+    const wake = target.wakes && { wake: { by: context.clock.now() } }
+    return {
+      result: value,
+      change: { append: events, ...wake },
+      ...(blobs.size > 0 && { blobs: [...blobs.values()] }),
+    }
+  })
+  return result
+}
+
+/** For reading, or for writing what the caller commits. */
+export function bufferOf(context: ApiContext, kernel: KernelState): FacadeBuffer {
+  return { kernel, environment: context, events: [], blobs: new Map(), at: context.at }
+}
+
+const MAX_LABEL = 256
+const MAX_TAGS = 64
+const MAX_METADATA_BYTES = 64 * 1024
+
+/** A text that is shown, searched or used as a key: short, and a text. */
+export function checkLabel(text: string, what: string): void {
+  if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
+  throw new RuntimeError(`${what} is no text of 1 to ${MAX_LABEL} characters.`, {
+    code: 'INPUT_INVALID',
+  })
+}
+
+export function checkTags(tags: readonly string[]): void {
+  if (!Array.isArray(tags) || tags.length > MAX_TAGS)
+    throw new RuntimeError(`The tags of a thread are no list of at most ${MAX_TAGS}.`, {
+      code: 'INPUT_INVALID',
+    })
+  for (const tag of tags) checkLabel(tag, 'A tag of the thread')
+}
+
+/** A copy of metadata that can be kept. */
+export function checkedMetadata(metadata: JsonObject, what: string): JsonObject {
+  return jsonCopy(metadata, {
+    subject: `The metadata of ${what}`,
+    code: 'INPUT_INVALID',
+    maxBytes: MAX_METADATA_BYTES,
+  }) as JsonObject // a copy of an object is one
 }

@@ -3,10 +3,9 @@ import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../event.t
 import { KernelFold } from '../kernel/fold.ts'
 import type { KernelState } from '../kernel/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
-import { settleCopied } from './settle-copied.ts'
+import { type ApiContext, headOf, toRuntimeError } from './api-context.ts'
 
-export interface Copy {
+interface Copy {
   readonly id: string
   readonly tenant: string
   readonly owner: string | null
@@ -67,4 +66,59 @@ export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number)
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new RuntimeError(`Line ${line} cannot be read: ${why}`, { code: 'INPUT_INVALID', cause })
   }
+}
+
+/**
+ * The events that bring a copied history to rest: what was running, waiting or planned belongs to the
+ * thread it was copied from, and nothing of it happens again.
+ */
+function settleCopied(state: KernelState, at: string): RuntimeEvent[] {
+  return [
+    ...openCalls(state, at),
+    ...openSession(state, at),
+    ...state.queue.map(({ queueId }) => ({ type: 'message_unqueued', at, queueId }) as const),
+    ...[...state.children.values()]
+      .filter(({ lifecycle }) => lifecycle !== 'terminated')
+      .map(({ created: { reference } }) => {
+        return { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
+      }),
+    ...[...state.effects.keys()].map(
+      (effectId) => ({ type: 'effect_ended', at, effectId, outcome: 'removed' }) as const,
+    ),
+    ...openRequests(state, at),
+  ]
+}
+
+const WHY = 'This is a copy; the call belongs to the thread it was copied from.'
+
+/** Calls without a result get one, or no vendor would take the history. */
+function* openCalls({ entries }: KernelState, at: string): Generator<RuntimeEvent> {
+  for (const { calls, turnId } of entries)
+    for (const { call, outcome } of calls) {
+      if (outcome) continue
+      const { toolCallId, toolName } = call
+      yield {
+        type: 'tool_execution_end',
+        at,
+        turnId,
+        toolCallId,
+        toolName,
+        outcome: 'interrupted',
+        result: WHY,
+      }
+    }
+}
+
+function* openSession({ session }: KernelState, at: string): Generator<RuntimeEvent> {
+  if (!session) return
+  const { turn, id: sessionId } = session
+  if (turn)
+    yield { type: 'turn_end', at, turnId: turn.id, outcome: 'interrupted', reason: 'copied' }
+  yield { type: 'session_end', at, sessionId, outcome: 'completed', reason: 'copied' }
+}
+
+function* openRequests({ variables }: KernelState, at: string): Generator<RuntimeEvent> {
+  for (const [requestId, { reference, error }] of variables)
+    if (reference === undefined && error === undefined)
+      yield { type: 'variables_settled', at, requestId, error: WHY }
 }

@@ -8,9 +8,15 @@ import { envSet } from '../services/facade-env.ts'
 import { checkedValue, checkValueKey } from '../services/facade-values.ts'
 import { isStoreError, type NewThread, type ThreadHead } from '../store/store.ts'
 import { agentRegistrations } from '../services/agent-registrations.ts'
-import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
-import { checkedMetadata, checkLabel, checkTags } from './check-input.ts'
-import { queuedMessage } from './queued-message.ts'
+import {
+  type ApiContext,
+  checkedMetadata,
+  checkLabel,
+  checkTags,
+  headOf,
+  toRuntimeError,
+} from './api-context.ts'
+import { queuedMessage } from './send-message.ts'
 
 /** Creates a thread with everything it begins with, in one commit. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<ThreadHead> {

@@ -3,10 +3,9 @@ import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import { envContext } from '../services/vault.ts'
 import type { ThreadHead } from '../store/store.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { checkLabel } from './check-input.ts'
+import { type ApiContext, checkLabel, load } from './api-context.ts'
 import { rootCreated, storeCopy } from './copied-thread.ts'
-import { isCopied } from './thread-lines.ts'
+import { isCopied } from './import-thread.ts'
 
 type ForkOptions = NonNullable<Parameters<Threads['fork']>[1]>
 

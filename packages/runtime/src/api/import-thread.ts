@@ -1,4 +1,4 @@
-import { decodeBase64, isPlainObject, sha256Hex } from '@skein/base'
+import { decodeBase64, encodeBase64, isPlainObject, sha256Hex } from '@skein/base'
 import { isThreadEvent } from '@skein/threads'
 import { RuntimeError } from '../error.ts'
 import {
@@ -10,10 +10,8 @@ import {
 import { KernelFold } from '../kernel/fold.ts'
 import { upcastEvent } from '../upcast.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import type { ApiContext } from './api-context.ts'
+import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
-import { checkLabel, checkTags } from './check-input.ts'
-import { blobsOf, isCopied, withoutSecrets } from './thread-lines.ts'
 
 /** Makes a thread of exported lines. Every line is checked before anything is stored. */
 export async function importThread(
@@ -192,4 +190,86 @@ function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
     hint: 'Nothing was stored. Export the thread again.',
     ...(cause !== undefined && { cause }),
   })
+}
+
+/** The log of a thread as JSON lines: a header, the events, then the contents they name. */
+export async function exportThread(context: ApiContext, threadId: string): Promise<string> {
+  const head = await headOf(context, threadId)
+  const events = await context.store.events(threadId)
+  const blobs: BlobLine[] = []
+  for (const blob of blobsOf(events.map(({ event }) => event))) {
+    const bytes = await context.store.blob(blob)
+    if (bytes) blobs.push({ blob, base64: encodeBase64(bytes) })
+  }
+  const header: ThreadLinesHeader = {
+    skein: 'thread',
+    version: EVENT_VERSION,
+    threadId,
+    agent: head.agent,
+    title: head.title,
+    tags: head.tags,
+    exportedAt: context.at(),
+    events: events.length,
+    blobs: blobs.length,
+  }
+  const stored = events.map(({ seq, event }) => ({ seq, event: withoutSecrets(event) }))
+  return [header, ...stored, ...blobs].map((line) => `${JSON.stringify(line)}\n`).join('')
+}
+
+/** The first line of an exported thread. */
+interface ThreadLinesHeader {
+  readonly skein: 'thread'
+  /** Version of the events. */
+  readonly version: number
+  readonly threadId: string
+  readonly agent: string
+  readonly title: string | null
+  readonly tags: readonly string[]
+  readonly exportedAt: string
+  readonly events: number
+  readonly blobs: number
+}
+
+/** A content that the events name. */
+interface BlobLine {
+  readonly blob: string
+  readonly base64: string
+}
+
+/** An event as it may leave the installation: without secrets, sealed or not, and without tokens. */
+function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
+  switch (event.type) {
+    case 'env_set':
+      return event.valueType === 'secret' ? { ...event, value: null } : event
+    case 'variables_provided': {
+      const texts = Object.entries(event.values).filter(([, { valueType }]) => valueType === 'text')
+      return { ...event, values: Object.fromEntries(texts) }
+    }
+    case 'custom_event': // approvals of a quorum hold sealed tokens
+      return event.isTransient ? { ...event, data: null } : event
+    case 'interrupt_answered': {
+      if (event.answer.type !== 'approve') return event
+      const { token: _, ...answer } = event.answer
+      return { ...event, answer }
+    }
+    default:
+      return event
+  }
+}
+
+/** False for what ends a thread, and for bookkeeping of things that are over: a copy begins a life of its own. */
+export function isCopied(event: RuntimeEvent): boolean {
+  const { type } = event
+  if (type === 'custom_event') return event.isTransient !== true
+  return type !== 'thread_terminated' && type !== 'thread_erased'
+}
+
+/** Hashes of contents that events name. */
+function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {
+  const hashes = new Set<string>()
+  for (const event of events) {
+    if (event.type === 'file_written' && event.hash !== undefined) hashes.add(event.hash)
+    if (event.type === 'model_requested') hashes.add(event.frame)
+  }
+  return [...hashes]
 }

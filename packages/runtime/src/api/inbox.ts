@@ -1,22 +1,22 @@
 import type { ApprovalRequest } from '@skein/governance'
-import type { InterruptAnswer } from '@skein/threads'
+import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { KernelState, OpenInterrupt } from '../kernel/state.ts'
 import type { Decision, Inbox } from '../runtime-api.ts'
 import { jsonCopy } from '../services/json-copy.ts'
 import {
+  type ApiContext,
+  type ApiEnvironment,
   createApiContext,
   editThread,
   load,
-  type ApiContext,
-  type ApiEnvironment,
 } from './api-context.ts'
-import { approvalGiven, partialApprovals } from './partial-approvals.ts'
 import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
+import { isPlainObject } from '@skein/base'
 
 /** Signs an approval for an authenticated person; answers the token. */
-export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
+type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
 
 /** What waits for people, and their answers. The first answer to each counts. */
 export function createInbox(environment: ApiEnvironment, sign: SignApproval): Inbox {
@@ -142,4 +142,52 @@ function notFound(threadId: string, interruptId: string): RuntimeError {
     code: 'INTERRUPT_NOT_FOUND',
     hint: 'It may have been settled already; `inbox.list` says what waits.',
   })
+}
+
+/** The name of the event that keeps one. */
+export const APPROVAL_GIVEN = 'approval_given'
+
+/** One person's approval of something that more than one has to approve. */
+interface PartialApproval {
+  readonly by: string
+  readonly tokens: readonly string[]
+}
+
+/** Approvals given so far. They are in the log, where the answer will be when there are enough. */
+async function partialApprovals(
+  { store, vault }: ApiContext,
+  threadId: string,
+  interruptId: string,
+): Promise<readonly PartialApproval[]> {
+  const given: PartialApproval[] = []
+  for (const { event } of await store.events(threadId)) {
+    if (
+      event.type !== 'custom_event' ||
+      event.name !== APPROVAL_GIVEN ||
+      !isPlainObject(event.data)
+    )
+      continue
+    const { interruptId: of, by, sealed } = event.data
+    if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
+    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // written below
+    given.push({ by, tokens })
+  }
+  return given
+}
+
+/** The event of one such approval. Its tokens are sealed: nobody else may hand them in. */
+function approvalGiven(
+  context: ApiContext,
+  item: { readonly threadId: string; readonly interruptId: string },
+  { by, tokens }: PartialApproval,
+): CustomEvent {
+  const { threadId, interruptId } = item
+  const sealed = context.vault.seal(JSON.stringify(tokens), contextOf(threadId, interruptId))
+  const data = { interruptId, by, sealed }
+  // Transient for those who fold it: it is bookkeeping, not something that was said.
+  return { type: 'custom_event', at: context.at(), name: APPROVAL_GIVEN, data, isTransient: true }
+}
+
+function contextOf(threadId: string, interruptId: string): string {
+  return `${threadId}/approval/${interruptId}`
 }

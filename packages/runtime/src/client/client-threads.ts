@@ -18,9 +18,8 @@ import type {
 } from '../runtime-api.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
 import type { MessageQuery, Side, StoredMessage, SubagentRegistryEntry } from '../thread-state.ts'
-import { effectsOf, envOf, filesOf, valuesOf, variablesOf } from './client-services.ts'
-import { isThere } from './is-there.ts'
-import { path, type Requester } from './requester.ts'
+import { effectsOf, envOf, filesOf, valuesOf, variablesOf } from './client-contents.ts'
+import { isThere, path, type Requester } from './requester.ts'
 
 /** A stored message as it travels: `messageFromJSON` of `@skein/ai` makes a message of it. */
 export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }

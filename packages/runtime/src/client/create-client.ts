@@ -1,13 +1,13 @@
-import type { NumberedEvent } from '../runtime-api.ts'
-import { inboxOf, type ClientInbox } from './client-inbox.ts'
-import { threadsOf, type ClientThreads } from './client-threads.ts'
+import type { NumberedEvent, WaitingItem } from '../runtime-api.ts'
+import { type ClientThreads, threadsOf } from './client-threads.ts'
 import {
-  readEvents,
   type EventSourceOptions,
+  readEvents,
   type StreamOptions,
   type TreeEvent,
 } from './event-source.ts'
 import { path, Requester, type RequesterOptions } from './requester.ts'
+import type { Answer } from '@skein/agents'
 
 export interface ClientOptions extends RequesterOptions {
   /** How streams come back after a break. */
@@ -103,4 +103,35 @@ async function* treeOf(
   const query = { tree: true, ...(stream.includesDeltas === false && { deltas: false }) }
   for await (const { id, data } of readEvents(requester, { threadId, query }, stream, streams))
     yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // the server's own event
+}
+
+type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
+
+/** What waits for a person. Decisions count as those of the person the key belongs to. */
+export interface ClientInbox {
+  list(query?: {
+    readonly rootId?: string
+    readonly limit?: number
+  }): Promise<readonly WaitingItem[]>
+  approve(
+    item: Item & { readonly reason?: string; readonly tokens?: readonly string[] },
+  ): Promise<void>
+  deny(item: Item & { readonly reason: string }): Promise<void>
+  answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
+}
+
+function inboxOf(requester: Requester): ClientInbox {
+  const decide = ({ threadId, interruptId }: Item, json: object): Promise<void> =>
+    requester.json('POST', path`/approvals/${threadId}/${interruptId}`, { json })
+  return {
+    async list(query = {}) {
+      const { waiting } = await requester.json<{ waiting: WaitingItem[] }>('GET', '/approvals', {
+        query,
+      })
+      return waiting
+    },
+    approve: ({ reason, tokens, ...item }) => decide(item, { type: 'approve', reason, tokens }),
+    deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),
+    answer: (item, answer) => decide(item, answer),
+  }
 }

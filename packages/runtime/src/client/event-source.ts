@@ -1,7 +1,6 @@
 import { SseDecoder, type SseEvent } from '@skein/base'
 import type { NumberedEvent } from '../runtime-api.ts'
-import { ClientError, notReached } from './client-error.ts'
-import { path, type Requester } from './requester.ts'
+import { ClientError, notReached, path, type Requester } from './requester.ts'
 
 export interface StreamOptions {
   /** Id of the last event you have; absent begins at the first. */

@@ -1,6 +1,6 @@
 export { createClient, type Client, type ClientOptions } from './create-client.ts'
-export { ClientError } from './client-error.ts'
+export { ClientError } from './requester.ts'
 export type { ClientThreads, WireMessage } from './client-threads.ts'
-export type { ClientInbox } from './client-inbox.ts'
+export type { ClientInbox } from './create-client.ts'
 export type { AgentSummary } from './create-client.ts'
 export type { StreamOptions, TreeEvent } from './event-source.ts'

@@ -5,8 +5,8 @@ import {
   threadNotFound,
   type ErrorCode,
   type RequestProblem,
-} from './http-error.ts'
-import { jsonResponse } from './json-response.ts'
+} from '../operations/http-error.ts'
+import { jsonResponse } from '../operations/operation.ts'
 
 /** The one shape of every error. */
 export interface ErrorBody {

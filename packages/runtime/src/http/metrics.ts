@@ -1,7 +1,7 @@
 import type { Clock } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
-import type { OpenStreams } from './stream/open-streams.ts'
+import type { OpenStreams } from './stream/event-stream.ts'
 
 const LIFECYCLES: readonly ThreadLifecycle[] = [
   'idle',

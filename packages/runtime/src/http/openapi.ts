@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@skein/base'
-import { STATUS, type ErrorCode } from './http-error.ts'
-import { pathParams, type Route, type RouteAnswer } from './route.ts'
-import { SCHEMAS } from './schemas.ts'
+import { STATUS, type ErrorCode } from '../operations/http-error.ts'
+import { pathParams, type Route, type RouteAnswer } from '../operations/operation.ts'
+import { SCHEMAS } from '../operations/schemas.ts'
 
 type Json = Record<string, unknown>
 

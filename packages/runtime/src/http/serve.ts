@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server'
 import { SkeinError } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import { createHttp, type Http, type HttpOptions } from './create-http.ts'
-import { isLoopback } from './request-guard.ts'
+import { isLoopback } from './guard.ts'
 import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
 
 export interface ServeOptions extends HttpOptions {

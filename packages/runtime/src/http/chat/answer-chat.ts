@@ -1,17 +1,29 @@
-import type { UIMessageChunk } from '@skein/threads/ai-sdk'
+import {
+  encodeUIChunk,
+  UI_STREAM_DONE,
+  UI_STREAM_HEADERS,
+  type UIMessageChunk,
+} from '@skein/threads/ai-sdk'
 import type { Runtime, SendMessage } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { accountOf, actorOf } from '../principal.ts'
-import type { Call } from '../route.ts'
+import {
+  accountOf,
+  actorOf,
+  findThread,
+  type Principal,
+  seesAllOwners,
+} from '../../operations/principal.ts'
+import type { Call } from '../../operations/operation.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
-import { historyIsFixed, parseChatBody, type ChatBody } from './chat-body.ts'
-import { chatResponse } from './chat-response.ts'
-import { findAnswer, type AnswerPlace } from './find-answer.ts'
-import { openChat } from './find-chat.ts'
+import { type ChatBody, historyIsFixed, parseChatBody } from './chat-body.ts'
+import { type AnswerPlace, findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
+import { eventStream } from '../stream/event-stream.ts'
+import { SkeinError } from '@skein/base'
+import { threadNotFound } from '../../operations/http-error.ts'
 
 /** What can be asked of a stream in its address. */
-export interface ChatQuery {
+interface ChatQuery {
   readonly hold?: boolean
   readonly children?: boolean
 }
@@ -122,3 +134,89 @@ async function newMessages(
 
 /** A thread that has only been made. */
 const FIRST_EVENTS = 2
+
+/** Sends chunks as the UI message stream that `useChat` reads. Closing it stops nothing. */
+function chatResponse(
+  call: Call,
+  chunks: (signal: AbortSignal) => AsyncIterable<UIMessageChunk>,
+): Response {
+  const { request, principal, services } = call
+  const response = eventStream({
+    events: (signal) => encoded(call, chunks(signal), signal),
+    client: accountOf(principal),
+    streams: services.streams,
+    limits: services.limits,
+    timers: services.timers,
+    clock: services.clock,
+    signal: request.signal,
+    expiresAt: principal.expiresAt,
+    disconnect: call.disconnect,
+    onError: services.report,
+  })
+  const version = 'x-vercel-ai-ui-message-stream'
+  response.headers.set(version, UI_STREAM_HEADERS[version]!)
+  return response
+}
+
+async function* encoded(
+  { services }: Call,
+  chunks: AsyncIterable<UIMessageChunk>,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  try {
+    for await (const chunk of chunks) yield encodeUIChunk(chunk)
+  } catch (error) {
+    if (signal.aborted) return
+    services.report(error)
+    const errorText = 'Something went wrong on the server.'
+    yield encodeUIChunk({ type: 'error', errorText })
+    yield encodeUIChunk({ type: 'finish', finishReason: 'error' })
+  }
+  if (!signal.aborted) yield UI_STREAM_DONE
+}
+
+/** The thread of a chat: the client chose its id, or it is the id of the thread itself. */
+export async function findChat(
+  runtime: Runtime,
+  principal: Principal,
+  chatId: string,
+): Promise<ThreadHead> {
+  const head = await runtime.threads.byClientId(principal.tenant, chatId)
+  if (head && (seesAllOwners(principal) || head.owner === principal.user)) return head
+  return findThread(runtime, principal, chatId)
+}
+
+/** The thread of a chat; made when the id is new. */
+async function openChat(
+  runtime: Runtime,
+  principal: Principal,
+  { chatId, agent }: { readonly chatId: string; readonly agent: string },
+): Promise<ThreadHead> {
+  runtime.registry.agent(agent)
+  const known = await knownChat(runtime, principal, chatId)
+  if (known) return known
+  const { tenant, user } = principal
+  try {
+    const owner = user === undefined ? {} : { owner: user }
+    return await runtime.threads.create({ agent, tenant, clientId: chatId, ...owner })
+  } catch (error) {
+    if (!SkeinError.is(error) || error.code !== 'CLIENT_ID_TAKEN') throw error
+    // Two requests were the first, or the id is somebody else's.
+    const made = await knownChat(runtime, principal, chatId)
+    if (made) return made
+    throw threadNotFound()
+  }
+}
+
+async function knownChat(
+  runtime: Runtime,
+  principal: Principal,
+  chatId: string,
+): Promise<ThreadHead | undefined> {
+  try {
+    return await findChat(runtime, principal, chatId)
+  } catch (error) {
+    if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return undefined
+    throw error
+  }
+}

@@ -1,13 +1,11 @@
 import type { ThreadEvent } from '@skein/threads'
-import { UIStreamEncoder, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { isUserMessage } from './chat-view.ts'
+import { agentNames, isUserMessage, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
-import { approvalsBelow } from './nested-approvals.ts'
-import { agentNames, ShownEvents } from './shown-events.ts'
-import { untilSettled } from './until-settled.ts'
-import { ChildChunks } from './with-children.ts'
+import { approvalsBelow, ChildChunks } from './children.ts'
+import { untilSettled } from './find-answer.ts'
 
 /** Which answer of a thread is streamed, and what of it the client has already. */
 export interface AnswerStreamOptions {

@@ -1,6 +1,8 @@
 import type { StoredEvent } from '../../event.ts'
-import type { Runtime } from '../../runtime-api.ts'
-import { isUserMessage, isVisible } from './chat-view.ts'
+import type { NumberedEvent, Runtime, SessionResult } from '../../runtime-api.ts'
+import { isUserMessage, isVisible } from './shown-events.ts'
+import { isParked } from '../../live/read-thread.ts'
+import type { ThreadHead } from '../../store/store.ts'
 
 /** Where the last answer of a thread begins. */
 export interface AnswerPlace {
@@ -77,4 +79,57 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
   // Something was said that nobody has begun to answer.
   const isUnanswered = openTurn === undefined && (isNew || queued.size > 0)
   return isUnanswered ? { after: seq, seq } : { ...place, seq }
+}
+
+/**
+ * Numbered events of a thread until it is at rest or somebody has to answer, here or in a child of it.
+ * Waiting for a child that works is no rest. Returns how it stands then; nothing when the reader left.
+ */
+export async function* untilSettled(
+  runtime: Runtime,
+  threadId: string,
+  { after, signal }: { readonly after: string; readonly signal: AbortSignal },
+): AsyncGenerator<NumberedEvent, SessionResult | undefined> {
+  const left = new AbortController()
+  const own = AbortSignal.any([signal, left.signal])
+  const rest = new AbortController()
+  let result: SessionResult | undefined
+  let failure: unknown
+  const waiting = runtime.threads
+    .settled(threadId, { signal: own })
+    .then(
+      (settled) => void (result = settled),
+      (error: unknown) => void (failure = error),
+    )
+    .finally(() => rest.abort())
+  let last = after
+  try {
+    const live = AbortSignal.any([own, rest.signal])
+    for await (const numbered of runtime.subscribe(threadId, { after, signal: live })) {
+      last = numbered.id
+      yield numbered
+    }
+    await waiting
+    if (signal.aborted) return undefined
+    if (failure !== undefined) throw failure
+    // What was committed before the rest was noticed.
+    const tail = { after: last, signal: own, untilParked: true }
+    for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
+    return result
+  } finally {
+    left.abort()
+  }
+}
+
+/** Whether a thread works, or a child that it waits for does; not when somebody has to answer first. */
+export async function isAnswering(
+  runtime: Runtime,
+  thread: ThreadHead,
+  now: number,
+): Promise<boolean> {
+  if (!isParked(thread, now)) return true
+  const { lifecycle, waiting, tenant, rootId } = thread
+  if (lifecycle !== 'waiting' || waiting > 0) return false
+  const below = await runtime.inbox.list({ tenant, rootId })
+  return below.length === 0
 }

@@ -1,8 +1,8 @@
 import { canonicalJson, SkeinError, type JsonValue } from '@skein/base'
 import type { Runtime, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { HttpError } from '../http-error.ts'
-import { actorOf, hasScope, type Principal } from '../principal.ts'
+import { HttpError } from '../../operations/http-error.ts'
+import { actorOf, hasScope, type Principal } from '../../operations/principal.ts'
 import type { ClientAnswer } from './chat-body.ts'
 
 /**

@@ -1,10 +1,10 @@
 import type { GatewayAnswer } from '@skein/ai/gateway'
-import type { Call } from '../route.ts'
+import type { Call } from '../../operations/operation.ts'
 import { agentEvents } from './agent-events.ts'
 import { ApprovalRequiredError, toRefusal } from './compat-error.ts'
 import { compatId, compatToken } from './compat-id.ts'
-import { askThread } from './compat-thread.ts'
-import { sweepEphemeral } from './sweep-ephemeral.ts'
+import { askThread, EPHEMERAL } from './compat-thread.ts'
+import type { Runtime } from '../../runtime-api.ts'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -66,4 +66,37 @@ async function stopQuietly(
   } catch (error) {
     services.report(error)
   }
+}
+
+const INTERVAL_MS = 60_000
+const PAGE = 100
+
+/** When a tenant's threads were looked at, by runtime; forgotten with it. */
+const sweptAt = new WeakMap<Runtime, Map<string, number>>()
+
+/**
+ * Removes threads that lived for one answer and have been quiet for a day: until then their log can be
+ * read, and a call of the client or a decision can go on. At most once a minute.
+ */
+async function sweepEphemeral(
+  runtime: Runtime,
+  tenant: string,
+  { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
+): Promise<number> {
+  const times = sweptAt.get(runtime) ?? new Map<string, number>()
+  sweptAt.set(runtime, times)
+  if (now - (times.get(tenant) ?? -Infinity) < INTERVAL_MS) return 0
+  times.set(tenant, now)
+  const threads = await runtime.threads.list({
+    tenant,
+    tag: EPHEMERAL,
+    parentId: null,
+    sort: 'oldest',
+    limit: PAGE,
+  })
+  const old = threads.filter(
+    ({ lifecycle, updatedAt }) => lifecycle !== 'running' && updatedAt < now - ttlMs,
+  )
+  for (const { id } of old) await runtime.threads.remove(id)
+  return old.length
 }

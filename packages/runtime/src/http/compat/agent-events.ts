@@ -2,7 +2,7 @@ import { ErrorCode, zeroUsage, type StreamEvent, type TokenUsage } from '@skein/
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
-import { untilSettled } from '../chat/until-settled.ts'
+import { untilSettled } from '../chat/find-answer.ts'
 import { ApprovalRequiredError, refusal } from './compat-error.ts'
 import { compatId } from './compat-id.ts'
 

@@ -1,21 +1,19 @@
-import { SkeinError, type JsonValue } from '@skein/base'
-import type { Message, ToolResult, UserMessage } from '@skein/ai'
+import { type JsonValue, SkeinError } from '@skein/base'
+import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../kernel/client-tools.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { findThread } from '../access.ts'
-import { findChat } from '../chat/find-chat.ts'
-import type { Principal } from '../principal.ts'
+import { findThread, type Principal } from '../../operations/principal.ts'
+import { findChat } from '../chat/answer-chat.ts'
 import { conversationNotFound, refusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
-import { injectHistory, spokenResult } from './inject-history.ts'
 
 /** The tag of threads that live for one answer. */
 export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and from where. */
-export interface Asked {
+interface Asked {
   readonly thread: ThreadHead
   /** Number of the event before the answer. */
   readonly after: number
@@ -213,4 +211,50 @@ function declaredTools({ runtime, agent, request }: Asking): JsonValue {
 
 function by(principal: Principal): { readonly by?: string } {
   return principal.user === undefined ? {} : { by: principal.user }
+}
+
+/**
+ * Gives a new thread the history that a client sends. Calls and results in it were not made here: they
+ * are told in words.
+ */
+async function injectHistory(
+  runtime: Runtime,
+  threadId: string,
+  history: { readonly system?: string | undefined; readonly messages: readonly Message[] },
+): Promise<void> {
+  const { system, messages } = history
+  if (system === undefined && messages.length === 0) return
+  await runtime.withState(threadId, (state) => {
+    if (system !== undefined && system !== '') {
+      const content = `Instructions of the client:\n\n${system}`
+      state.injectMessage({ content, role: 'user', isSilent: true })
+    }
+    for (const message of messages) {
+      const told = toldMessage(message)
+      if (told)
+        state.injectMessage({ content: told, role: told.type === 'user' ? 'user' : 'assistant' })
+    }
+  })
+}
+
+function toldMessage(message: Message): UserMessage | AssistantMessage | undefined {
+  switch (message.type) {
+    case 'user':
+      return new UserMessage(message.content)
+    case 'assistant': {
+      const calls = (message.toolCalls ?? []).map(
+        ({ toolName, arguments: args }) => `[I called ${toolName} with ${JSON.stringify(args)}]`,
+      )
+      const texts = message.content.filter((block) => block.type === 'text')
+      const content = [...texts.map(({ text }) => text), ...calls].filter((text) => text !== '')
+      return content.length === 0 ? undefined : new AssistantMessage(content.join('\n'))
+    }
+    case 'tool_result':
+      return new UserMessage(message.results.map(({ result }) => spokenResult(result)).join('\n'))
+  }
+}
+
+/** The result of a call in words. */
+function spokenResult(result: unknown): string {
+  return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
 }

@@ -2,9 +2,7 @@ import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { Channel } from './channel.ts'
-import { publicEventJson } from './public-event.ts'
-import { END_EVENT } from './thread-stream.ts'
-import { formatPosition, parsePosition, type TreePosition } from './tree-position.ts'
+import { publicEventJson } from '../../operations/events.ts'
 
 /** An event of a thread or of one of its descendants, with its place in the hierarchy. */
 export interface TreeEvent extends NumberedEvent {
@@ -20,7 +18,7 @@ interface Followed {
   readonly position: TreePosition
 }
 
-export interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
+interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
   readonly after?: string
   readonly signal: AbortSignal
   readonly maxThreads: number
@@ -167,4 +165,60 @@ function childOf(parent: Followed, { event }: NumberedEvent): Followed {
 
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
+}
+
+/** Ends a stream that has nothing more to say: the thread was removed, or is parked and that was asked for. */
+const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
+
+/** Numbered events of one thread as server-sent events. */
+export async function* threadStream(
+  runtime: Runtime,
+  threadId: string,
+  options: SubscribeOptions,
+): AsyncGenerator<string, void, undefined> {
+  for await (const { id, event } of runtime.subscribe(threadId, options))
+    yield encodeSse({ id, event: event.type, data: publicEventJson(event) })
+  if (!options.signal?.aborted) yield END_EVENT
+}
+
+/**
+ * How far a reader has come in a thread and its descendants. Children are told by their place among
+ * the children of their parent, so that a position is short: `12(5,7.2(1),0)` is event 12 of the thread,
+ * 5 of its first child, 7.2 of the second, 1 of the second's first child, and nothing yet of the third.
+ */
+export interface TreePosition {
+  id: string
+  readonly children: TreePosition[]
+}
+
+/** Deeper than any tree of threads. */
+const MAX_DEPTH = 64
+
+export function formatPosition({ id, children }: TreePosition): string {
+  return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
+}
+
+/** Undefined when the text is no position. */
+export function parsePosition(text: string): TreePosition | undefined {
+  let at = 0
+  const number = /\d+(\.\d+)?/y
+  const parse = (depth: number): TreePosition | undefined => {
+    number.lastIndex = at
+    const id = number.exec(text)?.[0]
+    if (id === undefined || depth > MAX_DEPTH) return undefined
+    at += id.length
+    const children: TreePosition[] = []
+    if (text[at] !== '(') return { id, children }
+    do {
+      at += 1
+      const child = parse(depth + 1)
+      if (!child) return undefined
+      children.push(child)
+    } while (text[at] === ',')
+    if (text[at] !== ')') return undefined
+    at += 1
+    return { id, children }
+  }
+  const position = parse(0)
+  return position && at === text.length ? position : undefined
 }

@@ -1,10 +1,9 @@
-import { isPlainObject, SkeinError, systemClock, type Clock } from '@skein/base'
+import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { systemTimers, type Timers } from '../../dispatch/timers.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
 import type { Post } from './post.ts'
-import { toWebhookMessage, type Webhook } from './webhook.ts'
-import { WebhookQueue } from './webhook-queue.ts'
+import { toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
 
 export interface WebhooksOptions {
   readonly webhooks: readonly Webhook[]

@@ -1,0 +1,188 @@
+import { actorOf } from '../../operations/principal.ts'
+import { answerChat, holds, streamAnswer } from './answer-chat.ts'
+import { CHAT_BODY } from './chat-body.ts'
+import { findAnswer, isAnswering } from './find-answer.ts'
+import {
+  jsonResponse,
+  noContent,
+  type Route,
+  type RouteAnswer,
+  type ThreadCall,
+} from '../../operations/operation.ts'
+import { answer, listOf } from '../../operations/schemas.ts'
+import type { ThreadEvent } from '@skein/threads'
+import { threadFromEvents } from '@skein/threads/events'
+import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import type { Runtime } from '../../runtime-api.ts'
+import type { ThreadHead } from '../../store/store.ts'
+import { isDelivered } from './hold-back.ts'
+import { approvalsBelow } from './children.ts'
+import { isGovernedAgent, ShownEvents } from './shown-events.ts'
+
+const hold = { type: 'boolean' }
+const children = { type: 'boolean' }
+
+const stream: RouteAnswer = {
+  status: 200,
+  description: 'Chunks of the UI message stream, version 1, and `[DONE]`.',
+  mediaType: 'text/event-stream',
+  schema: { type: 'string' },
+}
+
+/** What `useChat` of the AI SDK speaks. `{threadId}` is the id that the page gave its chat, or the thread's own. */
+export const chatRoutes: readonly Route[] = [
+  {
+    id: 'chat',
+    method: 'POST',
+    path: '/agents/{agent}/chat',
+    tag: 'chat',
+    summary: 'Takes new messages, decisions and tool results of a page, and streams the answer.',
+    scope: 'threads:write',
+    addresses: 'nothing',
+    probe: {
+      body: {
+        id: 'my-chat',
+        messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
+        trigger: 'submit-message',
+      },
+    },
+    query: { hold, children },
+    body: { json: CHAT_BODY, isLarge: true },
+    answers: [stream],
+    errors: [
+      'AGENT_NOT_FOUND',
+      'THREAD_NOT_FOUND',
+      'THREAD_TERMINATED',
+      'HISTORY_FIXED',
+      'ANSWER_INVALID',
+      'STREAM_LIMIT',
+    ],
+    handle: answerChat,
+  },
+  {
+    id: 'getChat',
+    method: 'GET',
+    path: '/agents/{agent}/chat/{threadId}',
+    tag: 'chat',
+    summary: 'The messages of a chat, for a page that opens.',
+    scope: 'threads:read',
+    addresses: 'thread',
+    isChat: true,
+    probe: {},
+    query: { hold },
+    answers: [
+      {
+        status: 200,
+        description: 'Messages as `useChat` holds them.',
+        schema: answer({
+          threadId: { type: 'string' },
+          isAnswering: { type: 'boolean' },
+          messages: listOf({ type: 'object' }),
+        }),
+      },
+    ],
+    async handle(call) {
+      const { runtime, thread, services } = call
+      const messages = await chatHistory(runtime, thread, { hold: holds(call) })
+      const isRunning = await isAnswering(runtime, thread, services.clock.now())
+      return jsonResponse({ threadId: thread.id, isAnswering: isRunning, messages })
+    },
+  },
+  {
+    id: 'resumeChat',
+    method: 'GET',
+    path: '/agents/{agent}/chat/{threadId}/stream',
+    tag: 'chat',
+    summary: 'The answer that is being given, from its beginning and then live.',
+    scope: 'threads:read',
+    addresses: 'thread',
+    isChat: true,
+    probe: {},
+    query: { hold, children },
+    answers: [stream, { status: 204, description: 'No answer is being given.' }],
+    errors: ['STREAM_LIMIT'],
+    handle: resumeChat,
+  },
+  {
+    id: 'stopChat',
+    method: 'POST',
+    path: '/agents/{agent}/chat/{threadId}/stop',
+    tag: 'chat',
+    summary: 'Stops the answer. Closing the connection does not.',
+    scope: 'threads:write',
+    addresses: 'thread',
+    isChat: true,
+    probe: {},
+    answers: [{ status: 204, description: 'Done.' }],
+    errors: ['THREAD_TERMINATED'],
+    async handle({ runtime, thread, principal }) {
+      await runtime.threads.stop(thread.id, { by: actorOf(principal) })
+      return noContent()
+    },
+  },
+]
+
+async function resumeChat(call: ThreadCall): Promise<Response> {
+  const { runtime, thread, services } = call
+  if (!(await isAnswering(runtime, thread, services.clock.now()))) return noContent()
+  const { after } = await findAnswer(runtime, thread.id, thread.seq)
+  return streamAnswer(call, thread, { after })
+}
+
+/** The messages of a chat as a page needs them when it opens: what its own streams would have made of it. */
+async function chatHistory(
+  runtime: Runtime,
+  thread: ThreadHead,
+  options: { readonly hold: boolean },
+): Promise<readonly UIMessage[]> {
+  const shown = new ShownEvents(runtime.registry, options)
+  const stored = await runtime.threads.events(thread.id)
+  const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
+  const document = threadFromEvents(events, { includeRunning: true }).value
+  const messages = toUIMessages(document).map((message) => withThread(runtime, thread, message))
+  const waiting =
+    thread.lifecycle === 'waiting' && thread.waiting === 0
+      ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
+      : []
+  const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
+  return chunks.length === 0 ? messages : withChunks(messages, chunks)
+}
+
+type Turns = readonly { readonly agent_id: string }[]
+
+function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIMessage): UIMessage {
+  if (message.role !== 'assistant') return message
+  const metadata = message.metadata as { threadprotocol: { turns: Turns } }
+  const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
+    isGovernedAgent(runtime.registry, agentId.slice(0, agentId.lastIndexOf('/'))),
+  )
+  const skein = { threadId, ...(isGoverned && { isVerified: message.parts.some(isVerdict) }) }
+  return { ...message, metadata: { ...metadata, skein } }
+}
+
+function isVerdict(part: UIMessage['parts'][number]): boolean {
+  if (part.type !== 'data-gate') return false
+  const { data } = part as { data: unknown }
+  return isDelivered({ type: 'custom_event', at: '', name: 'gate', data } satisfies ThreadEvent)
+}
+
+/** The last message with what was asked of it since. */
+function withChunks(
+  messages: readonly UIMessage[],
+  chunks: readonly UIMessageChunk[],
+): readonly UIMessage[] {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return messages
+  const parts = last.parts.map((part) => {
+    const asked = chunks.find(
+      (chunk) =>
+        chunk.type === 'tool-approval-request' &&
+        'toolCallId' in part &&
+        part.toolCallId === chunk.toolCallId,
+    )
+    if (asked?.type !== 'tool-approval-request') return part
+    const approval = { id: asked.approvalId, requestReason: asked.reason }
+    return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number] // as the client does
+  })
+  return [...messages.slice(0, -1), { ...last, parts }]
+}
