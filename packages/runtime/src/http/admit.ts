@@ -1,22 +1,28 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
-import type { Runtime } from '../runtime-api.ts'
-import { accountOf, findThread, hasScope, type Principal } from '../operations/principal.ts'
-import { findChat } from './chat/answer-chat.ts'
-import type { Verify } from './auth/authenticate.ts'
-import { checkSchema } from '../operations/shape.ts'
-import type { Connection } from './create-http.ts'
+import type { TimerHandle, Timers } from '../dispatch/timers.ts'
 import { HttpError, rateLimited, type RequestProblem } from '../operations/http-error.ts'
 import type { Call, Route, RouteBody, ThreadCall } from '../operations/operation.ts'
+import {
+  accountOf,
+  findChat,
+  findThread,
+  hasScope,
+  type Principal,
+} from '../operations/principal.ts'
 import { SCHEMAS } from '../operations/schemas.ts'
-import type { Services } from './services.ts'
+import { checkSchema } from '../operations/shape.ts'
+import type { Runtime } from '../runtime-api.ts'
+import type { Verify } from './auth/authenticate.ts'
+import type { Connection } from './create-http.ts'
 import { TokenBuckets } from './guard.ts'
-import type { TimerHandle, Timers } from '../dispatch/timers.ts'
+import type { Services } from './services.ts'
 
 type Params = Readonly<Record<string, string>>
 
 /**
- * The way of a request to its handler: who is it, may they, which thread, is the query right, and
- * only then is the body read. Each step throws what is answered.
+ * Takes a request to its operation, in an order that gives nothing away: first who asks, then whether
+ * they may, then the thread, then the query, and only then is the body read. Each step throws the error
+ * that is answered.
  */
 export function admit(
   runtime: Runtime,
@@ -29,50 +35,87 @@ export function admit(
   const identify = async (route: Route, request: Request): Promise<Principal> => {
     if (route.scope === 'public') return { tenant: '', scopes: [] }
     const principal = await verify(request)
-    if (!principal) throw unauthenticated()
-    if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now())
-      throw unauthenticated()
+    if (!principal || (principal.expiresAt ?? Infinity) <= clock.now())
+      throw new HttpError('The key is missing, unknown or expired.', {
+        code: 'UNAUTHENTICATED',
+        hint: 'Send a key as `authorization: Bearer <key>`.',
+        headers: { 'www-authenticate': 'Bearer' },
+      })
     const waitMs = perClient.take(accountOf(principal))
     if (waitMs > 0) throw rateLimited(waitMs)
-    if (!hasScope(principal, route.scope)) throw scopeMissing(route)
+    if (!hasScope(principal, route.scope))
+      throw new HttpError(`This operation needs the scope ${route.scope}.`, {
+        code: 'SCOPE_MISSING',
+        hint: 'Use a key with this scope.',
+      })
     return principal
   }
 
   return async (route, request, params, { disconnect }) => {
     const principal = await identify(route, request)
+    const find = route.addresses === 'thread' && route.isChat ? findChat : findThread
     const thread =
       route.addresses === 'thread'
-        ? await (route.isChat ? findChat : findThread)(runtime, principal, params['threadId'] ?? '')
+        ? await find(runtime, principal, params['threadId'] ?? '')
         : undefined
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
-    const call: Call = { request, runtime, principal, params, query, body, bytes, services }
-    return { ...call, ...(thread && { thread }), ...(disconnect && { disconnect }) } as ThreadCall
+    const call = { request, runtime, principal, params, query, body, bytes, services, disconnect }
+    return { ...call, thread } as ThreadCall // a route about a thread has one by now
   }
 }
 
-/** Numbers and booleans of a query are text; the schema says what is meant. */
-function parseQuery({ query = {} }: Route, request: Request): Call['query'] {
-  const given = new URL(request.url).searchParams
+/**
+ * The parameters of the query as the types that their schemas name; in an address everything is text.
+ * A parameter that the operation does not have is refused: a misspelt filter would otherwise be ignored,
+ * and the answer would look right.
+ */
+function parseQuery({ query }: Route, request: Request): Call['query'] {
   const values: Record<string, string | number | boolean> = {}
+  if (!query) return values
   const problems: RequestProblem[] = []
-  for (const [name, schema] of Object.entries(query)) {
-    const text = given.get(name)
-    if (text === null) continue
-    const value = typed(text, schema['type'])
-    problems.push(...checkSchema(value, schema, { field: `query.${name}`, named: SCHEMAS }))
-    values[name] = value
+  const unknown = new Set<string>()
+  for (const [name, text] of new URL(request.url).searchParams) {
+    const schema = Object.hasOwn(query, name) ? query[name] : undefined
+    if (!schema) unknown.add(name)
+    else if (!Object.hasOwn(values, name)) {
+      const value = fromText(text, schema['type'])
+      problems.push(...checkSchema(value, schema, { field: `query.${name}`, named: SCHEMAS }))
+      values[name] = value
+    }
   }
+  if (unknown.size > 0) throw unknownParameters([...unknown], Object.keys(query), problems)
   refuseProblems(problems)
   return values
 }
 
-function typed(text: string, type: unknown): string | number | boolean {
+function fromText(text: string, type: unknown): string | number | boolean {
   if (type === 'boolean' && /^(true|false|1|0)$/.test(text)) return text === 'true' || text === '1'
   if (type === 'integer' && /^-?\d{1,16}$/.test(text)) return Number(text)
   return text
 }
 
+const MAX_NAMED = 10
+
+function unknownParameters(
+  unknown: readonly string[],
+  known: readonly string[],
+  others: readonly RequestProblem[],
+): HttpError {
+  const shown = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
+  const names = shown.map((name) => JSON.stringify(name)).join(', ')
+  const more = unknown.length > shown.length ? `, and ${unknown.length - shown.length} more` : ''
+  return new HttpError(`This operation has no query parameter ${names}${more}.`, {
+    code: 'INPUT_INVALID',
+    hint: known.length > 0 ? `It has ${known.join(', ')}.` : 'It has no query parameters at all.',
+    problems: [
+      ...shown.map((name) => ({ field: `query.${name}`, message: 'is not a known parameter' })),
+      ...others,
+    ],
+  })
+}
+
+/** A body that has been read: JSON or bytes. */
 interface Parsed {
   readonly body: JsonValue
   readonly bytes: Uint8Array
@@ -96,7 +139,11 @@ async function parseBody(
     request.headers.get('content-type') ?? '',
   )
   const hasBody = request.body !== null && request.headers.get('content-length') !== '0'
-  if (!isJson && (hasBody || !wanted.isOptional)) throw notJson()
+  if (!isJson && (hasBody || !wanted.isOptional))
+    throw new HttpError('The body must be JSON.', {
+      code: 'MEDIA_TYPE_UNSUPPORTED',
+      hint: 'Send `content-type: application/json`.',
+    })
   const bytes = await read(wanted.isLarge ? limits.maxFileBytes : limits.maxBodyBytes)
   if (bytes.length === 0 && wanted.isOptional) return nothing
   const body = parseJson(bytes, limits.maxJsonDepth)
@@ -111,25 +158,6 @@ function refuseProblems(problems: readonly RequestProblem[]): void {
   throw new HttpError(`${first.field} ${first.message}${more}.`, {
     code: 'INPUT_INVALID',
     problems,
-  })
-}
-
-function unauthenticated(): HttpError {
-  return new HttpError('The key is missing, unknown or expired.', {
-    code: 'UNAUTHENTICATED',
-    hint: 'Send it as `authorization: Bearer <key>`.',
-    headers: { 'www-authenticate': 'Bearer' },
-  })
-}
-
-function scopeMissing({ scope }: Route): HttpError {
-  return new HttpError(`This needs the scope ${scope}.`, { code: 'SCOPE_MISSING' })
-}
-
-function notJson(): HttpError {
-  return new HttpError('The body must be JSON.', {
-    code: 'MEDIA_TYPE_UNSUPPORTED',
-    hint: 'Send `content-type: application/json`.',
   })
 }
 
@@ -163,7 +191,7 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
       chunks.push(step.value)
     }
   } catch (error) {
-    reader.cancel().catch(() => undefined) // the rest is of no interest, nor is why it did not come
+    reader.cancel().catch(() => undefined) // the request has failed already; the rest is not needed
     throw error instanceof HttpError ? error : brokenOff(error)
   } finally {
     timers.clear(timer)
@@ -186,7 +214,7 @@ function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
   return value
 }
 
-/** Level by level: what is too deep to walk is refused before anybody walks it. */
+/** Looks level by level and without recursion, so that a value which is nested too deep cannot exhaust the stack. */
 function isDeeperThan(value: JsonValue, maxDepth: number): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
@@ -229,5 +257,9 @@ function tooSlow(): HttpError {
 }
 
 function brokenOff(cause: unknown): HttpError {
-  return new HttpError('The body broke off.', { code: 'BODY_INVALID', cause, headers: closing })
+  return new HttpError('The connection broke off before the whole body had arrived.', {
+    code: 'BODY_INVALID',
+    cause,
+    headers: closing,
+  })
 }

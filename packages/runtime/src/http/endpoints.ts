@@ -1,51 +1,56 @@
 import type { EndpointDefinition } from '../definitions/types.ts'
 import { HttpError } from '../operations/http-error.ts'
-import type { Method, Route, ThreadCall } from '../operations/operation.ts'
+import { operation, raw, type Call, type Method, type Route } from '../operations/operation.ts'
 
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const IDS = {
+  GET: 'getEndpoint',
+  POST: 'postEndpoint',
+  PUT: 'putEndpoint',
+  PATCH: 'patchEndpoint',
+  DELETE: 'deleteEndpoint',
+} as const
+const METHODS = Object.keys(IDS) as readonly Method[] // the keys of the record above
 
-/** Routes that agents bring along: `endpoints` of the registry, under the thread they belong to. */
-export const endpointRoutes: readonly Route[] = METHODS.map((method): Route => ({
-  id: `${method.toLowerCase()}Endpoint`,
-  method,
-  path: '/threads/{threadId}/x/{path*}',
-  tag: 'endpoints',
-  summary: `An endpoint of your own, by ${method}.`,
-  scope: method === 'GET' ? 'threads:read' : 'threads:write',
-  addresses: 'thread',
-  probe: { params: { path: 'example' } },
-  ...(method !== 'GET' && { body: { bytes: 'any' } }),
-  answers: [{ status: 200, description: 'Whatever the endpoint answers.', mediaType: '*/*' }],
-  errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED'],
-  handle: (call) => answerEndpoint(call, method),
-}))
-
-async function answerEndpoint(call: ThreadCall, method: Method): Promise<Response> {
-  const { runtime, thread, params } = call
-  const path = params['path']!
-  const found = findEndpoint(runtime.registry.endpoints, method, path)
-  if (!found) throw notFound(runtime.registry.endpoints, path)
-  const response = await runtime.withState(thread.id, (state) =>
-    found.endpoint.execute(forwarded(call), state, found.params),
-  )
-  if (response instanceof Response) return response
-  throw new HttpError(`The endpoint "${found.endpoint.path}" answered no Response.`, {
-    code: 'RESPONSE_INVALID',
-  })
-}
+/** Endpoints that agents bring along: `endpoints` of the registry, under the thread they belong to. */
+export const endpointOperations: readonly Route[] = METHODS.map((method) =>
+  operation(IDS[method], {
+    tag: 'endpoints',
+    summary: `An endpoint of your own, by ${method}.`,
+    scope: method === 'GET' ? 'threads:read' : 'threads:write',
+    probe: { params: { path: 'example' } },
+    query: 'any',
+    body: method === 'GET' ? undefined : { bytes: 'any' },
+    answers: [raw('Whatever the endpoint answers.', '*/*')],
+    errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED'],
+    async run(call) {
+      const { runtime, thread, params } = call
+      const { endpoints } = runtime.registry
+      const found = findEndpoint(endpoints, method, params.path)
+      if (!found) throw notFound(endpoints, params.path)
+      const response = await runtime.withState(thread.id, (state) =>
+        found.endpoint.execute(forwarded(call), state, found.params),
+      )
+      if (response instanceof Response) return response
+      throw new HttpError(`The endpoint "${found.endpoint.path}" did not return a Response.`, {
+        code: 'RESPONSE_INVALID',
+        hint: 'Return a `Response` from `execute`.',
+      })
+    },
+  }),
+)
 
 function notFound(endpoints: readonly EndpointDefinition[], path: string): HttpError {
-  const allowed = METHODS.filter((method) => findEndpoint(endpoints, method, path))
-  if (allowed.length === 0)
-    return new HttpError('There is no such endpoint.', { code: 'ROUTE_NOT_FOUND' })
-  return new HttpError('The endpoint does not take this method.', {
+  const allow = METHODS.filter((method) => findEndpoint(endpoints, method, path)).join(', ')
+  if (allow === '')
+    return new HttpError('No agent has an endpoint with this path.', { code: 'ROUTE_NOT_FOUND' })
+  return new HttpError(`This endpoint does not accept this method. It accepts ${allow}.`, {
     code: 'METHOD_NOT_ALLOWED',
-    headers: { allow: allowed.join(', ') },
+    headers: { allow },
   })
 }
 
-/** The request as the endpoint sees it: read already, and without the client's key. */
-function forwarded({ request, bytes }: ThreadCall): Request {
+/** The request as the endpoint sees it: with its body read, and without the client's key. */
+function forwarded({ request, bytes }: Pick<Call, 'request' | 'bytes'>): Request {
   const headers = new Headers(request.headers)
   for (const name of ['authorization', 'x-api-key', 'cookie']) headers.delete(name)
   const { method, url, signal } = request

@@ -6,8 +6,13 @@ export { jwtAuth, type JwtAuthOptions } from './auth/jwt-auth.ts'
 export type { Jwk } from './auth/jwt-auth.ts'
 export type { Principal, Scope } from '../operations/principal.ts'
 export type { HttpLimits } from './services.ts'
-export { HttpError, STATUS, type ErrorCode, type HttpErrorCode } from '../operations/http-error.ts'
-export type { ErrorBody } from './error-response.ts'
+export {
+  HttpError,
+  STATUS,
+  type ErrorBody,
+  type ErrorCode,
+  type HttpErrorCode,
+} from '../operations/http-error.ts'
 export type {
   Call,
   Method,

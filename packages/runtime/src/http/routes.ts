@@ -1,37 +1,38 @@
+import { agentOperations } from '../operations/agents.ts'
+import { approvalOperations } from '../operations/approvals.ts'
+import {
+  effectOperations,
+  envOperations,
+  valueOperations,
+  variableOperations,
+} from '../operations/contents.ts'
+import { controlOperations } from '../operations/control.ts'
+import { fileOperations } from '../operations/files.ts'
+import { messageOperations } from '../operations/messages.ts'
 import type { Route } from '../operations/operation.ts'
-import { agentRoutes } from '../operations/agents.ts'
-import { approvalRoutes } from '../operations/approvals.ts'
-import { chatRoutes } from './chat/chat-operations.ts'
-import { compatRoutes } from './compat/compat-operations.ts'
-import { controlRoutes } from '../operations/control.ts'
-import { effectRoutes } from '../operations/effects.ts'
-import { endpointRoutes } from './endpoints.ts'
-import { envRoutes } from '../operations/env.ts'
-import { eventRoutes } from './stream/stream-operations.ts'
-import { fileRoutes } from '../operations/files.ts'
-import { logRoutes, threadRoutes, transferRoutes } from '../operations/threads.ts'
-import { messageRoutes } from '../operations/messages.ts'
-import { serverRoutes } from './server-operations.ts'
-import { valueRoutes } from '../operations/values.ts'
-import { variableRoutes } from '../operations/variables.ts'
+import { logOperations, threadOperations } from '../operations/threads.ts'
+import { chatOperations } from './chat/chat-operations.ts'
+import { compatOperations } from './compat/compat-operations.ts'
+import { endpointOperations } from './endpoints.ts'
+import { serverOperations } from './server-operations.ts'
+import { streamOperations } from './stream/stream-operations.ts'
 
-/** Every route there is. The server, the OpenAPI document and the tests of tenancy are made from this list. */
+/** The table of operations. The server, the OpenAPI document, `docs/http.md` and the tests of tenancy are made from it. */
 export const ROUTES: readonly Route[] = [
-  ...serverRoutes,
-  ...agentRoutes,
-  ...threadRoutes,
-  ...messageRoutes,
-  ...controlRoutes,
-  ...eventRoutes,
-  ...transferRoutes,
-  ...fileRoutes,
-  ...valueRoutes,
-  ...envRoutes,
-  ...variableRoutes,
-  ...approvalRoutes,
-  ...effectRoutes,
-  ...logRoutes,
-  ...endpointRoutes,
-  ...chatRoutes,
-  ...compatRoutes,
+  ...serverOperations,
+  ...agentOperations,
+  ...threadOperations,
+  ...messageOperations,
+  ...controlOperations,
+  ...streamOperations,
+  ...logOperations,
+  ...fileOperations,
+  ...valueOperations,
+  ...envOperations,
+  ...variableOperations,
+  ...approvalOperations,
+  ...effectOperations,
+  ...endpointOperations,
+  ...chatOperations,
+  ...compatOperations,
 ]

@@ -1,82 +1,59 @@
 import { HttpError } from '../operations/http-error.ts'
-import { jsonResponse, type Route } from '../operations/operation.ts'
-import { answer } from '../operations/schemas.ts'
+import { json, operation, raw, type Route } from '../operations/operation.ts'
+import { answer, object, outline, string } from '../operations/shape.ts'
 
-const status = answer({ status: { type: 'string' } })
+const status = answer({ status: string })
 
-export const serverRoutes: readonly Route[] = [
-  {
-    id: 'getHealth',
-    method: 'GET',
-    path: '/healthz',
+/** The server itself. Monitors add parameters of their own to these addresses, so the query is not checked. */
+export const serverOperations: readonly Route[] = [
+  operation('getHealth', {
     tag: 'server',
     summary: 'Whether the process answers.',
     scope: 'public',
-    addresses: 'nothing',
-    answers: [{ status: 200, description: 'It does.', schema: status }],
-    handle: () => jsonResponse({ status: 'ok' }),
-  },
-  {
-    id: 'getReadiness',
-    method: 'GET',
-    path: '/readyz',
+    query: 'any',
+    answers: [json('The process answers.', status)],
+    run: () => ({ status: 'ok' }),
+  }),
+  operation('getReadiness', {
     tag: 'server',
-    summary: 'Whether requests are taken: the store answers and nothing is going down.',
+    summary: 'Whether the server accepts requests: the store answers and nothing is shutting down.',
     scope: 'public',
-    addresses: 'nothing',
-    answers: [{ status: 200, description: 'They are.', schema: status }],
+    query: 'any',
+    answers: [json('The server accepts requests.', status)],
     errors: ['NOT_READY'],
-    async handle({ runtime, services }) {
-      if (services.isClosing()) throw notReady()
+    async run({ runtime, services }) {
+      if (services.isClosing()) throw notReady('The server is shutting down.')
       await runtime.threads.list({ limit: 1 }).catch((cause: unknown) => {
-        throw notReady(cause)
+        throw notReady('The store does not answer.', cause)
       })
-      return jsonResponse({ status: 'ready' })
+      return { status: 'ready' }
     },
-  },
-  {
-    id: 'getMetrics',
-    method: 'GET',
-    path: '/metrics',
+  }),
+  operation('getMetrics', {
     tag: 'server',
     summary: 'Counters for Prometheus, over all tenants.',
     scope: 'metrics:read',
-    addresses: 'nothing',
-    answers: [
-      {
-        status: 200,
-        description: 'Metrics as text.',
-        mediaType: 'text/plain',
-        schema: { type: 'string' },
-      },
-    ],
-    handle: async ({ services }) =>
+    query: 'any',
+    answers: [raw('Metrics as text.', 'text/plain', string)],
+    run: async ({ services }) =>
       new Response(await services.metrics.toText(), {
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
       }),
-  },
-  {
-    id: 'getOpenApi',
-    method: 'GET',
-    path: '/openapi.json',
+  }),
+  operation('getOpenApi', {
     tag: 'server',
     summary: 'This document.',
     scope: 'public',
-    addresses: 'nothing',
-    answers: [
-      {
-        status: 200,
-        description: 'OpenAPI 3.1.',
-        schema: { type: 'object', required: ['openapi', 'paths'] },
-      },
-    ],
-    handle: ({ services }) => jsonResponse(services.openapi()),
-  },
+    query: 'any',
+    answers: [json('OpenAPI 3.1.', outline<object>({ openapi: string, paths: object }))],
+    run: ({ services }) => services.openapi(),
+  }),
 ]
 
-function notReady(cause?: unknown): HttpError {
-  return new HttpError('The server does not take requests now.', {
+function notReady(message: string, cause?: unknown): HttpError {
+  return new HttpError(message, {
     code: 'NOT_READY',
+    hint: 'Try again in a few seconds.',
     cause,
     headers: { 'retry-after': '5' },
   })

@@ -1,40 +1,53 @@
-import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
-import { jsonResponse, type Route } from './operation.ts'
-import { answer, listOf, ref } from './schemas.ts'
+import { json, operation, type Route } from './operation.ts'
+import { ref } from './schemas.ts'
+import { answer, listOf } from './shape.ts'
 
-export const agentRoutes: readonly Route[] = [
-  {
-    id: 'listAgents',
-    method: 'GET',
-    path: '/agents',
+/** An agent as the catalogue shows it: names, never texts of prompts or values of variables. */
+export interface AgentSummary {
+  readonly name: string
+  readonly type: 'ai_human' | 'dual_ai'
+  readonly title?: string
+  readonly description?: string
+  readonly sides: readonly {
+    readonly side: 'a' | 'b'
+    readonly label: string
+    readonly prompt: string
+    readonly models: readonly string[]
+    readonly tools: readonly {
+      readonly name: string
+      readonly kind: 'tool' | 'handoff' | 'subagent'
+    }[]
+  }[]
+  readonly variables: readonly {
+    readonly name: string
+    readonly type: 'text' | 'secret'
+    readonly required: boolean
+    readonly description?: string
+  }[]
+}
+
+/** What can be asked about agents. */
+export const agentOperations: readonly Route[] = [
+  operation('listAgents', {
     tag: 'agents',
-    summary: 'Agents that threads can be created of.',
+    summary: 'The agents that threads can be created of.',
     scope: 'threads:read',
-    addresses: 'nothing',
-    answers: [
-      { status: 200, description: 'The agents.', schema: answer({ agents: listOf(ref('Agent')) }) },
-    ],
-    handle: ({ runtime }) =>
-      jsonResponse({ agents: [...runtime.registry.agents.values()].map(agentOf) }),
-  },
-  {
-    id: 'getAgent',
-    method: 'GET',
-    path: '/agents/{agent}',
+    answers: [json('The agents.', answer({ agents: listOf(ref('Agent')) }))],
+    run: ({ runtime }) => ({ agents: [...runtime.registry.agents.values()].map(summaryOf) }),
+  }),
+  operation('getAgent', {
     tag: 'agents',
     summary: 'One agent.',
     scope: 'threads:read',
-    addresses: 'nothing',
-    answers: [{ status: 200, description: 'The agent.', schema: ref('Agent') }],
+    answers: [json('The agent.', ref('Agent'))],
     errors: ['AGENT_NOT_FOUND'],
-    handle: ({ runtime, params }) =>
-      jsonResponse(agentOf(runtime.registry.agent(params['agent']!))),
-  },
+    run: ({ runtime, params }) => summaryOf(runtime.registry.agent(params.agent)),
+  }),
 ]
 
-/** What clients need to know: names, never texts of prompts or values of variables. */
-function agentOf({ name, type, definition, a, b }: ResolvedAgent): object {
+function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummary {
   const { title, description } = definition
   const sides = b ? [a, b] : [a]
   const variables = new Map<string, VariableDefinition>()
@@ -43,24 +56,20 @@ function agentOf({ name, type, definition, a, b }: ResolvedAgent): object {
   return {
     name,
     type,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    sides: sides.map(sideOf),
+    title,
+    description,
+    sides: sides.map(({ side, label, prompt }) => ({
+      side,
+      label,
+      prompt: prompt.name,
+      models: prompt.models.map((model) => model.name),
+      tools: prompt.tools.map((tool) => ({ name: tool.name, kind: tool.kind })),
+    })),
     variables: Array.from(variables.values(), (variable) => ({
       name: variable.name,
       type: variable.type ?? 'text',
       required: variable.required ?? false,
-      ...(variable.description !== undefined && { description: variable.description }),
+      description: variable.description,
     })),
-  }
-}
-
-function sideOf({ side, label, prompt }: ResolvedSide): object {
-  return {
-    side,
-    label,
-    prompt: prompt.name,
-    models: prompt.models.map((model) => model.name),
-    tools: prompt.tools.map((tool) => ({ name: tool.name, kind: tool.kind })),
   }
 }

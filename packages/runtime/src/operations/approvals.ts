@@ -1,91 +1,52 @@
-import type { JsonSchema, JsonValue } from '@skein/base'
-import { type Call, jsonResponse, noContent, type Route, type ThreadCall } from './operation.ts'
+import { done, json, operation, type Route } from './operation.ts'
 import { actorOf, seesAllOwners } from './principal.ts'
-import { answer, limit, listOf, ref, shape, text } from './schemas.ts'
+import { ref } from './schemas.ts'
+import { answer, anyOf, anything, between, exactly, listOf, shape, text } from './shape.ts'
 
 const reason = text(10_000)
-const is = (name: string): JsonSchema => ({ const: name })
 
-export const approvalRoutes: readonly Route[] = [
-  {
-    id: 'listApprovals',
-    method: 'GET',
-    path: '/approvals',
+/** What waits for a person, and how it is decided. */
+export const approvalOperations: readonly Route[] = [
+  operation('listApprovals', {
     tag: 'approvals',
     summary: 'Everything that waits for a person, over all threads and depths.',
     scope: 'threads:read',
-    addresses: 'nothing',
-    query: { rootId: text(200), limit: limit(1000) },
+    query: { rootId: text(200), limit: between(1, 1000) },
     answers: [
-      {
-        status: 200,
-        description: 'What waits, with what is asked.',
-        schema: answer({ waiting: listOf(ref('WaitingItem')) }),
-      },
+      json('What waits, with what is asked.', answer({ waiting: listOf(ref('WaitingItem')) })),
     ],
-    handle: listApprovals,
-  },
-  {
-    id: 'decide',
-    method: 'POST',
-    path: '/approvals/{threadId}/{interruptId}',
+    async run({ runtime, principal, query }) {
+      const { tenant, user } = principal
+      const owner = seesAllOwners(principal) ? undefined : user
+      return { waiting: await runtime.inbox.list({ tenant, owner, ...query }) }
+    },
+  }),
+  operation('decide', {
     tag: 'approvals',
     summary: 'Approves, denies or answers. The first decision counts.',
     scope: 'approvals:write',
-    addresses: 'thread',
     probe: { body: { type: 'deny', reason: 'Not today.' } },
     body: {
-      json: {
-        anyOf: [
-          shape({
-            type: is('approve'),
-            'reason?': reason,
-            'tokens?': { type: 'array', items: text(20_000), maxItems: 10 },
-          }),
-          shape({ type: is('deny'), reason }),
-          shape({ type: is('result'), value: {} }),
-          shape({ type: is('error'), message: reason }),
-        ],
-      },
+      json: anyOf(
+        shape({ type: exactly('approve'), 'reason?': reason, 'tokens?': listOf(text(20_000), 10) }),
+        shape({ type: exactly('deny'), reason }),
+        shape({ type: exactly('result'), value: anything }),
+        shape({ type: exactly('error'), message: reason }),
+      ),
     },
-    answers: [{ status: 204, description: 'It is decided.' }],
+    answers: [done('The decision was recorded.')],
     errors: ['INTERRUPT_NOT_FOUND', 'ALREADY_ANSWERED', 'ANSWER_INVALID', 'THREAD_TERMINATED'],
-    handle: decide,
-  },
+    async run({ runtime: { inbox }, thread, params, body, principal }) {
+      const { interruptId } = params
+      const item = { threadId: thread.id, interruptId, by: actorOf(principal) }
+      switch (body.type) {
+        case 'approve':
+          return inbox.approve({ ...item, reason: body.reason, tokens: body.tokens })
+        case 'deny':
+          return inbox.deny({ ...item, reason: body.reason })
+        default:
+          return inbox.answer(item, body)
+      }
+    },
+  }),
 ]
-
-async function listApprovals({ runtime, principal, query }: Call): Promise<Response> {
-  const { rootId, limit: size } = query as { rootId?: string; limit?: number } // checked by the schema
-  const { tenant, user } = principal
-  const waiting = await runtime.inbox.list({
-    tenant,
-    ...(!seesAllOwners(principal) && user !== undefined && { owner: user }),
-    ...(rootId !== undefined && { rootId }),
-    ...(size !== undefined && { limit: size }),
-  })
-  return jsonResponse({ waiting })
-}
-
-type DecisionBody =
-  | { readonly type: 'approve'; readonly reason?: string; readonly tokens?: readonly string[] }
-  | { readonly type: 'deny'; readonly reason: string }
-  | { readonly type: 'result'; readonly value: JsonValue }
-  | { readonly type: 'error'; readonly message: string }
-
-async function decide({ runtime, thread, params, body, principal }: ThreadCall): Promise<Response> {
-  const decision = body as unknown as DecisionBody // checked by the schema
-  const item = { threadId: thread.id, interruptId: params['interruptId']!, by: actorOf(principal) }
-  switch (decision.type) {
-    case 'approve': {
-      const { type: _, ...rest } = decision
-      await runtime.inbox.approve({ ...item, ...rest })
-      break
-    }
-    case 'deny':
-      await runtime.inbox.deny({ ...item, reason: decision.reason })
-      break
-    default:
-      await runtime.inbox.answer(item, decision)
-  }
-  return noContent()
-}

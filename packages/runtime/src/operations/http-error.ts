@@ -97,6 +97,16 @@ export interface RequestProblem {
   readonly message: string
 }
 
+/** The one form of every error that is answered. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly hint?: string
+    readonly problems?: readonly RequestProblem[]
+  }
+}
+
 /** A refusal of the HTTP surface. */
 export class HttpError extends SkeinError {
   declare readonly code: ErrorCode

@@ -3,17 +3,23 @@ import type { Runtime } from '../runtime-api.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { threadNotFound } from './http-error.ts'
 
-/** What a client may do. `admin` includes all but `metrics:read`, which looks over all tenants. */
-export type Scope =
-  | 'threads:read'
-  | 'threads:write'
-  /** Threads of every owner of the tenant. */
-  | 'threads:all'
-  | 'approvals:write'
-  | 'logs:read'
-  | 'env:write'
-  | 'metrics:read'
-  | 'admin'
+/**
+ * Every scope. `threads:all` shows the threads of every owner of the tenant; `admin` includes all others
+ * except `metrics:read`, which looks over all tenants.
+ */
+export const ALL_SCOPES = [
+  'threads:read',
+  'threads:write',
+  'threads:all',
+  'approvals:write',
+  'logs:read',
+  'env:write',
+  'metrics:read',
+  'admin',
+] as const
+
+/** What a client may do. */
+export type Scope = (typeof ALL_SCOPES)[number]
 
 /** Whoever is behind a request. */
 export interface Principal {
@@ -27,17 +33,7 @@ export interface Principal {
   readonly expiresAt?: number
 }
 
-export const ALL_SCOPES: readonly Scope[] = [
-  'threads:read',
-  'threads:write',
-  'threads:all',
-  'approvals:write',
-  'logs:read',
-  'env:write',
-  'metrics:read',
-  'admin',
-]
-
+/** Whether a client may do this. */
 export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'metrics:read' && scopes.includes('admin'))
 }
@@ -59,24 +55,37 @@ export function accountOf({ tenant, user, name }: Principal): string {
 
 const THREAD_ID = /^[\w.:~-]{1,200}$/
 
-/** The thread, if this client may know of it; otherwise the same refusal as for an id that never was. */
+/** The thread, if this client may see it; otherwise the same refusal as for an id that does not exist. */
 export async function findThread(
   runtime: Runtime,
   principal: Principal,
   threadId: string,
 ): Promise<ThreadHead> {
   if (!THREAD_ID.test(threadId)) throw threadNotFound()
-  const head = await headOf(runtime, threadId)
+  const head = await ifFound(runtime.threads.get(threadId))
   if (!head || head.tenant !== principal.tenant) throw threadNotFound()
   if (seesAllOwners(principal) || head.owner === principal.user) return head
-  const root = head.rootId === head.id ? head : await headOf(runtime, head.rootId)
+  // The owner of a root thread also sees its descendants, which have no owner of their own.
+  const root = head.rootId === head.id ? head : await ifFound(runtime.threads.get(head.rootId))
   if (root?.tenant === principal.tenant && root.owner === principal.user) return head
   throw threadNotFound()
 }
 
-async function headOf(runtime: Runtime, threadId: string): Promise<ThreadHead | undefined> {
+/** The thread of a chat: `chatId` is the id that the client chose for it, or the id of the thread. */
+export async function findChat(
+  runtime: Runtime,
+  principal: Principal,
+  chatId: string,
+): Promise<ThreadHead> {
+  const head = await runtime.threads.byClientId(principal.tenant, chatId)
+  if (head && (seesAllOwners(principal) || head.owner === principal.user)) return head
+  return findThread(runtime, principal, chatId)
+}
+
+/** Undefined instead of the error that there is no such thread. */
+export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
   try {
-    return await runtime.threads.get(threadId)
+    return await thread
   } catch (error) {
     if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return undefined
     throw error

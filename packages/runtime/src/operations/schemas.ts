@@ -1,86 +1,137 @@
-import type { JsonSchema } from '@skein/base'
-import type { NamedSchemas } from './shape.ts'
+import type { MessageJSON } from '@skein/ai'
+import type { StoredEvent } from '../event.ts'
+import type {
+  AuditExport,
+  CostReport,
+  CreateThread,
+  ModelLog,
+  ModelLogDetail,
+  SendMessage,
+  Sent,
+  SessionResult,
+  ThreadEnv,
+  VariablesRequest,
+  WaitingItem,
+} from '../runtime-api.ts'
+import type { ThreadHead, ThreadLifecycle } from '../store/store.ts'
+import type {
+  FileStat,
+  ScheduledEffect,
+  StoredMessage,
+  SubagentRegistryEntry,
+} from '../thread-state.ts'
+import type { ThreadView } from '../view/index.ts'
+import type { AgentSummary } from './agents.ts'
+import type { ErrorBody } from './http-error.ts'
+import {
+  answer,
+  anything,
+  boolean,
+  integer,
+  label,
+  listOf,
+  mapOf,
+  nullable,
+  number,
+  object,
+  oneOf,
+  outline,
+  shape,
+  string,
+  text,
+  anyOf,
+  type Shape,
+} from './shape.ts'
 
-/** A reference to a schema of `SCHEMAS`. */
-export function ref(name: string): JsonSchema {
+/** A message as a client sends it: its content is JSON that is read and checked later. */
+export type MessageBody = Omit<SendMessage, 'content' | 'userId'> & {
+  readonly content?: readonly object[]
+}
+
+/** A thread as a client asks for it. Its tenant is the client's. */
+export type ThreadBody = Omit<CreateThread, 'tenant' | 'message'> & {
+  readonly message?: string | MessageBody
+}
+
+/** A stored message as it travels: `messageFromJSON` of `@skein/ai` makes a message of it. */
+export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }
+
+/** What the named shapes below describe. The compiler holds each shape to its type. */
+interface NamedTypes {
+  readonly Error: ErrorBody
+  readonly Thread: ThreadHead
+  readonly ThreadView: ThreadView
+  readonly SendMessage: MessageBody
+  readonly CreateThread: ThreadBody
+  readonly Sent: Sent
+  readonly Message: WireMessage
+  readonly Event: StoredEvent['event']
+  readonly StoredEvent: StoredEvent
+  readonly Subagent: SubagentRegistryEntry
+  readonly File: FileStat
+  readonly Variable: Awaited<ReturnType<ThreadEnv['list']>>[number]
+  readonly VariablesRequest: VariablesRequest
+  readonly Effect: ScheduledEffect
+  readonly WaitingItem: WaitingItem
+  readonly SessionResult: SessionResult
+  readonly ModelLog: ModelLog
+  readonly ModelLogDetail: ModelLogDetail
+  readonly Cost: CostReport
+  readonly Audit: AuditExport
+  readonly Agent: AgentSummary
+}
+
+/** A reference to one of `SCHEMAS`. */
+export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes[Name]> {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-export const text = (maxLength = 1000): JsonSchema => ({ type: 'string', maxLength })
-export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
-export const mapOf = (additionalProperties: JsonSchema): JsonSchema => ({
+/** Every lifecycle that a thread can have. */
+export const LIFECYCLES: readonly ThreadLifecycle[] = [
+  'idle',
+  'running',
+  'waiting',
+  'stopped',
+  'failed',
+  'terminated',
+  'erased',
+]
+
+/** What a thread is doing. */
+export const lifecycle: Shape<ThreadLifecycle> = oneOf(...LIFECYCLES)
+
+/** One of the two sides of a conversation. */
+export const side: Shape<'a' | 'b'> = oneOf('a', 'b')
+
+/** Values of environment variables by name. */
+export const textMap: Shape<Readonly<Record<string, string>>> = {
   type: 'object',
-  additionalProperties,
-})
-
-/** An object with exactly these fields; those with a `?` may be missing. */
-export function shape(fields: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { properties, required } = named(fields)
-  return { type: 'object', properties, required, additionalProperties: false }
-}
-
-/** As `shape`, for what we answer: more fields may come with time. */
-export function answer(fields: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const { properties, required } = named(fields)
-  return { type: 'object', properties, required }
-}
-
-function named(fields: Readonly<Record<string, JsonSchema>>): {
-  properties: Record<string, JsonSchema>
-  required: string[]
-} {
-  const properties: Record<string, JsonSchema> = {}
-  const required: string[] = []
-  for (const [key, schema] of Object.entries(fields)) {
-    const name = key.replace(/\?$/, '')
-    properties[name] = schema
-    if (name === key) required.push(name)
-  }
-  return { properties, required }
-}
-
-const string: JsonSchema = { type: 'string' }
-const integer: JsonSchema = { type: 'integer' }
-const number: JsonSchema = { type: 'number' }
-const boolean: JsonSchema = { type: 'boolean' }
-const object: JsonSchema = { type: 'object' }
-const anything: JsonSchema = {}
-const nullable = (type: string): JsonSchema => ({ type: [type, 'null'] })
-const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
-
-/** Names of environment variables. */
-export const envName: JsonSchema = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }
-export const limit = (maximum: number): JsonSchema => ({ type: 'integer', minimum: 1, maximum })
-export const offset: JsonSchema = { type: 'integer', minimum: 0, maximum: 10_000_000 }
-
-const textMap: JsonSchema = {
-  type: 'object',
-  propertyNames: envName,
+  propertyNames: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' },
   additionalProperties: text(65_536),
   maxProperties: 200,
 }
-const paths: JsonSchema = { type: 'array', items: text(1024), maxItems: 200 }
 
-const lifecycle = oneOf('idle', 'running', 'waiting', 'stopped', 'failed', 'terminated', 'erased')
+/** Labels of a thread. */
+export const tags: Shape<readonly string[]> = listOf(text(100), 50)
 
 const sendMessage = shape({
   'text?': text(1_000_000),
-  'content?': { type: 'array', items: object, maxItems: 200 },
+  'content?': listOf(object, 200),
   'role?': oneOf('user', 'assistant'),
   'isSilent?': boolean,
-  'attachments?': paths,
+  'attachments?': listOf(text(1024), 200),
   'metadata?': object,
-  'messageId?': { type: 'string', minLength: 1, maxLength: 200 },
+  'messageId?': label(200),
 })
 
-const amount: JsonSchema = { type: 'number', minimum: 0 }
+const amount: Shape<number> = { type: 'number', minimum: 0 }
 const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
 
 const modelLog = {
   logId: string,
   stepId: string,
   at: string,
-  side: oneOf('a', 'b'),
+  side,
   prompt: string,
   provider: string,
   model: string,
@@ -93,8 +144,8 @@ const modelLog = {
   'error?': answer({ code: string, message: string }),
 }
 
-/** Everything that several routes take or answer. */
-export const SCHEMAS: NamedSchemas = {
+/** Everything that several operations take or answer, under the name that the OpenAPI document has for it. */
+export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Name]> } = {
   Error: answer({
     error: answer({
       code: string,
@@ -106,13 +157,13 @@ export const SCHEMAS: NamedSchemas = {
   Thread: answer({
     id: string,
     tenant: string,
-    owner: nullable('string'),
+    owner: nullable(string),
     agent: string,
-    parentId: nullable('string'),
+    parentId: nullable(string),
     rootId: string,
-    title: nullable('string'),
+    title: nullable(string),
     tags: listOf(string),
-    clientId: nullable('string'),
+    clientId: nullable(string),
     lifecycle,
     waiting: integer,
     tokens: number,
@@ -121,28 +172,40 @@ export const SCHEMAS: NamedSchemas = {
     updatedAt: number,
     seq: integer,
     epoch: integer,
-    wakeAt: nullable('number'),
+    wakeAt: nullable(number),
     attempts: integer,
+  }),
+  ThreadView: outline({
+    threadId: string,
+    agent: string,
+    seq: integer,
+    status: string,
+    items: listOf(object),
+    waiting: listOf(object),
+    queued: listOf(object),
+    children: listOf(object),
+    usage: object,
+    failures: listOf(object),
   }),
   SendMessage: sendMessage,
   CreateThread: shape({
     agent: text(200),
     'owner?': text(200),
     'title?': text(256),
-    'tags?': { type: 'array', items: text(100), maxItems: 50 },
-    'clientId?': { type: 'string', minLength: 1, maxLength: 200 },
+    'tags?': tags,
+    'clientId?': label(200),
     'env?': textMap,
     'secrets?': textMap,
-    'values?': object,
+    'values?': mapOf(anything),
     'metadata?': object,
     'budget?': shape({ ...bounds, 'tree?': shape(bounds) }),
-    'message?': { anyOf: [text(1_000_000), sendMessage] },
+    'message?': anyOf(text(1_000_000), sendMessage),
   }),
   Sent: answer({ queueId: string, messageId: string, seq: integer }),
-  Message: answer({
+  Message: outline({
     id: string,
     message: answer({ id: string, type: oneOf('user', 'assistant', 'tool_result') }),
-    side: oneOf('a', 'b'),
+    side,
     isSilent: boolean,
     at: string,
     turnId: string,
@@ -150,8 +213,8 @@ export const SCHEMAS: NamedSchemas = {
     'subagentId?': string,
     'metadata?': object,
   }),
-  Event: answer({ type: string, at: string }),
-  StoredEvent: answer({ seq: integer, event: { $ref: '#/components/schemas/Event' } }),
+  Event: outline({ type: string, at: string }),
+  StoredEvent: answer({ seq: integer, event: ref('Event') }),
   Subagent: answer({
     reference: string,
     name: string,
@@ -189,7 +252,7 @@ export const SCHEMAS: NamedSchemas = {
     'key?': string,
     attempts: integer,
   }),
-  WaitingItem: answer({
+  WaitingItem: outline({
     threadId: string,
     rootId: string,
     interruptId: string,
@@ -204,19 +267,19 @@ export const SCHEMAS: NamedSchemas = {
     'request?': anything,
     'question?': anything,
   }),
-  SessionResult: answer({
+  SessionResult: outline({
     outcome: oneOf('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,
     text: string,
     'data?': anything,
     attachments: listOf(string),
-    waiting: listOf({ $ref: '#/components/schemas/WaitingItem' }),
-    thread: { $ref: '#/components/schemas/Thread' },
+    waiting: listOf(ref('WaitingItem')),
+    thread: ref('Thread'),
   }),
   ModelLog: answer(modelLog),
   ModelLogDetail: answer({
     ...modelLog,
-    system: nullable('string'),
+    system: nullable(string),
     tools: listOf(object),
     params: object,
     messages: listOf(object),
@@ -229,7 +292,7 @@ export const SCHEMAS: NamedSchemas = {
     byModel: mapOf(answer({ tokens: number, costUsd: number, calls: integer })),
     byThread: mapOf(answer({ agent: string, tokens: number, costUsd: number })),
   }),
-  Audit: answer({
+  Audit: outline({
     tree: string,
     lines: listOf(string),
     checkpoint: string,
@@ -242,13 +305,20 @@ export const SCHEMAS: NamedSchemas = {
     type: oneOf('ai_human', 'dual_ai'),
     sides: listOf(
       answer({
-        side: oneOf('a', 'b'),
+        side,
         label: string,
         prompt: string,
         models: listOf(string),
         tools: listOf(answer({ name: string, kind: oneOf('tool', 'handoff', 'subagent') })),
       }),
     ),
-    variables: listOf(answer({ name: string, type: string, required: boolean })),
+    variables: listOf(
+      answer({
+        name: string,
+        type: oneOf('text', 'secret'),
+        required: boolean,
+        'description?': string,
+      }),
+    ),
   }),
 }

@@ -1,214 +1,190 @@
 import type { CreateThread } from '../runtime-api.ts'
-import type { ThreadLifecycle, ThreadQuery } from '../store/store.ts'
+import type { ThreadQuery } from '../store/store.ts'
+import { publicEvent, threadView } from '../view/index.ts'
 import { HttpError } from './http-error.ts'
-import { type Call, jsonResponse, noContent, type Route } from './operation.ts'
-import { hasScope, type Principal, seesAllOwners } from './principal.ts'
-import { answer, limit, listOf, offset, ref, shape, text } from './schemas.ts'
 import { toSendMessage } from './messages.ts'
+import {
+  done,
+  json,
+  jsonResponse,
+  operation,
+  raw,
+  type OperationCall,
+  type Route,
+} from './operation.ts'
+import { hasScope, seesAllOwners, type Principal } from './principal.ts'
+import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
+import { answer, between, boolean, integer, listOf, oneOf, shape, text } from './shape.ts'
 
-export const threadRoutes: readonly Route[] = [
-  {
-    id: 'listThreads',
-    method: 'GET',
-    path: '/threads',
+const MAX_OFFSET = 10_000_000
+const DEFAULT_LIMIT = 50
+
+const listQuery = {
+  agent: text(200),
+  owner: text(200),
+  lifecycle,
+  parentId: text(200),
+  rootId: text(200),
+  roots: boolean,
+  waiting: boolean,
+  search: text(200),
+  tag: text(100),
+  clientId: text(200),
+  sort: oneOf('activity', 'created', 'oldest'),
+  limit: between(1, 1000),
+  offset: between(0, MAX_OFFSET),
+}
+
+/** Finding, creating, reading and removing threads. */
+export const threadOperations: readonly Route[] = [
+  operation('listThreads', {
     tag: 'threads',
     summary: 'Threads that you may see, the latest first.',
     scope: 'threads:read',
-    addresses: 'nothing',
-    query: {
-      agent: text(200),
-      owner: text(200),
-      lifecycle: {
-        type: 'string',
-        enum: ['idle', 'running', 'waiting', 'stopped', 'failed', 'terminated', 'erased'],
-      },
-      parentId: text(200),
-      rootId: text(200),
-      roots: { type: 'boolean' },
-      waiting: { type: 'boolean' },
-      search: text(200),
-      tag: text(100),
-      clientId: text(200),
-      sort: { type: 'string', enum: ['activity', 'created', 'oldest'] },
-      limit: limit(1000),
-      offset,
-    },
+    query: listQuery,
     answers: [
-      {
-        status: 200,
-        description: 'A page of threads.',
-        schema: answer({ threads: listOf(ref('Thread')), 'nextOffset?': { type: 'integer' } }),
-      },
+      json(
+        'A page of threads.',
+        answer({ threads: listOf(ref('Thread')), 'nextOffset?': integer }),
+      ),
     ],
-    handle: listThreads,
-  },
-  {
-    id: 'createThread',
-    method: 'POST',
-    path: '/threads',
+    async run({ runtime, principal, query }) {
+      const { limit = DEFAULT_LIMIT, offset = 0, clientId } = query
+      if (clientId !== undefined) {
+        const thread = await runtime.threads.byClientId(principal.tenant, clientId)
+        const isSeen = thread && (seesAllOwners(principal) || thread.owner === principal.user)
+        return { threads: isSeen ? [thread] : [] }
+      }
+      const threads = await runtime.threads.list({
+        ...threadQuery(query, principal),
+        limit,
+        offset,
+      })
+      return { threads, nextOffset: threads.length === limit ? offset + limit : undefined }
+    },
+  }),
+  operation('createThread', {
     tag: 'threads',
     summary: 'Creates a thread of an agent, with a first message if you give one.',
     scope: 'threads:write',
-    addresses: 'nothing',
     body: { json: ref('CreateThread') },
-    answers: [{ status: 201, description: 'The new thread.', schema: ref('Thread') }],
+    answers: [json('The new thread.', ref('Thread'), 201)],
     errors: ['AGENT_NOT_FOUND', 'CLIENT_ID_TAKEN', 'ENV_INVALID', 'VALUE_INVALID'],
-    async handle(call) {
-      const { runtime, principal, body } = call
-      const thread = await runtime.threads.create(toCreateThread(body as unknown, principal))
-      return jsonResponse(thread, {
-        status: 201,
-        headers: { location: `${call.services.prefix}/threads/${encodeURIComponent(thread.id)}` },
-      })
+    async run({ runtime, principal, body, services }) {
+      const thread = await runtime.threads.create(newThread(body, principal))
+      const location = `${services.prefix}/threads/${encodeURIComponent(thread.id)}`
+      return jsonResponse(thread, { status: 201, headers: { location } })
     },
-  },
-  {
-    id: 'getThread',
-    method: 'GET',
-    path: '/threads/{threadId}',
+  }),
+  operation('getThread', {
     tag: 'threads',
     summary: 'One thread.',
     scope: 'threads:read',
-    addresses: 'thread',
-    probe: {},
-    answers: [{ status: 200, description: 'The thread.', schema: ref('Thread') }],
-    handle: ({ thread }) => jsonResponse(thread),
-  },
-  {
-    id: 'updateThread',
-    method: 'PATCH',
-    path: '/threads/{threadId}',
+    answers: [json('The thread.', ref('Thread'))],
+    run: ({ thread }) => thread,
+  }),
+  operation('getThreadView', {
+    tag: 'threads',
+    summary:
+      'The thread as a person is shown it: messages, calls, what waits, children, usage. `upTo` is the number of an event: the thread as it was then.',
+    scope: 'threads:read',
+    query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
+    answers: [json('The view.', ref('ThreadView'))],
+    async run({ runtime, thread, query: { upTo } }) {
+      return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
+    },
+  }),
+  operation('updateThread', {
     tag: 'threads',
     summary: 'Changes the title or the tags.',
     scope: 'threads:write',
-    addresses: 'thread',
     probe: { body: { title: 'Renamed' } },
-    body: {
-      json: shape({
-        'title?': text(256),
-        'tags?': { type: 'array', items: text(100), maxItems: 50 },
-      }),
-    },
-    answers: [{ status: 200, description: 'The thread.', schema: ref('Thread') }],
-    async handle({ runtime, thread, body }) {
-      const change = body as { title?: string; tags?: string[] } // checked by the schema
-      return jsonResponse(await runtime.threads.update(thread.id, change))
-    },
-  },
-  {
-    id: 'deleteThread',
-    method: 'DELETE',
-    path: '/threads/{threadId}',
+    body: { json: shape({ 'title?': text(256), 'tags?': tags }) },
+    answers: [json('The thread.', ref('Thread'))],
+    run: ({ runtime, thread, body }) => runtime.threads.update(thread.id, body),
+  }),
+  operation('deleteThread', {
     tag: 'threads',
     summary: 'Terminates and removes a thread and all its descendants.',
     scope: 'threads:write',
-    addresses: 'thread',
-    probe: {},
-    answers: [{ status: 204, description: 'It is gone.' }],
-    async handle({ runtime, thread }) {
-      await runtime.threads.remove(thread.id)
-      return noContent()
-    },
-  },
-  {
-    id: 'listSubagents',
-    method: 'GET',
-    path: '/threads/{threadId}/subagents',
+    answers: [done('The thread is removed.')],
+    run: ({ runtime, thread }) => runtime.threads.remove(thread.id),
+  }),
+  operation('listSubagents', {
     tag: 'threads',
     summary: 'Children as their parent knows them.',
     scope: 'threads:read',
-    addresses: 'thread',
-    probe: {},
     answers: [
-      {
-        status: 200,
-        description: 'The children, the oldest first.',
-        schema: answer({ subagents: listOf(ref('Subagent')) }),
-      },
+      json('The children, the oldest first.', answer({ subagents: listOf(ref('Subagent')) })),
     ],
-    handle: async ({ runtime, thread }) =>
-      jsonResponse({ subagents: await runtime.threads.children(thread.id) }),
-  },
+    run: async ({ runtime, thread }) => ({
+      subagents: await runtime.threads.children(thread.id),
+    }),
+  }),
 ]
 
-const DEFAULT_LIMIT = 50
-
-async function listThreads({ runtime, principal, query }: Call): Promise<Response> {
-  const { limit: size = DEFAULT_LIMIT, offset: from = 0, clientId } = query
-  if (typeof clientId === 'string') return byClientId({ runtime, principal }, clientId)
-  const wanted = { ...toThreadQuery(query, principal), limit: Number(size), offset: Number(from) }
-  const threads = await runtime.threads.list(wanted)
-  const isFull = threads.length === wanted.limit
-  return jsonResponse({ threads, ...(isFull && { nextOffset: wanted.offset + wanted.limit }) })
-}
-
-async function byClientId(
-  { runtime, principal }: Pick<Call, 'runtime' | 'principal'>,
-  clientId: string,
-): Promise<Response> {
-  const thread = await runtime.threads.byClientId(principal.tenant, clientId)
-  const isSeen = thread && (seesAllOwners(principal) || thread.owner === principal.user)
-  return jsonResponse({ threads: isSeen ? [thread] : [] })
-}
-
-function toThreadQuery(query: Call['query'], principal: Principal): ThreadQuery {
-  const { agent, owner, lifecycle, parentId, rootId, roots, waiting, search, tag, sort } = query
-  const { tenant, user } = principal
+/** Clients without `threads:all` see the threads of their own user only, whatever they ask for. */
+function threadQuery(
+  query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
+  principal: Principal,
+): ThreadQuery {
+  const { agent, owner, lifecycle: wanted, rootId, search, tag, sort } = query
   return {
-    tenant,
-    ...(seesAllOwners(principal)
-      ? owner !== undefined && { owner: String(owner) }
-      : user !== undefined && { owner: user }),
-    ...(agent !== undefined && { agent: String(agent) }),
-    ...(lifecycle !== undefined && { lifecycle: lifecycle as ThreadLifecycle }), // checked by the schema
-    ...(parentId !== undefined && { parentId: String(parentId) }),
-    ...(roots === true && { parentId: null }),
-    ...(rootId !== undefined && { rootId: String(rootId) }),
-    ...(waiting !== undefined && { isWaiting: waiting === true }),
-    ...(search !== undefined && { search: String(search) }),
-    ...(tag !== undefined && { tag: String(tag) }),
-    ...(sort !== undefined && { sort: sort as NonNullable<ThreadQuery['sort']> }), // checked by the schema
+    tenant: principal.tenant,
+    owner: seesAllOwners(principal) ? owner : principal.user,
+    agent,
+    lifecycle: wanted,
+    parentId: query.roots ? null : query.parentId,
+    rootId,
+    isWaiting: query.waiting,
+    search,
+    tag,
+    sort,
   }
 }
 
 /** The tenant is always the client's, and so is the owner where the client is a person. */
-function toCreateThread(body: unknown, principal: Principal): CreateThread {
-  const { owner, message, ...rest } = body as CreateThread // checked by the schema
+function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal): CreateThread {
   if ((rest.env || rest.secrets) && !hasScope(principal, 'env:write'))
     throw new HttpError('Variables can only be set with the scope env:write.', {
       code: 'SCOPE_MISSING',
     })
-  const owned = seesAllOwners(principal) ? (owner ?? principal.user) : principal.user
   return {
     ...rest,
     tenant: principal.tenant,
-    ...(owned !== undefined && { owner: owned }),
-    ...(message !== undefined && { message: toSendMessage(message, principal) }),
+    owner: (seesAllOwners(principal) ? owner : undefined) ?? principal.user,
+    message: message === undefined ? undefined : toSendMessage(message, principal),
   }
 }
 
 const LINES = 'application/jsonl'
 
-export const transferRoutes: readonly Route[] = [
-  {
-    id: 'exportThread',
-    method: 'GET',
-    path: '/threads/{threadId}/export',
+/** The log of a thread, and threads as files. */
+export const logOperations: readonly Route[] = [
+  operation('listEvents', {
+    tag: 'events',
+    summary: 'The log, in order.',
+    scope: 'threads:read',
+    query: { after: between(0, Number.MAX_SAFE_INTEGER), limit: between(1, 1000) },
+    answers: [json('Events with their numbers.', answer({ events: listOf(ref('StoredEvent')) }))],
+    async run({ runtime, thread, query: { after = 0, limit = 200 } }) {
+      const events = await runtime.threads.events(thread.id, { after, limit })
+      return { events: events.map(({ seq, event }) => ({ seq, event: publicEvent(event) })) }
+    },
+  }),
+  operation('exportThread', {
     tag: 'transfer',
     summary: 'The thread as JSON lines that can be imported, or as a ThreadProtocol document.',
     scope: 'threads:read',
-    addresses: 'thread',
-    probe: {},
-    query: { format: { type: 'string', enum: ['jsonl', 'thread'] } },
+    query: { format: oneOf('jsonl', 'thread') },
     answers: [
-      { status: 200, description: 'The log.', mediaType: LINES, schema: { type: 'string' } },
-      {
-        status: 200,
-        description: 'The ThreadProtocol document.',
-        schema: { type: 'object', required: ['version', 'thread_id', 'turns'] },
-      },
+      raw('The log.', LINES, { type: 'string' }),
+      raw('The ThreadProtocol document.', 'application/json', {
+        type: 'object',
+        required: ['version', 'thread_id', 'turns'],
+      }),
     ],
-    async handle({ runtime, thread, query, request }) {
+    async run({ runtime, thread, query, request }) {
       const wantsJson = /^application\/json\b/.test(request.headers.get('accept') ?? '')
       const { format = wantsJson ? 'thread' : 'jsonl' } = query
       if (format === 'thread') return jsonResponse(await runtime.threads.document(thread.id))
@@ -220,91 +196,53 @@ export const transferRoutes: readonly Route[] = [
         },
       })
     },
-  },
-  {
-    id: 'importThread',
-    method: 'POST',
-    path: '/threads/import',
+  }),
+  operation('importThread', {
     tag: 'transfer',
     summary: 'A new thread from exported JSON lines.',
-    // A log can hold anything, decisions of other people included; that is not for everybody to write.
+    // A log can contain anything, also decisions of other people, so not everybody may write one.
     scope: 'admin',
-    addresses: 'nothing',
     body: { bytes: 'lines' },
-    answers: [{ status: 201, description: 'The new thread.', schema: ref('Thread') }],
-    async handle({ runtime, bytes, principal }) {
-      const { tenant, user } = principal
-      const owner = user === undefined ? {} : { owner: user }
-      const thread = await runtime.threads.import(decode(bytes), { tenant, ...owner })
-      return jsonResponse(thread, { status: 201 })
+    answers: [json('The new thread.', ref('Thread'), 201)],
+    run({ runtime, bytes, principal: { tenant, user } }) {
+      let lines: string
+      try {
+        lines = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+      } catch (cause) {
+        throw new HttpError('The body is not UTF-8.', { code: 'BODY_INVALID', cause })
+      }
+      return runtime.threads.import(lines, { tenant, owner: user })
     },
-  },
-]
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new HttpError('The body is not UTF-8.', { code: 'BODY_INVALID', cause })
-  }
-}
-
-export const logRoutes: readonly Route[] = [
-  {
-    id: 'listLogs',
-    method: 'GET',
-    path: '/threads/{threadId}/logs',
+  }),
+  operation('listLogs', {
     tag: 'logs',
     summary: 'Requests to models.',
     scope: 'logs:read',
-    addresses: 'thread',
-    probe: {},
     answers: [
-      {
-        status: 200,
-        description: 'One entry per request, the oldest first.',
-        schema: answer({ logs: listOf(ref('ModelLog')) }),
-      },
+      json('One entry per request, the oldest first.', answer({ logs: listOf(ref('ModelLog')) })),
     ],
-    handle: async ({ runtime, thread }) =>
-      jsonResponse({ logs: await runtime.threads.logs(thread.id) }),
-  },
-  {
-    id: 'getLog',
-    method: 'GET',
-    path: '/threads/{threadId}/logs/{logId}',
+    run: async ({ runtime, thread }) => ({ logs: await runtime.threads.logs(thread.id) }),
+  }),
+  operation('getLog', {
     tag: 'logs',
     summary: 'One request as it was sent. Secrets are never in it.',
     scope: 'logs:read',
-    addresses: 'thread',
-    probe: {},
-    answers: [{ status: 200, description: 'The request.', schema: ref('ModelLogDetail') }],
+    answers: [json('The request.', ref('ModelLogDetail'))],
     errors: ['LOG_NOT_FOUND'],
-    handle: async ({ runtime, thread, params }) =>
-      jsonResponse(await runtime.threads.log(thread.id, params['logId']!)),
-  },
-  {
-    id: 'getCost',
-    method: 'GET',
-    path: '/threads/{threadId}/cost',
+    run: ({ runtime, thread, params }) => runtime.threads.log(thread.id, params.logId),
+  }),
+  operation('getCost', {
     tag: 'logs',
     summary: 'Tokens and cost of a thread and its descendants.',
     scope: 'threads:read',
-    addresses: 'thread',
-    probe: {},
-    answers: [{ status: 200, description: 'By model and by thread.', schema: ref('Cost') }],
-    handle: async ({ runtime, thread }) => jsonResponse(await runtime.threads.cost(thread.id)),
-  },
-  {
-    id: 'getAudit',
-    method: 'GET',
-    path: '/threads/{threadId}/audit',
+    answers: [json('By model and by thread.', ref('Cost'))],
+    run: ({ runtime, thread }) => runtime.threads.cost(thread.id),
+  }),
+  operation('getAudit', {
     tag: 'logs',
     summary: 'The audit log with a signed checkpoint.',
     scope: 'logs:read',
-    addresses: 'thread',
-    probe: {},
-    answers: [{ status: 200, description: 'Lines to verify.', schema: ref('Audit') }],
-    handle: async ({ runtime, thread }) => jsonResponse(await runtime.threads.audit(thread.id)),
-  },
+    answers: [json('Lines to verify.', ref('Audit'))],
+    run: ({ runtime, thread }) => runtime.threads.audit(thread.id),
+  }),
 ]

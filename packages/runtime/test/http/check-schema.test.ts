@@ -61,5 +61,6 @@ function keysOf(schema: object): string[] {
   const found = JSON.stringify(schema, (_, value: unknown) => value).matchAll(/"(\w+)":\{/g)
   const own = [...found].map(([, key]) => key!)
   const named = /schemas\/(\w+)/.exec(JSON.stringify(schema))?.[1]
-  return named ? [...own, ...keysOf(SCHEMAS[named]!)] : [...new Set(own)]
+  const known: Readonly<Record<string, JsonSchema>> = SCHEMAS
+  return named ? [...own, ...keysOf(known[named]!)] : [...new Set(own)]
 }

@@ -1,14 +1,18 @@
-import {
-  decodeBase64,
-  isPlainObject,
-  type JsonObject,
-  type JsonSchema,
-  type JsonValue,
-} from '@skein/base'
-import type { SendMessage } from '../../runtime-api.ts'
+import { decodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import type { UserContent } from '@skein/ai'
 import { HttpError } from '../../operations/http-error.ts'
 import type { Principal } from '../../operations/principal.ts'
-import type { UserContent } from '@skein/ai'
+import {
+  answer,
+  label,
+  listOf,
+  object,
+  oneOf,
+  string,
+  text,
+  type Shape,
+} from '../../operations/shape.ts'
+import type { SendMessage } from '../../runtime-api.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer = {
@@ -38,50 +42,35 @@ export interface ChatBody {
   readonly continued?: string
 }
 
-const id: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 }
-
-/** `{ id, messages, trigger, messageId }` and whatever a page adds. */
-export const CHAT_BODY: JsonSchema = {
-  type: 'object',
-  properties: {
-    id,
-    messages: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          id,
-          role: { type: 'string', enum: ['system', 'user', 'assistant'] },
-          parts: { type: 'array', items: { type: 'object' }, maxItems: 10_000 },
-        },
-        required: ['id', 'role', 'parts'],
-      },
-    },
-    trigger: { type: 'string' },
-    messageId: { type: 'string', maxLength: 200 },
-  },
-  required: ['id', 'messages'],
-}
-
-interface PageMessage {
+/** The body of a chat request as a page sends it; pages may add fields. */
+export interface PageBody {
   readonly id: string
-  readonly role: 'system' | 'user' | 'assistant'
-  readonly parts: readonly JsonObject[]
+  readonly messages: readonly {
+    readonly id: string
+    readonly role: 'system' | 'user' | 'assistant'
+    readonly parts: readonly JsonObject[]
+  }[]
+  readonly trigger?: string
+  readonly messageId?: string
 }
+
+/** The shape of such a body. */
+export const CHAT_BODY: Shape<PageBody> = answer({
+  id: label(200),
+  messages: listOf(
+    answer({
+      id: label(200),
+      role: oneOf('system', 'user', 'assistant'),
+      parts: listOf(object, 10_000),
+    }),
+  ),
+  'trigger?': string,
+  'messageId?': text(200),
+})
 
 /** Reads the body of a chat request. The history in it is not believed: the thread has its own. */
-export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
-  const {
-    id: chatId,
-    messages,
-    trigger = 'submit-message',
-    messageId,
-  } = body as unknown as {
-    id: string
-    messages: readonly PageMessage[]
-    trigger?: string
-    messageId?: string
-  } // checked by the schema
+export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
+  const { id: chatId, messages, trigger = 'submit-message', messageId } = body
   if (trigger === 'regenerate-message') throw historyIsFixed()
   if (trigger !== 'submit-message')
     throw invalid('body.trigger', 'must be submit-message or regenerate-message')
@@ -92,7 +81,6 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
   const isContinued =
     messageId !== undefined &&
     messages.some((message) => message.role === 'assistant' && message.id === messageId)
-  const author = principal.user === undefined ? {} : { userId: principal.user }
   return {
     chatId,
     messages: messages.slice(start).flatMap((message, index) =>
@@ -101,14 +89,14 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
             {
               content: toUserContent(message.parts, `body.messages[${start + index}]`),
               messageId: message.id,
-              ...author,
+              userId: principal.user,
             },
           ]
         : [],
     ),
     answers: assistant?.parts.flatMap(toAnswer) ?? [],
-    ...(assistant && { answered: assistant.id }),
-    ...(isContinued && { continued: messageId }),
+    answered: assistant?.id,
+    continued: isContinued ? messageId : undefined,
   }
 }
 
@@ -192,11 +180,9 @@ function fileBlock({ url, mediaType, filename }: JsonObject, field: string): Use
   const title = typeof filename === 'string' ? { title: filename } : {}
   if (mediaType === 'application/pdf' || mediaType.startsWith('text/'))
     return { type: 'document', source, mimeType: mediaType, ...title }
-  if (data === undefined)
-    throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
+  if (data === undefined) throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
   const bytes = { data: decodeBase64(data), mimeType: mediaType }
   if (mediaType.startsWith('audio/')) return { type: 'audio', ...bytes }
   if (mediaType.startsWith('video/')) return { type: 'video', ...bytes }
   return { type: 'binary', ...bytes }
 }
-

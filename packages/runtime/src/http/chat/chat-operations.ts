@@ -1,44 +1,27 @@
-import { actorOf } from '../../operations/principal.ts'
-import { answerChat, holds, streamAnswer } from './answer-chat.ts'
-import { CHAT_BODY } from './chat-body.ts'
-import { findAnswer, isAnswering } from './find-answer.ts'
-import {
-  jsonResponse,
-  noContent,
-  type Route,
-  type RouteAnswer,
-  type ThreadCall,
-} from '../../operations/operation.ts'
-import { answer, listOf } from '../../operations/schemas.ts'
 import type { ThreadEvent } from '@skein/threads'
-import { threadFromEvents } from '@skein/threads/events'
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import { threadFromEvents } from '@skein/threads/events'
+import { done, json, operation, stream, type Route } from '../../operations/operation.ts'
+import { actorOf } from '../../operations/principal.ts'
+import { answer, boolean, listOf, string, type Shape } from '../../operations/shape.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { isDelivered } from './hold-back.ts'
+import { answerChat, holds, streamAnswer } from './answer-chat.ts'
+import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
+import { findAnswer, isAnswering } from './find-answer.ts'
+import { isDelivered } from './hold-back.ts'
 import { isGovernedAgent, ShownEvents } from './shown-events.ts'
 
-const hold = { type: 'boolean' }
-const children = { type: 'boolean' }
-
-const stream: RouteAnswer = {
-  status: 200,
-  description: 'Chunks of the UI message stream, version 1, and `[DONE]`.',
-  mediaType: 'text/event-stream',
-  schema: { type: 'string' },
-}
+const uiMessage: Shape<UIMessage> = { type: 'object' }
+const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')
 
 /** What `useChat` of the AI SDK speaks. `{threadId}` is the id that the page gave its chat, or the thread's own. */
-export const chatRoutes: readonly Route[] = [
-  {
-    id: 'chat',
-    method: 'POST',
-    path: '/agents/{agent}/chat',
+export const chatOperations: readonly Route[] = [
+  operation('chat', {
     tag: 'chat',
     summary: 'Takes new messages, decisions and tool results of a page, and streams the answer.',
     scope: 'threads:write',
-    addresses: 'nothing',
     probe: {
       body: {
         id: 'my-chat',
@@ -46,9 +29,9 @@ export const chatRoutes: readonly Route[] = [
         trigger: 'submit-message',
       },
     },
-    query: { hold, children },
+    query: { hold: boolean, children: boolean },
     body: { json: CHAT_BODY, isLarge: true },
-    answers: [stream],
+    answers: [chunks],
     errors: [
       'AGENT_NOT_FOUND',
       'THREAD_NOT_FOUND',
@@ -57,77 +40,55 @@ export const chatRoutes: readonly Route[] = [
       'ANSWER_INVALID',
       'STREAM_LIMIT',
     ],
-    handle: answerChat,
-  },
-  {
-    id: 'getChat',
-    method: 'GET',
-    path: '/agents/{agent}/chat/{threadId}',
+    run: answerChat,
+  }),
+  operation('getChat', {
     tag: 'chat',
     summary: 'The messages of a chat, for a page that opens.',
     scope: 'threads:read',
-    addresses: 'thread',
     isChat: true,
-    probe: {},
-    query: { hold },
+    query: { hold: boolean },
     answers: [
-      {
-        status: 200,
-        description: 'Messages as `useChat` holds them.',
-        schema: answer({
-          threadId: { type: 'string' },
-          isAnswering: { type: 'boolean' },
-          messages: listOf({ type: 'object' }),
-        }),
-      },
+      json(
+        'Messages as `useChat` holds them.',
+        answer({ threadId: string, isAnswering: boolean, messages: listOf(uiMessage) }),
+      ),
     ],
-    async handle(call) {
+    async run(call) {
       const { runtime, thread, services } = call
-      const messages = await chatHistory(runtime, thread, { hold: holds(call) })
-      const isRunning = await isAnswering(runtime, thread, services.clock.now())
-      return jsonResponse({ threadId: thread.id, isAnswering: isRunning, messages })
+      return {
+        threadId: thread.id,
+        messages: await chatHistory(runtime, thread, { hold: holds(call) }),
+        isAnswering: await isAnswering(runtime, thread, services.clock.now()),
+      }
     },
-  },
-  {
-    id: 'resumeChat',
-    method: 'GET',
-    path: '/agents/{agent}/chat/{threadId}/stream',
+  }),
+  operation('resumeChat', {
     tag: 'chat',
     summary: 'The answer that is being given, from its beginning and then live.',
     scope: 'threads:read',
-    addresses: 'thread',
     isChat: true,
-    probe: {},
-    query: { hold, children },
-    answers: [stream, { status: 204, description: 'No answer is being given.' }],
+    query: { hold: boolean, children: boolean },
+    answers: [chunks, done('No answer is being given.')],
     errors: ['STREAM_LIMIT'],
-    handle: resumeChat,
-  },
-  {
-    id: 'stopChat',
-    method: 'POST',
-    path: '/agents/{agent}/chat/{threadId}/stop',
+    async run(call) {
+      const { runtime, thread, services } = call
+      if (!(await isAnswering(runtime, thread, services.clock.now()))) return
+      const { after } = await findAnswer(runtime, thread.id, thread.seq)
+      return streamAnswer(call, thread, { after })
+    },
+  }),
+  operation('stopChat', {
     tag: 'chat',
     summary: 'Stops the answer. Closing the connection does not.',
     scope: 'threads:write',
-    addresses: 'thread',
     isChat: true,
-    probe: {},
-    answers: [{ status: 204, description: 'Done.' }],
+    answers: [done('Done.')],
     errors: ['THREAD_TERMINATED'],
-    async handle({ runtime, thread, principal }) {
-      await runtime.threads.stop(thread.id, { by: actorOf(principal) })
-      return noContent()
-    },
-  },
+    run: ({ runtime, thread, principal }) =>
+      runtime.threads.stop(thread.id, { by: actorOf(principal) }),
+  }),
 ]
-
-async function resumeChat(call: ThreadCall): Promise<Response> {
-  const { runtime, thread, services } = call
-  if (!(await isAnswering(runtime, thread, services.clock.now()))) return noContent()
-  const { after } = await findAnswer(runtime, thread.id, thread.seq)
-  return streamAnswer(call, thread, { after })
-}
 
 /** The messages of a chat as a page needs them when it opens: what its own streams would have made of it. */
 async function chatHistory(
@@ -156,7 +117,7 @@ function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIM
   const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
     isGovernedAgent(runtime.registry, agentId.slice(0, agentId.lastIndexOf('/'))),
   )
-  const skein = { threadId, ...(isGoverned && { isVerified: message.parts.some(isVerdict) }) }
+  const skein = isGoverned ? { threadId, isVerified: message.parts.some(isVerdict) } : { threadId }
   return { ...message, metadata: { ...metadata, skein } }
 }
 

@@ -5,7 +5,7 @@ import type { NumberedEvent } from '../../runtime-api.ts'
 import { HoldBack } from './hold-back.ts'
 import { isPlainObject, type JsonObject } from '@skein/base'
 import { APPROVAL_GIVEN } from '../../api/inbox.ts'
-import { publicEvent } from '../../operations/events.ts'
+import { publicEvent } from '../../view/public-event.ts'
 
 /** The events of a thread as a chat shows them: what is for people, and only when it may be said. */
 export class ShownEvents {
@@ -77,7 +77,7 @@ export class ChatView {
   push(event: AnyEvent): readonly ThreadEvent[] {
     if (event.type === 'session_end') return this.#endSession(event.message)
     if (!isThreadEvent(event)) return []
-    const shown = publicEvent(event) as ThreadEvent // it keeps the type of an event
+    const shown = publicEvent(event)
     switch (shown.type) {
       case 'message_added':
         return isVisible(event) ? [shown] : []

@@ -9,7 +9,10 @@ import type { Runtime } from '../../runtime-api.ts'
 const DAY_MS = 24 * 3_600_000
 
 /** An agent as a model: each request is put to a thread of it. */
-export function agentAnswer(call: Call, agent: string): GatewayAnswer {
+export function agentAnswer(
+  call: Pick<Call, 'runtime' | 'principal' | 'services'>,
+  agent: string,
+): GatewayAnswer {
   const { runtime, principal, services } = call
   return async (request) => {
     try {
@@ -26,16 +29,16 @@ export function agentAnswer(call: Call, agent: string): GatewayAnswer {
       return {
         events: agentEvents(runtime, thread, {
           after,
-          ...(queueId !== undefined && { queueId }),
+          queueId,
           isStream: stream,
           signal,
           prefix: services.prefix,
         }),
         droppedParams: Object.keys(request.params).filter((name) => !KNOWN.has(name)),
         id: compatToken(thread.id, queueId ?? String(after)),
-        ...(isDurable && {
-          fields: { conversation: { id: compatId('conv', thread.id) }, store: true },
-        }),
+        fields: isDurable
+          ? { conversation: { id: compatId('conv', thread.id) }, store: true }
+          : undefined,
         toServerError: (error) => {
           if (!(error instanceof ApprovalRequiredError)) return undefined
           const { code, message, statusCode = 409, fields } = error
@@ -58,7 +61,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /** Nobody will hear the answer of a thread that lives for it alone. */
 async function stopQuietly(
-  { runtime, services, principal }: Call,
+  { runtime, services, principal }: Pick<Call, 'runtime' | 'principal' | 'services'>,
   threadId: string,
 ): Promise<void> {
   try {

@@ -1,75 +1,64 @@
-import { isPlainObject, type JsonSchema } from '@skein/base'
+import { isPlainObject } from '@skein/base'
 import { gateway } from '@skein/ai/gateway'
-import { agentAnswer } from './agent-answer.ts'
-import type { ErrorCode } from '../../operations/http-error.ts'
+import type { OperationId } from '../../operations/addresses.ts'
+import {
+  operation,
+  raw,
+  stream,
+  type Call,
+  type Probe,
+  type Route,
+} from '../../operations/operation.ts'
 import { accountOf } from '../../operations/principal.ts'
-import type { Call, OpenRoute, Probe, Route, RouteAnswer } from '../../operations/operation.ts'
+import { answer, object, string } from '../../operations/shape.ts'
+import { agentAnswer } from './agent-answer.ts'
 
+const whole = raw('The answer in the format of the vendor.', 'application/json', object)
+const events = stream('With `stream: true`, the events of the vendor.')
 const question = [{ role: 'user', content: 'Hello' }]
-const anything: JsonSchema = { type: 'object' }
-const stream: RouteAnswer = {
-  status: 200,
-  description: 'With `stream: true`, the events of the vendor.',
-  mediaType: 'text/event-stream',
-  schema: { type: 'string' },
-}
-const whole: RouteAnswer = {
-  status: 200,
-  description: 'The answer in the words of the vendor.',
-  schema: anything,
-}
-const errors: readonly ErrorCode[] = ['THREAD_NOT_FOUND', 'APPROVAL_REQUIRED', 'STREAM_LIMIT']
 
-/** Agents as models for ordinary clients of OpenAI and Anthropic. */
-export const compatRoutes: readonly Route[] = [
-  inference('chatCompletions', '/v1/chat/completions', {
-    body: { model: 'desk', messages: question },
-  }),
-  inference('responses', '/v1/responses', { body: { model: 'desk', input: 'Hello' } }),
-  inference('messages', '/v1/messages', {
-    body: { model: 'desk', max_tokens: 1000, messages: question },
-  }),
-  models('listModels', '/v1/models', 'Agents as a list of models.'),
-  models('getModel', '/v1/models/{agent}', 'One agent as a model.'),
+/**
+ * Agents as models for ordinary clients of OpenAI and Anthropic. These clients add parameters of their
+ * own (`?beta=true`), so the query is not checked.
+ */
+export const compatOperations: readonly Route[] = [
+  inference('chatCompletions', { body: { model: 'desk', messages: question } }),
+  inference('responses', { body: { model: 'desk', input: 'Hello' } }),
+  inference('messages', { body: { model: 'desk', max_tokens: 1000, messages: question } }),
+  models('listModels', 'Agents as a list of models.'),
+  models('getModel', 'One agent as a model.'),
 ]
 
-function inference(id: string, path: string, probe: Probe): OpenRoute {
-  return {
-    id,
-    method: 'POST',
-    path,
+function inference(id: OperationId, probe: Probe): Route {
+  return operation(id, {
     tag: 'compatible',
-    summary: 'Asks an agent as the API of a vendor asks a model; `model` is its name.',
+    summary: 'Asks an agent as the API of a vendor asks a model; `model` is the name of the agent.',
     scope: 'threads:write',
-    addresses: 'nothing',
     probe,
-    body: {
-      json: { type: 'object', properties: { model: { type: 'string' } }, required: ['model'] },
-      isLarge: true,
-    },
-    answers: [whole, stream],
-    errors,
-    handle: answer,
-  }
+    query: 'any',
+    body: { json: answer({ model: string }), isLarge: true },
+    answers: [whole, events],
+    errors: ['THREAD_NOT_FOUND', 'APPROVAL_REQUIRED', 'STREAM_LIMIT'],
+    run: answerVendor,
+  })
 }
 
-function models(id: string, path: string, summary: string): OpenRoute {
-  return {
-    id,
-    method: 'GET',
-    path,
+function models(id: OperationId, summary: string): Route {
+  return operation(id, {
     tag: 'compatible',
     summary,
     scope: 'threads:read',
-    addresses: 'nothing',
+    query: 'any',
     answers: [whole],
     errors: ['AGENT_NOT_FOUND'],
-    handle: answer,
-  }
+    run: answerVendor,
+  })
 }
 
-/** The gateway with the agents of this moment, for a client that was let in. */
-async function answer(call: Call): Promise<Response> {
+/** Asks the gateway of `@skein/ai`, which speaks the formats of the vendors, with our agents as its models. */
+async function answerVendor(
+  call: Pick<Call, 'request' | 'runtime' | 'principal' | 'services'> & { readonly body: unknown },
+): Promise<Response> {
   const { request, runtime, principal, services } = call
   const client = accountOf(principal)
   services.streams.checkRoom(client)
@@ -79,15 +68,18 @@ async function answer(call: Call): Promise<Response> {
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
     limits: { maxBodyBytes: services.limits.maxFileBytes },
     clock: services.clock,
-    onError: () => undefined, // each is told to the client
+    onError: () => undefined, // every error is in the answer to the client
   })
-  const { url, method, headers } = request
+  const { url, method } = request
+  const headers = new Headers(request.headers)
+  headers.delete('content-length')
+  headers.delete('transfer-encoding')
   const response = await serve(
     new Request(url, {
       method,
-      headers: withoutLength(headers),
+      headers,
       signal: AbortSignal.any([request.signal, left.signal]),
-      ...(method === 'POST' && { body: JSON.stringify(call.body) }),
+      body: method === 'POST' ? JSON.stringify(call.body) : undefined,
     }),
   )
   if (!response.ok) return withCode(response)
@@ -114,13 +106,6 @@ function counted(response: Response, release: () => void): Response {
     },
   })
   return new Response(body, { status, headers })
-}
-
-function withoutLength(headers: Headers): Headers {
-  const copy = new Headers(headers)
-  copy.delete('content-length')
-  copy.delete('transfer-encoding')
-  return copy
 }
 
 /** An error of a vendor's format with the code that all our errors have; vendors leave it out at times. */

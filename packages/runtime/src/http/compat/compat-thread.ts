@@ -1,11 +1,10 @@
-import { type JsonValue, SkeinError } from '@skein/base'
+import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../kernel/client-tools.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { findThread, type Principal } from '../../operations/principal.ts'
-import { findChat } from '../chat/answer-chat.ts'
+import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
 import { conversationNotFound, refusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
 
@@ -93,26 +92,13 @@ async function waitingThread(
   const calls = results.map(({ toolCallId }) => parseCompatId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
-  const thread = await findIfThere(runtime, principal, threadId)
+  const thread = await ifFound(findThread(runtime, principal, threadId))
   if (!thread) return undefined
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
   const isOpen = (part: string | undefined): boolean =>
     waiting.some((item) => item.threadId === threadId && item.interruptId === part)
   return calls.every((call) => isOpen(call?.part)) ? thread : undefined
-}
-
-async function findIfThere(
-  runtime: Runtime,
-  principal: Principal,
-  threadId: string,
-): Promise<ThreadHead | undefined> {
-  try {
-    return await findThread(runtime, principal, threadId)
-  } catch (error) {
-    if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return undefined
-    throw error
-  }
 }
 
 async function goOn(

@@ -1,8 +1,11 @@
 import type { Clock } from '@skein/base'
 import type { Timers } from '../../dispatch/timers.ts'
-import type { HttpLimits } from '../services.ts'
 import { HttpError } from '../../operations/http-error.ts'
+import type { Call } from '../../operations/operation.ts'
+import { accountOf } from '../../operations/principal.ts'
+import type { HttpLimits } from '../services.ts'
 
+/** What a stream is made from. */
 export interface EventStreamOptions {
   /** Encoded events. Must end when the signal aborts. */
   readonly events: (signal: AbortSignal) => AsyncIterable<string>
@@ -42,6 +45,27 @@ export function eventStream(options: EventStreamOptions): Response {
       // Proxies that buffer would make a live stream wait.
       'x-accel-buffering': 'no',
     },
+  })
+}
+
+/** A stream that answers a request. */
+export function eventResponse(
+  call: Pick<Call, 'request' | 'principal' | 'services' | 'disconnect'>,
+  events: EventStreamOptions['events'],
+): Response {
+  const { request, principal, services, disconnect } = call
+  const { streams, limits, timers, clock, report } = services
+  return eventStream({
+    events,
+    client: accountOf(principal),
+    streams,
+    limits,
+    timers,
+    clock,
+    signal: request.signal,
+    expiresAt: principal.expiresAt,
+    disconnect,
+    onError: report,
   })
 }
 

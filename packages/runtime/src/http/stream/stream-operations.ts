@@ -1,110 +1,46 @@
 import { HttpError } from '../../operations/http-error.ts'
-import { jsonResponse, type Route, type ThreadCall } from '../../operations/operation.ts'
-import { accountOf } from '../../operations/principal.ts'
-import { answer, limit, listOf, ref, text } from '../../operations/schemas.ts'
-import { eventStream } from './event-stream.ts'
-import { publicEvent } from '../../operations/events.ts'
+import { operation, stream, type Route } from '../../operations/operation.ts'
+import { boolean, oneOf, text } from '../../operations/shape.ts'
+import { eventResponse } from './event-stream.ts'
 import { parsePosition, threadStream, treeStream } from './tree-stream.ts'
 
-export const eventRoutes: readonly Route[] = [
-  {
-    id: 'listEvents',
-    method: 'GET',
-    path: '/threads/{threadId}/events',
-    tag: 'events',
-    summary: 'The log, in order.',
-    scope: 'threads:read',
-    addresses: 'thread',
-    probe: {},
-    query: { after: { type: 'integer', minimum: 0 }, limit: limit(1000) },
-    answers: [
-      {
-        status: 200,
-        description: 'Events with their numbers.',
-        schema: answer({ events: listOf(ref('StoredEvent')) }),
-      },
-    ],
-    async handle({ runtime, thread, query }) {
-      const { after = 0, limit: size = 200 } = query as { after?: number; limit?: number } // checked by the schema
-      const events = await runtime.threads.events(thread.id, { after, limit: size })
-      return jsonResponse({
-        events: events.map(({ seq, event }) => ({ seq, event: publicEvent(event) })),
-      })
-    },
-  },
-  {
-    id: 'streamThread',
-    method: 'GET',
-    path: '/threads/{threadId}/stream',
+/** The log of a thread as it grows. */
+export const streamOperations: readonly Route[] = [
+  operation('streamThread', {
     tag: 'events',
     summary: 'The log and then what happens, as server-sent events.',
     scope: 'threads:read',
-    addresses: 'thread',
     probe: { query: { until: 'parked' } },
-    query: {
-      after: text(16_000),
-      deltas: { type: 'boolean' },
-      tree: { type: 'boolean' },
-      until: { type: 'string', enum: ['parked'] },
-    },
+    query: { after: text(16_000), deltas: boolean, tree: boolean, until: oneOf('parked') },
     answers: [
-      {
-        status: 200,
-        description:
-          'Each event has its number as `id`, its type as `event`, and JSON as `data`. `stream_end` says that nothing more will come.',
-        mediaType: 'text/event-stream',
-        schema: { type: 'string' },
-      },
+      stream(
+        'Each event has its number as `id`, its type as `event`, and JSON as `data`. `stream_end` says that nothing more will come.',
+      ),
     ],
     errors: ['STREAM_LIMIT'],
-    handle: streamThread,
-  },
+    run(call) {
+      const { request, runtime, thread, services, query } = call
+      const { deltas: includesDeltas = true, tree: isTree = false, until } = query
+      // A browser that reconnects sends the address it first had, so the header is the later word.
+      const after = request.headers.get('last-event-id') || query.after || '0'
+      const position = parsePosition(after)
+      if (!position || (position.children.length > 0 && !isTree))
+        throw new HttpError('The id of the last event is not one of this stream.', {
+          code: 'INPUT_INVALID',
+          hint: 'Send the `id` of the last event that you received, or leave it out to begin at the first.',
+          problems: [{ field: 'query.after', message: 'must be the id of an event' }],
+        })
+      const { maxTreeThreads: maxThreads } = services.limits
+      return eventResponse(call, (signal) =>
+        isTree
+          ? treeStream(runtime, thread, { after, includesDeltas, signal, maxThreads })
+          : threadStream(runtime, thread.id, {
+              after,
+              includesDeltas,
+              signal,
+              untilParked: until === 'parked',
+            }),
+      )
+    },
+  }),
 ]
-
-interface StreamQuery {
-  readonly after?: string
-  readonly deltas?: boolean
-  readonly tree?: boolean
-  readonly until?: 'parked'
-}
-
-function streamThread(call: ThreadCall): Response {
-  const { request, runtime, thread, principal, services } = call
-  const { deltas = true, tree = false, until, ...query } = call.query as StreamQuery // checked by the schema
-  // A browser that comes back sends the address it first had, so the header is the later word.
-  const after = request.headers.get('last-event-id') || query.after || '0'
-  if (!isPosition(after, tree))
-    throw new HttpError('The id of the last event is not one of this stream.', {
-      code: 'INPUT_INVALID',
-      problems: [{ field: 'query.after', message: 'must be the id of an event' }],
-    })
-  const shared = { after, includesDeltas: deltas }
-  return eventStream({
-    events: (signal) =>
-      tree
-        ? treeStream(runtime, thread, {
-            ...shared,
-            signal,
-            maxThreads: services.limits.maxTreeThreads,
-          })
-        : threadStream(runtime, thread.id, {
-            ...shared,
-            signal,
-            ...(until === 'parked' && { untilParked: true }),
-          }),
-    client: accountOf(principal),
-    streams: services.streams,
-    limits: services.limits,
-    timers: services.timers,
-    clock: services.clock,
-    signal: request.signal,
-    expiresAt: principal.expiresAt,
-    disconnect: call.disconnect,
-    onError: services.report,
-  })
-}
-
-function isPosition(text: string, isTree: boolean): boolean {
-  const position = parsePosition(text)
-  return position !== undefined && (isTree || position.children.length === 0)
-}

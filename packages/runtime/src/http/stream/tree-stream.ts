@@ -2,13 +2,15 @@ import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { Channel } from './channel.ts'
-import { publicEventJson } from '../../operations/events.ts'
+import { publicEventJson } from '../../view/public-event.ts'
 
 /** An event of a thread or of one of its descendants, with its place in the hierarchy. */
 export interface TreeEvent extends NumberedEvent {
   readonly threadId: string
   /** Names of the agents from the streamed thread down to this one. */
   readonly path: readonly string[]
+  /** The position in the whole stream: what `after` takes. */
+  readonly position: string
 }
 
 interface Followed {
@@ -36,9 +38,10 @@ export async function* treeStream(
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
     const { threadId, path, id } = event
+    // Joined by hand, because the JSON of the event is shared between all readers.
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
     yield encodeSse({
-      id: formatPosition(position),
+      id: event.position,
       event: event.event.type,
       data: `${place},"event":${publicEventJson(event.event)}}`,
     })
@@ -76,7 +79,8 @@ class Tree {
       for await (const { source, numbered } of this.#channel.read()) {
         source.position.id = numbered.id
         if (numbered.event.type === 'subagent_created') this.#follow(childOf(source, numbered))
-        yield { ...numbered, threadId: source.threadId, path: source.path }
+        const { threadId, path } = source
+        yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
       }
       if (this.#failure) throw this.#failure.error
     } finally {

@@ -4,7 +4,7 @@ type AnyEvent = NumberedEvent['event']
 
 const HIDDEN = '[secret]'
 
-/** All readers of a thread are given the same objects while they happen: each is written once. */
+/** All readers of a thread are given the same event objects, so each is written as JSON once. */
 const written = new WeakMap<AnyEvent, string>()
 
 /** The JSON of an event as clients may see it. */
@@ -16,8 +16,12 @@ export function publicEventJson(event: AnyEvent): string {
   return json
 }
 
-/** An event as clients may see it: sealed values and approval tokens stay behind. */
-export function publicEvent(event: AnyEvent): AnyEvent {
+/** An event as clients may see it: without sealed values and approval tokens. */
+export function publicEvent<Event extends AnyEvent>(event: Event): Event {
+  return withoutSecrets(event) as Event // an event keeps its type when values in it are hidden
+}
+
+function withoutSecrets(event: AnyEvent): AnyEvent {
   switch (event.type) {
     case 'env_set':
       return event.valueType === 'secret' && event.value !== null
