@@ -3,13 +3,7 @@ import { RuntimeError } from '../error.ts'
 import type { KernelEnvironment } from '../kernel/environment.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../runtime-api.ts'
-import {
-  type Commit,
-  type CommitResult,
-  isStoreError,
-  type ThreadChange,
-  type ThreadHead,
-} from '../store/store.ts'
+import { type Commit, isStoreError, type ThreadChange, type ThreadHead } from '../store/store.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
 import type { FacadeBuffer } from '../services/facade-buffer.ts'
 import type { KernelState } from '../kernel/state.ts'
@@ -98,24 +92,15 @@ export async function editThread<T>(
     if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
     const { result, change, others = [], blobs } = await decide(thread)
     if (!change) return { result, seq: expectSeq }
-    const own = { ...change, id: threadId, expectSeq, ...(!allowsOver && { mustBeLive: true }) }
-    const commit = { point, threads: [own, ...others], ...(blobs && { blobs }) }
-    const done = await tryCommit(context, commit, tries)
-    if (done) return { result, seq: done.seqs.get(threadId) ?? expectSeq }
-  }
-}
-
-/** Undefined when the log has moved. */
-async function tryCommit(
-  context: ApiContext,
-  commit: Commit,
-  tries: number,
-): Promise<CommitResult | undefined> {
-  try {
-    return await context.commit(commit)
-  } catch (error) {
-    if (isStoreError(error, 'LOG_MOVED') && tries < MAX_TRIES) return undefined
-    throw toRuntimeError(error)
+    const own = { ...change, id: threadId, expectSeq, mustBeLive: !allowsOver || undefined }
+    const commit = { point, threads: [own, ...others], blobs }
+    try {
+      const { seqs } = await context.commit(commit)
+      return { result, seq: seqs.get(threadId) ?? expectSeq }
+    } catch (error) {
+      // Another writer came first: decide again, from what the log says now.
+      if (!isStoreError(error, 'LOG_MOVED') || tries >= MAX_TRIES) throw toRuntimeError(error)
+    }
   }
 }
 
@@ -127,7 +112,7 @@ export function toRuntimeError(error: unknown): unknown {
     case 'THREAD_NOT_FOUND':
     case 'THREAD_TERMINATED':
     case 'CLIENT_ID_TAKEN':
-      return new RuntimeError(message, { code, cause: error, ...(hint !== undefined && { hint }) })
+      return new RuntimeError(message, { code, cause: error, hint })
     case 'NOT_JSON':
       return new RuntimeError(message, { code: 'INPUT_INVALID', cause: error })
     default:
@@ -165,7 +150,7 @@ export async function editWith<T>(
     return {
       result: value,
       change: { append: events, ...wake },
-      ...(blobs.size > 0 && { blobs: [...blobs.values()] }),
+      blobs: blobs.size > 0 ? [...blobs.values()] : undefined,
     }
   })
   return result

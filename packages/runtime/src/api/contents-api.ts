@@ -8,7 +8,7 @@ import { RuntimeError } from '../error.ts'
 import type { EffectScheduled } from '../event.ts'
 import { facadeEffects, scheduledEffects } from '../services/facade-effects.ts'
 
-/** The files of threads, by the rules that tools have. */
+/** The files of threads, under the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
   const open = async (threadId: string) =>
     facadeFiles(bufferOf(context, (await load(context, threadId)).state))
@@ -23,7 +23,7 @@ export function filesApi(context: ApiContext): ThreadFiles {
     },
     write: (threadId, path, bytes, { mediaType } = {}) =>
       editWith(context, { threadId, point: 'write_file' }, (buffer) =>
-        facadeFiles(buffer).writeFile(path, bytes, { ...(mediaType && { mediaType }) }),
+        facadeFiles(buffer).writeFile(path, bytes, { mediaType: mediaType || undefined }),
       ),
     remove: (threadId, path) =>
       editWith(context, { threadId, point: 'remove_file' }, (buffer) => {
@@ -41,7 +41,7 @@ export function filesApi(context: ApiContext): ThreadFiles {
   }
 }
 
-/** The values of threads, by the rules that tools have. */
+/** The values of threads, under the same rules as for tools. */
 export function valuesApi(context: ApiContext): ThreadValues {
   const open = async (threadId: string) =>
     facadeValues(bufferOf(context, (await load(context, threadId)).state))
@@ -65,7 +65,11 @@ export function envApi(context: ApiContext): ThreadEnv {
       const { state } = await load(context, threadId)
       return [...state.env]
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, { type, value }]) => ({ name, type, ...(type === 'text' && { value }) }))
+        .map(([name, { type, value }]) => ({
+          name,
+          type,
+          value: type === 'text' ? value : undefined,
+        }))
     },
     async set(threadId, name, value, { type } = {}) {
       await editThread(context, { threadId, point: 'set_env' }, async (thread) => {
@@ -82,7 +86,7 @@ export function envApi(context: ApiContext): ThreadEnv {
   }
 }
 
-/** Scheduled effects of threads, by the rules that tools have. */
+/** Scheduled effects of threads, under the same rules as for tools. */
 export function effectsApi(context: ApiContext): ThreadEffects {
   return {
     list: async (threadId) => scheduledEffects((await load(context, threadId)).state.effects),
@@ -99,7 +103,11 @@ export function effectsApi(context: ApiContext): ThreadEffects {
     async runNow(threadId, effectId) {
       await editThread(context, { threadId, point: 'run_effect_now' }, ({ state }) => {
         const effect = state.effects.get(effectId)
-        if (!effect) throw effectNotFound(threadId, effectId)
+        if (!effect)
+          throw new RuntimeError(`Thread ${threadId} has no scheduled effect ${effectId}.`, {
+            code: 'EFFECT_NOT_FOUND',
+            hint: 'The effect may have run already, or was removed.',
+          })
         if (effect.runningEpoch !== undefined) return { result: undefined }
         const at = context.at()
         const append = [{ ...effect.scheduled, at, runAt: at }]
@@ -111,16 +119,9 @@ export function effectsApi(context: ApiContext): ThreadEffects {
       const { result } = await editThread(context, target, ({ state }) => {
         const buffer = bufferOf(context, state)
         const isThere = facadeEffects(buffer).removeScheduledEffect(effectId)
-        return { result: isThere, ...(isThere && { change: { append: buffer.events } }) }
+        return { result: isThere, change: isThere ? { append: buffer.events } : undefined }
       })
       return result
     },
   }
-}
-
-function effectNotFound(threadId: string, effectId: string): RuntimeError {
-  return new RuntimeError(`Thread ${threadId} has no scheduled effect ${effectId}.`, {
-    code: 'EFFECT_NOT_FOUND',
-    hint: 'It may have run already, or was removed.',
-  })
 }

@@ -26,8 +26,8 @@ export async function stopThread(
     const event: RuntimeEvent = {
       type: 'stop_requested',
       at: context.at(),
-      ...(by !== undefined && { by }),
-      ...(afterStep && { afterStep }),
+      by,
+      afterStep: afterStep || undefined,
     }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append: [event], wake } }
@@ -46,8 +46,8 @@ export async function resumeThread(
     const event: RuntimeEvent = {
       type: 'resume_requested',
       at: context.at(),
-      ...(by !== undefined && { by }),
-      ...(side && { side }),
+      by,
+      side,
     }
     return {
       result: undefined,
@@ -71,7 +71,7 @@ export async function terminateThread(
     const event: RuntimeEvent = {
       type: 'thread_terminated',
       at: context.at(),
-      ...(by !== undefined && { by }),
+      by,
       ...(detach && { isDetached: true }),
     }
     const change = {
@@ -134,7 +134,16 @@ export async function eraseThread(
 ): Promise<void> {
   for (const head of await ended(context, threadId)) {
     if (head.lifecycle === 'erased') continue
-    await eraseOne(context, head, by)
+    const events = await context.store.events(head.id)
+    const at = context.at()
+    const skeleton: RuntimeEvent[] = [
+      ...events.flatMap(({ event }) => bare(event)),
+      { type: 'thread_erased', at, eventCount: events.length, by },
+    ]
+    await context.store.erase(head.id, skeleton)
+    context.folds.forget(head.id)
+    const erased = await context.store.head(head.id)
+    context.live.removed(erased ?? { ...head, lifecycle: 'erased' })
   }
 }
 
@@ -157,34 +166,13 @@ async function ended(context: ApiContext, threadId: string): Promise<readonly Th
   return [head, ...below].toReversed()
 }
 
-async function eraseOne(
-  context: ApiContext,
-  head: ThreadHead,
-  by: string | undefined,
-): Promise<void> {
-  const events = await context.store.events(head.id)
-  const skeleton: RuntimeEvent[] = [
-    ...events.flatMap(({ event }) => bare(event)),
-    {
-      type: 'thread_erased',
-      at: context.at(),
-      eventCount: events.length,
-      ...(by !== undefined && { by }),
-    },
-  ]
-  await context.store.erase(head.id, skeleton)
-  context.folds.forget(head.id)
-  const erased = await context.store.head(head.id)
-  context.live.removed(erased ?? { ...head, lifecycle: 'erased' })
-}
-
 /** An event without anything that was said, shown, read or written. Whatever is not named here is gone. */
 function bare(event: RuntimeEvent): RuntimeEvent[] {
   const { at } = event
   switch (event.type) {
     case 'thread_created': {
       const { type, threadId, agent, version, depth, parent, parentThreadId } = event
-      const links = { ...(parent && { parent }), ...(parentThreadId && { parentThreadId }) }
+      const links = { parent, parentThreadId }
       return [{ type, at, threadId, agent, version, depth, ...links }]
     }
     case 'agent_registered':
@@ -193,8 +181,11 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
     case 'step_end':
     case 'thread_terminated':
     case 'usage_recorded':
-    case 'model_answered':
-      return event.type === 'model_answered' ? [withoutError(event)] : [event]
+      return [event]
+    case 'model_answered': {
+      const { error, ...rest } = event
+      return [error ? { ...rest, error: { code: error.code, message: '' } } : rest]
+    }
     case 'agent_handoff': {
       const { type, turnId, fromAgentId, toAgentId } = event
       return [{ type, at, turnId, fromAgentId, toAgentId }]
@@ -220,10 +211,10 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
           turnId,
           side,
           message: emptied(message),
-          ...(stepId !== undefined && { stepId }),
-          ...(agentId !== undefined && { agentId }),
-          ...(usage && { usage }),
-          ...(costUsd !== undefined && { costUsd }),
+          stepId,
+          agentId,
+          usage,
+          costUsd,
         },
       ]
     }
@@ -248,11 +239,6 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
   }
 }
 
-function withoutError(event: Extract<RuntimeEvent, { type: 'model_answered' }>): RuntimeEvent {
-  const { error, ...rest } = event
-  return error ? { ...rest, error: { code: error.code, message: '' } } : rest
-}
-
 function emptied(message: UppMessage): UppMessage {
   const { id, timestamp } = message
   switch (message.type) {
@@ -264,7 +250,7 @@ function emptied(message: UppMessage): UppMessage {
         toolName,
         arguments: {},
       }))
-      return { id, type: 'assistant', timestamp, content: [], ...(toolCalls && { toolCalls }) }
+      return { id, type: 'assistant', timestamp, content: [], toolCalls }
     }
     case 'tool_result': {
       const results = message.results.map(({ toolCallId }) => ({ toolCallId, result: null }))

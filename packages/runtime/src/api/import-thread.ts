@@ -23,7 +23,10 @@ export async function importThread(
   if (owner !== undefined) checkLabel(owner, 'The owner of the thread')
   const { header, events, blobs } = readLines(context, lines)
   const id = context.ids()
-  const { title, tags } = labelsOf(header)
+  const title = typeof header['title'] === 'string' ? header['title'] : null
+  if (title !== null) checkLabel(title, 'The title of the thread')
+  const tags = (header['tags'] ?? []) as string[] // checked by the next line
+  checkTags(tags)
   const [first, ...rest] = events
   if (first?.type !== 'thread_created') throw invalid(2, 'it is not the event thread_created')
   return storeCopy(context, {
@@ -47,7 +50,10 @@ interface Lines {
 function readLines(context: ApiContext, text: string): Lines {
   const [first = '', ...lines] = text.trimEnd().split('\n')
   const header = objectOf(first, 1)
-  checkHeader(header)
+  const { skein, version } = header
+  if (skein !== 'thread') throw invalid(1, 'it is not the header of an exported thread')
+  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > EVENT_VERSION)
+    throw invalid(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
   const fold = new KernelFold()
   const events: RuntimeEvent[] = []
   const blobs: Blob[] = []
@@ -59,12 +65,26 @@ function readLines(context: ApiContext, text: string): Lines {
       return
     }
     if (blobs.length > 0) throw invalid(number, 'an event stands after the contents')
-    const stored = eventOf(upcastLine(value, header), number, events.length + 1)
+    // The event may be of an older version: first it is written as this version would have written it.
+    const raw = value['event']
+    const event = isPlainObject(raw)
+      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // upcasting looks at the type first
+      : undefined
+    const stored = eventOf({ seq: value['seq'], event }, number, events.length + 1)
     pushChecked(fold, stored, number)
     events.push(stored.event)
   })
-  checkCounts(header, { events: events.length, blobs: blobs.length })
-  checkNamed(events, blobs)
+  // A file that was cut off is not a thread.
+  for (const [name, { length }] of Object.entries({ events, blobs }))
+    if (header[name] !== length)
+      throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
+  // A hash without its content could be that of somebody else's file.
+  const given = new Set(blobs.map(({ hash }) => hash))
+  events.forEach((event, index) => {
+    const absent = blobsOf([event]).find((hash) => !given.has(hash))
+    if (absent !== undefined)
+      throw invalid(index + 2, `the content ${absent} is not among the lines`)
+  })
   return { header, events, blobs }
 }
 
@@ -77,39 +97,6 @@ function objectOf(line: string, number: number): Readonly<Record<string, unknown
   }
   if (!isPlainObject(value)) throw invalid(number, 'it is not an object')
   return value
-}
-
-function checkHeader({ skein, version }: Readonly<Record<string, unknown>>): void {
-  if (skein !== 'thread') throw invalid(1, 'it is not the header of an exported thread')
-  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > EVENT_VERSION)
-    throw invalid(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
-}
-
-/** A file that was cut off is not a thread. */
-function checkCounts(
-  header: Readonly<Record<string, unknown>>,
-  found: { readonly events: number; readonly blobs: number },
-): void {
-  for (const [name, count] of Object.entries(found))
-    if (header[name] !== count)
-      throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${count} follow`)
-}
-
-/** A hash without its content could be that of somebody else's file. */
-function checkNamed(events: readonly RuntimeEvent[], blobs: readonly Blob[]): void {
-  const given = new Set(blobs.map(({ hash }) => hash))
-  events.forEach((event, index) => {
-    const absent = blobsOf([event]).find((hash) => !given.has(hash))
-    if (absent !== undefined)
-      throw invalid(index + 2, `the content ${absent} is not among the lines`)
-  })
-}
-
-function labelsOf({ title, tags }: Lines['header']): { title: string | null; tags: string[] } {
-  if (typeof title === 'string') checkLabel(title, 'The title of the thread')
-  const list = (tags ?? []) as string[] // checked just below
-  checkTags(list)
-  return { title: typeof title === 'string' ? title : null, tags: list }
 }
 
 function eventOf(
@@ -126,16 +113,6 @@ function eventOf(
   if (typeof at !== 'string' || Number.isNaN(Date.parse(at)))
     throw invalid(number, 'its event has no time')
   return { seq: expected, event: event as unknown as RuntimeEvent } // its type is known; the fold reads the rest
-}
-
-/** A line of an older version as this one would have written it. */
-function upcastLine(
-  line: Readonly<Record<string, unknown>>,
-  { version }: Lines['header'],
-): Readonly<Record<string, unknown>> {
-  if (!isPlainObject(line['event'])) return line
-  // What it is was not checked yet; an upcaster looks at the type first, as everybody.
-  return { ...line, event: upcastEvent(line['event'] as unknown as RuntimeEvent, Number(version)) }
 }
 
 function blobOf(
@@ -188,7 +165,7 @@ function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
   return new RuntimeError(`Line ${line} of the exported thread cannot be used: ${problem}.`, {
     code: 'INPUT_INVALID',
     hint: 'Nothing was stored. Export the thread again.',
-    ...(cause !== undefined && { cause }),
+    cause,
   })
 }
 

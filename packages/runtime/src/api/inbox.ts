@@ -15,7 +15,7 @@ import {
 import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
 import { isPlainObject } from '@skein/base'
 
-/** Signs an approval for an authenticated person; answers the token. */
+/** Signs an approval for an authenticated person; returns the token. */
 type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
 
 /** What waits for people, and their answers. The first answer to each counts. */
@@ -30,7 +30,7 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   }
 }
 
-/** Answers once as many people have approved as have to; until then it goes on waiting. */
+/** Records an approval. The request is answered once as many people have approved as the policy asks for. */
 async function approve(context: ApiContext, decision: Decision, sign: SignApproval): Promise<void> {
   const { threadId, interruptId, by, reason } = decision
   const own = decision.tokens ?? (await signed(context, decision, sign))
@@ -42,13 +42,23 @@ async function approve(context: ApiContext, decision: Decision, sign: SignApprov
     if (earlier.some((approval) => approval.by === by)) throw answered(state.threadId, interruptId)
     const tokens = [...earlier.flatMap((approval) => approval.tokens), ...own]
     if (tokens.length < quorum && own.length > 0) {
-      const append = [approvalGiven(context, decision, { by, tokens: own })]
+      const sealed = context.vault.seal(JSON.stringify(own), contextOf(threadId, interruptId))
+      // Sealed, so that nobody else can hand the tokens in; transient, because it is bookkeeping and not
+      // part of what was said.
+      const event: CustomEvent = {
+        type: 'custom_event',
+        at: context.at(),
+        name: APPROVAL_GIVEN,
+        data: { interruptId, by, sealed },
+        isTransient: true,
+      }
+      const append = [event]
       return { result: undefined, change: { append } }
     }
     const answer: InterruptAnswer = {
       type: 'approve',
-      ...(tokens.length > 0 && { token: tokens }),
-      ...(reason !== undefined && { reason }),
+      token: tokens.length > 0 ? tokens : undefined,
+      reason,
     }
     const append = [answerEvent(context, decision, answer)]
     const wake = { by: context.clock.now() }
@@ -56,7 +66,7 @@ async function approve(context: ApiContext, decision: Decision, sign: SignApprov
   })
 }
 
-/** Asked before it is signed, so that nobody holds a token for what was answered already. */
+/** Signs for the person. The request is looked up first, so that no token is made for one that was answered already. */
 async function signed(
   context: ApiContext,
   { threadId, interruptId, by }: Decision,
@@ -69,7 +79,7 @@ async function signed(
   if (request.excluded.includes(by))
     throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
       code: 'ANSWER_INVALID',
-      hint: 'Policy asks for somebody else.',
+      hint: 'The policy excludes them, e.g. because they asked for the action. Somebody else has to approve.',
     })
   return [await sign(request, by)]
 }
@@ -93,7 +103,7 @@ async function answer(
   }) as InterruptAnswer // a copy of one
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
-    const append = [answerEvent(context, { interruptId, ...(by !== undefined && { by }) }, kept)]
+    const append = [answerEvent(context, { interruptId, by }, kept)]
     const head = { waiting: openForPeople(state).length - 1 }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append, head, wake } }
@@ -116,35 +126,35 @@ function findOpen(
   kind: 'approval' | 'input',
 ): OpenInterrupt {
   const open = state.interrupts.get(interruptId)
-  if (!open) throw notFound(state.threadId, interruptId)
+  if (!open)
+    throw new RuntimeError(`Thread ${state.threadId} has no open request ${interruptId}.`, {
+      code: 'INTERRUPT_NOT_FOUND',
+      hint: 'It may have been answered already; `inbox.list` lists what is open.',
+    })
   if (open.answer) throw answered(state.threadId, interruptId)
   if (open.interrupt.kind !== kind)
-    throw new RuntimeError(`${interruptId} waits for an ${open.interrupt.kind}, not this.`, {
-      code: 'ANSWER_INVALID',
-      hint: 'Approvals are approved or denied; questions and client tools are answered.',
-    })
+    throw new RuntimeError(
+      `The request ${interruptId} is of kind "${open.interrupt.kind}" and cannot be answered as "${kind}".`,
+      {
+        code: 'ANSWER_INVALID',
+        hint: 'Approve or deny approvals; answer questions and tools that run at the client with a result or an error.',
+      },
+    )
   if (open.expiresAt !== undefined && Date.parse(open.expiresAt) <= clock.now())
-    throw new RuntimeError(`${interruptId} expired at ${open.expiresAt}.`, {
+    throw new RuntimeError(`The request ${interruptId} expired at ${open.expiresAt}.`, {
       code: 'REQUEST_EXPIRED',
     })
   return open
 }
 
 function answered(threadId: string, interruptId: string): RuntimeError {
-  return new RuntimeError(`${interruptId} of thread ${threadId} was answered before.`, {
+  return new RuntimeError(`The request ${interruptId} of thread ${threadId} was answered before.`, {
     code: 'ALREADY_ANSWERED',
-    hint: 'The first answer counts, and one of each person.',
+    hint: 'The first answer counts. Where several people have to approve, each of them counts once.',
   })
 }
 
-function notFound(threadId: string, interruptId: string): RuntimeError {
-  return new RuntimeError(`Nothing in thread ${threadId} waits by the name ${interruptId}.`, {
-    code: 'INTERRUPT_NOT_FOUND',
-    hint: 'It may have been settled already; `inbox.list` says what waits.',
-  })
-}
-
-/** The name of the event that keeps one. */
+/** The name of the event that records one approval of several. */
 export const APPROVAL_GIVEN = 'approval_given'
 
 /** One person's approval of something that more than one has to approve. */
@@ -153,7 +163,7 @@ interface PartialApproval {
   readonly tokens: readonly string[]
 }
 
-/** Approvals given so far. They are in the log, where the answer will be when there are enough. */
+/** The approvals given so far, read from the log. */
 async function partialApprovals(
   { store, vault }: ApiContext,
   threadId: string,
@@ -173,19 +183,6 @@ async function partialApprovals(
     given.push({ by, tokens })
   }
   return given
-}
-
-/** The event of one such approval. Its tokens are sealed: nobody else may hand them in. */
-function approvalGiven(
-  context: ApiContext,
-  item: { readonly threadId: string; readonly interruptId: string },
-  { by, tokens }: PartialApproval,
-): CustomEvent {
-  const { threadId, interruptId } = item
-  const sealed = context.vault.seal(JSON.stringify(tokens), contextOf(threadId, interruptId))
-  const data = { interruptId, by, sealed }
-  // Transient for those who fold it: it is bookkeeping, not something that was said.
-  return { type: 'custom_event', at: context.at(), name: APPROVAL_GIVEN, data, isTransient: true }
 }
 
 function contextOf(threadId: string, interruptId: string): string {

@@ -12,7 +12,7 @@ import { messageOf } from '../kernel/message-of.ts'
 import { within } from '../kernel/run-hooks.ts'
 import { withState } from './with-state.ts'
 
-/** The messages of threads, by the rules that tools have. */
+/** The messages of threads, under the same rules as for tools. */
 export function messagesApi(
   context: ApiContext,
 ): Pick<Threads, 'messages' | 'updateMessage' | 'deleteMessage'> {
@@ -25,15 +25,23 @@ export function messagesApi(
       const { state } = await load(context, threadId)
       const scratch = facadeOf(bufferOf(context, state))
       scratch.updateMessage(messageId, content)
-      const { message } = scratch.getMessage(messageId)! // it was found just now
-      // Once, whatever others write meanwhile: hooks may write themselves.
-      const kept = await beforeUpdate(context, threadId, message)
+      let { message } = scratch.getMessage(messageId)! // it was found just now
+      // Hooks run once, before the edit, which may be tried several times: they may write themselves.
+      for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
+        const changed = await runHook(context, { threadId, hook, args: [messageId, message] })
+        if (changed) message = changed as Message // what the hook's signature says
+      }
       const target = { threadId, point: 'update_message' }
-      await editWith(context, target, (buffer) => facadeOf(buffer).updateMessage(messageId, kept))
-      await afterUpdate(context, threadId, messageId)
+      await editWith(context, target, (buffer) =>
+        facadeOf(buffer).updateMessage(messageId, message),
+      )
+      for (const hook of await hooksOf(context, threadId, 'after_update_message')) {
+        const stored = storedMessage((await load(context, threadId)).state, messageId)
+        if (stored) await runHook(context, { threadId, hook, args: [stored] })
+      }
     },
     async deleteMessage(threadId, messageId) {
-      // One that still waits is taken back.
+      // A message that is still in the queue is withdrawn.
       if (await unsendMessage(context, threadId, messageId)) return
       const target = { threadId, point: 'delete_message' }
       await editWith(context, target, (buffer) => {
@@ -45,31 +53,6 @@ export function messagesApi(
 
 function facadeOf(buffer: FacadeBuffer): FacadeMessages {
   return facadeMessages(buffer, facadeFiles(buffer))
-}
-
-/** Lets the hooks of the thread's agent see and change what a message is about to become. */
-async function beforeUpdate(
-  context: ApiContext,
-  threadId: string,
-  message: Message,
-): Promise<Message> {
-  let kept = message
-  for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
-    const answer = await runHook(context, { threadId, hook, args: [message.id, kept] })
-    if (answer) kept = answer as Message // what the hook's signature says
-  }
-  return kept
-}
-
-async function afterUpdate(
-  context: ApiContext,
-  threadId: string,
-  messageId: string,
-): Promise<void> {
-  for (const hook of await hooksOf(context, threadId, 'after_update_message')) {
-    const stored = storedMessage((await load(context, threadId)).state, messageId)
-    if (stored) await runHook(context, { threadId, hook, args: [stored] })
-  }
 }
 
 async function hooksOf(
@@ -88,7 +71,7 @@ interface HookRun {
   readonly args: readonly unknown[]
 }
 
-/** One that throws or takes too long is noted in the log and passed over. */
+/** A hook that throws or takes too long is recorded in the log and skipped. */
 async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): Promise<unknown> {
   const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
   const execute = hook.execute as (...all: unknown[]) => unknown // the name was compared before

@@ -45,7 +45,7 @@ export async function withState<T>(
     id: threadId,
     append: events,
     ...(!allowsOver && { mustBeLive: true }),
-    ...(patch && { head: patch }),
+    head: patch,
     // Whoever works on it at this moment must not go on.
     ...(changes.terminates && { raisesEpoch: true }),
     wake: { by: context.clock.now() },

@@ -79,7 +79,10 @@ function parseQuery({ query }: Route, request: Request): Call['query'] {
     const schema = Object.hasOwn(query, name) ? query[name] : undefined
     if (!schema) unknown.add(name)
     else if (!Object.hasOwn(values, name)) {
-      const value = fromText(text, schema['type'])
+      let value: string | number | boolean = text
+      if (schema['type'] === 'boolean' && /^(true|false|1|0)$/.test(text))
+        value = text === 'true' || text === '1'
+      if (schema['type'] === 'integer' && /^-?\d{1,16}$/.test(text)) value = Number(text)
       problems.push(...checkSchema(value, schema, { field: `query.${name}`, named: SCHEMAS }))
       values[name] = value
     }
@@ -87,12 +90,6 @@ function parseQuery({ query }: Route, request: Request): Call['query'] {
   if (unknown.size > 0) throw unknownParameters([...unknown], Object.keys(query), problems)
   refuseProblems(problems)
   return values
-}
-
-function fromText(text: string, type: unknown): string | number | boolean {
-  if (type === 'boolean' && /^(true|false|1|0)$/.test(text)) return text === 'true' || text === '1'
-  if (type === 'integer' && /^-?\d{1,16}$/.test(text)) return Number(text)
-  return text
 }
 
 const MAX_NAMED = 10
@@ -184,18 +181,43 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
   try {
     for (;;) {
       const step = await Promise.race([reader.read(), isLate])
-      if (step === 'late') throw tooSlow()
-      if (step.done) return joined(chunks, length)
+      if (step === 'late')
+        throw new HttpError('The body did not arrive in time.', {
+          code: 'BODY_TIMEOUT',
+          headers: closing,
+        })
+      if (step.done) break
       length += step.value.length
       if (length > maxBytes) throw tooLarge(maxBytes)
       chunks.push(step.value)
     }
   } catch (error) {
     reader.cancel().catch(() => undefined) // the request has failed already; the rest is not needed
-    throw error instanceof HttpError ? error : brokenOff(error)
+    if (error instanceof HttpError) throw error
+    throw new HttpError('The connection broke off before the whole body had arrived.', {
+      code: 'BODY_INVALID',
+      cause: error,
+      headers: closing,
+    })
   } finally {
     timers.clear(timer)
   }
+  if (chunks.length === 1) return chunks[0]!
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
+}
+
+/** What is left of the body would be read as the next request. */
+const closing = { connection: 'close' }
+
+function tooLarge(maxBytes: number): HttpError {
+  const message = `The body is larger than ${maxBytes} bytes.`
+  return new HttpError(message, { code: 'BODY_TOO_LARGE', headers: closing })
 }
 
 /** JSON from bytes, no deeper than the limit. */
@@ -231,35 +253,4 @@ function isDeeperThan(value: JsonValue, maxDepth: number): boolean {
 
 function addContainer(list: unknown[], value: unknown): void {
   if (typeof value === 'object' && value !== null) list.push(value)
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.length
-  }
-  return bytes
-}
-
-const closing = { connection: 'close' }
-
-function tooLarge(maxBytes: number): HttpError {
-  const message = `The body is larger than ${maxBytes} bytes.`
-  return new HttpError(message, { code: 'BODY_TOO_LARGE', headers: closing })
-}
-
-function tooSlow(): HttpError {
-  const message = 'The body did not arrive in time.'
-  return new HttpError(message, { code: 'BODY_TIMEOUT', headers: closing })
-}
-
-function brokenOff(cause: unknown): HttpError {
-  return new HttpError('The connection broke off before the whole body had arrived.', {
-    code: 'BODY_INVALID',
-    cause,
-    headers: closing,
-  })
 }

@@ -1,7 +1,7 @@
 import { ALL_SCOPES, type Principal } from '../../operations/principal.ts'
 import { sha256, sha256Hex, SkeinError } from '@skein/base'
 
-/** Says who sent a request; null when it does not know. */
+/** Returns who sent a request, or null when it does not recognise them. */
 export type Verify = (request: Request) => Principal | null | Promise<Principal | null>
 
 /**
@@ -14,14 +14,14 @@ export type Auth =
   | { readonly keys: readonly ApiKey[] }
   | readonly (Verify | { readonly keys: readonly ApiKey[] })[]
 
-/** Whoever works on this machine without signing in. */
+/** The client on this machine that works without signing in. */
 const LOCAL_PRINCIPAL: Principal = {
   tenant: 'default',
   name: 'local',
   scopes: ALL_SCOPES,
 }
 
-/** One function from all the ways to say who one is; the first that knows counts. */
+/** One function from all the ways to authenticate; the first that recognises the client counts. */
 export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify {
   if (auth === 'none') return () => local
   const ways = [auth].flat().map((way) => (typeof way === 'function' ? way : apiKeys(way.keys)))
@@ -34,19 +34,33 @@ export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify
   }
 }
 
-/** A key and what it opens. Give the key, or its SHA-256 in hex so that it stands nowhere. */
+/** A key and what it opens. Give the key, or its SHA-256 in hex, so that the key itself is written nowhere. */
 export type ApiKey = Principal & ({ readonly key: string } | { readonly sha256: string })
 
 /** Finds the principal of `authorization: Bearer …` or `x-api-key`. */
 export function apiKeys(keys: readonly ApiKey[]): Verify {
-  const known = keys.map((entry) => ({ hash: hashOf(entry), principal: principalOf(entry) }))
+  const known = keys.map((entry) => {
+    if ('key' in entry && entry.key.length < 16) throw invalid('is shorter than 16 characters')
+    if (!('key' in entry) && !/^[0-9a-f]{64}$/i.test(entry.sha256))
+      throw invalid('has a sha256 that is not 64 hex digits')
+    const { tenant, user, scopes, expiresAt } = entry
+    const digest = 'key' in entry ? sha256Hex(entry.key) : entry.sha256.toLowerCase()
+    // The default name tells the keys of one user apart; no key can be guessed from it.
+    const name = entry.name ?? `key:${sha256Hex(digest).slice(0, 12)}`
+    const hash = Uint8Array.from(digest.match(/../g)!, (pair) => Number.parseInt(pair, 16))
+    return { hash, principal: { tenant, user, scopes, name, expiresAt } }
+  })
   return (request) => {
     const key = presentedKey(request.headers)
     if (key === undefined) return null
     const hash = sha256(key)
     let found: Principal | null = null
-    // All are compared, each in full: the time tells nothing.
-    for (const entry of known) if (isEqual(entry.hash, hash)) found = entry.principal
+    // All keys are compared, each in full, so that the time it takes says nothing about them.
+    for (const entry of known) {
+      let difference = entry.hash.length ^ hash.length
+      for (let i = 0; i < hash.length; i++) difference |= entry.hash[i]! ^ hash[i]!
+      if (difference === 0) found = entry.principal
+    }
     return found
   }
 }
@@ -55,35 +69,6 @@ export function apiKeys(keys: readonly ApiKey[]): Verify {
 export function presentedKey(headers: Headers): string | undefined {
   const [, bearer] = /^bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
   return bearer ?? headers.get('x-api-key') ?? undefined
-}
-
-function hashOf(entry: ApiKey): Uint8Array {
-  if ('key' in entry) {
-    if (entry.key.length < 16) throw invalid('is shorter than 16 characters')
-    return sha256(entry.key)
-  }
-  if (!/^[0-9a-f]{64}$/i.test(entry.sha256)) throw invalid('has a sha256 that is not 64 hex digits')
-  return Uint8Array.from(entry.sha256.match(/../g)!, (pair) => Number.parseInt(pair, 16))
-}
-
-function principalOf(entry: ApiKey): Principal {
-  const { tenant, user, scopes, expiresAt } = entry
-  // A name that tells keys of one user apart, and from which none can be guessed.
-  const digest = 'key' in entry ? sha256Hex(entry.key) : entry.sha256.toLowerCase()
-  const name = entry.name ?? `key:${sha256Hex(digest).slice(0, 12)}`
-  return {
-    tenant,
-    scopes,
-    name,
-    ...(user !== undefined && { user }),
-    ...(expiresAt !== undefined && { expiresAt }),
-  }
-}
-
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  let difference = a.length ^ b.length
-  for (let i = 0; i < a.length; i++) difference |= a[i]! ^ b[i]!
-  return difference === 0
 }
 
 function invalid(problem: string): SkeinError {

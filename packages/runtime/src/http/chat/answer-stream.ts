@@ -223,7 +223,7 @@ class Answer {
   /** An answer without anything in it; `interrupted` keeps the client from asking again by itself. */
   #emptyStart(): UIMessageChunk[] {
     const messageId = this.#options.continues?.messageId
-    return [{ type: 'start', ...(messageId !== undefined && { messageId }) }]
+    return [{ type: 'start', messageId }]
   }
 }
 

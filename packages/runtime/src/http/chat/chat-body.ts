@@ -29,16 +29,16 @@ export type ClientAnswer = {
   | { readonly type: 'failure'; readonly message: string }
 )
 
-/** What a page sends, reduced to what it has a say in. */
+/** What a page sends, reduced to what it may decide. */
 export interface ChatBody {
   readonly chatId: string
-  /** Said after the last answer. Those the thread has already are not taken again. */
+  /** Messages after the last answer. Those that the thread has already are not sent again. */
   readonly messages: readonly (SendMessage & { readonly messageId: string })[]
-  /** In the messages of the assistant. What the thread does not wait for is of no effect. */
+  /** Answers in the messages of the assistant. Those that the thread does not wait for have no effect. */
   readonly answers: readonly ClientAnswer[]
   /** The message of the assistant that holds the answers. */
   readonly answered?: string
-  /** The page goes on with a message of the assistant: it has the beginning, and wants only the rest. */
+  /** The message of the assistant that the page continues: it has the beginning and wants only the rest. */
   readonly continued?: string
 }
 
@@ -68,7 +68,7 @@ export const CHAT_BODY: Shape<PageBody> = answer({
   'messageId?': text(200),
 })
 
-/** Reads the body of a chat request. The history in it is not believed: the thread has its own. */
+/** Reads the body of a chat request. The history in it is not used: the thread has its own. */
 export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
   const { id: chatId, messages, trigger = 'submit-message', messageId } = body
   if (trigger === 'regenerate-message') throw historyIsFixed()
@@ -100,16 +100,12 @@ export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
   }
 }
 
-/** The thread keeps what was said; another answer to it belongs in a copy. */
+/** The history of a thread is not rewritten: another answer to a message belongs in a copy of the thread. */
 export function historyIsFixed(): HttpError {
-  return new HttpError('What was said in a thread is neither answered anew nor replaced.', {
+  return new HttpError('A message of a thread cannot be answered again or replaced.', {
     code: 'HISTORY_FIXED',
-    hint: 'Copy the thread up to the message before (POST /threads/{threadId}/fork) and go on there.',
+    hint: 'Copy the thread up to the message before it (POST /threads/{threadId}/fork) and continue in the copy.',
   })
-}
-
-function isToolPart({ type }: JsonObject): boolean {
-  return typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
 }
 
 const ANSWERED: ReadonlySet<unknown> = new Set([
@@ -118,8 +114,9 @@ const ANSWERED: ReadonlySet<unknown> = new Set([
   'output-error',
 ])
 
-function isAnswered(part: JsonObject): boolean {
-  return isToolPart(part) && ANSWERED.has(part['state'])
+function isAnswered({ type, state }: JsonObject): boolean {
+  const isTool = typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
+  return isTool && ANSWERED.has(state)
 }
 
 function toAnswer(part: JsonObject): ClientAnswer[] {
@@ -135,8 +132,8 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
     approved,
     reason,
   } = approval as { id: string; approved?: unknown; reason?: unknown }
-  const why = typeof reason === 'string' && reason !== '' ? { reason } : {}
-  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, ...why }]
+  const why = typeof reason === 'string' && reason !== '' ? reason : undefined
+  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, reason: why }]
 }
 
 function invalid(field: string, message: string): HttpError {
@@ -151,21 +148,16 @@ function toUserContent(
   parts: readonly JsonObject[],
   field: string,
 ): readonly [UserContent, ...UserContent[]] {
-  const [first, ...rest] = parts.flatMap((part, index) => toBlock(part, `${field}.parts[${index}]`))
+  const [first, ...rest] = parts.flatMap((part, index): UserContent[] => {
+    const { type, text: words } = part
+    const at = `${field}.parts[${index}]`
+    if (type === 'file') return [fileBlock(part, at)]
+    if (type !== 'text') return [] // data of the page is for the page
+    if (typeof words !== 'string') throw invalid(`${at}.text`, 'must be a string')
+    return words === '' ? [] : [{ type: 'text', text: words }]
+  })
   if (first) return [first, ...rest]
   throw invalid(field, 'has neither text nor a file')
-}
-
-function toBlock(part: JsonObject, field: string): UserContent[] {
-  switch (part['type']) {
-    case 'text':
-      if (typeof part['text'] !== 'string') throw invalid(`${field}.text`, 'must be a string')
-      return part['text'] === '' ? [] : [{ type: 'text', text: part['text'] }]
-    case 'file':
-      return [fileBlock(part, field)]
-    default:
-      return [] // data of the page is for the page
-  }
 }
 
 function fileBlock({ url, mediaType, filename }: JsonObject, field: string): UserContent {
@@ -177,9 +169,9 @@ function fileBlock({ url, mediaType, filename }: JsonObject, field: string): Use
   const source =
     data === undefined ? ({ type: 'url', url } as const) : ({ type: 'base64', data } as const)
   if (mediaType.startsWith('image/')) return { type: 'image', source, mimeType: mediaType }
-  const title = typeof filename === 'string' ? { title: filename } : {}
+  const title = typeof filename === 'string' ? filename : undefined
   if (mediaType === 'application/pdf' || mediaType.startsWith('text/'))
-    return { type: 'document', source, mimeType: mediaType, ...title }
+    return { type: 'document', source, mimeType: mediaType, title }
   if (data === undefined) throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
   const bytes = { data: decodeBase64(data), mimeType: mediaType }
   if (mediaType.startsWith('audio/')) return { type: 'audio', ...bytes }

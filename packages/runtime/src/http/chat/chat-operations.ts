@@ -1,4 +1,3 @@
-import type { ThreadEvent } from '@skein/threads'
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { threadFromEvents } from '@skein/threads/events'
 import { done, json, operation, stream, type Route } from '../../operations/operation.ts'
@@ -117,17 +116,20 @@ function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIM
   const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
     isGovernedAgent(runtime.registry, agentId.slice(0, agentId.lastIndexOf('/'))),
   )
-  const skein = isGoverned ? { threadId, isVerified: message.parts.some(isVerdict) } : { threadId }
+  const skein = isGoverned
+    ? {
+        threadId,
+        isVerified: message.parts.some(
+          (part) =>
+            part.type === 'data-gate' &&
+            isDelivered({ type: 'custom_event', at: '', name: 'gate', data: part['data'] }),
+        ),
+      }
+    : { threadId }
   return { ...message, metadata: { ...metadata, skein } }
 }
 
-function isVerdict(part: UIMessage['parts'][number]): boolean {
-  if (part.type !== 'data-gate') return false
-  const { data } = part as { data: unknown }
-  return isDelivered({ type: 'custom_event', at: '', name: 'gate', data } satisfies ThreadEvent)
-}
-
-/** The last message with what was asked of it since. */
+/** The last message with the approvals that its calls ask for now. */
 function withChunks(
   messages: readonly UIMessage[],
   chunks: readonly UIMessageChunk[],

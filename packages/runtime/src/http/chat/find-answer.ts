@@ -8,17 +8,19 @@ import type { ThreadHead } from '../../store/store.ts'
 export interface AnswerPlace {
   /** Number of the event before it. */
   readonly after: number
-  /** Id of its message: its first turn. Absent while nobody has begun to answer. */
+  /** The id of the message of the answer: that of its first turn. Absent until a turn begins. */
   readonly messageId?: string
   /** The last event of the log. */
   readonly seq: number
 }
 
 const FIRST_WINDOW = 256
+const PAGE = 1000
 
 /**
- * Finds the beginning of the answer that is being given, or was given last. Turns that follow one
- * another are one answer; a person who speaks begins the next. Reads the log from its end.
+ * Finds where the current or last answer begins. Turns that follow one another are one answer; a message
+ * of a person begins the next. Reads the log backwards in growing windows, so that a long thread is not
+ * read whole.
  */
 export async function findAnswer(
   runtime: Runtime,
@@ -27,28 +29,20 @@ export async function findAnswer(
 ): Promise<AnswerPlace> {
   for (let width = FIRST_WINDOW; ; width *= 4) {
     const after = Math.max(seq - width, 0)
-    const events = await eventsAfter(runtime, threadId, after)
+    const events: StoredEvent[] = []
+    for (let last = after; ;) {
+      const page = await runtime.threads.events(threadId, { after: last, limit: PAGE })
+      events.push(...page)
+      if (page.length < PAGE) break
+      last = page.at(-1)!.seq
+    }
     const start = after === 0 ? 0 : events.findLastIndex((_, index) => isOpening(events, index))
     if (start >= 0)
       return foldAnswer(events.slice(start), start === 0 ? after : events[start]!.seq - 1)
   }
 }
 
-async function eventsAfter(
-  runtime: Runtime,
-  threadId: string,
-  after: number,
-): Promise<readonly StoredEvent[]> {
-  const all: StoredEvent[] = []
-  for (let last = after; ;) {
-    const page = await runtime.threads.events(threadId, { after: last, limit: 1000 })
-    all.push(...page)
-    if (page.length < 1000) return all
-    last = page.at(-1)!.seq
-  }
-}
-
-/** A session that begins with what a person said: before it, no turn is open. */
+/** Whether a session begins here with a message of a person: before it, no turn is open. */
 function isOpening(events: readonly StoredEvent[], index: number): boolean {
   if (events[index]!.event.type !== 'session_start') return false
   for (let next = index + 1; next < events.length; next++) {
@@ -76,14 +70,15 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
     isNew = false
   }
   const seq = events.at(-1)?.seq ?? before
-  // Something was said that nobody has begun to answer.
+  // There is a message that no turn has begun to answer.
   const isUnanswered = openTurn === undefined && (isNew || queued.size > 0)
   return isUnanswered ? { after: seq, seq } : { ...place, seq }
 }
 
 /**
- * Numbered events of a thread until it is at rest or somebody has to answer, here or in a child of it.
- * Waiting for a child that works is no rest. Returns how it stands then; nothing when the reader left.
+ * Numbered events of a thread until it is at rest, or until it or a descendant needs an answer from
+ * somebody. A thread that waits for a working child is not at rest. Returns the result; undefined when the
+ * reader left.
  */
 export async function* untilSettled(
   runtime: Runtime,
@@ -112,7 +107,7 @@ export async function* untilSettled(
     await waiting
     if (signal.aborted) return undefined
     if (failure !== undefined) throw failure
-    // What was committed before the rest was noticed.
+    // Events that were committed between the last one read and the moment the thread came to rest.
     const tail = { after: last, signal: own, untilParked: true }
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
@@ -121,7 +116,7 @@ export async function* untilSettled(
   }
 }
 
-/** Whether a thread works, or a child that it waits for does; not when somebody has to answer first. */
+/** Whether the thread or a child that it waits for is working. False when a person has to answer first. */
 export async function isAnswering(
   runtime: Runtime,
   thread: ThreadHead,

@@ -7,10 +7,10 @@ import { isPlainObject, type JsonObject } from '@skein/base'
 import { APPROVAL_GIVEN } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
-/** The events of a thread as a chat shows them: what is for people, and only when it may be said. */
+/** The events of a thread as a chat shows them: those for people, and words of governed agents only once they are delivered. */
 export class ShownEvents {
   readonly view: ChatView = new ChatView()
-  /** Whether the agent that speaks has to be let through by a gate. */
+  /** Whether the answers of the agent that speaks have to pass a gate. */
   isGoverned = false
   readonly #registry: Registry
   readonly #holds: boolean
@@ -28,12 +28,12 @@ export class ShownEvents {
     return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
   }
 
-  /** Nothing more will come. */
+  /** The remaining events, when nothing more will come. */
   end(): readonly ThreadEvent[] {
     return this.#hold?.end() ?? []
   }
 
-  /** Who speaks, where the events begin in the middle of a turn. */
+  /** Sets the speaker, where the events begin in the middle of a turn. */
   speaks(agent: string): void {
     this.isGoverned = isGovernedAgent(this.#registry, agent)
     this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
@@ -70,7 +70,7 @@ export class ChatView {
   readonly callOfChild: Map<string, string> = new Map()
   readonly #approvals = new Set<string>()
   readonly #children = new Map<string, JsonObject>()
-  /** The turn that facts without one belong to: somebody may have spoken since. */
+  /** The turn that events without a turn id belong to. */
   #turnId: string | undefined
   #failedTurn: Extract<ThreadEvent, { type: 'turn_end' }> | undefined
 
@@ -86,7 +86,8 @@ export class ChatView {
         this.#approvals.add(shown.interrupt.id)
         return [withoutRequest(shown)]
       case 'interrupt_answered':
-        return this.#approvals.has(shown.interruptId) && isDecision(shown) ? [shown] : []
+        if (shown.answer.type !== 'approve' && shown.answer.type !== 'deny') return []
+        return this.#approvals.has(shown.interruptId) ? [shown] : []
       case 'turn_start':
         this.#turnId = shown.turnId
         return [shown]
@@ -104,7 +105,7 @@ export class ChatView {
         return this.#child(shown)
       case 'turn_end':
         if (shown.outcome !== 'failed') return [shown]
-        this.#failedTurn = shown // why is said with the end of the session
+        this.#failedTurn = shown // shown at the end of the session, which says why
         return []
       case 'custom_event':
         return shown.name === APPROVAL_GIVEN ? [] : [shown]
@@ -116,7 +117,7 @@ export class ChatView {
     }
   }
 
-  /** A turn that failed says why in the words of its session, not in those of the machine. */
+  /** Shows a turn that failed with the message of its session, which is written for people. */
   #endSession(message: string | undefined): readonly ThreadEvent[] {
     const turn = this.#failedTurn
     this.#failedTurn = undefined
@@ -140,18 +141,18 @@ export class ChatView {
   }
 }
 
-/** False for what models are told and people are not. */
+/** False for messages that only models see. */
 export function isVisible(event: AnyEvent): boolean {
   const { isSilent, subagentId } = event as { isSilent?: boolean; subagentId?: string }
   return isSilent !== true && subagentId === undefined
 }
 
-/** Whether a person spoke: the answer after it is another message. */
+/** Whether this is a message of a person: what follows it is another answer. */
 export function isUserMessage(event: AnyEvent): boolean {
   return event.type === 'message_added' && event.message.type === 'user' && isVisible(event)
 }
 
-/** What has to be signed is for the inbox; a page needs the question. */
+/** Without what has to be signed, which is for the inbox: a page only needs the question. */
 function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }>): ThreadEvent {
   const { request, ...interrupt } = event.interrupt
   const reason = isPlainObject(request) ? request['reason'] : undefined
@@ -159,10 +160,6 @@ function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }
     ...event,
     interrupt: typeof reason === 'string' ? { ...interrupt, request: { reason } } : interrupt,
   }
-}
-
-function isDecision({ answer }: Extract<ThreadEvent, { type: 'interrupt_answered' }>): boolean {
-  return answer.type === 'approve' || answer.type === 'deny'
 }
 
 function childFields(
@@ -180,6 +177,7 @@ function childFields(
   }
 }
 
+/** Without undefined members, which would overwrite what is known of the child. */
 function defined(fields: Readonly<Record<string, string | undefined>>): JsonObject {
   const object: Record<string, string> = {}
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value
@@ -196,7 +194,7 @@ function dataEvent(
     at,
     name,
     data,
-    ...(turnId !== undefined && { turnId }),
-    ...(id !== undefined && { id }),
+    turnId,
+    id,
   }
 }

@@ -24,8 +24,12 @@ export function agentAnswer(
         request,
       })
       const { signal, stream } = request
-      if (!isDurable)
-        signal.addEventListener('abort', () => void stopQuietly(call, thread.id), { once: true })
+      // A thread that was created for this answer alone stops when its client leaves.
+      const stop = (): void =>
+        void runtime.threads
+          .stop(thread.id, { by: principal.user ?? principal.tenant })
+          .catch(services.report)
+      if (!isDurable) signal.addEventListener('abort', stop, { once: true })
       return {
         events: agentEvents(runtime, thread, {
           after,
@@ -58,18 +62,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'store',
   'max_tokens', // Anthropic asks for it
 ])
-
-/** Nobody will hear the answer of a thread that lives for it alone. */
-async function stopQuietly(
-  { runtime, services, principal }: Pick<Call, 'runtime' | 'principal' | 'services'>,
-  threadId: string,
-): Promise<void> {
-  try {
-    await runtime.threads.stop(threadId, { by: principal.user ?? principal.tenant })
-  } catch (error) {
-    services.report(error)
-  }
-}
 
 const INTERVAL_MS = 60_000
 const PAGE = 100

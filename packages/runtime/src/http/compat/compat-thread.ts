@@ -17,7 +17,7 @@ interface Asked {
   /** Number of the event before the answer. */
   readonly after: number
   readonly queueId?: string
-  /** A durable one can be gone on with by name. */
+  /** Whether later requests can continue the thread by its name. */
   readonly isDurable: boolean
 }
 
@@ -41,7 +41,8 @@ export async function askThread(asking: Asking): Promise<Asked> {
   const named = await namedThread(asking)
   const waiting = named ?? (await waitingThread(asking, results))
   if (waiting) {
-    await setTools(asking, waiting)
+    if (request.tools.length > 0)
+      await asking.runtime.threads.values.set(waiting.id, CLIENT_TOOLS, declaredTools(asking))
     return goOn(asking, waiting, { results, spoken, isDurable: named !== undefined })
   }
   return begin(asking, start)
@@ -69,7 +70,7 @@ async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
   return branchAt(runtime, principal, thread, response.part)
 }
 
-/** Going on from an answer that is not the last one is done in a copy, as the vendor does it. */
+/** To continue from an answer that is not the last one, the thread is copied up to it, as the vendor does. */
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
@@ -81,10 +82,10 @@ async function branchAt(
   const next = messages.findIndex(({ message }, at) => at > from && message.type === 'user')
   if (from < 0 || next < 0) return thread
   const upTo = messages[next - 1]!.id
-  return runtime.threads.fork(thread.id, { upTo, ...(user !== undefined && { owner: user }) })
+  return runtime.threads.fork(thread.id, { upTo, owner: user })
 }
 
-/** The thread that waits for the results. One that no longer does is begun anew from what the client sends. */
+/** The thread that waits for the results; undefined when it no longer does, so that a new thread is created from the history the client sends. */
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
@@ -120,7 +121,7 @@ async function goOn(
     const call = parseCompatId('call', toolCallId)
     if (call?.threadId !== id)
       throw refusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
-    const item = { threadId: id, interruptId: call.part, ...by(principal) }
+    const item = { threadId: id, interruptId: call.part, by: principal.user }
     const value = result as JsonValue // decoded from JSON
     await runtime.inbox.answer(
       item,
@@ -130,7 +131,7 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw refusal('There is nothing to answer: send a message or the result of a call.')
-  // Results go on at once; words wait until they are taken.
+  // A thread continues with results at once; a message has to be read from the queue first.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
 }
@@ -146,23 +147,19 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
   const created = await runtime.threads.create({
     agent,
     tenant,
-    ...(user !== undefined && { owner: user }),
+    owner: user,
     tags: [isDurable ? 'responses' : EPHEMERAL],
     values: { [CLIENT_TOOLS]: declaredTools(asking) },
   })
   await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
   const thread = await runtime.threads.get(created.id)
-  const question = last.type === 'user' ? last : spokenResults(last)
+  // Results of calls that were not made here become words.
+  const text =
+    last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')
+  const question =
+    last.type === 'user' ? last : { content: [{ type: 'text', text } as const] as const }
   const queueId = await sendAll(runtime, principal, thread.id, [question])
-  return { thread, after: thread.seq, isDurable, ...(queueId !== undefined && { queueId }) }
-}
-
-function spokenResults(message: Exclude<Message, UserMessage>): {
-  readonly content: UserMessage['content']
-} {
-  const results = message.type === 'tool_result' ? message.results : []
-  const text = results.map(({ result }) => spokenResult(result)).join('\n')
-  return { content: [{ type: 'text', text }] }
+  return { thread, after: thread.seq, isDurable, queueId }
 }
 
 async function sendAll(
@@ -175,28 +172,18 @@ async function sendAll(
   for (const { content } of spoken)
     ({ queueId } = await runtime.threads.send(threadId, {
       content,
-      ...(principal.user !== undefined && { userId: principal.user }),
+      userId: principal.user,
     }))
   return queueId
 }
 
-async function setTools(asking: Asking, { id }: ThreadHead): Promise<void> {
-  const { runtime, request } = asking
-  if (request.tools.length === 0) return
-  await runtime.threads.values.set(id, CLIENT_TOOLS, declaredTools(asking))
-}
-
-/** The client's tools; one that the agent has itself is refused rather than confused. */
+/** The client's tools. A tool with the name of one of the agent's own is refused, because calls of the two could not be told apart. */
 function declaredTools({ runtime, agent, request }: Asking): JsonValue {
   const own = new Set(runtime.registry.agent(agent).a.prompt.tools.map(({ name }) => name))
   return request.tools.map(({ name, description, parameters }) => {
     if (own.has(name)) throw refusal(`The agent has a tool "${name}" of its own.`)
     return { name, description, parameters: parameters as JsonValue }
   })
-}
-
-function by(principal: Principal): { readonly by?: string } {
-  return principal.user === undefined ? {} : { by: principal.user }
 }
 
 /**

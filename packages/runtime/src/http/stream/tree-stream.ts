@@ -26,7 +26,7 @@ interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
   readonly maxThreads: number
 }
 
-/** Events that wait to be merged; each thread may have one more in hand. */
+/** How many events may wait to be sent; each followed thread may hold one more. */
 const CAPACITY = 64
 
 /** Numbered events of a thread and all its descendants as server-sent events. */
@@ -69,7 +69,7 @@ class Tree {
     this.#options = options
   }
 
-  /** The position of the tree moves when an event is given, not when it is read. */
+  /** The position moves when an event is given to the reader, not when it is read from its thread. */
   async *read(): AsyncGenerator<TreeEvent, void, undefined> {
     const leave = (): void => this.#leave()
     this.#options.signal.addEventListener('abort', leave, { once: true })
@@ -78,8 +78,14 @@ class Tree {
       await this.#resume(this.#root)
       for await (const { source, numbered } of this.#channel.read()) {
         source.position.id = numbered.id
-        if (numbered.event.type === 'subagent_created') this.#follow(childOf(source, numbered))
         const { threadId, path } = source
+        const { event } = numbered
+        if (event.type === 'subagent_created') {
+          const position: TreePosition = { id: '0', children: [] }
+          source.position.children.push(position)
+          const child = { threadId: event.reference, parentId: threadId, position }
+          this.#follow({ ...child, path: [...path, event.name] })
+        }
         yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
       }
       if (this.#failure) throw this.#failure.error
@@ -89,11 +95,11 @@ class Tree {
     }
   }
 
-  /** Takes up a thread, and below it the children that were created before its position. */
+  /** Follows a thread, and the children that were created before its position. */
   async #resume(thread: Followed): Promise<void> {
     const children = await this.#createdBefore(thread)
     this.#follow(thread)
-    // A position that names more children than there are was not made by us.
+    // A position with more children than there are was not made by this server.
     thread.position.children.length = children.length
     for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
   }
@@ -138,11 +144,11 @@ class Tree {
     })
     for await (const numbered of events)
       if (!(await this.#channel.put({ source, numbered }))) return
-    // A child that was removed ends quietly; without the root there is nothing left to say.
+    // A child that was removed just ends; without the root thread the stream ends.
     if (source === this.#root) this.#channel.close()
   }
 
-  /** A copied log names children of the thread it was copied from, and a forged one those of anybody. */
+  /** Whether the thread is really a child of the parent: a copied log names the children of the original, and a forged log could name any thread. */
   async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
     if (parentId === undefined) return true
     try {
@@ -159,19 +165,11 @@ class Tree {
   }
 }
 
-function childOf(parent: Followed, { event }: NumberedEvent): Followed {
-  if (event.type !== 'subagent_created') throw new TypeError('Not the creation of a child.')
-  const position: TreePosition = { id: '0', children: [] }
-  parent.position.children.push(position)
-  const { threadId: parentId, path } = parent
-  return { threadId: event.reference, parentId, path: [...path, event.name], position }
-}
-
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
 }
 
-/** Ends a stream that has nothing more to say: the thread was removed, or is parked and that was asked for. */
+/** Tells the client that nothing more will come: the thread was removed, or is parked and the client asked for that end. */
 const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
 
 /** Numbered events of one thread as server-sent events. */
@@ -186,8 +184,8 @@ export async function* threadStream(
 }
 
 /**
- * How far a reader has come in a thread and its descendants. Children are told by their place among
- * the children of their parent, so that a position is short: `12(5,7.2(1),0)` is event 12 of the thread,
+ * How far a reader has come in a thread and its descendants. A child is named by its place among the
+ * children of its parent, so that a position is short: `12(5,7.2(1),0)` is event 12 of the thread,
  * 5 of its first child, 7.2 of the second, 1 of the second's first child, and nothing yet of the third.
  */
 export interface TreePosition {
