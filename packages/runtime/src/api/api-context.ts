@@ -27,6 +27,7 @@ export interface ApiContext extends ApiEnvironment {
   at(): string
 }
 
+/** What the API functions share, made from the parts of a runtime. */
 export function createApiContext(environment: ApiEnvironment): ApiContext {
   const { clock, store, folds = createFoldCache(store) } = environment
   return { ...environment, folds, at: () => new Date(clock.now()).toISOString() }
@@ -53,11 +54,12 @@ function threadNotFound(threadId: string): RuntimeError {
   })
 }
 
+/** Whether the thread has ended for good. */
 export function isOver({ head }: LoadedThread): boolean {
   return head.lifecycle === 'terminated' || head.lifecycle === 'erased'
 }
 
-/** What is to be written, and what the caller gets once it is. Without a change nothing is written. */
+/** What is to be written, and what the caller gets once it is written. Without a change nothing is written. */
 export interface Edit<T> {
   readonly result: T
   readonly change?: Omit<ThreadChange, 'id' | 'expectSeq'>
@@ -74,12 +76,12 @@ interface EditTarget {
   readonly allowsOver?: boolean
 }
 
-/** More than this many writers at once on one thread are a mistake. */
+/** How often an edit is decided again because somebody else wrote first. */
 const MAX_TRIES = 1000
 
 /**
- * Changes a thread by what its log says. Another writer that comes between makes it decide again, so
- * what was decided is true when it is written.
+ * Changes a thread according to its log. `decide` is called again when another writer commits in
+ * between, so a decision is always based on the log it is appended to.
  */
 export async function editThread<T>(
   context: ApiContext,
@@ -104,7 +106,7 @@ export async function editThread<T>(
   }
 }
 
-/** Refusals of the store that a caller can do something about, in the words of the runtime. */
+/** Errors of the store that a caller can act on, as errors of the runtime; all others stay as they are. */
 export function toRuntimeError(error: unknown): unknown {
   if (!isStoreError(error)) return error
   const { message, hint, code } = error
@@ -120,10 +122,11 @@ export function toRuntimeError(error: unknown): unknown {
   }
 }
 
+/** The error of a change to a thread that has ended. */
 export function threadIsOver({ head }: LoadedThread): RuntimeError {
   return new RuntimeError(`Thread ${head.id} is ${head.lifecycle}.`, {
     code: 'THREAD_TERMINATED',
-    hint: 'It takes nothing any more. Create another thread, or fork this one.',
+    hint: 'It cannot be changed any more. Create another thread, or fork this one.',
   })
 }
 
@@ -133,8 +136,8 @@ interface FacadeTarget extends EditTarget {
 }
 
 /**
- * Changes a thread by the same parts that tools use, so the same rules hold from outside. What they
- * wrote is one commit; when nothing was written there is none.
+ * Changes a thread through the same code that tools use, so that the same rules hold for callers from
+ * outside. Everything it wrote is one commit; when it wrote nothing, there is no commit.
  */
 export async function editWith<T>(
   context: ApiContext,
@@ -156,7 +159,7 @@ export async function editWith<T>(
   return result
 }
 
-/** For reading, or for writing what the caller commits. */
+/** A buffer over the state of a thread, for reading, or for collecting what the caller then commits. */
 export function bufferOf(context: ApiContext, kernel: KernelState): FacadeBuffer {
   return { kernel, environment: context, events: [], blobs: new Map(), at: context.at }
 }
@@ -165,17 +168,18 @@ const MAX_LABEL = 256
 const MAX_TAGS = 64
 const MAX_METADATA_BYTES = 64 * 1024
 
-/** A text that is shown, searched or used as a key: short, and a text. */
+/** Throws unless the value can be shown, searched or used as a key: a text, and short. */
 export function checkLabel(text: string, what: string): void {
   if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
-  throw new RuntimeError(`${what} is no text of 1 to ${MAX_LABEL} characters.`, {
+  throw new RuntimeError(`${what} must be a text of 1 to ${MAX_LABEL} characters.`, {
     code: 'INPUT_INVALID',
   })
 }
 
+/** Throws unless the tags are a short list of short texts. */
 export function checkTags(tags: readonly string[]): void {
   if (!Array.isArray(tags) || tags.length > MAX_TAGS)
-    throw new RuntimeError(`The tags of a thread are no list of at most ${MAX_TAGS}.`, {
+    throw new RuntimeError(`The tags of a thread must be a list of at most ${MAX_TAGS}.`, {
       code: 'INPUT_INVALID',
     })
   for (const tag of tags) checkLabel(tag, 'A tag of the thread')

@@ -57,8 +57,9 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. Whoever works on it is fenced off by the same commit; its own last drain closes
- * the session and takes the children with it. Resolves when that is done.
+ * Ends a thread for good. The commit also raises the epoch, so that a drain which works on the thread can
+ * write nothing more; a last drain then closes the session and terminates the children. Resolves when that
+ * is done.
  */
 export async function terminateThread(
   context: ApiContext,
@@ -85,7 +86,7 @@ export async function terminateThread(
   await settledTree(context, threadId, detach)
 }
 
-/** The parent's registry says it at once. Calls that wait for a running session hear of its end. */
+/** Records the end in the parent's list of children, and answers calls of the parent that wait for this thread. */
 async function toldParent(
   context: ApiContext,
   { head, state }: LoadedThread,
@@ -106,7 +107,7 @@ async function toldParent(
   return [{ id: parent.head.id, append, wake: { by: context.clock.now() } }]
 }
 
-/** Parents before their children, which are only told by the last drain of their parent. */
+/** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   await context.dispatcher.settled(threadId)
   if (detach) return

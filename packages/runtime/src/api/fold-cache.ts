@@ -4,8 +4,8 @@ import type { KernelState } from '../kernel/state.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 
 /**
- * A thread as it was when it was read. The state goes on with the next read of anybody: look at it
- * before the next `await`, or copy what is needed.
+ * A thread as it was when it was read. The state is shared and moves on with the next read by anybody:
+ * use it before the next `await`, or copy what is needed.
  */
 export interface LoadedThread {
   readonly head: ThreadHead

@@ -64,7 +64,7 @@ function readLines(context: ApiContext, text: string): Lines {
       blobs.push(blobOf(context, value, number))
       return
     }
-    if (blobs.length > 0) throw invalid(number, 'an event stands after the contents')
+    if (blobs.length > 0) throw invalid(number, 'an event follows after the contents')
     // The event may be of an older version: first it is written as this version would have written it.
     const raw = value['event']
     const event = isPlainObject(raw)
@@ -121,7 +121,7 @@ function blobOf(
   number: number,
 ): Blob {
   if (typeof blob !== 'string' || typeof base64 !== 'string')
-    throw invalid(number, 'it is no content')
+    throw invalid(number, 'it is not a content with its hash')
   let bytes: Uint8Array
   try {
     bytes = decodeBase64(base64)

@@ -46,7 +46,7 @@ export async function withState<T>(
     append: events,
     ...(!allowsOver && { mustBeLive: true }),
     head: patch,
-    // Whoever works on it at this moment must not go on.
+    // A drain that works on the thread at this moment must not write any more.
     ...(changes.terminates && { raisesEpoch: true }),
     wake: { by: context.clock.now() },
   }

@@ -2,7 +2,7 @@ import { HttpError } from '../operations/http-error.ts'
 import type { Clock } from '@skein/base'
 
 interface GuardOptions {
-  /** Host names that requests may be addressed to, beside those of this machine. `'*'` takes any. */
+  /** Host names that requests may name, besides those of this machine. `'*'` allows any. */
   readonly allowedHosts?: readonly string[] | '*'
   /** Pages of other origins that may call, e.g. `https://app.example`. Default none. */
   readonly cors?: { readonly origins: readonly string[] }
@@ -37,19 +37,19 @@ export class RequestGuard {
 
   check(request: Request): void {
     if (request.url.length > this.#maxUrlLength)
-      throw new HttpError('The address is too long.', { code: 'URL_TOO_LONG' })
+      throw new HttpError('The URL is too long.', { code: 'URL_TOO_LONG' })
     const host = request.headers.get('host')
     const url = new URL(request.url)
     if (!this.#isOurs(url.host) || (host !== null && !this.#isOurs(host)))
-      throw new HttpError('Requests for this host name are not taken.', {
+      throw new HttpError('This server does not answer requests for this host name.', {
         code: 'HOST_NOT_ALLOWED',
-        hint: 'Add the name to allowedHosts.',
+        hint: 'If the name is yours, add it to `allowedHosts`.',
       })
     const origin = request.headers.get('origin')
     if (origin !== null && !this.#isSameOrigin(origin, host ?? url.host) && !this.allows(origin))
-      throw new HttpError('Requests from pages of this origin are not taken.', {
+      throw new HttpError('This server does not answer requests from pages of this origin.', {
         code: 'ORIGIN_NOT_ALLOWED',
-        hint: 'Add the origin to cors.origins.',
+        hint: 'If the page is yours, add its origin to `cors.origins`.',
       })
   }
 
@@ -58,7 +58,7 @@ export class RequestGuard {
     return this.#origins.has(origin)
   }
 
-  /** The answer to a browser that asks first; undefined when it is no such question. */
+  /** The answer to a preflight request of a browser; undefined for other requests. */
   preflight(request: Request): Response | undefined {
     const origin = request.headers.get('origin')
     const method = request.headers.get('access-control-request-method')
@@ -74,7 +74,7 @@ export class RequestGuard {
     })
   }
 
-  /** Adds what every answer carries. What the handler has set stays. */
+  /** Adds the headers that every answer has. Headers that the handler has set stay. */
   finish(request: Request, response: Response): Response {
     const headers = new Headers(response.headers)
     const origin = request.headers.get('origin')
@@ -141,7 +141,7 @@ export class TokenBuckets {
     return this.#buckets.size
   }
 
-  /** Takes one token. Answers 0, or the ms until there is one. */
+  /** Takes one token and returns 0, or returns the ms until there is one. */
   take(account: string): number {
     if (this.#perMinute === Infinity) return 0
     const now = this.#clock.now()
@@ -158,7 +158,7 @@ export class TokenBuckets {
     return 0
   }
 
-  /** One that is forgotten early begins with a full bucket: better than memory without end. */
+  /** An account that is forgotten begins with a full bucket again; that is better than unbounded memory. */
   #forgetOldest(): void {
     if (this.#buckets.size <= this.#maxAccounts) return
     const [oldest] = this.#buckets.keys()

@@ -3,7 +3,7 @@ import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
 import type { Timers } from '../dispatch/timers.ts'
 
-/** What handlers share. */
+/** What operations share. */
 export interface Services {
   readonly clock: Clock
   readonly timers: Timers
@@ -11,12 +11,12 @@ export interface Services {
   readonly streams: OpenStreams
   readonly metrics: Metrics
   readonly prefix: string
-  /** Chats show nothing of a governed agent before it is delivered. */
+  /** Whether chats show words of governed agents only once they are delivered. */
   readonly holdsGoverned: boolean
   readonly openapi: () => object
-  /** Tells whoever runs the server of an error nobody else is told. */
+  /** Reports an error to the operator that no client gets to see. */
   readonly report: (error: unknown) => void
-  /** Whether the server goes down. */
+  /** Whether the server is shutting down. */
   readonly isClosing: () => boolean
 }
 
@@ -50,6 +50,7 @@ export interface HttpLimits {
   readonly maxTreeThreads: number
 }
 
+/** The limits that hold where options say nothing else. */
 export const DEFAULT_LIMITS: HttpLimits = {
   maxBodyBytes: 1024 * 1024,
   maxFileBytes: 32 * 1024 * 1024,

@@ -2,7 +2,7 @@ import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import { json, operation, type Route } from './operation.ts'
 import { ref } from './schemas.ts'
-import { answer, listOf } from './shape.ts'
+import { answer, arrayOf } from './shape.ts'
 
 /** An agent as the catalogue shows it: names, never texts of prompts or values of variables. */
 export interface AgentSummary {
@@ -34,7 +34,7 @@ export const agentOperations: readonly Route[] = [
     tag: 'agents',
     summary: 'The agents that threads can be created of.',
     scope: 'threads:read',
-    answers: [json('The agents.', answer({ agents: listOf(ref('Agent')) }))],
+    answers: [json('The agents.', answer({ agents: arrayOf(ref('Agent')) }))],
     run: ({ runtime }) => ({ agents: [...runtime.registry.agents.values()].map(summaryOf) }),
   }),
   operation('getAgent', {

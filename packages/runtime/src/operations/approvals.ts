@@ -1,9 +1,9 @@
 import { done, json, operation, type Route } from './operation.ts'
 import { actorOf, seesAllOwners } from './principal.ts'
 import { ref } from './schemas.ts'
-import { answer, anyOf, anything, between, exactly, listOf, shape, text } from './shape.ts'
+import { answer, eitherOf, anything, between, exactly, arrayOf, shape, maxText } from './shape.ts'
 
-const reason = text(10_000)
+const reason = maxText(10_000)
 
 /** What waits for a person, and how it is decided. */
 export const approvalOperations: readonly Route[] = [
@@ -11,9 +11,9 @@ export const approvalOperations: readonly Route[] = [
     tag: 'approvals',
     summary: 'Everything that waits for a person, over all threads and depths.',
     scope: 'threads:read',
-    query: { rootId: text(200), limit: between(1, 1000) },
+    query: { rootId: maxText(200), limit: between(1, 1000) },
     answers: [
-      json('What waits, with what is asked.', answer({ waiting: listOf(ref('WaitingItem')) })),
+      json('What waits, with what is asked.', answer({ waiting: arrayOf(ref('WaitingItem')) })),
     ],
     async run({ runtime, principal, query }) {
       const { tenant, user } = principal
@@ -27,8 +27,12 @@ export const approvalOperations: readonly Route[] = [
     scope: 'approvals:write',
     probe: { body: { type: 'deny', reason: 'Not today.' } },
     body: {
-      json: anyOf(
-        shape({ type: exactly('approve'), 'reason?': reason, 'tokens?': listOf(text(20_000), 10) }),
+      json: eitherOf(
+        shape({
+          type: exactly('approve'),
+          'reason?': reason,
+          'tokens?': arrayOf(maxText(20_000), 10),
+        }),
         shape({ type: exactly('deny'), reason }),
         shape({ type: exactly('result'), value: anything }),
         shape({ type: exactly('error'), message: reason }),

@@ -2,7 +2,17 @@ import { HttpError } from './http-error.ts'
 import { done, json, operation, type Route } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref, textMap } from './schemas.ts'
-import { answer, anything, between, listOf, mapOf, oneOf, shape, string, text } from './shape.ts'
+import {
+  answer,
+  anything,
+  between,
+  arrayOf,
+  mapOf,
+  choice,
+  shape,
+  string,
+  maxText,
+} from './shape.ts'
 
 /** Durable values of a thread. */
 export const valueOperations: readonly Route[] = [
@@ -10,7 +20,7 @@ export const valueOperations: readonly Route[] = [
     tag: 'values',
     summary: 'The durable values of the thread.',
     scope: 'threads:read',
-    query: { prefix: text(512) },
+    query: { prefix: maxText(512) },
     answers: [json('Values by key.', answer({ values: mapOf(anything) }))],
     run: async ({ runtime, thread, query }) => ({
       values: await runtime.threads.values.list(thread.id, query.prefix),
@@ -56,7 +66,7 @@ export const envOperations: readonly Route[] = [
     summary:
       'The variables of the thread: names, types, and the values of those that are no secret.',
     scope: 'threads:read',
-    answers: [json('The variables.', answer({ variables: listOf(ref('Variable')) }))],
+    answers: [json('The variables.', answer({ variables: arrayOf(ref('Variable')) }))],
     async run({ runtime, thread }) {
       const variables = await runtime.threads.env.list(thread.id)
       // The runtime gives no secrets either; this holds for any implementation of it.
@@ -74,7 +84,7 @@ export const envOperations: readonly Route[] = [
     summary: 'Sets a variable. A secret can never be read again.',
     scope: 'env:write',
     probe: { body: { value: 'x' } },
-    body: { json: shape({ value: text(65_536), 'type?': oneOf('text', 'secret') }) },
+    body: { json: shape({ value: maxText(65_536), 'type?': choice('text', 'secret') }) },
     answers: [done('The variable is set.')],
     errors: ['ENV_INVALID', 'THREAD_TERMINATED'],
     run: ({ runtime, thread, params, body: { value, type } }) =>
@@ -132,7 +142,7 @@ export const effectOperations: readonly Route[] = [
     tag: 'effects',
     summary: 'Scheduled work.',
     scope: 'threads:read',
-    answers: [json('What is scheduled.', answer({ effects: listOf(ref('Effect')) }))],
+    answers: [json('What is scheduled.', answer({ effects: arrayOf(ref('Effect')) }))],
     run: async ({ runtime, thread }) => ({
       effects: await runtime.threads.effects.list(thread.id),
     }),
@@ -144,11 +154,11 @@ export const effectOperations: readonly Route[] = [
     probe: { body: { name: 'remind', delayMs: 60_000 } },
     body: {
       json: shape({
-        name: text(200),
+        name: maxText(200),
         'args?': anything,
         'delayMs?': between(0, YEAR_MS),
-        'cron?': text(200),
-        'key?': text(200),
+        'cron?': maxText(200),
+        'key?': maxText(200),
       }),
     },
     answers: [json('The effect is scheduled.', answer({ id: string }), 201)],

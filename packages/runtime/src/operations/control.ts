@@ -1,13 +1,13 @@
 import { done, json, operation, type Route } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref, side } from './schemas.ts'
-import { between, boolean, shape, text } from './shape.ts'
+import { between, boolean, shape, maxText } from './shape.ts'
 
 /** Stopping, resuming, ending and copying threads, and waiting for what comes of them. */
 export const controlOperations: readonly Route[] = [
   operation('stopThread', {
     tag: 'control',
-    summary: 'Stops what runs. What was said stays; a message or a resume goes on.',
+    summary: 'Stops the run. Its messages stay; a new message or a resume continues the thread.',
     scope: 'threads:write',
     body: { json: shape({ 'afterStep?': boolean }), isOptional: true },
     answers: [done('Done.')],
@@ -17,7 +17,7 @@ export const controlOperations: readonly Route[] = [
   }),
   operation('resumeThread', {
     tag: 'control',
-    summary: 'Goes on after a stop, a failure or a limit.',
+    summary: 'Continues the thread after a stop, a failure or a limit.',
     scope: 'threads:write',
     body: { json: shape({ 'side?': side }), isOptional: true },
     answers: [done('Done.')],
@@ -47,7 +47,7 @@ export const controlOperations: readonly Route[] = [
     tag: 'control',
     summary: 'A new thread with the history up to and with a message. Nothing runs again.',
     scope: 'threads:write',
-    body: { json: shape({ 'upTo?': text(200), 'title?': text(256) }), isOptional: true },
+    body: { json: shape({ 'upTo?': maxText(200), 'title?': maxText(256) }), isOptional: true },
     answers: [json('The new thread.', ref('Thread'), 201)],
     errors: ['MESSAGE_NOT_FOUND'],
     run: ({ runtime, thread, body, principal: { user } }) =>

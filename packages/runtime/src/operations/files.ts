@@ -3,7 +3,7 @@ import { HttpError } from './http-error.ts'
 import { done, json, jsonResponse, operation, raw, type Route } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref } from './schemas.ts'
-import { answer, listOf, text } from './shape.ts'
+import { answer, arrayOf, maxText } from './shape.ts'
 
 /** Files of a thread. Paths begin with a slash there; the runtime refuses those that could leave the thread. */
 export const fileOperations: readonly Route[] = [
@@ -11,8 +11,8 @@ export const fileOperations: readonly Route[] = [
     tag: 'files',
     summary: 'The files of the thread.',
     scope: 'threads:read',
-    query: { prefix: text(1024) },
-    answers: [json('The files.', answer({ files: listOf(ref('File')) }))],
+    query: { prefix: maxText(1024) },
+    answers: [json('The files.', answer({ files: arrayOf(ref('File')) }))],
     run: async ({ runtime, thread, query }) => ({
       files: await runtime.threads.files.list(thread.id, query.prefix),
     }),
@@ -89,7 +89,7 @@ const SAFE_TYPES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Headers for the bytes of a stored file. Name and type were chosen by whoever wrote it, a model
+ * Headers for the bytes of a stored file. Name and type were chosen by the writer of the file, a model
  * perhaps: neither may add a header, and what could run as a page is only offered for download.
  */
 export function fileHeaders({ path, mediaType, hash, sizeBytes }: FileStat): {

@@ -129,17 +129,19 @@ export class HttpError extends SkeinError {
   }
 }
 
-/** The same words whether a thread is somebody else's or was never there. */
+/** The same error whether a thread is somebody else's or does not exist. */
 export function threadNotFound(): HttpError {
   return new HttpError('There is no such thread.', {
     code: 'THREAD_NOT_FOUND',
-    hint: 'Check the id. A thread of somebody else looks the same as none.',
+    hint: 'Check the id. A thread of somebody else is answered with the same error.',
   })
 }
 
+/** The error of a client that sends too many requests. */
 export function rateLimited(waitMs: number): HttpError {
   return new HttpError('Too many requests.', {
     code: 'RATE_LIMITED',
+    hint: 'Wait as long as `retry-after` says.',
     headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
   })
 }

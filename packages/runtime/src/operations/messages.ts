@@ -5,7 +5,17 @@ import { HttpError } from './http-error.ts'
 import { done, json, operation, type Route } from './operation.ts'
 import type { Principal } from './principal.ts'
 import { ref, type MessageBody } from './schemas.ts'
-import { answer, anyOf, between, boolean, listOf, object, oneOf, shape, text } from './shape.ts'
+import {
+  answer,
+  eitherOf,
+  between,
+  boolean,
+  arrayOf,
+  object,
+  choice,
+  shape,
+  maxText,
+} from './shape.ts'
 
 /** The conversation of a thread. */
 export const messageOperations: readonly Route[] = [
@@ -16,10 +26,10 @@ export const messageOperations: readonly Route[] = [
     query: {
       limit: between(1, 1000),
       offset: between(0, 10_000_000),
-      order: oneOf('asc', 'desc'),
+      order: choice('asc', 'desc'),
       includeSilent: boolean,
     },
-    answers: [json('Messages in order.', answer({ messages: listOf(ref('Message')) }))],
+    answers: [json('Messages in order.', answer({ messages: arrayOf(ref('Message')) }))],
     async run({ runtime, thread, query }) {
       const messages = await runtime.threads.messages(thread.id, { limit: 100, ...query })
       return {
@@ -46,7 +56,7 @@ export const messageOperations: readonly Route[] = [
     summary: 'Replaces the text, or the whole message.',
     scope: 'threads:write',
     probe: { body: { text: 'Better' } },
-    body: { json: anyOf(shape({ text: text(1_000_000) }), shape({ message: object })) },
+    body: { json: eitherOf(shape({ text: maxText(1_000_000) }), shape({ message: object })) },
     answers: [done('The message is replaced.')],
     errors: ['MESSAGE_NOT_FOUND', 'THREAD_TERMINATED'],
     run({ runtime, thread, body, params: { messageId: id } }) {

@@ -5,7 +5,7 @@ import type { ThreadHead } from '../store/store.ts'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
 import type { ErrorCode } from './http-error.ts'
 import type { Principal, Scope } from './principal.ts'
-import type { Fields, Infer, Shape } from './shape.ts'
+import type { ShapeFields, Infer, Shape } from './shape.ts'
 
 /** Methods that operations use. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -107,7 +107,7 @@ interface JsonBody<T> {
 }
 
 /** A call with the types that the address and the shapes of its operation give it. */
-export type OperationCall<Id extends OperationId, Query extends Fields, Body> = Omit<
+export type OperationCall<Id extends OperationId, Query extends ShapeFields, Body> = Omit<
   Call,
   'params' | 'query' | 'body'
 > & {
@@ -119,7 +119,7 @@ export type OperationCall<Id extends OperationId, Query extends Fields, Body> = 
 /** What an operation takes, who may ask for it, how it answers, and what it does. */
 export interface Operation<
   Id extends OperationId,
-  Query extends Fields,
+  Query extends ShapeFields,
   Body,
   Answers extends readonly Answer<unknown>[],
 > {
@@ -155,7 +155,7 @@ export interface Operation<
  *       tag: 'threads',
  *       summary: 'Changes the title or the tags.',
  *       scope: 'threads:write',
- *       body: { json: shape({ 'title?': text(256) }) },
+ *       body: { json: shape({ 'title?': maxText(256) }) },
  *       answers: [json('The thread.', ref('Thread'))],
  *       run: ({ runtime, thread, body }) => runtime.threads.update(thread.id, body),
  *     })
@@ -163,7 +163,7 @@ export interface Operation<
 export function operation<
   const Id extends OperationId,
   const Answers extends readonly Answer<unknown>[],
-  const Query extends Fields = Record<never, never>,
+  const Query extends ShapeFields = Record<never, never>,
   Body = unknown,
 >(id: Id, { query, run, ...rest }: Operation<Id, Query, Body, Answers>): Route {
   const { method, path } = addressOf(id)

@@ -21,7 +21,7 @@ export const ALL_SCOPES = [
 /** What a client may do. */
 export type Scope = (typeof ALL_SCOPES)[number]
 
-/** Whoever is behind a request. */
+/** The authenticated client behind a request. */
 export interface Principal {
   readonly tenant: string
   /** With a user, only the threads of that user are seen, unless a scope says otherwise. */
@@ -29,7 +29,7 @@ export interface Principal {
   readonly scopes: readonly Scope[]
   /** For limits and for the log of decisions, where there is no user. Never a secret. */
   readonly name?: string
-  /** Streams end then; ms since 1970. */
+  /** When the key expires, in ms since 1970; streams end then. */
   readonly expiresAt?: number
 }
 
@@ -43,12 +43,12 @@ export function seesAllOwners(principal: Principal): boolean {
   return principal.user === undefined || hasScope(principal, 'threads:all')
 }
 
-/** The name that stands beside a decision in the log. */
+/** The name that the log records with a decision. */
 export function actorOf({ user, name, tenant }: Principal): string {
   return user ?? name ?? tenant
 }
 
-/** What limits are counted by. */
+/** The account that limits are counted for. */
 export function accountOf({ tenant, user, name }: Principal): string {
   return JSON.stringify([tenant, user ?? null, name ?? null])
 }

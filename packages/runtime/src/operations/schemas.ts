@@ -29,17 +29,17 @@ import {
   boolean,
   integer,
   label,
-  listOf,
+  arrayOf,
   mapOf,
   nullable,
   number,
   object,
-  oneOf,
+  choice,
   outline,
   shape,
   string,
-  text,
-  anyOf,
+  maxText,
+  eitherOf,
   type Shape,
 } from './shape.ts'
 
@@ -98,28 +98,28 @@ export const LIFECYCLES: readonly ThreadLifecycle[] = [
 ]
 
 /** What a thread is doing. */
-export const lifecycle: Shape<ThreadLifecycle> = oneOf(...LIFECYCLES)
+export const lifecycle: Shape<ThreadLifecycle> = choice(...LIFECYCLES)
 
 /** One of the two sides of a conversation. */
-export const side: Shape<'a' | 'b'> = oneOf('a', 'b')
+export const side: Shape<'a' | 'b'> = choice('a', 'b')
 
 /** Values of environment variables by name. */
 export const textMap: Shape<Readonly<Record<string, string>>> = {
   type: 'object',
   propertyNames: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' },
-  additionalProperties: text(65_536),
+  additionalProperties: maxText(65_536),
   maxProperties: 200,
 }
 
 /** Labels of a thread. */
-export const tags: Shape<readonly string[]> = listOf(text(100), 50)
+export const tags: Shape<readonly string[]> = arrayOf(maxText(100), 50)
 
 const sendMessage = shape({
-  'text?': text(1_000_000),
-  'content?': listOf(object, 200),
-  'role?': oneOf('user', 'assistant'),
+  'text?': maxText(1_000_000),
+  'content?': arrayOf(object, 200),
+  'role?': choice('user', 'assistant'),
   'isSilent?': boolean,
-  'attachments?': listOf(text(1024), 200),
+  'attachments?': arrayOf(maxText(1024), 200),
   'metadata?': object,
   'messageId?': label(200),
 })
@@ -151,7 +151,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       code: string,
       message: string,
       'hint?': string,
-      'problems?': listOf(answer({ field: string, message: string })),
+      'problems?': arrayOf(answer({ field: string, message: string })),
     }),
   }),
   Thread: answer({
@@ -162,7 +162,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     parentId: nullable(string),
     rootId: string,
     title: nullable(string),
-    tags: listOf(string),
+    tags: arrayOf(string),
     clientId: nullable(string),
     lifecycle,
     waiting: integer,
@@ -180,18 +180,18 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     agent: string,
     seq: integer,
     status: string,
-    items: listOf(object),
-    waiting: listOf(object),
-    queued: listOf(object),
-    children: listOf(object),
+    items: arrayOf(object),
+    waiting: arrayOf(object),
+    queued: arrayOf(object),
+    children: arrayOf(object),
     usage: object,
-    failures: listOf(object),
+    failures: arrayOf(object),
   }),
   SendMessage: sendMessage,
   CreateThread: shape({
-    agent: text(200),
-    'owner?': text(200),
-    'title?': text(256),
+    agent: maxText(200),
+    'owner?': maxText(200),
+    'title?': maxText(256),
     'tags?': tags,
     'clientId?': label(200),
     'env?': textMap,
@@ -199,17 +199,17 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'values?': mapOf(anything),
     'metadata?': object,
     'budget?': shape({ ...bounds, 'tree?': shape(bounds) }),
-    'message?': anyOf(text(1_000_000), sendMessage),
+    'message?': eitherOf(maxText(1_000_000), sendMessage),
   }),
   Sent: answer({ queueId: string, messageId: string, seq: integer }),
   Message: outline({
     id: string,
-    message: answer({ id: string, type: oneOf('user', 'assistant', 'tool_result') }),
+    message: answer({ id: string, type: choice('user', 'assistant', 'tool_result') }),
     side,
     isSilent: boolean,
     at: string,
     turnId: string,
-    attachments: listOf(string),
+    attachments: arrayOf(string),
     'subagentId?': string,
     'metadata?': object,
   }),
@@ -226,7 +226,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'spawnGroupId?': string,
     'createdAt?': number,
     status: string,
-    'parentCommunication?': oneOf('implicit', 'explicit'),
+    'parentCommunication?': choice('implicit', 'explicit'),
   }),
   File: answer({
     path: string,
@@ -235,13 +235,13 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     hash: string,
     writtenAt: string,
   }),
-  Variable: answer({ name: string, type: oneOf('text', 'secret'), 'value?': string }),
+  Variable: answer({ name: string, type: choice('text', 'secret'), 'value?': string }),
   VariablesRequest: answer({
     requestId: string,
-    required: listOf(string),
-    missing: listOf(string),
+    required: arrayOf(string),
+    missing: arrayOf(string),
     expiresAt: string,
-    status: oneOf('open', 'provided', 'expired'),
+    status: choice('open', 'provided', 'expired'),
   }),
   Effect: answer({
     id: string,
@@ -259,8 +259,8 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     toolCallId: string,
     toolName: string,
     arguments: anything,
-    kind: oneOf('approval', 'input'),
-    path: listOf(string),
+    kind: choice('approval', 'input'),
+    path: arrayOf(string),
     openedAt: string,
     'expiresAt?': string,
     'risk?': anything,
@@ -268,21 +268,21 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'question?': anything,
   }),
   SessionResult: outline({
-    outcome: oneOf('completed', 'failed', 'stopped', 'terminated', 'waiting'),
+    outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,
     text: string,
     'data?': anything,
-    attachments: listOf(string),
-    waiting: listOf(ref('WaitingItem')),
+    attachments: arrayOf(string),
+    waiting: arrayOf(ref('WaitingItem')),
     thread: ref('Thread'),
   }),
   ModelLog: answer(modelLog),
   ModelLogDetail: answer({
     ...modelLog,
     system: nullable(string),
-    tools: listOf(object),
+    tools: arrayOf(object),
     params: object,
-    messages: listOf(object),
+    messages: arrayOf(object),
     'messageId?': string,
   }),
   Cost: answer({
@@ -294,7 +294,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
   }),
   Audit: outline({
     tree: string,
-    lines: listOf(string),
+    lines: arrayOf(string),
     checkpoint: string,
     publicKey: object,
   }),
@@ -302,20 +302,20 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     name: string,
     'title?': string,
     'description?': string,
-    type: oneOf('ai_human', 'dual_ai'),
-    sides: listOf(
+    type: choice('ai_human', 'dual_ai'),
+    sides: arrayOf(
       answer({
         side,
         label: string,
         prompt: string,
-        models: listOf(string),
-        tools: listOf(answer({ name: string, kind: oneOf('tool', 'handoff', 'subagent') })),
+        models: arrayOf(string),
+        tools: arrayOf(answer({ name: string, kind: choice('tool', 'handoff', 'subagent') })),
       }),
     ),
-    variables: listOf(
+    variables: arrayOf(
       answer({
         name: string,
-        type: oneOf('text', 'secret'),
+        type: choice('text', 'secret'),
         required: boolean,
         'description?': string,
       }),

@@ -6,7 +6,7 @@ import type { RequestProblem } from './http-error.ts'
  * shape of a body is what the OpenAPI document shows, what `checkSchema` checks, and the type that the
  * code behind the check works with.
  *
- *     const fork = shape({ 'upTo?': text(200), 'title?': text(256) })
+ *     const fork = shape({ 'upTo?': maxText(200), 'title?': maxText(256) })
  *     type Fork = Infer<typeof fork> // { upTo?: string; title?: string }
  */
 export type Shape<T> = JsonSchema & {
@@ -18,10 +18,10 @@ export type Shape<T> = JsonSchema & {
 export type Infer<S> = S extends { readonly '~type'?: () => infer T } ? T : never
 
 /** The fields of an object by name. A name that ends in `?` may be missing. */
-export type Fields = Readonly<Record<string, Shape<unknown>>>
+export type ShapeFields = Readonly<Record<string, Shape<unknown>>>
 
 /** The object that such fields describe. */
-export type Shaped<F extends Fields> = {
+export type Shaped<F extends ShapeFields> = {
   readonly [K in keyof F as K extends `${string}?` ? never : K]: Infer<F[K]>
 } & {
   readonly [K in keyof F as K extends `${infer Name}?` ? Name : never]?: Infer<F[K]>
@@ -41,7 +41,7 @@ export const object: Shape<JsonObject> = { type: 'object' }
 export const anything: Shape<JsonValue> = {}
 
 /** A text that is no longer than this. */
-export function text(maxLength: number): Shape<string> {
+export function maxText(maxLength: number): Shape<string> {
   return { type: 'string', maxLength }
 }
 
@@ -56,7 +56,7 @@ export function between(minimum: number, maximum: number): Shape<number> {
 }
 
 /** One of a few texts. */
-export function oneOf<const T extends string>(...values: readonly T[]): Shape<T> {
+export function choice<const T extends string>(...values: readonly T[]): Shape<T> {
   return { type: 'string', enum: values }
 }
 
@@ -66,7 +66,7 @@ export function exactly<const T extends string>(value: T): Shape<T> {
 }
 
 /** One of several shapes. */
-export function anyOf<const S extends readonly Shape<unknown>[]>(
+export function eitherOf<const S extends readonly Shape<unknown>[]>(
   ...choices: S
 ): Shape<Infer<S[number]>> {
   return { anyOf: choices }
@@ -78,7 +78,7 @@ export function nullable<T>(shape: Shape<T>): Shape<T | null> {
 }
 
 /** A list of such items. */
-export function listOf<T>(items: Shape<T>, maxItems?: number): Shape<readonly T[]> {
+export function arrayOf<T>(items: Shape<T>, maxItems?: number): Shape<readonly T[]> {
   return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) }
 }
 
@@ -88,17 +88,17 @@ export function mapOf<T>(additionalProperties: Shape<T>): Shape<Readonly<Record<
 }
 
 /** An object with exactly these fields: what we accept. */
-export function shape<const F extends Fields>(fields: F): Shape<Shaped<F>> {
+export function shape<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
   return { ...answer(fields), additionalProperties: false } as Shape<Shaped<F>> // the phantom is never there
 }
 
 /** An object with at least these fields: what we answer. More fields may come with time. */
-export function answer<const F extends Fields>(fields: F): Shape<Shaped<F>> {
+export function answer<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
   return outline<Shaped<F>>(fields)
 }
 
 /** As `answer`, for a value of a type that has more fields than clients need to be promised. */
-export function outline<T>(fields: Fields): Shape<T> {
+export function outline<T>(fields: ShapeFields): Shape<T> {
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []
   for (const [key, schema] of Object.entries(fields)) {
@@ -112,7 +112,7 @@ export function outline<T>(fields: Fields): Shape<T> {
 /** Schemas that others refer to as `#/components/schemas/<name>`. */
 export type NamedSchemas = Readonly<Record<string, JsonSchema>>
 
-/** More would help nobody. */
+/** The list of problems ends here: nobody reads more. */
 const MAX_PROBLEMS = 20
 
 /**
@@ -139,23 +139,35 @@ function check(value: unknown, schema: JsonSchema, field: string, context: Conte
   const { named, problems } = context
   if (problems.length >= MAX_PROBLEMS) return
   const reference = schema['$ref']
-  if (typeof reference === 'string') return check(value, resolve(reference, named), field, context)
+  if (typeof reference === 'string') {
+    const name = reference.replace('#/components/schemas/', '')
+    return check(value, named[name] ?? {}, field, context)
+  }
   const say = (message: string): void => void problems.push({ field, message })
-  const type = schema['type']
-  if (type !== undefined && !isOfType(value, type)) return say(`must be ${typeNames(type)}`)
+  const { type, minLength, maxLength, pattern, minimum, maximum, maxItems, items } =
+    schema as Bounds
+  if (type !== undefined && !isOfType(value, type))
+    return say(`must be ${[type].flat().join(' or ')}`)
   if (Array.isArray(schema['enum']) && !schema['enum'].includes(value))
     return say(`must be one of ${schema['enum'].map((item) => JSON.stringify(item)).join(', ')}`)
   if ('const' in schema && schema['const'] !== value)
     return say(`must be ${JSON.stringify(schema['const'])}`)
   if (Array.isArray(schema['anyOf'])) checkAnyOf(value, schema['anyOf'], field, context)
-  if (typeof value === 'string') checkText(value, schema, say)
-  else if (typeof value === 'number') checkNumber(value, schema, say)
-  else if (Array.isArray(value)) checkList(value, schema, field, context)
-  else if (isPlainObject(value)) checkObject(value, schema, field, context)
-}
-
-function resolve(reference: string, named: NamedSchemas): JsonSchema {
-  return named[reference.replace('#/components/schemas/', '')] ?? {}
+  if (typeof value === 'string') {
+    const { length } = value
+    if (minLength !== undefined && length < minLength) say(`must have ${minLength} characters`)
+    if (maxLength !== undefined && length > maxLength)
+      say(`must have at most ${maxLength} characters`)
+    if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) say(`must match ${pattern}`)
+  } else if (typeof value === 'number') {
+    if (minimum !== undefined && value < minimum) say(`must be at least ${minimum}`)
+    if (maximum !== undefined && value > maximum) say(`must be at most ${maximum}`)
+  } else if (Array.isArray(value)) {
+    if (maxItems !== undefined && value.length > maxItems)
+      say(`must have at most ${maxItems} items`)
+    else if (items)
+      value.forEach((item, index) => check(item, items, `${field}[${index}]`, context))
+  } else if (isPlainObject(value)) checkObject(value, schema, field, context)
 }
 
 function checkAnyOf(
@@ -176,32 +188,6 @@ function checkAnyOf(
 
 function depthOf(problems: readonly RequestProblem[]): number {
   return Math.max(...problems.map(({ field }) => field.split(/[.[]/).length))
-}
-
-function checkText(value: string, schema: JsonSchema, say: (message: string) => void): void {
-  const { minLength, maxLength, pattern } = schema as Bounds
-  if (minLength !== undefined && value.length < minLength) say(`must have ${minLength} characters`)
-  if (maxLength !== undefined && value.length > maxLength)
-    say(`must have at most ${maxLength} characters`)
-  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) say(`must match ${pattern}`)
-}
-
-function checkNumber(value: number, schema: JsonSchema, say: (message: string) => void): void {
-  const { minimum, maximum } = schema as Bounds
-  if (minimum !== undefined && value < minimum) say(`must be at least ${minimum}`)
-  if (maximum !== undefined && value > maximum) say(`must be at most ${maximum}`)
-}
-
-function checkList(
-  value: readonly unknown[],
-  schema: JsonSchema,
-  field: string,
-  context: Context,
-): void {
-  const { maxItems, items } = schema as Bounds
-  if (maxItems !== undefined && value.length > maxItems)
-    context.problems.push({ field, message: `must have at most ${maxItems} items` })
-  else if (items) value.forEach((item, index) => check(item, items, `${field}[${index}]`, context))
 }
 
 function checkObject(
@@ -230,6 +216,7 @@ function checkObject(
 }
 
 interface Bounds {
+  readonly type?: unknown
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
@@ -258,8 +245,4 @@ function isOfType(value: unknown, type: unknown): boolean {
     default:
       return typeof value === type
   }
-}
-
-function typeNames(type: unknown): string {
-  return [type].flat().join(' or ')
 }

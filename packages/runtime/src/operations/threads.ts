@@ -14,23 +14,23 @@ import {
 } from './operation.ts'
 import { hasScope, seesAllOwners, type Principal } from './principal.ts'
 import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
-import { answer, between, boolean, integer, listOf, oneOf, shape, text } from './shape.ts'
+import { answer, between, boolean, integer, arrayOf, choice, shape, maxText } from './shape.ts'
 
 const MAX_OFFSET = 10_000_000
 const DEFAULT_LIMIT = 50
 
 const listQuery = {
-  agent: text(200),
-  owner: text(200),
+  agent: maxText(200),
+  owner: maxText(200),
   lifecycle,
-  parentId: text(200),
-  rootId: text(200),
+  parentId: maxText(200),
+  rootId: maxText(200),
   roots: boolean,
   waiting: boolean,
-  search: text(200),
-  tag: text(100),
-  clientId: text(200),
-  sort: oneOf('activity', 'created', 'oldest'),
+  search: maxText(200),
+  tag: maxText(100),
+  clientId: maxText(200),
+  sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
   offset: between(0, MAX_OFFSET),
 }
@@ -45,7 +45,7 @@ export const threadOperations: readonly Route[] = [
     answers: [
       json(
         'A page of threads.',
-        answer({ threads: listOf(ref('Thread')), 'nextOffset?': integer }),
+        answer({ threads: arrayOf(ref('Thread')), 'nextOffset?': integer }),
       ),
     ],
     async run({ runtime, principal, query }) {
@@ -99,7 +99,7 @@ export const threadOperations: readonly Route[] = [
     summary: 'Changes the title or the tags.',
     scope: 'threads:write',
     probe: { body: { title: 'Renamed' } },
-    body: { json: shape({ 'title?': text(256), 'tags?': tags }) },
+    body: { json: shape({ 'title?': maxText(256), 'tags?': tags }) },
     answers: [json('The thread.', ref('Thread'))],
     run: ({ runtime, thread, body }) => runtime.threads.update(thread.id, body),
   }),
@@ -115,7 +115,7 @@ export const threadOperations: readonly Route[] = [
     summary: 'Children as their parent knows them.',
     scope: 'threads:read',
     answers: [
-      json('The children, the oldest first.', answer({ subagents: listOf(ref('Subagent')) })),
+      json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
     run: async ({ runtime, thread }) => ({
       subagents: await runtime.threads.children(thread.id),
@@ -166,7 +166,7 @@ export const logOperations: readonly Route[] = [
     summary: 'The log, in order.',
     scope: 'threads:read',
     query: { after: between(0, Number.MAX_SAFE_INTEGER), limit: between(1, 1000) },
-    answers: [json('Events with their numbers.', answer({ events: listOf(ref('StoredEvent')) }))],
+    answers: [json('Events with their numbers.', answer({ events: arrayOf(ref('StoredEvent')) }))],
     async run({ runtime, thread, query: { after = 0, limit = 200 } }) {
       const events = await runtime.threads.events(thread.id, { after, limit })
       return { events: events.map(({ seq, event }) => ({ seq, event: publicEvent(event) })) }
@@ -176,7 +176,7 @@ export const logOperations: readonly Route[] = [
     tag: 'transfer',
     summary: 'The thread as JSON lines that can be imported, or as a ThreadProtocol document.',
     scope: 'threads:read',
-    query: { format: oneOf('jsonl', 'thread') },
+    query: { format: choice('jsonl', 'thread') },
     answers: [
       raw('The log.', LINES, { type: 'string' }),
       raw('The ThreadProtocol document.', 'application/json', {
@@ -219,7 +219,7 @@ export const logOperations: readonly Route[] = [
     summary: 'Requests to models.',
     scope: 'logs:read',
     answers: [
-      json('One entry per request, the oldest first.', answer({ logs: listOf(ref('ModelLog')) })),
+      json('One entry per request, the oldest first.', answer({ logs: arrayOf(ref('ModelLog')) })),
     ],
     run: async ({ runtime, thread }) => ({ logs: await runtime.threads.logs(thread.id) }),
   }),

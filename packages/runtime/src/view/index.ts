@@ -1,14 +1,13 @@
 export { publicEvent } from './public-event.ts'
-export {
-  ThreadFold,
-  threadView,
-  type CallItem,
-  type MessageItem,
-  type NoteItem,
-  type ThreadView,
-  type ViewChild,
-  type ViewFailure,
-  type ViewItem,
-  type ViewUsage,
-  type ViewWait,
+export { ViewFold, threadView } from './view-fold.ts'
+export type {
+  ViewCall,
+  ViewMessage,
+  ViewNote,
+  ThreadView,
+  ViewChild,
+  ViewFailure,
+  ViewItem,
+  ViewUsage,
+  ViewWait,
 } from './thread-view.ts'

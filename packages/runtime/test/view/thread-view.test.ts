@@ -1,7 +1,7 @@
 import { build } from 'esbuild'
 import { afterEach, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { threadView, ThreadFold, type ThreadView } from '../../src/view/index.ts'
+import { threadView, ViewFold, type ThreadView } from '../../src/view/index.ts'
 import { KEYS, startKit, type Kit } from '../http/http-kit.ts'
 
 const kits: Kit[] = []
@@ -79,7 +79,7 @@ test('a child is shown on the call that made it; reports that only models see ar
 test('time travel: the view up to an event is the view as it was then', async () => {
   const { kit, id } = await start()
   const seen: ThreadView[] = []
-  const fold = new ThreadFold()
+  const fold = new ViewFold()
   await kit.runtime.threads.run(id, 'Hello')
   await kit.runtime.threads.run(id, 'A refund, please.')
   const events = await kit.runtime.threads.events(id)
@@ -102,7 +102,7 @@ test('time travel: the view up to an event is the view as it was then', async ()
 
 test('a stream folds to the same view as the log, and shows what is being said', async () => {
   const { kit, id, view } = await start()
-  const fold = new ThreadFold()
+  const fold = new ViewFold()
   const drafts = new Set<string>()
   await kit.runtime.threads.send(id, 'Hello')
   for await (const { id: number, event } of kit.runtime.subscribe(id, { untilParked: true })) {

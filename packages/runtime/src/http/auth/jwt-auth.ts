@@ -206,6 +206,6 @@ async function fetchKeys(
     const list = isPlainObject(body) ? body['keys'] : undefined
     return Array.isArray(list) ? (list.filter(isPlainObject) as unknown as Jwk[]) : undefined // checked when they are imported
   } catch {
-    return undefined // nobody is let in by a key that could not be read
+    return undefined // without keys no token is accepted
   }
 }

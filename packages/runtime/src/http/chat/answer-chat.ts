@@ -45,7 +45,7 @@ export async function answerChat(
   let queueId = ''
   for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
 
-  // A page that names no message, and says nothing new, goes on with its last one.
+  // A page that names no message and sends no new one continues its last message.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
   if (messageId !== undefined) {
     if (answerCount === 0) return nothingNew(call, messageId)
@@ -58,7 +58,7 @@ export async function answerChat(
     return streamAnswer(call, thread, { after: isAtRest ? place.seq : place.after, queueId })
   }
   if (body.messages.length === 0) return nothingNew(call)
-  // The page sends a message that the thread has already: it gets the same answer, or the work goes on.
+  // The page sends a message that the thread has already: it gets the same answer, or the thread is resumed.
   if (lifecycle === 'failed' || lifecycle === 'stopped')
     await runtime.threads.resume(thread.id, { by: actorOf(principal) })
   return streamAnswer(call, thread, { after: place.after })

@@ -5,11 +5,11 @@ import type { Principal } from '../../operations/principal.ts'
 import {
   answer,
   label,
-  listOf,
+  arrayOf,
   object,
-  oneOf,
+  choice,
   string,
-  text,
+  maxText,
   type Shape,
 } from '../../operations/shape.ts'
 import type { SendMessage } from '../../runtime-api.ts'
@@ -57,15 +57,15 @@ export interface PageBody {
 /** The shape of such a body. */
 export const CHAT_BODY: Shape<PageBody> = answer({
   id: label(200),
-  messages: listOf(
+  messages: arrayOf(
     answer({
       id: label(200),
-      role: oneOf('system', 'user', 'assistant'),
-      parts: listOf(object, 10_000),
+      role: choice('system', 'user', 'assistant'),
+      parts: arrayOf(object, 10_000),
     }),
   ),
   'trigger?': string,
-  'messageId?': text(200),
+  'messageId?': maxText(200),
 })
 
 /** Reads the body of a chat request. The history in it is not used: the thread has its own. */

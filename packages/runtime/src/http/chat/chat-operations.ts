@@ -2,7 +2,7 @@ import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/thread
 import { threadFromEvents } from '@skein/threads/events'
 import { done, json, operation, stream, type Route } from '../../operations/operation.ts'
 import { actorOf } from '../../operations/principal.ts'
-import { answer, boolean, listOf, string, type Shape } from '../../operations/shape.ts'
+import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { answerChat, holds, streamAnswer } from './answer-chat.ts'
@@ -50,7 +50,7 @@ export const chatOperations: readonly Route[] = [
     answers: [
       json(
         'Messages as `useChat` holds them.',
-        answer({ threadId: string, isAnswering: boolean, messages: listOf(uiMessage) }),
+        answer({ threadId: string, isAnswering: boolean, messages: arrayOf(uiMessage) }),
       ),
     ],
     async run(call) {

@@ -1,19 +1,19 @@
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem } from '../../runtime-api.ts'
-import { Channel } from '../stream/channel.ts'
+import { MergeQueue } from '../stream/merge-queue.ts'
 import { agentNames, type ChatView, isUserMessage, ShownEvents } from './shown-events.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
 /** Chunks that wait to be sent; each thread may have one more in hand. */
 const CAPACITY = 64
 
-/** Follows the children of a thread, and theirs, and tells what they say as `data-child-chunk`. */
+/** Follows all descendants of a thread and sends what they say as `data-child-chunk`. */
 export class ChildChunks {
   readonly #runtime: Runtime
   readonly #hold: boolean
   readonly #abort = new AbortController()
-  readonly #channel: Channel<UIMessageChunk> = new Channel(CAPACITY)
+  readonly #queue: MergeQueue<UIMessageChunk> = new MergeQueue(CAPACITY)
   readonly #pumps = new Set<Promise<void>>()
 
   constructor(runtime: Runtime, { hold }: { readonly hold: boolean }) {
@@ -21,29 +21,29 @@ export class ChildChunks {
     this.#hold = hold
   }
 
-  /** Takes up the child that an event tells of. */
+  /** Follows the child that an event has created. */
   follow(event: NumberedEvent['event'], path: readonly string[] = []): void {
     if (event.type !== 'subagent_created') return
     const place = [...path, event.name]
     const pump = this.#pump(event.reference, place).catch((error: unknown) => {
-      // A child that is gone has nothing more to say.
+      // A child that was removed says nothing more.
       if (!SkeinError.is(error) || error.code !== 'THREAD_NOT_FOUND') throw error
     })
     this.#pumps.add(pump)
-    void pump.finally(() => this.#pumps.delete(pump)).catch(() => this.#channel.close())
+    void pump.finally(() => this.#pumps.delete(pump)).catch(() => this.#queue.close())
   }
 
   /** Merges the chunks of an answer with those of the children; ends with the answer. */
   async *merge(chunks: AsyncGenerator<UIMessageChunk, void>): AsyncGenerator<UIMessageChunk, void> {
     const own = (async () => {
-      for await (const chunk of chunks) if (!(await this.#channel.put(chunk))) return
-    })().finally(() => this.#channel.close())
+      for await (const chunk of chunks) if (!(await this.#queue.put(chunk))) return
+    })().finally(() => this.#queue.close())
     try {
-      for await (const chunk of this.#channel.read()) yield chunk
+      for await (const chunk of this.#queue.read()) yield chunk
       await own
     } finally {
       this.#abort.abort()
-      this.#channel.close()
+      this.#queue.close()
     }
   }
 
@@ -57,16 +57,16 @@ export class ChildChunks {
       if (isUserMessage(event)) continue
       for (const chunk of shown.push(event).flatMap((one) => encoder.push(one))) {
         const data = { reference, path, chunk }
-        const told: UIMessageChunk = { type: 'data-child-chunk', data, transient: true }
-        if (!(await this.#channel.put(told))) return
+        const wrapped: UIMessageChunk = { type: 'data-child-chunk', data, transient: true }
+        if (!(await this.#queue.put(wrapped))) return
       }
     }
   }
 }
 
 /**
- * Approvals that children wait for, each shown on the call that made the child: that is the one the
- * page has. One call can ask one question at a time; the next comes when it is answered.
+ * Approvals that descendants wait for, each shown on the call that created the child, because the page
+ * knows that call. A call can show one approval at a time; the next follows when it is answered.
  */
 export async function approvalsBelow(
   runtime: Runtime,

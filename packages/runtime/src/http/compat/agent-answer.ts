@@ -8,7 +8,7 @@ import type { Runtime } from '../../runtime-api.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** An agent as a model: each request is put to a thread of it. */
+/** An agent as a model: each request is answered by a thread of the agent. */
 export function agentAnswer(
   call: Pick<Call, 'runtime' | 'principal' | 'services'>,
   agent: string,
@@ -70,8 +70,8 @@ const PAGE = 100
 const sweptAt = new WeakMap<Runtime, Map<string, number>>()
 
 /**
- * Removes threads that lived for one answer and have been quiet for a day: until then their log can be
- * read, and a call of the client or a decision can go on. At most once a minute.
+ * Removes threads that were created for one answer and have been idle for a day. Until then their log can
+ * be read, and they can continue with a result of the client's tools or a decision. At most once a minute.
  */
 async function sweepEphemeral(
   runtime: Runtime,

@@ -8,7 +8,7 @@ import { findChat, findThread, ifFound, type Principal } from '../../operations/
 import { conversationNotFound, refusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
 
-/** The tag of threads that live for one answer. */
+/** The tag of threads that are created for one answer. */
 export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and from where. */
@@ -187,8 +187,8 @@ function declaredTools({ runtime, agent, request }: Asking): JsonValue {
 }
 
 /**
- * Gives a new thread the history that a client sends. Calls and results in it were not made here: they
- * are told in words.
+ * Gives a new thread the history that a client sends. Calls and results in it were not made by this
+ * thread, so they become text.
  */
 async function injectHistory(
   runtime: Runtime,

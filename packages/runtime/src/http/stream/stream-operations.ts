@@ -1,6 +1,6 @@
 import { HttpError } from '../../operations/http-error.ts'
 import { operation, stream, type Route } from '../../operations/operation.ts'
-import { boolean, oneOf, text } from '../../operations/shape.ts'
+import { boolean, choice, maxText } from '../../operations/shape.ts'
 import { eventResponse } from './event-stream.ts'
 import { parsePosition, threadStream, treeStream } from './tree-stream.ts'
 
@@ -11,7 +11,7 @@ export const streamOperations: readonly Route[] = [
     summary: 'The log and then what happens, as server-sent events.',
     scope: 'threads:read',
     probe: { query: { until: 'parked' } },
-    query: { after: text(16_000), deltas: boolean, tree: boolean, until: oneOf('parked') },
+    query: { after: maxText(16_000), deltas: boolean, tree: boolean, until: choice('parked') },
     answers: [
       stream(
         'Each event has its number as `id`, its type as `event`, and JSON as `data`. `stream_end` says that nothing more will come.',

@@ -1,7 +1,7 @@
 import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { Channel } from './channel.ts'
+import { MergeQueue } from './merge-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'
 
 /** An event of a thread or of one of its descendants, with its place in the hierarchy. */
@@ -53,7 +53,7 @@ class Tree {
   readonly #runtime: Runtime
   readonly #root: Followed
   readonly #options: TreeStreamOptions
-  readonly #channel = new Channel<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
+  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
   readonly #abort = new AbortController()
   #threadCount = 0
   #failure: { error: unknown } | undefined
@@ -76,7 +76,7 @@ class Tree {
     try {
       if (this.#options.signal.aborted) return
       await this.#resume(this.#root)
-      for await (const { source, numbered } of this.#channel.read()) {
+      for await (const { source, numbered } of this.#queue.read()) {
         source.position.id = numbered.id
         const { threadId, path } = source
         const { event } = numbered
@@ -130,7 +130,7 @@ class Tree {
     void this.#pump(thread).catch((error: unknown) => {
       if (isGone(error) && thread !== this.#root) return
       this.#failure ??= { error }
-      this.#channel.close()
+      this.#queue.close()
     })
   }
 
@@ -142,10 +142,9 @@ class Tree {
       includesDeltas,
       signal: this.#abort.signal,
     })
-    for await (const numbered of events)
-      if (!(await this.#channel.put({ source, numbered }))) return
+    for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
     // A child that was removed just ends; without the root thread the stream ends.
-    if (source === this.#root) this.#channel.close()
+    if (source === this.#root) this.#queue.close()
   }
 
   /** Whether the thread is really a child of the parent: a copied log names the children of the original, and a forged log could name any thread. */
@@ -161,7 +160,7 @@ class Tree {
 
   #leave(): void {
     this.#abort.abort()
-    this.#channel.close()
+    this.#queue.close()
   }
 }
 
@@ -196,6 +195,7 @@ export interface TreePosition {
 /** Deeper than any tree of threads. */
 const MAX_DEPTH = 64
 
+/** A position as text. */
 export function formatPosition({ id, children }: TreePosition): string {
   return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
 }

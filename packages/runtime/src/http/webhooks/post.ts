@@ -5,6 +5,7 @@ import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { SkeinError } from '@skein/base'
 import { createHmac } from 'node:crypto'
 
+/** One signed request to a receiver. */
 export interface Post {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -15,10 +16,10 @@ export interface Post {
 
 const TIMEOUT_MS = 15_000
 
-/** Posts JSON and answers the status. Redirects are not followed, and nothing of the answer is kept. */
+/** Posts JSON and returns the status. Redirects are not followed, and the body of the answer is not read. */
 export function post({ url, headers, body, allowsPrivate, signal }: Post): Promise<number> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // Addresses in digits are never looked up.
+  // Numeric addresses are not looked up, so `publicLookup` never sees them.
   if (!allowsPrivate && isIP(host) && isPrivateAddress(host))
     return Promise.reject(privateAddress(host))
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -33,7 +34,7 @@ export function post({ url, headers, body, allowsPrivate, signal }: Post): Promi
         'user-agent': 'skein-webhooks',
         ...headers,
       },
-      ...(!allowsPrivate && { lookup: publicLookup }),
+      lookup: allowsPrivate ? undefined : publicLookup,
     })
     request.on('response', (response) => {
       response.resume()
@@ -70,7 +71,7 @@ for (const [network, bits] of [
 ] as const)
   blocked.addSubnet(network, bits, 'ipv6')
 
-/** Whether an address is of this machine or of a network that the public does not reach. */
+/** Whether an address belongs to this machine or to a private network. */
 export function isPrivateAddress(address: string): boolean {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (mapped !== undefined) return isPrivateAddress(mapped)
@@ -110,7 +111,7 @@ export function keyOf(secret: string): Buffer {
   })
 }
 
-/** Headers as Standard Webhooks has them: whoever knows the secret can tell that body and time are ours. */
+/** Headers of Standard Webhooks: with the secret, a receiver can verify that body and time are from this server. */
 export function signedHeaders(
   { id, body, at }: { readonly id: string; readonly body: string; readonly at: number },
   key: Buffer,

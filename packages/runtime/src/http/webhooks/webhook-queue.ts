@@ -26,7 +26,7 @@ interface Delivery {
   tries: number
 }
 
-/** Sends messages to one receiver, a few at a time, each until it is taken. */
+/** Sends messages to one receiver, a few at a time, each until it is accepted. */
 export class WebhookQueue {
   readonly webhook: Webhook
   /** Tells receivers apart in settings. */
@@ -128,9 +128,10 @@ export class WebhookQueue {
   }
 }
 
+/** What a webhook can be about. */
 export type WebhookEvent = 'approval.requested' | 'session.ended'
 
-/** Where to tell what, and how it is signed. */
+/** A receiver: its address, the events it wants, and the secret that signs them. */
 export interface Webhook {
   readonly url: string
   /** `whsec_` and 24 to 64 bytes in base64. */
@@ -149,7 +150,7 @@ export interface WebhookMessage {
   readonly data: JsonObject
 }
 
-/** What an event of the log is to the world outside; undefined when it is nothing. */
+/** The message about an event of the log; undefined for events that no webhook is about. */
 export function toWebhookMessage(
   { id, rootId, tenant, owner, agent }: ThreadHead,
   { seq, event }: StoredEvent,

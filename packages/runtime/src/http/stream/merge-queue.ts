@@ -1,5 +1,5 @@
 /** A queue between several writers and one reader. Writers wait while it is full. */
-export class Channel<T> {
+export class MergeQueue<T> {
   readonly #capacity: number
   readonly #items: T[] = []
   readonly #waitingWriters: (() => void)[] = []
