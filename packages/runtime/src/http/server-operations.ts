@@ -42,7 +42,7 @@ export const serverOperations: readonly Route[] = [
   }),
   operation('getOpenApi', {
     tag: 'server',
-    summary: 'This document.',
+    summary: 'The OpenAPI document of this server.',
     scope: 'public',
     query: 'any',
     answers: [json('OpenAPI 3.1.', outline<object>({ openapi: string, paths: object }))],

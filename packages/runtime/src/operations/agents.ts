@@ -32,7 +32,7 @@ export interface AgentSummary {
 export const agentOperations: readonly Route[] = [
   operation('listAgents', {
     tag: 'agents',
-    summary: 'The agents that threads can be created of.',
+    summary: 'The agents that threads can be created for.',
     scope: 'threads:read',
     answers: [json('The agents.', answer({ agents: arrayOf(ref('Agent')) }))],
     run: ({ runtime }) => ({ agents: [...runtime.registry.agents.values()].map(summaryOf) }),
