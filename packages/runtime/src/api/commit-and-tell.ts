@@ -1,6 +1,5 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import type { Interruption } from '../kernel/interruption.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
 
@@ -12,8 +11,8 @@ export interface CommitParts {
 }
 
 /**
- * Commits, then tells those who watch, then interrupts and wakes the threads that want it. Nobody is told
- * of anything that could still be refused.
+ * Commits, then publishes the events to readers, then interrupts and wakes threads. Nothing is published
+ * that the store could still refuse.
  */
 export function createCommit({
   store,
@@ -23,25 +22,17 @@ export function createCommit({
   return async (commit) => {
     const result = await store.commit(commit)
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
-    for (const change of commit.threads) {
-      const { id, wake } = change
-      // First the drain that works in vain, then the one that is to take over.
-      const interruption = interruptionOf(change)
-      if (interruption) dispatcher.interrupt(id, interruption)
+    for (const { id, append = [], wake } of commit.threads) {
+      // First the drain whose work is in vain is interrupted, then the thread is woken for the next one.
+      if (append.some(({ type }) => type === 'thread_terminated'))
+        dispatcher.interrupt(id, 'terminate')
+      else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
+        dispatcher.interrupt(id, 'stop')
       const at = wake && ('by' in wake ? wake.by : wake.exactly)
       if (at !== undefined && at !== null) dispatcher.wake(id, at)
     }
     return result
   }
-}
-
-/** Whether what runs has to be cut short: by the stop button, or by the end of the thread. */
-function interruptionOf({ append = [] }: ThreadChange): Interruption | undefined {
-  for (const event of append) {
-    if (event.type === 'thread_terminated') return 'terminate'
-    if (event.type === 'stop_requested' && !event.afterStep) return 'stop'
-  }
-  return undefined
 }
 
 /** The events of each thread with their numbers. One thread may have several changes. */

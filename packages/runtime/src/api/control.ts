@@ -1,9 +1,10 @@
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
-import type { ThreadChange } from '../store/store.ts'
-import { editThread, headOf, isOver, type ApiContext, type Edit } from './api-context.ts'
+import type { ThreadChange, ThreadHead } from '../store/store.ts'
+import { type ApiContext, type Edit, editThread, headOf, isOver } from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { LoadedThread } from './fold-cache.ts'
+import type { MessageJSON } from '@skein/base'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<
   Parameters<Threads[Name]>[1]
@@ -25,8 +26,8 @@ export async function stopThread(
     const event: RuntimeEvent = {
       type: 'stop_requested',
       at: context.at(),
-      ...(by !== undefined && { by }),
-      ...(afterStep && { afterStep }),
+      by,
+      afterStep: afterStep || undefined,
     }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append: [event], wake } }
@@ -45,8 +46,8 @@ export async function resumeThread(
     const event: RuntimeEvent = {
       type: 'resume_requested',
       at: context.at(),
-      ...(by !== undefined && { by }),
-      ...(side && { side }),
+      by,
+      side,
     }
     return {
       result: undefined,
@@ -56,8 +57,9 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. Whoever works on it is fenced off by the same commit; its own last drain closes
- * the session and takes the children with it. Resolves when that is done.
+ * Ends a thread for good. The commit also raises the epoch, so that a drain which works on the thread can
+ * write nothing more; a last drain then closes the session and terminates the children. Resolves when that
+ * is done.
  */
 export async function terminateThread(
   context: ApiContext,
@@ -70,7 +72,7 @@ export async function terminateThread(
     const event: RuntimeEvent = {
       type: 'thread_terminated',
       at: context.at(),
-      ...(by !== undefined && { by }),
+      by,
       ...(detach && { isDetached: true }),
     }
     const change = {
@@ -84,7 +86,7 @@ export async function terminateThread(
   await settledTree(context, threadId, detach)
 }
 
-/** The parent's registry says it at once. Calls that wait for a running session hear of its end. */
+/** Records the end in the parent's list of children, and answers calls of the parent that wait for this thread. */
 async function toldParent(
   context: ApiContext,
   { head, state }: LoadedThread,
@@ -105,7 +107,7 @@ async function toldParent(
   return [{ id: parent.head.id, append, wake: { by: context.clock.now() } }]
 }
 
-/** Parents before their children, which are only told by the last drain of their parent. */
+/** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   await context.dispatcher.settled(threadId)
   if (detach) return
@@ -118,6 +120,142 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
       seen.add(id)
       const now = await context.store.head(id)
       if (now?.lifecycle === 'terminated') await context.dispatcher.settled(id)
+    }
+  }
+}
+
+/**
+ * Removes the contents of a thread and its descendants. What is left says that something happened, when,
+ * by which agent and at what cost, and nothing of what was said.
+ */
+export async function eraseThread(
+  context: ApiContext,
+  threadId: string,
+  { by }: { readonly by?: string } = {},
+): Promise<void> {
+  for (const head of await ended(context, threadId)) {
+    if (head.lifecycle === 'erased') continue
+    const events = await context.store.events(head.id)
+    const at = context.at()
+    const skeleton: RuntimeEvent[] = [
+      ...events.flatMap(({ event }) => bare(event)),
+      { type: 'thread_erased', at, eventCount: events.length, by },
+    ]
+    await context.store.erase(head.id, skeleton)
+    context.folds.forget(head.id)
+    const erased = await context.store.head(head.id)
+    context.live.removed(erased ?? { ...head, lifecycle: 'erased' })
+  }
+}
+
+/** Terminates and removes a thread and its descendants, leaves first: a crash leaves no orphans. */
+export async function removeThread(context: ApiContext, threadId: string): Promise<void> {
+  for (const head of await ended(context, threadId)) {
+    await context.store.remove(head.id)
+    context.folds.forget(head.id)
+    context.live.removed({ ...head, lifecycle: 'erased' })
+  }
+}
+
+/** The thread and its descendants, all at rest, leaves first. */
+async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
+  await terminateThread(context, threadId)
+  const head = await headOf(context, threadId)
+  const below = await descendantsOf(context, head)
+  // A child that a detached parent left behind is still at work.
+  for (const { id } of below) await terminateThread(context, id)
+  return [head, ...below].toReversed()
+}
+
+/** An event without anything that was said, shown, read or written. Whatever is not named here is gone. */
+function bare(event: RuntimeEvent): RuntimeEvent[] {
+  const { at } = event
+  switch (event.type) {
+    case 'thread_created': {
+      const { type, threadId, agent, version, depth, parent, parentThreadId } = event
+      const links = { parent, parentThreadId }
+      return [{ type, at, threadId, agent, version, depth, ...links }]
+    }
+    case 'agent_registered':
+    case 'turn_start':
+    case 'step_start':
+    case 'step_end':
+    case 'thread_terminated':
+    case 'usage_recorded':
+      return [event]
+    case 'model_answered': {
+      const { error, ...rest } = event
+      return [error ? { ...rest, error: { code: error.code, message: '' } } : rest]
+    }
+    case 'agent_handoff': {
+      const { type, turnId, fromAgentId, toAgentId } = event
+      return [{ type, at, turnId, fromAgentId, toAgentId }]
+    }
+    case 'turn_end': {
+      const { type, turnId, outcome } = event
+      return [{ type, at, turnId, outcome }]
+    }
+    case 'session_start': {
+      const { type, sessionId, agent } = event
+      return [{ type, at, sessionId, agent }]
+    }
+    case 'session_end': {
+      const { type, sessionId, outcome, reason } = event
+      return [{ type, at, sessionId, outcome, reason }]
+    }
+    case 'message_added': {
+      const { type, turnId, side, stepId, agentId, usage, costUsd, message } = event
+      return [
+        {
+          type,
+          at,
+          turnId,
+          side,
+          message: emptied(message),
+          stepId,
+          agentId,
+          usage,
+          costUsd,
+        },
+      ]
+    }
+    case 'tool_execution_start': {
+      const { type, turnId, toolCallId, toolName, epoch } = event
+      return [{ type, at, turnId, toolCallId, toolName, epoch }]
+    }
+    case 'tool_execution_end': {
+      const { type, turnId, toolCallId, toolName, outcome } = event
+      return [{ type, at, turnId, toolCallId, toolName, outcome, result: null }]
+    }
+    case 'subagent_created': {
+      const { type, reference, name, relation, parentCommunication } = event
+      return [{ type, at, reference, name, relation, parentCommunication }]
+    }
+    case 'subagent_ended': {
+      const { type, reference, outcome } = event
+      return [{ type, at, reference, outcome }]
+    }
+    default:
+      return []
+  }
+}
+
+function emptied(message: MessageJSON): MessageJSON {
+  const { id, timestamp } = message
+  switch (message.type) {
+    case 'user':
+      return { id, type: 'user', timestamp, content: [] }
+    case 'assistant': {
+      const toolCalls = message.toolCalls?.map(({ toolCallId, toolName }) => ({
+        toolCallId,
+        toolName,
+        arguments: {},
+      }))
+      return { id, type: 'assistant', timestamp, content: [], toolCalls }
+    }
+    case 'tool_result': {
+      const results = message.results.map(({ toolCallId }) => ({ toolCallId, result: null }))
+      return { id, type: 'tool_result', timestamp, results }
     }
   }
 }

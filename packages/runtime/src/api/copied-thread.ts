@@ -3,10 +3,9 @@ import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../event.t
 import { KernelFold } from '../kernel/fold.ts'
 import type { KernelState } from '../kernel/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
-import { settleCopied } from './settle-copied.ts'
+import { type ApiContext, headOf, toRuntimeError } from './api-context.ts'
 
-export interface Copy {
+interface Copy {
   readonly id: string
   readonly tenant: string
   readonly owner: string | null
@@ -21,7 +20,9 @@ export interface Copy {
 /** Stores a copied history as a new thread of its own, at rest. */
 export async function storeCopy(context: ApiContext, copy: Copy): Promise<ThreadHead> {
   const { id, tenant, owner, title, tags, events, blobs = [], point } = copy
-  const state = foldCopied(events)
+  const fold = new KernelFold()
+  events.forEach((event, index) => pushChecked(fold, { seq: index + 1, event }, index + 1))
+  const { state } = fold
   const append = [...events, ...settleCopied(state, context.at())]
   // The agent may have changed by a handoff; the name must still be known.
   const { name: agent } = context.registry.agent(state.agent)
@@ -50,13 +51,7 @@ export function rootCreated(
   { id, title }: { readonly id: string; readonly title: string | null },
 ): RuntimeThreadCreated {
   const { parent: _parent, parentThreadId: _id, title: _title, ...rest } = event
-  return { ...rest, threadId: id, depth: 0, ...(title !== null && { title }) }
-}
-
-function foldCopied(events: readonly RuntimeEvent[]): KernelState {
-  const fold = new KernelFold()
-  events.forEach((event, index) => pushChecked(fold, { seq: index + 1, event }, index + 1))
-  return fold.state
+  return { ...rest, threadId: id, depth: 0, title: title ?? undefined }
 }
 
 /** Folds one event; one that cannot be folded is refused with its line. */
@@ -67,4 +62,37 @@ export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number)
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new RuntimeError(`Line ${line} cannot be read: ${why}`, { code: 'INPUT_INVALID', cause })
   }
+}
+
+const WHY = 'This is a copy; the call belongs to the thread it was copied from.'
+
+/**
+ * The events that bring a copied history to rest: what was running, waiting or planned belongs to the
+ * thread it was copied from, and nothing of it happens again.
+ */
+function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> {
+  const { entries, session, queue, children, effects, variables } = state
+  // Calls without a result get one, because no vendor accepts a history without.
+  for (const { calls, turnId } of entries)
+    for (const { call, outcome } of calls) {
+      if (outcome) continue
+      const { toolCallId, toolName } = call
+      const ended = { outcome: 'interrupted', result: WHY } as const
+      yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...ended }
+    }
+  if (session) {
+    const { turn, id: sessionId } = session
+    if (turn)
+      yield { type: 'turn_end', at, turnId: turn.id, outcome: 'interrupted', reason: 'copied' }
+    yield { type: 'session_end', at, sessionId, outcome: 'completed', reason: 'copied' }
+  }
+  for (const { queueId } of queue) yield { type: 'message_unqueued', at, queueId }
+  for (const { lifecycle, created } of children.values())
+    if (lifecycle !== 'terminated')
+      yield { type: 'subagent_ended', at, reference: created.reference, outcome: 'terminated' }
+  for (const effectId of effects.keys())
+    yield { type: 'effect_ended', at, effectId, outcome: 'removed' }
+  for (const [requestId, { reference, error }] of variables)
+    if (reference === undefined && error === undefined)
+      yield { type: 'variables_settled', at, requestId, error: WHY }
 }

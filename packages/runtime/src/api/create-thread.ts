@@ -1,56 +1,65 @@
+import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { RuntimeError } from '../error.ts'
 import { EVENT_VERSION, type MessageQueued, type RuntimeEvent } from '../event.ts'
-import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { startsSomething } from '../kernel/next.ts'
 import type { CreateThread } from '../runtime-api.ts'
+import { agentRegistrations } from '../services/agent-registrations.ts'
 import { createEnvReader } from '../services/env-reader.ts'
 import { envSet } from '../services/facade-env.ts'
 import { checkedValue, checkValueKey } from '../services/facade-values.ts'
-import { isStoreError, type NewThread, type ThreadHead } from '../store/store.ts'
-import { agentRegistrations } from '../services/agent-registrations.ts'
-import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
-import { checkedMetadata, checkLabel, checkTags } from './check-input.ts'
-import { queuedMessage } from './queued-message.ts'
+import { isStoreError, type ThreadHead } from '../store/store.ts'
+import {
+  checkedMetadata,
+  checkLabel,
+  checkTags,
+  headOf,
+  toRuntimeError,
+  type ApiContext,
+} from './api-context.ts'
+import { queuedMessage } from './send-message.ts'
 
 /** Creates a thread with everything it begins with, in one commit. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<ThreadHead> {
   const agent = context.registry.agent(thread.agent)
-  checkThread(thread)
+  const { tenant = 'default', owner = null, title = null, tags = [], clientId = null } = thread
+  const labels = { tenant, owner, title, 'client id': clientId }
+  for (const [name, text] of Object.entries(labels))
+    if (text !== null) checkLabel(text, `The ${name} of the thread`)
+  checkTags(tags)
+  const message = thread.message === undefined ? undefined : queuedMessage(context, thread.message)
+  const path = message?.attachments?.[0]
+  if (path !== undefined)
+    throw new RuntimeError(`The first message names the file ${path}, which cannot exist yet.`, {
+      code: 'FILE_NOT_FOUND',
+      hint: 'Create the thread, write the file, then send the message.',
+    })
+  const { store, clock } = context
   const id = context.ids()
-  const message = thread.message === undefined ? undefined : firstMessage(context, thread.message)
+  const now = clock.now()
+  const create = {
+    tenant,
+    owner,
+    agent: thread.agent,
+    parentId: null,
+    rootId: id,
+    title,
+    tags,
+    clientId,
+    createdAt: now,
+  }
   const append = firstEvents(context, { id, thread, agent, message })
-  const create = newThread(context, id, thread)
   const wakes = message !== undefined || startsSomething(agent)
-  const wake = { by: context.clock.now() }
   try {
-    const change = { id, create, append, ...(wakes && { wake }) }
+    const change = { id, create, append, wake: wakes ? { by: now } : undefined }
     await context.commit({ point: 'create_thread', threads: [change] })
   } catch (error) {
-    if (isStoreError(error, 'CLIENT_ID_TAKEN')) return sameThread(context, create, error)
+    // Creating twice with one client id is one thread, if both asked for the same kind of thread.
+    const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
+    const known = isTaken ? await store.headByClientId(tenant, clientId) : undefined
+    if (known && known.agent === thread.agent && known.owner === owner) return known
     throw toRuntimeError(error)
   }
   return headOf(context, id)
-}
-
-function checkThread({ tenant, owner, title, tags = [], clientId }: CreateThread): void {
-  const labels = { tenant, owner, title, 'client id': clientId }
-  for (const [name, text] of Object.entries(labels))
-    if (text !== undefined) checkLabel(text, `The ${name} of the thread`)
-  checkTags(tags)
-}
-
-/** A new thread has no files yet. */
-function firstMessage(
-  context: ApiContext,
-  sent: NonNullable<CreateThread['message']>,
-): MessageQueued {
-  const message = queuedMessage(context, sent)
-  const path = message.attachments?.[0]
-  if (path === undefined) return message
-  throw new RuntimeError(`The first message names the file ${path}, which cannot exist yet.`, {
-    code: 'FILE_NOT_FOUND',
-    hint: 'Create the thread, write the file, then send the message.',
-  })
 }
 
 interface First {
@@ -63,13 +72,11 @@ interface First {
 function firstEvents(context: ApiContext, { id, thread, agent, message }: First): RuntimeEvent[] {
   const { vault } = context
   const at = context.at()
-  const set = (name: string, value: string, valueType: 'text' | 'secret') =>
-    envSet({ name, value, valueType, threadId: id, vault, at })
   const { title, metadata, budget, env = {}, secrets = {}, values = {} } = thread
   const kernel = { env: new Map() }
   const reader = createEnvReader({ kernel, agent, side: 'a', instanceEnv: {}, vault, threadId: id })
-  // What the agent calls a secret is one, however it was given.
-  const typeOf = (name: string) => (reader.isSecret(name) ? 'secret' : 'text')
+  const set = (name: string, value: string, isSecret: boolean): RuntimeEvent =>
+    envSet({ name, value, valueType: isSecret ? 'secret' : 'text', threadId: id, vault, at })
   return [
     {
       type: 'thread_created',
@@ -78,42 +85,18 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
       agent: agent.name,
       version: EVENT_VERSION,
       depth: 0,
-      ...(title !== undefined && { title }),
-      ...(metadata && { metadata: checkedMetadata(metadata, 'the thread') }),
-      ...(budget && { budget }),
+      title,
+      metadata: metadata && checkedMetadata(metadata, 'the thread'),
+      budget,
     },
     ...agentRegistrations(agent, at),
-    ...Object.entries(env).map(([name, value]) => set(name, value, typeOf(name))),
-    ...Object.entries(secrets).map(([name, value]) => set(name, value, 'secret')),
+    // A variable that the agent declares as a secret is one, also when it was given in `env`.
+    ...Object.entries(env).map(([name, value]) => set(name, value, reader.isSecret(name))),
+    ...Object.entries(secrets).map(([name, value]) => set(name, value, true)),
     ...Object.entries(values).map(([key, value]) => {
       checkValueKey(key)
       return { type: 'value_set', at, key, value: checkedValue(key, value) } as const
     }),
     ...(message ? [message] : []),
   ]
-}
-
-function newThread(context: ApiContext, id: string, thread: CreateThread): NewThread {
-  return {
-    tenant: thread.tenant ?? 'default',
-    owner: thread.owner ?? null,
-    agent: thread.agent,
-    parentId: null,
-    rootId: id,
-    title: thread.title ?? null,
-    tags: thread.tags ?? [],
-    clientId: thread.clientId ?? null,
-    createdAt: context.clock.now(),
-  }
-}
-
-/** Creating twice with one client id is one thread, if it is the same kind of thread. */
-async function sameThread(
-  { store }: ApiContext,
-  { tenant, agent, owner, clientId }: NewThread,
-  error: unknown,
-): Promise<ThreadHead> {
-  const known = clientId === null ? undefined : await store.headByClientId(tenant, clientId)
-  if (known && known.agent === agent && known.owner === owner) return known
-  throw toRuntimeError(error)
 }

@@ -4,8 +4,8 @@ import type { KernelState } from '../kernel/state.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 
 /**
- * A thread as it was when it was read. The state goes on with the next read of anybody: look at it
- * before the next `await`, or copy what is needed.
+ * A thread as it was when it was read. The state is shared and moves on with the next read by anybody:
+ * use it before the next `await`, or copy what is needed.
  */
 export interface LoadedThread {
   readonly head: ThreadHead
@@ -21,6 +21,7 @@ export interface FoldCache {
   readonly size: number
 }
 
+/** How much a cache keeps. */
 export interface FoldCacheOptions {
   /** Threads kept. Default 64. */
   readonly max?: number
@@ -28,6 +29,7 @@ export interface FoldCacheOptions {
   readonly pageSize?: number
 }
 
+/** A cache of folds over a store; the ones used least recently are dropped. */
 export function createFoldCache(
   store: Pick<Store, 'head' | 'events'>,
   { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
@@ -37,7 +39,9 @@ export function createFoldCache(
   /** The fold, now the one used last. */
   function use(threadId: string, head: ThreadHead): KernelFold {
     const known = folds.get(threadId)
-    const fold = known && isOf(known, head) ? known : new KernelFold()
+    // An erased thread has another log than the one that was folded.
+    const isCurrent = known?.state.isErased === (head.lifecycle === 'erased')
+    const fold = isCurrent ? known : new KernelFold()
     folds.delete(threadId)
     folds.set(threadId, fold)
     if (folds.size > max) folds.delete(folds.keys().next().value!)
@@ -67,11 +71,6 @@ export function createFoldCache(
       return folds.size
     },
   }
-}
-
-/** False when the log was replaced by a skeleton since it was folded. */
-function isOf({ state }: KernelFold, head: ThreadHead): boolean {
-  return state.isErased === (head.lifecycle === 'erased')
 }
 
 /** Folds of drains: each belongs to one drain while it runs, since a drain may see no mail but its own. */

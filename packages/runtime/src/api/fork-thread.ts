@@ -3,10 +3,9 @@ import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import { envContext } from '../services/vault.ts'
 import type { ThreadHead } from '../store/store.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { checkLabel } from './check-input.ts'
+import { type ApiContext, checkLabel, load } from './api-context.ts'
 import { rootCreated, storeCopy } from './copied-thread.ts'
-import { isCopied } from './thread-lines.ts'
+import { isCopied } from './import-thread.ts'
 
 type ForkOptions = NonNullable<Parameters<Threads['fork']>[1]>
 
@@ -25,26 +24,38 @@ export async function forkThread(
   if (first?.type !== 'thread_created') throw cannotFork(`Thread ${threadId} has no beginning.`)
   const id = context.ids()
   const copy = { id, title: title ?? head.title }
+  const metadata = {
+    ...first.metadata,
+    forked_from:
+      upTo === undefined ? { thread_id: threadId } : { thread_id: threadId, message_id: upTo },
+  }
+  const { vault } = context
   return storeCopy(context, {
     ...copy,
     tenant: head.tenant,
     owner: owner ?? head.owner,
     tags: head.tags,
     events: [
-      { ...rootCreated(first, copy), at: first.at, metadata: forkedFrom(first, threadId, upTo) },
-      ...rest.filter(isHistory).map((event) => resealed(context, event, threadId, id)),
+      { ...rootCreated(first, copy), at: first.at, metadata },
+      ...rest.filter(isHistory).map((event) => {
+        if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
+          return event
+        // A sealed secret can be opened in its own thread only, so the copy is sealed anew.
+        const secret = vault.open(event.value, envContext(threadId, event.name))
+        return { ...event, value: vault.seal(secret, envContext(id, event.name)) }
+      }),
     ],
     point: 'fork_thread',
   })
 }
 
-function forkedFrom(
-  { metadata = {} }: Extract<RuntimeEvent, { type: 'thread_created' }>,
-  threadId: string,
-  upTo: string | undefined,
-) {
-  return { ...metadata, forked_from: { thread_id: threadId, ...(upTo && { message_id: upTo }) } }
-}
+const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'message_added',
+  'message_queued',
+  'step_start',
+  'turn_start',
+  'session_start',
+])
 
 /** Where the next message or step after this one begins: results of its calls and the end of its turn go with it. */
 function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
@@ -56,21 +67,11 @@ function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
       code: 'MESSAGE_NOT_FOUND',
       hint: 'Messages that still wait in the queue are not part of the history.',
     })
-  const next = log.findIndex((event, index) => index > place && beginsAnew(event))
+  const next = log.findIndex((event, index) => index > place && BEGINNINGS.has(event.type))
   return next < 0 ? log.length : next
 }
 
-function beginsAnew({ type }: RuntimeEvent): boolean {
-  return (
-    type === 'message_added' ||
-    type === 'message_queued' ||
-    type === 'step_start' ||
-    type === 'turn_start' ||
-    type === 'session_start'
-  )
-}
-
-/** Requests to models were paid for by the other thread, and what was queued or pressed there stays there. */
+/** False for what stays with the original: requests to models, which it paid for, its queue, and its buttons. */
 function isHistory(event: RuntimeEvent): boolean {
   switch (event.type) {
     case 'message_queued':
@@ -88,18 +89,9 @@ function isHistory(event: RuntimeEvent): boolean {
   }
 }
 
-/** A sealed secret opens in its own thread alone. */
-function resealed(
-  { vault }: ApiContext,
-  event: RuntimeEvent,
-  from: string,
-  to: string,
-): RuntimeEvent {
-  if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null) return event
-  const secret = vault.open(event.value, envContext(from, event.name))
-  return { ...event, value: vault.seal(secret, envContext(to, event.name)) }
-}
-
 function cannotFork(message: string): RuntimeError {
-  return new RuntimeError(message, { code: 'INPUT_INVALID', hint: 'It cannot be forked.' })
+  return new RuntimeError(message, {
+    code: 'INPUT_INVALID',
+    hint: 'Fork a thread that still has its history.',
+  })
 }

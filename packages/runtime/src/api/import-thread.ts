@@ -1,4 +1,4 @@
-import { decodeBase64, isPlainObject, sha256Hex } from '@skein/base'
+import { decodeBase64, encodeBase64, isPlainObject, sha256Hex } from '@skein/base'
 import { isThreadEvent } from '@skein/threads'
 import { RuntimeError } from '../error.ts'
 import {
@@ -10,10 +10,8 @@ import {
 import { KernelFold } from '../kernel/fold.ts'
 import { upcastEvent } from '../upcast.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import type { ApiContext } from './api-context.ts'
+import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
-import { checkLabel, checkTags } from './check-input.ts'
-import { blobsOf, isCopied, withoutSecrets } from './thread-lines.ts'
 
 /** Makes a thread of exported lines. Every line is checked before anything is stored. */
 export async function importThread(
@@ -25,7 +23,10 @@ export async function importThread(
   if (owner !== undefined) checkLabel(owner, 'The owner of the thread')
   const { header, events, blobs } = readLines(context, lines)
   const id = context.ids()
-  const { title, tags } = labelsOf(header)
+  const title = typeof header['title'] === 'string' ? header['title'] : null
+  if (title !== null) checkLabel(title, 'The title of the thread')
+  const tags = (header['tags'] ?? []) as string[] // checked by the next line
+  checkTags(tags)
   const [first, ...rest] = events
   if (first?.type !== 'thread_created') throw invalid(2, 'it is not the event thread_created')
   return storeCopy(context, {
@@ -49,7 +50,10 @@ interface Lines {
 function readLines(context: ApiContext, text: string): Lines {
   const [first = '', ...lines] = text.trimEnd().split('\n')
   const header = objectOf(first, 1)
-  checkHeader(header)
+  const { skein, version } = header
+  if (skein !== 'thread') throw invalid(1, 'it is not the header of an exported thread')
+  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > EVENT_VERSION)
+    throw invalid(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
   const fold = new KernelFold()
   const events: RuntimeEvent[] = []
   const blobs: Blob[] = []
@@ -60,13 +64,27 @@ function readLines(context: ApiContext, text: string): Lines {
       blobs.push(blobOf(context, value, number))
       return
     }
-    if (blobs.length > 0) throw invalid(number, 'an event stands after the contents')
-    const stored = eventOf(upcastLine(value, header), number, events.length + 1)
+    if (blobs.length > 0) throw invalid(number, 'an event follows after the contents')
+    // The event may be of an older version: first it is written as this version would have written it.
+    const raw = value['event']
+    const event = isPlainObject(raw)
+      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // upcasting looks at the type first
+      : undefined
+    const stored = eventOf({ seq: value['seq'], event }, number, events.length + 1)
     pushChecked(fold, stored, number)
     events.push(stored.event)
   })
-  checkCounts(header, { events: events.length, blobs: blobs.length })
-  checkNamed(events, blobs)
+  // A file that was cut off is not a thread.
+  for (const [name, { length }] of Object.entries({ events, blobs }))
+    if (header[name] !== length)
+      throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
+  // A hash without its content could be that of somebody else's file.
+  const given = new Set(blobs.map(({ hash }) => hash))
+  events.forEach((event, index) => {
+    const absent = blobsOf([event]).find((hash) => !given.has(hash))
+    if (absent !== undefined)
+      throw invalid(index + 2, `the content ${absent} is not among the lines`)
+  })
   return { header, events, blobs }
 }
 
@@ -79,39 +97,6 @@ function objectOf(line: string, number: number): Readonly<Record<string, unknown
   }
   if (!isPlainObject(value)) throw invalid(number, 'it is not an object')
   return value
-}
-
-function checkHeader({ skein, version }: Readonly<Record<string, unknown>>): void {
-  if (skein !== 'thread') throw invalid(1, 'it is not the header of an exported thread')
-  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > EVENT_VERSION)
-    throw invalid(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
-}
-
-/** A file that was cut off is not a thread. */
-function checkCounts(
-  header: Readonly<Record<string, unknown>>,
-  found: { readonly events: number; readonly blobs: number },
-): void {
-  for (const [name, count] of Object.entries(found))
-    if (header[name] !== count)
-      throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${count} follow`)
-}
-
-/** A hash without its content could be that of somebody else's file. */
-function checkNamed(events: readonly RuntimeEvent[], blobs: readonly Blob[]): void {
-  const given = new Set(blobs.map(({ hash }) => hash))
-  events.forEach((event, index) => {
-    const absent = blobsOf([event]).find((hash) => !given.has(hash))
-    if (absent !== undefined)
-      throw invalid(index + 2, `the content ${absent} is not among the lines`)
-  })
-}
-
-function labelsOf({ title, tags }: Lines['header']): { title: string | null; tags: string[] } {
-  if (typeof title === 'string') checkLabel(title, 'The title of the thread')
-  const list = (tags ?? []) as string[] // checked just below
-  checkTags(list)
-  return { title: typeof title === 'string' ? title : null, tags: list }
 }
 
 function eventOf(
@@ -130,23 +115,13 @@ function eventOf(
   return { seq: expected, event: event as unknown as RuntimeEvent } // its type is known; the fold reads the rest
 }
 
-/** A line of an older version as this one would have written it. */
-function upcastLine(
-  line: Readonly<Record<string, unknown>>,
-  { version }: Lines['header'],
-): Readonly<Record<string, unknown>> {
-  if (!isPlainObject(line['event'])) return line
-  // What it is was not checked yet; an upcaster looks at the type first, as everybody.
-  return { ...line, event: upcastEvent(line['event'] as unknown as RuntimeEvent, Number(version)) }
-}
-
 function blobOf(
   { limits }: ApiContext,
   { blob, base64 }: Readonly<Record<string, unknown>>,
   number: number,
 ): Blob {
   if (typeof blob !== 'string' || typeof base64 !== 'string')
-    throw invalid(number, 'it is no content')
+    throw invalid(number, 'it is not a content with its hash')
   let bytes: Uint8Array
   try {
     bytes = decodeBase64(base64)
@@ -190,6 +165,88 @@ function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
   return new RuntimeError(`Line ${line} of the exported thread cannot be used: ${problem}.`, {
     code: 'INPUT_INVALID',
     hint: 'Nothing was stored. Export the thread again.',
-    ...(cause !== undefined && { cause }),
+    cause,
   })
+}
+
+/** The log of a thread as JSON lines: a header, the events, then the contents they name. */
+export async function exportThread(context: ApiContext, threadId: string): Promise<string> {
+  const head = await headOf(context, threadId)
+  const events = await context.store.events(threadId)
+  const blobs: BlobLine[] = []
+  for (const blob of blobsOf(events.map(({ event }) => event))) {
+    const bytes = await context.store.blob(blob)
+    if (bytes) blobs.push({ blob, base64: encodeBase64(bytes) })
+  }
+  const header: ThreadLinesHeader = {
+    skein: 'thread',
+    version: EVENT_VERSION,
+    threadId,
+    agent: head.agent,
+    title: head.title,
+    tags: head.tags,
+    exportedAt: context.at(),
+    events: events.length,
+    blobs: blobs.length,
+  }
+  const stored = events.map(({ seq, event }) => ({ seq, event: withoutSecrets(event) }))
+  return [header, ...stored, ...blobs].map((line) => `${JSON.stringify(line)}\n`).join('')
+}
+
+/** The first line of an exported thread. */
+interface ThreadLinesHeader {
+  readonly skein: 'thread'
+  /** Version of the events. */
+  readonly version: number
+  readonly threadId: string
+  readonly agent: string
+  readonly title: string | null
+  readonly tags: readonly string[]
+  readonly exportedAt: string
+  readonly events: number
+  readonly blobs: number
+}
+
+/** A content that the events name. */
+interface BlobLine {
+  readonly blob: string
+  readonly base64: string
+}
+
+/** An event as it may leave the installation: without secrets, sealed or not, and without tokens. */
+function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
+  switch (event.type) {
+    case 'env_set':
+      return event.valueType === 'secret' ? { ...event, value: null } : event
+    case 'variables_provided': {
+      const texts = Object.entries(event.values).filter(([, { valueType }]) => valueType === 'text')
+      return { ...event, values: Object.fromEntries(texts) }
+    }
+    case 'custom_event': // approvals of a quorum hold sealed tokens
+      return event.isTransient ? { ...event, data: null } : event
+    case 'interrupt_answered': {
+      if (event.answer.type !== 'approve') return event
+      const { token: _, ...answer } = event.answer
+      return { ...event, answer }
+    }
+    default:
+      return event
+  }
+}
+
+/** False for what ends a thread, and for bookkeeping of things that are over: a copy begins a life of its own. */
+export function isCopied(event: RuntimeEvent): boolean {
+  const { type } = event
+  if (type === 'custom_event') return event.isTransient !== true
+  return type !== 'thread_terminated' && type !== 'thread_erased'
+}
+
+/** Hashes of contents that events name. */
+function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {
+  const hashes = new Set<string>()
+  for (const event of events) {
+    if (event.type === 'file_written' && event.hash !== undefined) hashes.add(event.hash)
+    if (event.type === 'model_requested') hashes.add(event.frame)
+  }
+  return [...hashes]
 }

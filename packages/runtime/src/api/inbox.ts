@@ -1,22 +1,22 @@
 import type { ApprovalRequest } from '@skein/governance'
-import type { InterruptAnswer } from '@skein/threads'
+import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { KernelState, OpenInterrupt } from '../kernel/state.ts'
 import type { Decision, Inbox } from '../runtime-api.ts'
 import { jsonCopy } from '../services/json-copy.ts'
 import {
+  type ApiContext,
+  type ApiEnvironment,
   createApiContext,
   editThread,
   load,
-  type ApiContext,
-  type ApiEnvironment,
 } from './api-context.ts'
-import { approvalGiven, partialApprovals } from './partial-approvals.ts'
 import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
+import { isPlainObject } from '@skein/base'
 
-/** Signs an approval for an authenticated person; answers the token. */
-export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
+/** Signs an approval for an authenticated person; returns the token. */
+type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
 
 /** What waits for people, and their answers. The first answer to each counts. */
 export function createInbox(environment: ApiEnvironment, sign: SignApproval): Inbox {
@@ -30,7 +30,7 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   }
 }
 
-/** Answers once as many people have approved as have to; until then it goes on waiting. */
+/** Records an approval. The request is answered once as many people have approved as the policy asks for. */
 async function approve(context: ApiContext, decision: Decision, sign: SignApproval): Promise<void> {
   const { threadId, interruptId, by, reason } = decision
   const own = decision.tokens ?? (await signed(context, decision, sign))
@@ -42,13 +42,23 @@ async function approve(context: ApiContext, decision: Decision, sign: SignApprov
     if (earlier.some((approval) => approval.by === by)) throw answered(state.threadId, interruptId)
     const tokens = [...earlier.flatMap((approval) => approval.tokens), ...own]
     if (tokens.length < quorum && own.length > 0) {
-      const append = [approvalGiven(context, decision, { by, tokens: own })]
+      const sealed = context.vault.seal(JSON.stringify(own), contextOf(threadId, interruptId))
+      // Sealed, so that nobody else can hand the tokens in; transient, because it is bookkeeping and not
+      // part of what was said.
+      const event: CustomEvent = {
+        type: 'custom_event',
+        at: context.at(),
+        name: APPROVAL_GIVEN,
+        data: { interruptId, by, sealed },
+        isTransient: true,
+      }
+      const append = [event]
       return { result: undefined, change: { append } }
     }
     const answer: InterruptAnswer = {
       type: 'approve',
-      ...(tokens.length > 0 && { token: tokens }),
-      ...(reason !== undefined && { reason }),
+      token: tokens.length > 0 ? tokens : undefined,
+      reason,
     }
     const append = [answerEvent(context, decision, answer)]
     const wake = { by: context.clock.now() }
@@ -56,7 +66,7 @@ async function approve(context: ApiContext, decision: Decision, sign: SignApprov
   })
 }
 
-/** Asked before it is signed, so that nobody holds a token for what was answered already. */
+/** Signs for the person. The request is looked up first, so that no token is made for one that was answered already. */
 async function signed(
   context: ApiContext,
   { threadId, interruptId, by }: Decision,
@@ -69,7 +79,7 @@ async function signed(
   if (request.excluded.includes(by))
     throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
       code: 'ANSWER_INVALID',
-      hint: 'Policy asks for somebody else.',
+      hint: 'The policy excludes them, e.g. because they asked for the action. Somebody else has to approve.',
     })
   return [await sign(request, by)]
 }
@@ -93,7 +103,7 @@ async function answer(
   }) as InterruptAnswer // a copy of one
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
-    const append = [answerEvent(context, { interruptId, ...(by !== undefined && { by }) }, kept)]
+    const append = [answerEvent(context, { interruptId, by }, kept)]
     const head = { waiting: openForPeople(state).length - 1 }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append, head, wake } }
@@ -116,30 +126,65 @@ function findOpen(
   kind: 'approval' | 'input',
 ): OpenInterrupt {
   const open = state.interrupts.get(interruptId)
-  if (!open) throw notFound(state.threadId, interruptId)
+  if (!open)
+    throw new RuntimeError(`Thread ${state.threadId} has no open request ${interruptId}.`, {
+      code: 'INTERRUPT_NOT_FOUND',
+      hint: 'It may have been answered already; `inbox.list` lists what is open.',
+    })
   if (open.answer) throw answered(state.threadId, interruptId)
   if (open.interrupt.kind !== kind)
-    throw new RuntimeError(`${interruptId} waits for an ${open.interrupt.kind}, not this.`, {
-      code: 'ANSWER_INVALID',
-      hint: 'Approvals are approved or denied; questions and client tools are answered.',
-    })
+    throw new RuntimeError(
+      `The request ${interruptId} is of kind "${open.interrupt.kind}" and cannot be answered as "${kind}".`,
+      {
+        code: 'ANSWER_INVALID',
+        hint: 'Approve or deny approvals; answer questions and tools that run at the client with a result or an error.',
+      },
+    )
   if (open.expiresAt !== undefined && Date.parse(open.expiresAt) <= clock.now())
-    throw new RuntimeError(`${interruptId} expired at ${open.expiresAt}.`, {
+    throw new RuntimeError(`The request ${interruptId} expired at ${open.expiresAt}.`, {
       code: 'REQUEST_EXPIRED',
     })
   return open
 }
 
 function answered(threadId: string, interruptId: string): RuntimeError {
-  return new RuntimeError(`${interruptId} of thread ${threadId} was answered before.`, {
+  return new RuntimeError(`The request ${interruptId} of thread ${threadId} was answered before.`, {
     code: 'ALREADY_ANSWERED',
-    hint: 'The first answer counts, and one of each person.',
+    hint: 'The first answer counts. Where several people have to approve, each of them counts once.',
   })
 }
 
-function notFound(threadId: string, interruptId: string): RuntimeError {
-  return new RuntimeError(`Nothing in thread ${threadId} waits by the name ${interruptId}.`, {
-    code: 'INTERRUPT_NOT_FOUND',
-    hint: 'It may have been settled already; `inbox.list` says what waits.',
-  })
+/** The name of the event that records one approval of several. */
+export const APPROVAL_GIVEN = 'approval_given'
+
+/** One person's approval of something that more than one has to approve. */
+interface PartialApproval {
+  readonly by: string
+  readonly tokens: readonly string[]
+}
+
+/** The approvals given so far, read from the log. */
+async function partialApprovals(
+  { store, vault }: ApiContext,
+  threadId: string,
+  interruptId: string,
+): Promise<readonly PartialApproval[]> {
+  const given: PartialApproval[] = []
+  for (const { event } of await store.events(threadId)) {
+    if (
+      event.type !== 'custom_event' ||
+      event.name !== APPROVAL_GIVEN ||
+      !isPlainObject(event.data)
+    )
+      continue
+    const { interruptId: of, by, sealed } = event.data
+    if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
+    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // written below
+    given.push({ by, tokens })
+  }
+  return given
+}
+
+function contextOf(threadId: string, interruptId: string): string {
+  return `${threadId}/approval/${interruptId}`
 }

@@ -2,13 +2,17 @@ import type { Threads } from '../runtime-api.ts'
 import type { FacadeBuffer } from '../services/facade-buffer.ts'
 import { facadeFiles } from '../services/facade-files.ts'
 import { facadeMessages, type FacadeMessages } from '../services/facade-messages.ts'
-import { selectMessages, storedMessages } from '../services/stored-messages.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { bufferOf, editWith } from './facade-edit.ts'
+import { selectMessages, storedMessage, storedMessages } from '../services/stored-messages.ts'
+import { type ApiContext, bufferOf, editWith, load } from './api-context.ts'
 import { unsendMessage } from './send-message.ts'
-import { afterUpdate, beforeUpdate } from './update-hooks.ts'
+import type { Message } from '@skein/ai'
+import type { HookName } from '../definitions/hooks.ts'
+import type { HookDefinition } from '../definitions/types.ts'
+import { messageOf } from '../kernel/message-of.ts'
+import { within } from '../kernel/run-hooks.ts'
+import { withState } from './with-state.ts'
 
-/** The messages of threads, by the rules that tools have. */
+/** The messages of threads, under the same rules as for tools. */
 export function messagesApi(
   context: ApiContext,
 ): Pick<Threads, 'messages' | 'updateMessage' | 'deleteMessage'> {
@@ -21,15 +25,23 @@ export function messagesApi(
       const { state } = await load(context, threadId)
       const scratch = facadeOf(bufferOf(context, state))
       scratch.updateMessage(messageId, content)
-      const { message } = scratch.getMessage(messageId)! // it was found just now
-      // Once, whatever others write meanwhile: hooks may write themselves.
-      const kept = await beforeUpdate(context, threadId, message)
+      let { message } = scratch.getMessage(messageId)! // it was found just now
+      // Hooks run once, before the edit, which may be tried several times: they may write themselves.
+      for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
+        const changed = await runHook(context, { threadId, hook, args: [messageId, message] })
+        if (changed) message = changed as Message // what the hook's signature says
+      }
       const target = { threadId, point: 'update_message' }
-      await editWith(context, target, (buffer) => facadeOf(buffer).updateMessage(messageId, kept))
-      await afterUpdate(context, threadId, messageId)
+      await editWith(context, target, (buffer) =>
+        facadeOf(buffer).updateMessage(messageId, message),
+      )
+      for (const hook of await hooksOf(context, threadId, 'after_update_message')) {
+        const stored = storedMessage((await load(context, threadId)).state, messageId)
+        if (stored) await runHook(context, { threadId, hook, args: [stored] })
+      }
     },
     async deleteMessage(threadId, messageId) {
-      // One that still waits is taken back.
+      // A message that is still in the queue is withdrawn.
       if (await unsendMessage(context, threadId, messageId)) return
       const target = { threadId, point: 'delete_message' }
       await editWith(context, target, (buffer) => {
@@ -41,4 +53,36 @@ export function messagesApi(
 
 function facadeOf(buffer: FacadeBuffer): FacadeMessages {
   return facadeMessages(buffer, facadeFiles(buffer))
+}
+
+async function hooksOf(
+  context: ApiContext,
+  threadId: string,
+  name: HookName,
+): Promise<readonly HookDefinition[]> {
+  const { state } = await load(context, threadId)
+  const agent = context.registry.agents.get(state.agent)
+  return agent?.a.hooks.filter(({ hook }) => hook === name) ?? []
+}
+
+interface HookRun {
+  readonly threadId: string
+  readonly hook: HookDefinition
+  readonly args: readonly unknown[]
+}
+
+/** A hook that throws or takes too long is recorded in the log and skipped. */
+async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): Promise<unknown> {
+  const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
+  const execute = hook.execute as (...all: unknown[]) => unknown // the name was compared before
+  try {
+    return await withState(context, threadId, (state) =>
+      within(timeoutMs, async () => execute(state, ...args)),
+    )
+  } catch (error) {
+    const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
+    const raised = { type: 'error_raised', at: context.at(), code: 'HOOK_FAILED', message } as const
+    await context.commit({ point: 'hook_failed', threads: [{ id: threadId, append: [raised] }] })
+    return undefined
+  }
 }

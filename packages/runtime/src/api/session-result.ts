@@ -1,7 +1,6 @@
 import type { KernelState } from '../kernel/state.ts'
 import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../runtime-api.ts'
-import type { ThreadHead } from '../store/store.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { sendMessage } from './send-message.ts'
@@ -10,13 +9,13 @@ import { waitingItems } from './waiting-items.ts'
 interface Wait {
   readonly threadId: string
   readonly signal: AbortSignal | undefined
-  /** The message whose session is waited for; without it, for rest. */
+  /** The message whose session is awaited; without it, the wait is for the thread to be at rest. */
   readonly queueId?: string
   /** Sessions that ended before this event do not count. */
   readonly after?: number
 }
 
-/** Sends, and waits for the end of the session that took the message. */
+/** Sends a message, and waits for the end of the session that took the message. */
 export async function runThread(
   context: ApiContext,
   threadId: string,
@@ -47,33 +46,60 @@ async function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> 
   for (;;) {
     signal?.throwIfAborted()
     const watched = [threadId, ...below] as const
-    for await (const _ of context.live.watch(watched, { ...(signal && { signal }) })) {
+    for await (const _ of context.live.watch(watched, { signal })) {
       const look = await lookAt(context, wait)
       if (look.result) return look.result
       if (look.below.length === below.length) continue
       below = look.below
-      break // watch those too
+      break // begin again, watching those too
     }
   }
 }
 
 interface Look {
   readonly result?: SessionResult
-  /** Descendants that may change what comes of it. */
+  /** Descendants whose changes may decide the wait. */
   readonly below: readonly string[]
 }
 
 async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
+  const { queueId, after = 0 } = wait
   const { head, state } = await load(context, wait.threadId)
-  const now = context.clock.now()
-  if (isStuck(head, state, now)) return { result: stuckResult(head), below: [] }
-  if (isUnsent(state, wait)) return { result: unsentResult(head), below: [] }
-  if (hasEnded(head, state, now, wait)) return { result: endedResult(head, state), below: [] }
-  // Only a thread at rest waits for somebody; what runs may still end by itself.
-  // Before its session begins it may wait for a child that started by itself.
-  const hasWork = state.session !== undefined || state.queue.length > 0
-  if (!hasWork || !isParked(head, now)) return { below: [] }
-  const text = lastText(state)
+  const { session, lastSession, terminated, stop } = state
+  const isAtRest = isParked(head, context.clock.now())
+  const isQueued = state.queue.some((queued) => queued.queueId === queueId)
+  const none = { attachments: [], waiting: [], thread: head }
+
+  // The drain has given up, before or after it took the message.
+  const hasStuckWork = session !== undefined || (state.queue.length > 0 && stop === 'none')
+  if (head.lifecycle === 'failed' && hasStuckWork && isAtRest) {
+    const text = 'The thread could not continue; its log says why.'
+    return { result: { outcome: 'failed', reason: 'drain_failed', text, ...none }, below: [] }
+  }
+  // The message was withdrawn before any session took it.
+  if (queueId !== undefined && !state.places.has(queueId) && !isQueued)
+    return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
+
+  const hasRested = !session && !state.resume
+  const hasEnded = queueId === undefined ? isAtRest : !isQueued && (lastSession?.seq ?? 0) > after
+  if (terminated || state.isErased || (hasRested && hasEnded)) {
+    const result: SessionResult = {
+      outcome: terminated ? 'terminated' : (lastSession?.outcome ?? 'completed'),
+      reason: terminated ? 'terminated' : (lastSession?.reason ?? 'idle'),
+      text: lastSession?.message ?? lastText(state),
+      data: lastSession?.data,
+      attachments: lastSession?.attachments ?? [],
+      waiting: [],
+      thread: head,
+    }
+    return { result, below: [] }
+  }
+
+  // Only a thread at rest waits for somebody; one that runs may still end by itself. Before its session
+  // begins, a thread may wait for a child that started by itself.
+  const hasWork = session !== undefined || state.queue.length > 0
+  if (!hasWork || !isAtRest) return { below: [] }
+  const text = lastText(state) // read before the next await, which may move the state on
   const tree = [head, ...(await descendantsOf(context, head))]
   const below = tree.slice(1).map(({ id }) => id)
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
@@ -81,58 +107,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const items = await waitingItems(context, { rootId: head.rootId })
   const waiting = items.filter(({ threadId }) => ids.has(threadId))
   if (waiting.length === 0) return { below }
-  const rest = { reason: 'waiting', text, attachments: [], waiting, thread: head }
-  return { result: { outcome: 'waiting', ...rest }, below }
-}
-
-/** The drain has given up, before or after it took the message. */
-function isStuck(head: ThreadHead, { queue, session, stop }: KernelState, now: number): boolean {
-  const hasWork = session !== undefined || (queue.length > 0 && stop === 'none')
-  return head.lifecycle === 'failed' && hasWork && isParked(head, now)
-}
-
-/** It was taken back before any session took it. */
-function isUnsent({ queue, places }: KernelState, { queueId }: Wait): boolean {
-  if (queueId === undefined || places.has(queueId)) return false
-  return !queue.some((queued) => queued.queueId === queueId)
-}
-
-function hasEnded(
-  head: ThreadHead,
-  state: KernelState,
-  now: number,
-  { queueId, after = 0 }: Wait,
-): boolean {
-  if (state.terminated || state.isErased) return true
-  if (state.session || state.resume) return false
-  if (queueId === undefined) return isParked(head, now)
-  const isTaken = !state.queue.some((queued) => queued.queueId === queueId)
-  return isTaken && (state.lastSession?.seq ?? 0) > after
-}
-
-function stuckResult(head: ThreadHead): SessionResult {
-  const text = 'The thread could not go on; its log says why.'
-  const none = { attachments: [], waiting: [] }
-  return { outcome: 'failed', reason: 'drain_failed', text, ...none, thread: head }
-}
-
-function unsentResult(head: ThreadHead): SessionResult {
-  const none = { text: '', attachments: [], waiting: [] }
-  return { outcome: 'stopped', reason: 'unsent', ...none, thread: head }
-}
-
-function endedResult(head: ThreadHead, state: KernelState): SessionResult {
-  const { lastSession, terminated } = state
-  const data = lastSession?.data
-  return {
-    outcome: terminated ? 'terminated' : (lastSession?.outcome ?? 'completed'),
-    reason: terminated ? 'terminated' : (lastSession?.reason ?? 'idle'),
-    text: lastSession?.message ?? lastText(state),
-    ...(data !== undefined && { data }),
-    attachments: lastSession?.attachments ?? [],
-    waiting: [],
-    thread: head,
-  }
+  return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }
 
 /** What side A said last. */

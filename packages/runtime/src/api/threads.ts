@@ -1,33 +1,30 @@
 import { RuntimeError } from '../error.ts'
-import type { RuntimeEvent } from '../event.ts'
-import type { Threads } from '../runtime-api.ts'
+import type { CostReport, Threads } from '../runtime-api.ts'
 import { childRegistry } from '../services/child-registry.ts'
 import {
+  type ApiContext,
+  type ApiEnvironment,
+  checkLabel,
+  checkTags,
   createApiContext,
   editThread,
   headOf,
   load,
-  type ApiContext,
-  type ApiEnvironment,
 } from './api-context.ts'
-import { checkLabel, checkTags } from './check-input.ts'
-import { resumeThread, stopThread, terminateThread } from './control.ts'
-import { costOf } from './cost.ts'
+import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread } from './create-thread.ts'
-import { documentOf, foldedThread } from './document.ts'
-import { effectsApi } from './effects-api.ts'
-import { envApi } from './env-api.ts'
-import { eraseThread, removeThread } from './erase-thread.ts'
-import { exportThread } from './export-thread.ts'
-import { filesApi } from './files-api.ts'
+import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
+import { exportThread, importThread } from './import-thread.ts'
 import { forkThread } from './fork-thread.ts'
-import { importThread } from './import-thread.ts'
-import { logsApi } from './logs-api.ts'
 import { messagesApi } from './messages-api.ts'
 import { sendMessage, unsendMessage } from './send-message.ts'
 import { runThread, settledThread } from './session-result.ts'
-import { valuesApi } from './values-api.ts'
 import { variablesApi } from './variables-api.ts'
+import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
+import { threadFromEvents } from '@skein/threads/events'
+import { modelLogs, rebuildRequest } from '../services/model-log.ts'
+import type { JsonObject } from '@skein/base'
+import { descendantsOf } from '../store/thread-head.ts'
 
 /** Everything that can be done with threads from outside of them. */
 export function createThreads(environment: ApiEnvironment): Threads {
@@ -38,7 +35,20 @@ export function createThreads(environment: ApiEnvironment): Threads {
     get: (threadId) => headOf(context, threadId),
     byClientId: (tenant, clientId) => store.headByClientId(tenant, clientId),
     list: (query = {}) => store.list(query),
-    update: (threadId, change) => updateThread(context, threadId, change),
+    async update(threadId, { title, tags }) {
+      if (title !== undefined) checkLabel(title, 'The title of the thread')
+      if (tags !== undefined) checkTags(tags)
+      await editThread(context, { threadId, point: 'update_thread' }, () => {
+        if (title === undefined && tags === undefined) return { result: undefined }
+        const at = context.at()
+        const append = title === undefined ? [] : [{ type: 'thread_updated', at, title } as const]
+        const head: { title?: string; tags?: readonly string[] } = {}
+        if (title !== undefined) head.title = title
+        if (tags !== undefined) head.tags = [...tags]
+        return { result: undefined, change: { append, head } }
+      })
+      return headOf(context, threadId)
+    },
     send: (threadId, message) => sendMessage(context, threadId, message),
     unsend: (threadId, queueId) => unsendMessage(context, threadId, queueId),
     run: (threadId, message, options) => runThread(context, threadId, message, options),
@@ -50,12 +60,6 @@ export function createThreads(environment: ApiEnvironment): Threads {
     remove: (threadId) => removeThread(context, threadId),
     ...messagesApi(context),
     children: async (threadId) => childRegistry((await load(context, threadId)).state),
-    async events(threadId, options) {
-      await headOf(context, threadId)
-      return store.events(threadId, options)
-    },
-    folded: (threadId) => foldedThread(context, threadId),
-    document: (threadId) => documentOf(context, threadId),
     export: (threadId) => exportThread(context, threadId),
     import: (lines, options) => importThread(context, lines, options),
     fork: (threadId, options) => forkThread(context, threadId, options),
@@ -65,34 +69,74 @@ export function createThreads(environment: ApiEnvironment): Threads {
     variables: variablesApi(context),
     effects: effectsApi(context),
     ...logsApi(context),
-    cost: (threadId) => costOf(context, threadId),
-    audit: (threadId) => auditOf(context, threadId),
   }
 }
 
-async function updateThread(
+/** What is read from the whole log of a thread. */
+function logsApi(
   context: ApiContext,
-  threadId: string,
-  { title, tags }: Parameters<Threads['update']>[1],
-): ReturnType<Threads['update']> {
-  if (title !== undefined) checkLabel(title, 'The title of the thread')
-  if (tags !== undefined) checkTags(tags)
-  const isEmpty = title === undefined && tags === undefined
-  await editThread(context, { threadId, point: 'update_thread' }, () => {
-    if (isEmpty) return { result: undefined }
-    const event: RuntimeEvent | undefined =
-      title === undefined ? undefined : { type: 'thread_updated', at: context.at(), title }
-    const head = { ...(title !== undefined && { title }), ...(tags && { tags: [...tags] }) }
-    return { result: undefined, change: { ...(event && { append: [event] }), head } }
-  })
-  return headOf(context, threadId)
+): Pick<Threads, 'events' | 'folded' | 'document' | 'logs' | 'log' | 'cost' | 'audit'> {
+  const { store, audit } = context
+  const events: Threads['events'] = async (threadId, options) => {
+    await headOf(context, threadId) // rejects when there is no such thread
+    return store.events(threadId, options)
+  }
+  return {
+    events,
+    async folded(threadId) {
+      const log = (await events(threadId)).map(({ event }) => event)
+      return foldThread(log as unknown as Iterable<UnknownThreadEvent>) // known ones too are plain JSON
+    },
+    async document(threadId) {
+      const log = await events(threadId)
+      // The runtime's own events are its machinery, not part of the history.
+      const history = log.flatMap(({ event }) => (isThreadEvent(event) ? [event] : []))
+      return threadFromEvents(history, { includeRunning: true }).value
+    },
+    logs: async (threadId) => modelLogs(await events(threadId)),
+    log: async (threadId, logId) =>
+      rebuildRequest(await events(threadId), logId, (hash) => store.blob(hash)),
+    cost: (threadId) => costOf(context, threadId),
+    async audit(threadId) {
+      const { rootId } = await headOf(context, threadId)
+      if (audit) return audit(rootId)
+      throw new RuntimeError(`There is no audit log of thread ${threadId}.`, {
+        code: 'LOG_NOT_FOUND',
+        hint: 'This runtime was created without governance.',
+      })
+    },
+  }
 }
 
-async function auditOf(context: ApiContext, threadId: string): ReturnType<Threads['audit']> {
-  const { rootId } = await headOf(context, threadId)
-  if (context.audit) return context.audit(rootId)
-  throw new RuntimeError(`There is no audit log of thread ${threadId}.`, {
-    code: 'LOG_NOT_FOUND',
-    hint: 'This runtime was made without governance.',
-  })
+/** What a thread and its descendants have spent on models. */
+async function costOf(context: ApiContext, threadId: string): Promise<CostReport> {
+  const head = await headOf(context, threadId)
+  const total = { tokens: 0, costUsd: 0 }
+  const byModel: Record<string, { tokens: number; costUsd: number; calls: number }> = {}
+  const byThread: Record<string, { agent: string; tokens: number; costUsd: number }> = {}
+  for (const { id, agent } of [head, ...(await descendantsOf(context, head))]) {
+    const own = (byThread[id] = { agent, tokens: 0, costUsd: 0 })
+    const add = (
+      usage: JsonObject | undefined,
+      costUsd: number,
+      ...sums: { tokens: number; costUsd: number }[]
+    ): void => {
+      // Thinking and cached tokens are parts of these two.
+      const tokens = Number(usage?.['input_tokens'] ?? 0) + Number(usage?.['output_tokens'] ?? 0)
+      for (const sum of [total, own, ...sums]) {
+        sum.tokens += tokens
+        sum.costUsd += costUsd
+      }
+    }
+    const log = await context.store.events(id)
+    // Summaries, first instructions, failed requests: they cost something and have no message.
+    for (const { event } of log)
+      if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd ?? 0)
+    for (const { provider, model, usage, costUsd = 0 } of modelLogs(log)) {
+      const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
+      sum.calls++
+      add(usage, costUsd, sum)
+    }
+  }
+  return { threadId, ...total, byModel, byThread }
 }

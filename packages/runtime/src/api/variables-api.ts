@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.ts'
 import type { VariablesProvided } from '../event.ts'
 import type { KernelState, PendingVariables } from '../kernel/state.ts'
-import type { ThreadVariables, VariablesRequest } from '../runtime-api.ts'
+import type { ThreadVariables } from '../runtime-api.ts'
 import { envSet } from '../services/facade-env.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 
@@ -10,7 +10,10 @@ export function variablesApi(context: ApiContext): ThreadVariables {
   return {
     async get(threadId, requestId) {
       const { state } = await load(context, threadId)
-      return toRequest(context, find(state, requestId))
+      const { requested, provided } = find(state, requestId)
+      const { required, missing, expiresAt } = requested
+      const status = provided ? 'provided' : isExpired(context, expiresAt) ? 'expired' : 'open'
+      return { requestId, required, missing, expiresAt, status }
     },
     async provide(threadId, requestId, values, { by } = {}) {
       const target = { threadId, point: 'provide_variables' }
@@ -22,12 +25,25 @@ export function variablesApi(context: ApiContext): ThreadVariables {
           at: context.at(),
           requestId,
           values: sealed(context, state, pending, values),
-          ...(by !== undefined && { by }),
+          by,
         }
         const wake = { by: context.clock.now() }
         return { result: undefined, change: { append: [event], wake } }
       })
-      return settled(context, threadId, requestId)
+      // The thread itself creates the child; this waits until it has, or could not.
+      for await (const _ of context.live.watch([threadId])) {
+        const { state } = await load(context, threadId)
+        const { reference, error } = find(state, requestId)
+        if (reference !== undefined) return { reference }
+        if (error !== undefined)
+          throw new RuntimeError(`The child of request ${requestId} was not created: ${error}`, {
+            code: 'INPUT_INVALID',
+          })
+        if (state.terminated) break
+      }
+      throw new RuntimeError(`Thread ${threadId} ended before it created the child.`, {
+        code: 'THREAD_TERMINATED',
+      })
     },
   }
 }
@@ -41,15 +57,6 @@ function find({ variables, threadId }: KernelState, requestId: string): PendingV
   })
 }
 
-function toRequest(
-  context: ApiContext,
-  { requested, provided }: PendingVariables,
-): VariablesRequest {
-  const { requestId, required, missing, expiresAt } = requested
-  const status = provided ? 'provided' : isExpired(context, expiresAt) ? 'expired' : 'open'
-  return { requestId, required, missing, expiresAt, status }
-}
-
 function isExpired({ clock }: ApiContext, expiresAt: string): boolean {
   return Date.parse(expiresAt) <= clock.now()
 }
@@ -60,9 +67,9 @@ type Values = Readonly<Record<string, string>>
 function checkProvided(context: ApiContext, pending: PendingVariables, values: Values): void {
   const { requestId, required, missing, expiresAt } = pending.requested
   if (pending.provided)
-    throw new RuntimeError(`The variables of request ${requestId} were given before.`, {
+    throw new RuntimeError(`The variables of request ${requestId} were provided before.`, {
       code: 'ALREADY_ANSWERED',
-      hint: 'A request is good for one answer; the child was created from the first.',
+      hint: 'A request is answered once; the child was created from the first answer.',
     })
   if (isExpired(context, expiresAt))
     throw new RuntimeError(`The request ${requestId} expired at ${expiresAt}.`, {
@@ -83,7 +90,7 @@ function checkProvided(context: ApiContext, pending: PendingVariables, values: V
     })
 }
 
-/** Sealed for this thread: the drain that boots the child opens them and seals them for it. */
+/** The values as they are stored: sealed for this thread. The drain that creates the child opens them and seals them for the child. */
 function sealed(
   context: ApiContext,
   state: KernelState,
@@ -92,7 +99,16 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault, registry } = context
   const { threadId } = state
-  const texts = textNames(registry.agents.get(state.agent), requested.relation)
+  const agent = registry.agents.get(state.agent)
+  const declared = [agent?.a, agent?.b]
+    .flatMap((side) => side?.prompt.tools ?? [])
+    .flatMap((tool) =>
+      tool.kind === 'subagent' && tool.relation.key === requested.relation
+        ? tool.relation.requiredVariables
+        : [],
+    )
+  // A variable that is not declared as text is treated as a secret.
+  const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
   return Object.fromEntries(
     Object.entries(values).map(([name, given]) => {
       const valueType = texts.has(name) ? ('text' as const) : ('secret' as const)
@@ -101,39 +117,4 @@ function sealed(
       return [name, { valueType, value: value ?? '' }]
     }),
   )
-}
-
-/** Variables that are declared as text. All others are taken for secrets. */
-function textNames(
-  agent: ReturnType<ApiContext['registry']['agents']['get']>,
-  relation: string,
-): ReadonlySet<string> {
-  const tools = [agent?.a, agent?.b].flatMap((side) => side?.prompt.tools ?? [])
-  const declared = tools.flatMap((tool) =>
-    tool.kind === 'subagent' && tool.relation.key === relation
-      ? tool.relation.requiredVariables
-      : [],
-  )
-  return new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
-}
-
-/** Waits until the child was created, or could not be. */
-async function settled(
-  context: ApiContext,
-  threadId: string,
-  requestId: string,
-): Promise<{ readonly reference: string }> {
-  for await (const _ of context.live.watch([threadId])) {
-    const { state } = await load(context, threadId)
-    const { reference, error } = find(state, requestId)
-    if (reference !== undefined) return { reference }
-    if (error !== undefined)
-      throw new RuntimeError(`The child of request ${requestId} was not created: ${error}`, {
-        code: 'INPUT_INVALID',
-      })
-    if (state.terminated) break
-  }
-  throw new RuntimeError(`Thread ${threadId} ended before it created the child.`, {
-    code: 'THREAD_TERMINATED',
-  })
 }

@@ -8,6 +8,7 @@ import type { ApiContext } from './api-context.ts'
 
 const PAGE = 1000
 
+/** Which waiting items are listed. */
 export type WaitingQuery = Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>
 
 /** Everything that waits for a person or a client, the oldest first. */
@@ -25,26 +26,19 @@ export async function waitingItems(
       limit: PAGE,
       offset,
     })
-    for (const head of heads) items.push(...(await itemsOf(context, head, paths)))
+    for (const head of heads) {
+      const path = await paths.of(head)
+      const thread = await context.folds.load(head.id)
+      if (!thread || thread.state.terminated) continue
+      const { state } = thread
+      for (const open of openForPeople(state))
+        items.push(toItem(context, { head, state, open, path }))
+    }
     if (heads.length < PAGE) break
   }
-  return items.toSorted(byAge).slice(0, limit)
-}
-
-function byAge(a: WaitingItem, b: WaitingItem): number {
-  return a.openedAt < b.openedAt ? -1 : a.openedAt > b.openedAt ? 1 : 0
-}
-
-async function itemsOf(
-  context: ApiContext,
-  head: ThreadHead,
-  paths: Paths,
-): Promise<readonly WaitingItem[]> {
-  const path = await paths.of(head)
-  const thread = await context.folds.load(head.id)
-  if (!thread || thread.state.terminated) return []
-  const { state } = thread
-  return openForPeople(state).map((open) => toItem(context, { head, state, open, path }))
+  return items
+    .toSorted((a, b) => (a.openedAt < b.openedAt ? -1 : a.openedAt > b.openedAt ? 1 : 0))
+    .slice(0, limit)
 }
 
 /** Interrupts that a person or a client has to answer. */
@@ -77,10 +71,10 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     kind: interrupt.kind === 'approval' ? 'approval' : 'input',
     path,
     openedAt,
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(risk && { risk }),
-    ...(approval && { request: approval }),
-    ...(!approval && { question: (interrupt.request ?? null) as JsonValue }), // the log is JSON
+    expiresAt,
+    risk,
+    request: approval,
+    question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }
 }
 

@@ -45,8 +45,8 @@ export async function withState<T>(
     id: threadId,
     append: events,
     ...(!allowsOver && { mustBeLive: true }),
-    ...(patch && { head: patch }),
-    // Whoever works on it at this moment must not go on.
+    head: patch,
+    // A drain that works on the thread at this moment must not write any more.
     ...(changes.terminates && { raisesEpoch: true }),
     wake: { by: context.clock.now() },
   }

@@ -1,49 +1,52 @@
+import type { JsonValue } from '@skein/base'
 import type { MessageJSON } from '@skein/ai'
-import type { Thread as ThreadDocument } from '@skein/threads'
-import type { StoredEvent } from '../event.ts'
+import type { WireMessage } from '../operations/schemas.ts'
 import type {
-  AuditExport,
-  CostReport,
   CreateThread,
-  ModelLog,
-  ModelLogDetail,
-  SendMessage,
-  Sent,
-  SessionResult,
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
+  Threads,
   ThreadValues,
   ThreadVariables,
 } from '../runtime-api.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
-import type { MessageQuery, Side, StoredMessage, SubagentRegistryEntry } from '../thread-state.ts'
-import { effectsOf, envOf, filesOf, valuesOf, variablesOf } from './client-services.ts'
-import { isThere } from './is-there.ts'
-import { path, type Requester } from './requester.ts'
+import type { MessageQuery, Side } from '../thread-state.ts'
+import type { ThreadView } from '../view/index.ts'
+import { ClientError, isThere, type Requester } from './requester.ts'
 
-/** A stored message as it travels: `messageFromJSON` of `@skein/ai` makes a message of it. */
-export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }
-
-type Signal = { readonly signal?: AbortSignal }
-
-/** Threads of a server, as `runtime.threads` has them. */
-export interface ClientThreads {
+/**
+ * Threads of a server, as `runtime.threads` has them. What differs is declared here: the tenant and the
+ * author are those of the key, and messages travel as JSON.
+ */
+export interface ClientThreads extends Pick<
+  Threads,
+  | 'get'
+  | 'update'
+  | 'remove'
+  | 'send'
+  | 'unsend'
+  | 'run'
+  | 'settled'
+  | 'deleteMessage'
+  | 'children'
+  | 'events'
+  | 'document'
+  | 'export'
+  | 'logs'
+  | 'log'
+  | 'cost'
+  | 'audit'
+  | 'values'
+  | 'env'
+  | 'variables'
+  | 'effects'
+> {
   create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadHead>
-  get(threadId: string): Promise<ThreadHead>
   byClientId(clientId: string): Promise<ThreadHead | undefined>
   list(query?: Omit<ThreadQuery, 'tenant'>): Promise<readonly ThreadHead[]>
-  update(
-    threadId: string,
-    change: { readonly title?: string; readonly tags?: readonly string[] },
-  ): Promise<ThreadHead>
-  remove(threadId: string): Promise<void>
-
-  send(threadId: string, message: SendMessage | string): Promise<Sent>
-  unsend(threadId: string, queueId: string): Promise<boolean>
-  /** Sends and waits until the session ends or waits for a person. */
-  run(threadId: string, message: SendMessage | string, options?: Signal): Promise<SessionResult>
-  settled(threadId: string, options?: Signal): Promise<SessionResult>
+  /** The thread as people are shown it; with `upTo`, as it was after the event with this number. */
+  view(threadId: string, options?: { readonly upTo?: number }): Promise<ThreadView>
   stop(threadId: string, options?: { readonly afterStep?: boolean }): Promise<void>
   resume(threadId: string, options?: { readonly side?: Side }): Promise<void>
   terminate(threadId: string, options?: { readonly detach?: boolean }): Promise<void>
@@ -52,120 +55,88 @@ export interface ClientThreads {
     threadId: string,
     options?: { readonly upTo?: string; readonly title?: string },
   ): Promise<ThreadHead>
-
   messages(threadId: string, query?: MessageQuery): Promise<readonly WireMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | MessageJSON): Promise<void>
-  deleteMessage(threadId: string, messageId: string): Promise<void>
-  children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
-  events(
-    threadId: string,
-    options?: { readonly after?: number; readonly limit?: number },
-  ): Promise<readonly StoredEvent[]>
-  document(threadId: string): Promise<ThreadDocument>
-  export(threadId: string): Promise<string>
   import(lines: string): Promise<ThreadHead>
-
-  logs(threadId: string): Promise<readonly ModelLog[]>
-  log(threadId: string, logId: string): Promise<ModelLogDetail>
-  cost(threadId: string): Promise<CostReport>
-  audit(threadId: string): Promise<AuditExport>
-
   readonly files: Omit<ThreadFiles, 'move'>
-  readonly values: ThreadValues
-  readonly env: ThreadEnv
-  readonly variables: ThreadVariables
-  readonly effects: ThreadEffects
 }
 
+/** The threads of the server that a requester talks to. */
 export function threadsOf(requester: Requester): ClientThreads {
-  const to = (threadId: string): string => path`/threads/${threadId}`
-  const post = (at: string, json: unknown = {}): Promise<void> =>
-    requester.json('POST', at, { json })
-  const settled = async (threadId: string, { signal }: Signal = {}): Promise<SessionResult> => {
+  const { call, pick } = requester
+  const settled: Threads['settled'] = async (threadId, { signal } = {}) => {
     for (;;) {
-      signal?.throwIfAborted() // a `fetch` of the application's own may not look at it
-      const result = await requester.json<SessionResult | undefined>(
-        'GET',
-        `${to(threadId)}/result`,
-        { signal },
-      )
-      if (result) return result
+      signal?.throwIfAborted() // a `fetch` of the application's own may not look at the signal
+      // The server answers with nothing when its own time is up and the thread still runs.
+      const result = await call('getResult', { threadId }, { signal })
+      if (result !== undefined) return result as Awaited<ReturnType<Threads['settled']>>
     }
   }
-  const send = (threadId: string, message: SendMessage | string): Promise<Sent> =>
-    requester.json('POST', `${to(threadId)}/messages`, {
-      json: typeof message === 'string' ? { text: message } : message,
-    })
+  const send: Threads['send'] = (threadId, message) =>
+    call(
+      'sendMessage',
+      { threadId },
+      { json: typeof message === 'string' ? { text: message } : message },
+    )
+  const list = (query: Query): Promise<readonly ThreadHead[]> =>
+    pick('listThreads', {}, 'threads', { query })
   return {
-    create: (thread) => requester.json('POST', '/threads', { json: thread }),
-    get: (threadId) => requester.json('GET', to(threadId)),
-    byClientId: async (clientId) => (await listed(requester, { clientId }))[0],
-    list: (query = {}) => listed(requester, toQuery(query)),
-    update: (threadId, change) => requester.json('PATCH', to(threadId), { json: change }),
-    remove: (threadId) => requester.json('DELETE', to(threadId)),
+    create: (thread) => call('createThread', {}, { json: thread }),
+    get: (threadId) => call('getThread', { threadId }),
+    byClientId: async (clientId) => (await list({ clientId }))[0],
+    list: ({ parentId, isWaiting, ...rest } = {}) => {
+      const place = parentId === null ? { roots: true } : { parentId }
+      return list({ ...rest, ...place, waiting: isWaiting })
+    },
+    view: (threadId, query) => call('getThreadView', { threadId }, { query }),
+    update: (threadId, json) => call('updateThread', { threadId }, { json }),
+    remove: (threadId) => call('deleteThread', { threadId }),
 
     send,
     unsend: (threadId, queueId) =>
-      isThere(
-        requester.json('DELETE', `${to(threadId)}${path`/queue/${queueId}`}`),
-        'MESSAGE_NOT_FOUND',
-      ),
+      isThere(call('unsendMessage', { threadId, queueId }), 'MESSAGE_NOT_FOUND'),
     async run(threadId, message, options) {
       await send(threadId, message)
       return settled(threadId, options)
     },
     settled,
-    stop: (threadId, options) => post(`${to(threadId)}/stop`, options),
-    resume: (threadId, options) => post(`${to(threadId)}/resume`, options),
-    terminate: (threadId, options) => post(`${to(threadId)}/terminate`, options),
-    erase: (threadId) => post(`${to(threadId)}/erase`),
-    fork: (threadId, options = {}) =>
-      requester.json('POST', `${to(threadId)}/fork`, { json: options }),
+    stop: (threadId, json = {}) => call('stopThread', { threadId }, { json }),
+    resume: (threadId, json = {}) => call('resumeThread', { threadId }, { json }),
+    terminate: (threadId, json = {}) => call('terminateThread', { threadId }, { json }),
+    erase: (threadId) => call('eraseThread', { threadId }, { json: {} }),
+    fork: (threadId, json = {}) => call('forkThread', { threadId }, { json }),
 
-    async messages(threadId, query = {}) {
-      const at = `${to(threadId)}/messages`
-      const { messages } = await requester.json<{ messages: WireMessage[] }>('GET', at, {
-        query: { ...query },
-      })
-      return messages
-    },
+    messages: (threadId, query) =>
+      pick('listMessages', { threadId }, 'messages', { query: { ...query } }),
     updateMessage: (threadId, messageId, content) =>
-      requester.json('PATCH', `${to(threadId)}${path`/messages/${messageId}`}`, {
-        json: typeof content === 'string' ? { text: content } : { message: content },
-      }),
-    deleteMessage: (threadId, messageId) =>
-      requester.json('DELETE', `${to(threadId)}${path`/messages/${messageId}`}`),
-    async children(threadId) {
-      const at = `${to(threadId)}/subagents`
-      const { subagents } = await requester.json<{ subagents: SubagentRegistryEntry[] }>('GET', at)
-      return subagents
-    },
-    async events(threadId, options = {}) {
-      const at = `${to(threadId)}/events`
-      const { events } = await requester.json<{ events: StoredEvent[] }>('GET', at, {
-        query: options,
-      })
-      return events
-    },
-    document: (threadId) =>
-      requester.json('GET', `${to(threadId)}/export`, { query: { format: 'thread' } }),
+      call(
+        'updateMessage',
+        { threadId, messageId },
+        {
+          json: typeof content === 'string' ? { text: content } : { message: content },
+        },
+      ),
+    deleteMessage: (threadId, messageId) => call('deleteMessage', { threadId, messageId }),
+    children: (threadId) => pick('listSubagents', { threadId }, 'subagents'),
+    events: (threadId, query) => pick('listEvents', { threadId }, 'events', { query }),
+    document: (threadId) => call('exportThread', { threadId }, { query: { format: 'thread' } }),
     async export(threadId) {
-      const at = `${to(threadId)}/export`
-      return (await requester.send('GET', at, { query: { format: 'jsonl' } })).text()
+      const response = await requester.send(
+        'exportThread',
+        { threadId },
+        {
+          query: { format: 'jsonl' },
+        },
+      )
+      return response.text()
     },
     import: (lines) =>
-      requester.json('POST', '/threads/import', {
-        body: lines,
-        headers: { 'content-type': 'application/jsonl' },
-      }),
+      call('importThread', {}, { body: lines, headers: { 'content-type': 'application/jsonl' } }),
 
-    async logs(threadId) {
-      const { logs } = await requester.json<{ logs: ModelLog[] }>('GET', `${to(threadId)}/logs`)
-      return logs
-    },
-    log: (threadId, logId) => requester.json('GET', `${to(threadId)}${path`/logs/${logId}`}`),
-    cost: (threadId) => requester.json('GET', `${to(threadId)}/cost`),
-    audit: (threadId) => requester.json('GET', `${to(threadId)}/audit`),
+    logs: (threadId) => pick('listLogs', { threadId }, 'logs'),
+    log: (threadId, logId) => call('getLog', { threadId, logId }),
+    cost: (threadId) => call('getCost', { threadId }),
+    audit: (threadId) => call('getAudit', { threadId }),
 
     files: filesOf(requester),
     values: valuesOf(requester),
@@ -177,15 +148,77 @@ export function threadsOf(requester: Requester): ClientThreads {
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-function toQuery({ parentId, isWaiting, ...rest }: Omit<ThreadQuery, 'tenant'>): Query {
+function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
+  /** Paths begin with a slash in the thread, and without one in an address. */
+  const at = (threadId: string, name: string) => ({ threadId, path: name.replace(/^\//, '') })
+  const list: ThreadFiles['list'] = (threadId, prefix) =>
+    pick('listFiles', { threadId }, 'files', { query: { prefix } })
+  const stat: ThreadFiles['stat'] = async (threadId, name) =>
+    (await list(threadId, name)).find((file) => file.path === name)
   return {
-    ...rest,
-    ...(parentId === null ? { roots: true } : parentId !== undefined && { parentId }),
-    ...(isWaiting !== undefined && { waiting: isWaiting }),
+    list,
+    stat,
+    async read(threadId, name) {
+      const response = await send('readFile', at(threadId, name))
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      const found = await stat(threadId, name)
+      if (found) return { stat: found, bytes }
+      throw new ClientError(`The file "${name}" was removed while it was being read.`, {
+        code: 'FILE_NOT_FOUND',
+        status: 404,
+      })
+    },
+    write: (threadId, name, body, { mediaType = 'application/octet-stream' } = {}) =>
+      call('writeFile', at(threadId, name), { body, headers: { 'content-type': mediaType } }),
+    remove: (threadId, name) => isThere(call('deleteFile', at(threadId, name)), 'FILE_NOT_FOUND'),
   }
 }
 
-async function listed(requester: Requester, query: Query): Promise<readonly ThreadHead[]> {
-  const { threads } = await requester.json<{ threads: ThreadHead[] }>('GET', '/threads', { query })
-  return threads
+function valuesOf({ call, pick }: Requester): ThreadValues {
+  return {
+    list: (threadId, prefix) => pick('listValues', { threadId }, 'values', { query: { prefix } }),
+    async get(threadId, key) {
+      try {
+        return await pick<'getValue', JsonValue>('getValue', { threadId, key }, 'value')
+      } catch (error) {
+        if (error instanceof ClientError && error.code === 'VALUE_NOT_FOUND') return undefined
+        throw error
+      }
+    },
+    set: (threadId, key, value) =>
+      value === null
+        ? call('deleteValue', { threadId, key })
+        : call('setValue', { threadId, key }, { json: { value } }),
+  }
+}
+
+function envOf({ call, pick }: Requester): ThreadEnv {
+  return {
+    list: (threadId) => pick('listEnv', { threadId }, 'variables'),
+    set: (threadId, name, value, options) =>
+      value === null
+        ? call('deleteEnv', { threadId, name })
+        : call('setEnv', { threadId, name }, { json: { value, ...options } }),
+  }
+}
+
+function variablesOf({ call }: Requester): ThreadVariables {
+  return {
+    get: (threadId, requestId) => call('getVariablesRequest', { threadId, requestId }),
+    provide: (threadId, requestId, values) =>
+      call('provideVariables', { threadId, requestId }, { json: values }),
+  }
+}
+
+function effectsOf({ call, pick }: Requester): ThreadEffects {
+  return {
+    list: (threadId) => pick('listEffects', { threadId }, 'effects'),
+    schedule: (threadId, name, args, when) => {
+      const schedule = typeof when === 'number' ? { delayMs: when } : when
+      return pick('scheduleEffect', { threadId }, 'id', { json: { name, args, ...schedule } })
+    },
+    runNow: (threadId, effectId) => call('runEffect', { threadId, effectId }, { json: {} }),
+    remove: (threadId, effectId) =>
+      isThere(call('deleteEffect', { threadId, effectId }), 'EFFECT_NOT_FOUND'),
+  }
 }

@@ -1,41 +1,27 @@
-import type { NumberedEvent } from '../runtime-api.ts'
-import { inboxOf, type ClientInbox } from './client-inbox.ts'
+import type { Answer } from '@skein/agents'
+import type { TreeEvent } from '../http/stream/tree-stream.ts'
+import type { AgentSummary } from '../operations/agents.ts'
+import type { Inbox, NumberedEvent, WaitingItem } from '../runtime-api.ts'
 import { threadsOf, type ClientThreads } from './client-threads.ts'
-import {
-  readEvents,
-  type EventSourceOptions,
-  type StreamOptions,
-  type TreeEvent,
-} from './event-source.ts'
-import { path, Requester, type RequesterOptions } from './requester.ts'
+import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
+import { createRequester, type RequesterOptions } from './requester.ts'
 
+/** Where the server is, how to get in, and how streams are read. */
 export interface ClientOptions extends RequesterOptions {
-  /** How streams come back after a break. */
+  /** How streams reconnect after a break. */
   readonly streams?: EventSourceOptions
 }
 
-/** An agent as the catalogue shows it. */
-export interface AgentSummary {
-  readonly name: string
-  readonly type: 'ai_human' | 'dual_ai'
-  readonly title?: string
-  readonly description?: string
-  readonly sides: readonly {
-    readonly side: 'a' | 'b'
-    readonly label: string
-    readonly prompt: string
-    readonly models: readonly string[]
-    readonly tools: readonly {
-      readonly name: string
-      readonly kind: 'tool' | 'handoff' | 'subagent'
-    }[]
-  }[]
-  readonly variables: readonly {
-    readonly name: string
-    readonly type: 'text' | 'secret'
-    readonly required: boolean
-    readonly description?: string
-  }[]
+type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
+
+/** What waits for a person. Decisions count as those of the person the key belongs to. */
+export interface ClientInbox {
+  list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
+  approve(
+    item: Item & { readonly reason?: string; readonly tokens?: readonly string[] },
+  ): Promise<void>
+  deny(item: Item & { readonly reason: string }): Promise<void>
+  answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
 }
 
 /** A runtime on the other side of the network. */
@@ -63,44 +49,38 @@ export interface Client {
  *     for await (const { event } of client.stream(thread.id, { untilParked: true })) console.log(event)
  */
 export function createClient(options: ClientOptions): Client {
-  const requester = new Requester(options)
+  const requester = createRequester(options)
+  const { call, pick } = requester
+  const decide = ({ threadId, interruptId }: Item, json: object): Promise<void> =>
+    call('decide', { threadId, interruptId }, { json })
+  const read = (
+    threadId: string,
+    query: Readonly<Record<string, string | boolean | undefined>>,
+    stream: StreamOptions,
+  ) => {
+    const deltas = stream.includesDeltas === false ? false : undefined
+    return readEvents(requester, { threadId, query: { ...query, deltas } }, stream, options.streams)
+  }
   return {
     threads: threadsOf(requester),
-    inbox: inboxOf(requester),
-    agents: {
-      async list() {
-        const { agents } = await requester.json<{ agents: AgentSummary[] }>('GET', '/agents')
-        return agents
-      },
-      get: (name) => requester.json('GET', path`/agents/${name}`),
+    inbox: {
+      list: (query) => pick('listApprovals', {}, 'waiting', { query }),
+      approve: ({ reason, tokens, ...item }) => decide(item, { type: 'approve', reason, tokens }),
+      deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),
+      answer: (item, answer) => decide(item, answer),
     },
-    stream: (threadId, stream = {}) => streamOf(requester, threadId, stream, options),
-    streamTree: (threadId, stream = {}) => treeOf(requester, threadId, stream, options),
+    agents: {
+      list: () => pick('listAgents', {}, 'agents'),
+      get: (agent) => call('getAgent', { agent }),
+    },
+    async *stream(threadId, stream = {}) {
+      const until = stream.untilParked === true ? 'parked' : undefined
+      for await (const { id, data } of read(threadId, { until }, stream))
+        yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server's own event
+    },
+    async *streamTree(threadId, stream = {}) {
+      for await (const { id, data } of read(threadId, { tree: true }, stream))
+        yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // the server's own event
+    },
   }
-}
-
-async function* streamOf(
-  requester: Requester,
-  threadId: string,
-  stream: StreamOptions,
-  { streams }: ClientOptions,
-): AsyncGenerator<NumberedEvent, void, undefined> {
-  const { includesDeltas, untilParked } = stream
-  const query = {
-    ...(includesDeltas === false && { deltas: false }),
-    ...(untilParked === true && { until: 'parked' }),
-  }
-  for await (const { id, data } of readEvents(requester, { threadId, query }, stream, streams))
-    yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server's own event
-}
-
-async function* treeOf(
-  requester: Requester,
-  threadId: string,
-  stream: StreamOptions,
-  { streams }: ClientOptions,
-): AsyncGenerator<TreeEvent, void, undefined> {
-  const query = { tree: true, ...(stream.includesDeltas === false && { deltas: false }) }
-  for await (const { id, data } of readEvents(requester, { threadId, query }, stream, streams))
-    yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // the server's own event
 }

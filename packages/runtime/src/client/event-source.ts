@@ -1,31 +1,22 @@
 import { SseDecoder, type SseEvent } from '@skein/base'
-import type { NumberedEvent } from '../runtime-api.ts'
-import { ClientError, notReached } from './client-error.ts'
-import { path, type Requester } from './requester.ts'
+import { ClientError, notReached, type Requester } from './requester.ts'
 
+/** What of a stream to read. */
 export interface StreamOptions {
   /** Id of the last event you have; absent begins at the first. */
   readonly after?: string
   readonly signal?: AbortSignal
   /** Deltas of running steps. Default true. */
   readonly includesDeltas?: boolean
-  /** Ends when nothing runs any more. Default false. */
+  /** Ends when nothing runs any more: at once, if the thread is parked already. Default false. */
   readonly untilParked?: boolean
 }
 
-/** An event of a thread or of one of its descendants. */
-export interface TreeEvent extends NumberedEvent {
-  readonly threadId: string
-  /** Names of the agents from the streamed thread down to this one. */
-  readonly path: readonly string[]
-  /** Of the whole stream: what `after` takes. */
-  readonly position: string
-}
-
+/** How streams reconnect. */
 export interface EventSourceOptions {
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
   readonly random?: () => number
-  /** A stream without even a heartbeat for this long is taken for dead. Default 60 s. */
+  /** A stream that sends nothing for this long, not even a heartbeat, is treated as broken. Default 60 s. */
   readonly quietMs?: number
 }
 
@@ -33,12 +24,18 @@ const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 15_000
 
 /**
- * Reads a stream of the server and comes back to it with the last id whenever it breaks off, until the
- * server says that nothing more will come, refuses for good, or the signal aborts.
+ * Reads a stream of the server. Whenever the connection breaks off it reconnects with the id of the last
+ * event, until the server says that nothing more will come, refuses for good, or the signal aborts.
  */
 export async function* readEvents(
   requester: Requester,
-  target: { readonly threadId: string; readonly query: Readonly<Record<string, boolean | string>> },
+  {
+    threadId,
+    query,
+  }: {
+    readonly threadId: string
+    readonly query: Readonly<Record<string, boolean | string | undefined>>
+  },
   { after, signal }: StreamOptions,
   { wait = waitFor, random = Math.random, quietMs = 60_000 }: EventSourceOptions = {},
 ): AsyncGenerator<SseEvent, void, undefined> {
@@ -47,11 +44,15 @@ export async function* readEvents(
   while (!signal?.aborted) {
     let waitMs: number | undefined
     try {
-      const response = await requester.send('GET', path`/threads/${target.threadId}/stream`, {
-        query: target.query,
-        headers: { accept: 'text/event-stream', 'last-event-id': lastId },
-        signal,
-      })
+      const response = await requester.send(
+        'streamThread',
+        { threadId },
+        {
+          query,
+          headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+          signal,
+        },
+      )
       for await (const event of decoded(response, quietMs)) {
         failures = 0
         if (event.event === 'stream_end') return
@@ -65,7 +66,7 @@ export async function* readEvents(
     }
     if (signal?.aborted) return
     const backoff = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
-    // Not all at once: after a restart every client comes back.
+    // Spread at random: after a restart of the server all clients reconnect.
     await wait(waitMs ?? backoff * (0.5 + random() / 2), signal)
   }
 }
@@ -84,11 +85,11 @@ async function* decoded(
       yield* decoder.push(value)
     }
   } finally {
-    reader.cancel().catch(() => undefined) // it is over either way
+    reader.cancel().catch(() => undefined) // the connection may be broken already
   }
 }
 
-/** A connection that broke off, or that nobody hears from any more, is one to come back to. */
+/** Throws a temporary error when the connection breaks off or goes quiet, so that the caller reconnects. */
 async function readWithin(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   quietMs: number,

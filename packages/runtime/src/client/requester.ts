@@ -1,75 +1,161 @@
-import { notReached, toClientError } from './client-error.ts'
+import { isPlainObject, SkeinError } from '@skein/base'
+import { addressOf, type OperationId, type PathParams } from '../operations/addresses.ts'
 
+/** Where the server is, and how to get in. */
 export interface RequesterOptions {
-  /** Of the server, with its prefix. */
+  /** The address of the server, with its prefix. */
   readonly url: string
   readonly apiKey?: string
   readonly fetch?: typeof fetch
 }
 
-export interface RequestInput {
+interface RequestInput {
   readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>
   /** Sent as JSON. */
   readonly json?: unknown
   readonly body?: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignal
 }
 
-/** Sends requests to one server; refusals are thrown as `ClientError`. */
-export class Requester {
-  readonly #base: string
-  readonly #headers: Readonly<Record<string, string>>
-  readonly #fetch: typeof fetch
+/** Asks one server for operations. Refusals are thrown as `ClientError`. */
+export interface Requester {
+  /** The response as it came. */
+  send<Id extends OperationId>(
+    id: Id,
+    params: PathParams<Id>,
+    input?: RequestInput,
+  ): Promise<Response>
+  /** The JSON of the answer; undefined when it has no content. */
+  call<Id extends OperationId, T>(id: Id, params: PathParams<Id>, input?: RequestInput): Promise<T>
+  /** One field of the JSON of the answer: lists travel as `{ threads: […] }`. */
+  pick<Id extends OperationId, T>(
+    id: Id,
+    params: PathParams<Id>,
+    field: string,
+    input?: RequestInput,
+  ): Promise<T>
+}
 
-  constructor({ url, apiKey, fetch = globalThis.fetch }: RequesterOptions) {
-    this.#base = url.replace(/\/+$/, '')
-    this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-    // Browsers refuse a fetch that is called as a method of something else.
-    this.#fetch = (input, init) => fetch(input, init)
-  }
-
-  async send(method: string, path: string, input: RequestInput = {}): Promise<Response> {
-    const { json, body, signal } = input
-    const headers = {
-      ...this.#headers,
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-      ...input.headers,
-    }
-    const content = json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json) // bytes of any buffer are a body
-    const response = await this.#fetch(`${this.#base}${path}${search(input.query)}`, {
+/** A requester for a server. Methods and paths come from the list of operations. */
+export function createRequester({
+  url,
+  apiKey,
+  fetch = globalThis.fetch,
+}: RequesterOptions): Requester {
+  const base = url.replace(/\/+$/, '')
+  const own: Record<string, string> =
+    apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  const send: Requester['send'] = async (id, params, { json, body, signal, ...input } = {}) => {
+    const { method, path } = addressOf(id)
+    const type: Record<string, string> =
+      json === undefined ? {} : { 'content-type': 'application/json' }
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(input.query ?? {}))
+      if (value !== undefined && value !== null) query.set(name, String(value))
+    const search = query.size > 0 ? `?${query}` : ''
+    // Not called as a method of something else, which browsers refuse.
+    const response = await fetch(`${base}${filled(path, params)}${search}`, {
       method,
-      headers,
-      ...(content !== undefined && { body: content }),
-      ...(signal && { signal }),
+      headers: { ...own, ...type, ...input.headers },
+      body: json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json), // bytes of any buffer are a body
+      signal,
     }).catch((error: unknown) => {
       throw signal?.aborted ? error : notReached(error)
     })
     if (response.ok || response.status === 304) return response
     throw await toClientError(response)
   }
-
-  /** The JSON of an answer; undefined when it has none. */
-  async json<T>(method: string, path: string, input?: RequestInput): Promise<T> {
-    const response = await this.send(method, path, input)
-    const text = await response.text()
-    return (text === '' ? undefined : JSON.parse(text)) as T // the server's routes say what they answer
+  const call: Requester['call'] = async (id, params, input) => {
+    const text = await (await send(id, params, input)).text()
+    return text === '' ? undefined : JSON.parse(text)
+  }
+  return {
+    send,
+    call,
+    async pick(id, params, field, input) {
+      const answer: Record<string, never> = await call(id, params, input)
+      return answer[field]!
+    },
   }
 }
 
-function search(query: RequestInput['query'] = {}): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== null) params.set(name, String(value))
-  return params.size > 0 ? `?${params}` : ''
+function filled(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
+    const value = params[name]!
+    const segments = value.split('/')
+    // An address cannot hold an empty segment or `..` as a segment of its own; there the slashes are encoded too.
+    const isPlain = segments.every((part) => part !== '' && part !== '.' && part !== '..')
+    return rest && isPlain ? segments.map(encodeURIComponent).join('/') : encodeURIComponent(value)
+  })
 }
 
-/** A path with its parts encoded: ``path`/threads/${id}` ``. */
-export function path(texts: TemplateStringsArray, ...parts: readonly string[]): string {
-  return texts.reduce((left, right, index) => left + encodeURIComponent(parts[index - 1]!) + right)
+/** A request that the server refused, or that did not reach it. */
+export class ClientError extends SkeinError {
+  /** The status of the answer; 0 when there was none. */
+  readonly status: number
+  /** What is wrong with the request, field by field. */
+  readonly problems: readonly { readonly field: string; readonly message: string }[]
+  /** How long the server asks to wait. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    message: string,
+    options: {
+      readonly code: string
+      readonly status: number
+      readonly hint?: string | undefined
+      readonly problems?: ClientError['problems']
+      readonly retryAfterMs?: number | undefined
+      readonly cause?: unknown
+    },
+  ) {
+    super(message, options)
+    this.status = options.status
+    this.problems = options.problems ?? []
+    this.retryAfterMs = options.retryAfterMs
+  }
+
+  /** Whether the same request may work later. */
+  get isTemporary(): boolean {
+    return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500
+  }
 }
 
-/** The path of a file, which begins with a slash, as the rest of an address. */
-export function restPath(name: string): string {
-  return name.replace(/^\//, '').split('/').map(encodeURIComponent).join('/')
+/** The error that an answer describes. */
+async function toClientError(response: Response): Promise<ClientError> {
+  const { status, headers } = response
+  const wait = Number(headers.get('retry-after') ?? Number.NaN)
+  const retryAfterMs = Number.isFinite(wait) ? wait * 1000 : undefined
+  const body: unknown = await response.json().catch(() => undefined) // a proxy may answer anything
+  const error = isPlainObject(body) && isPlainObject(body['error']) ? body['error'] : {}
+  const { code = 'UNKNOWN', message = `The server answered ${status}.`, hint, problems } = error
+  return new ClientError(String(message), {
+    code: String(code),
+    status,
+    retryAfterMs,
+    hint: typeof hint === 'string' ? hint : undefined,
+    problems: Array.isArray(problems) ? (problems as ClientError['problems']) : undefined, // as the server has it
+  })
+}
+
+/** The error of a request that got no answer. */
+export function notReached(cause: unknown): ClientError {
+  return new ClientError('The server could not be reached.', {
+    code: 'NOT_REACHED',
+    status: 0,
+    hint: 'Check the address, and that the server runs.',
+    cause,
+  })
+}
+
+/** False instead of the error with this code, which says that there is nothing to remove. */
+export async function isThere(done: Promise<void>, code: string): Promise<boolean> {
+  try {
+    await done
+    return true
+  } catch (error) {
+    if (error instanceof ClientError && error.code === code) return false
+    throw error
+  }
 }

@@ -1,23 +1,28 @@
-import type { JsonValue } from '@skein/base'
+import { isPlainObject, type JsonValue } from '@skein/base'
+import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
+import { HttpError, rateLimited, type RequestProblem } from '../operations/http-error.ts'
+import type { Call, Route, RouteBody, ThreadCall } from '../operations/operation.ts'
+import {
+  accountOf,
+  findChat,
+  findThread,
+  hasScope,
+  type Principal,
+} from '../operations/principal.ts'
+import { SCHEMAS } from '../operations/schemas.ts'
+import { checkSchema } from '../operations/shape.ts'
 import type { Runtime } from '../runtime-api.ts'
-import { findThread } from './access.ts'
-import { findChat } from './chat/find-chat.ts'
 import type { Verify } from './auth/authenticate.ts'
-import { checkSchema } from './check-schema.ts'
 import type { Connection } from './create-http.ts'
-import { HttpError, rateLimited, type RequestProblem } from './http-error.ts'
-import { accountOf, hasScope, type Principal } from './principal.ts'
-import { parseJson, readBytes } from './read-body.ts'
-import type { Call, Route, RouteBody, ThreadCall } from './route.ts'
-import { SCHEMAS } from './schemas.ts'
+import { TokenBuckets } from './guard.ts'
 import type { Services } from './services.ts'
-import { TokenBuckets } from './token-buckets.ts'
 
 type Params = Readonly<Record<string, string>>
 
 /**
- * The way of a request to its handler: who is it, may they, which thread, is the query right, and
- * only then is the body read. Each step throws what is answered.
+ * Takes a request to its operation, in an order that gives nothing away: first who asks, then whether
+ * they may, then the thread, then the query, and only then is the body read. Each step throws the error
+ * that is answered.
  */
 export function admit(
   runtime: Runtime,
@@ -30,50 +35,84 @@ export function admit(
   const identify = async (route: Route, request: Request): Promise<Principal> => {
     if (route.scope === 'public') return { tenant: '', scopes: [] }
     const principal = await verify(request)
-    if (!principal) throw unauthenticated()
-    if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now())
-      throw unauthenticated()
+    if (!principal || (principal.expiresAt ?? Infinity) <= clock.now())
+      throw new HttpError('The key is missing, unknown or expired.', {
+        code: 'UNAUTHENTICATED',
+        hint: 'Send a key as `authorization: Bearer <key>`.',
+        headers: { 'www-authenticate': 'Bearer' },
+      })
     const waitMs = perClient.take(accountOf(principal))
     if (waitMs > 0) throw rateLimited(waitMs)
-    if (!hasScope(principal, route.scope)) throw scopeMissing(route)
+    if (!hasScope(principal, route.scope))
+      throw new HttpError(`This operation needs the scope ${route.scope}.`, {
+        code: 'SCOPE_MISSING',
+        hint: 'Use a key with this scope.',
+      })
     return principal
   }
 
   return async (route, request, params, { disconnect }) => {
     const principal = await identify(route, request)
+    const find = route.addresses === 'thread' && route.isChat ? findChat : findThread
     const thread =
       route.addresses === 'thread'
-        ? await (route.isChat ? findChat : findThread)(runtime, principal, params['threadId'] ?? '')
+        ? await find(runtime, principal, params['threadId'] ?? '')
         : undefined
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
-    const call: Call = { request, runtime, principal, params, query, body, bytes, services }
-    return { ...call, ...(thread && { thread }), ...(disconnect && { disconnect }) } as ThreadCall
+    const call = { request, runtime, principal, params, query, body, bytes, services, disconnect }
+    return { ...call, thread } as ThreadCall // a route about a thread has one by now
   }
 }
 
-/** Numbers and booleans of a query are text; the schema says what is meant. */
-function parseQuery({ query = {} }: Route, request: Request): Call['query'] {
-  const given = new URL(request.url).searchParams
+/**
+ * The parameters of the query as the types that their schemas name; in an address everything is text.
+ * A parameter that the operation does not have is refused: a misspelt filter would otherwise be ignored,
+ * and the answer would look right.
+ */
+function parseQuery({ query }: Route, request: Request): Call['query'] {
   const values: Record<string, string | number | boolean> = {}
+  if (!query) return values
   const problems: RequestProblem[] = []
-  for (const [name, schema] of Object.entries(query)) {
-    const text = given.get(name)
-    if (text === null) continue
-    const value = typed(text, schema['type'])
-    problems.push(...checkSchema(value, schema, { field: `query.${name}`, named: SCHEMAS }))
-    values[name] = value
+  const unknown = new Set<string>()
+  for (const [name, text] of new URL(request.url).searchParams) {
+    const schema = Object.hasOwn(query, name) ? query[name] : undefined
+    if (!schema) unknown.add(name)
+    else if (!Object.hasOwn(values, name)) {
+      let value: string | number | boolean = text
+      if (schema['type'] === 'boolean' && /^(true|false|1|0)$/.test(text))
+        value = text === 'true' || text === '1'
+      if (schema['type'] === 'integer' && /^-?\d{1,16}$/.test(text)) value = Number(text)
+      problems.push(...checkSchema(value, schema, { field: `query.${name}`, named: SCHEMAS }))
+      values[name] = value
+    }
   }
+  if (unknown.size > 0) throw unknownParameters([...unknown], Object.keys(query), problems)
   refuseProblems(problems)
   return values
 }
 
-function typed(text: string, type: unknown): string | number | boolean {
-  if (type === 'boolean' && /^(true|false|1|0)$/.test(text)) return text === 'true' || text === '1'
-  if (type === 'integer' && /^-?\d{1,16}$/.test(text)) return Number(text)
-  return text
+const MAX_NAMED = 10
+
+function unknownParameters(
+  unknown: readonly string[],
+  known: readonly string[],
+  others: readonly RequestProblem[],
+): HttpError {
+  const shown = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
+  const names = shown.map((name) => JSON.stringify(name)).join(', ')
+  const more = unknown.length > shown.length ? `, and ${unknown.length - shown.length} more` : ''
+  return new HttpError(`This operation has no query parameter ${names}${more}.`, {
+    code: 'INPUT_INVALID',
+    hint: known.length > 0 ? `It has ${known.join(', ')}.` : 'It has no query parameters at all.',
+    problems: [
+      ...shown.map((name) => ({ field: `query.${name}`, message: 'is not a known parameter' })),
+      ...others,
+    ],
+  })
 }
 
+/** A body that has been read: JSON or bytes. */
 interface Parsed {
   readonly body: JsonValue
   readonly bytes: Uint8Array
@@ -97,7 +136,11 @@ async function parseBody(
     request.headers.get('content-type') ?? '',
   )
   const hasBody = request.body !== null && request.headers.get('content-length') !== '0'
-  if (!isJson && (hasBody || !wanted.isOptional)) throw notJson()
+  if (!isJson && (hasBody || !wanted.isOptional))
+    throw new HttpError('The body must be JSON.', {
+      code: 'MEDIA_TYPE_UNSUPPORTED',
+      hint: 'Send `content-type: application/json`.',
+    })
   const bytes = await read(wanted.isLarge ? limits.maxFileBytes : limits.maxBodyBytes)
   if (bytes.length === 0 && wanted.isOptional) return nothing
   const body = parseJson(bytes, limits.maxJsonDepth)
@@ -115,21 +158,99 @@ function refuseProblems(problems: readonly RequestProblem[]): void {
   })
 }
 
-function unauthenticated(): HttpError {
-  return new HttpError('The key is missing, unknown or expired.', {
-    code: 'UNAUTHENTICATED',
-    hint: 'Send it as `authorization: Bearer <key>`.',
-    headers: { 'www-authenticate': 'Bearer' },
-  })
+interface BodyLimits {
+  readonly maxBytes: number
+  /** For the whole body. */
+  readonly timeoutMs: number
+  readonly timers: Timers
 }
 
-function scopeMissing({ scope }: Route): HttpError {
-  return new HttpError(`This needs the scope ${scope}.`, { code: 'SCOPE_MISSING' })
+/** The body of a request, read no further than the limit and no longer than the time. */
+async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const { maxBytes, timeoutMs, timers } = limits
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  if (!(declared <= maxBytes)) throw tooLarge(maxBytes)
+  if (!request.body) return new Uint8Array()
+  const reader = request.body.getReader()
+  let timer: TimerHandle
+  const isLate = new Promise<'late'>((resolve) => {
+    timer = timers.set(timeoutMs, () => resolve('late'))
+  })
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const step = await Promise.race([reader.read(), isLate])
+      if (step === 'late')
+        throw new HttpError('The body did not arrive in time.', {
+          code: 'BODY_TIMEOUT',
+          headers: closing,
+        })
+      if (step.done) break
+      length += step.value.length
+      if (length > maxBytes) throw tooLarge(maxBytes)
+      chunks.push(step.value)
+    }
+  } catch (error) {
+    reader.cancel().catch(() => undefined) // the request has failed already; the rest is not needed
+    if (error instanceof HttpError) throw error
+    throw new HttpError('The connection broke off before the whole body had arrived.', {
+      code: 'BODY_INVALID',
+      cause: error,
+      headers: closing,
+    })
+  } finally {
+    timers.clear(timer)
+  }
+  if (chunks.length === 1) return chunks[0]!
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
 }
 
-function notJson(): HttpError {
-  return new HttpError('The body must be JSON.', {
-    code: 'MEDIA_TYPE_UNSUPPORTED',
-    hint: 'Send `content-type: application/json`.',
-  })
+/** What is left of the body would be read as the next request. */
+const closing = { connection: 'close' }
+
+function tooLarge(maxBytes: number): HttpError {
+  const message = `The body is larger than ${maxBytes} bytes.`
+  return new HttpError(message, { code: 'BODY_TOO_LARGE', headers: closing })
+}
+
+/** JSON from bytes, no deeper than the limit. */
+function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
+  let value: JsonValue
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    value = JSON.parse(text) as JsonValue // JSON.parse gives JSON
+  } catch (cause) {
+    throw new HttpError('The body is not JSON in UTF-8.', { code: 'BODY_INVALID', cause })
+  }
+  if (isDeeperThan(value, maxDepth))
+    throw new HttpError(`The body is nested deeper than ${maxDepth} levels.`, {
+      code: 'BODY_INVALID',
+    })
+  return value
+}
+
+/** Looks level by level and without recursion, so that a value which is nested too deep cannot exhaust the stack. */
+function isDeeperThan(value: JsonValue, maxDepth: number): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth) return true
+    const next: unknown[] = []
+    for (const item of level) {
+      if (Array.isArray(item)) for (const child of item) addContainer(next, child)
+      else if (isPlainObject(item)) for (const key in item) addContainer(next, item[key])
+    }
+    level = next
+  }
+  return false
+}
+
+function addContainer(list: unknown[], value: unknown): void {
+  if (typeof value === 'object' && value !== null) list.push(value)
 }

@@ -1,46 +1,45 @@
 import { Hono } from 'hono'
-import { systemClock, uuidV7, type Clock, type IdSource } from '@skein/base'
+import { type Clock, type IdSource, systemClock, uuidV7 } from '@skein/base'
 import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../runtime-api.ts'
 import { admit } from './admit.ts'
-import { toVerify, type Auth } from './auth/authenticate.ts'
+import { type Auth, toVerify } from './auth/authenticate.ts'
 import { errorCodeOf, errorResponse } from './error-response.ts'
-import { HttpError, rateLimited } from './http-error.ts'
-import { DEFAULT_LIMITS, type HttpLimits } from './limits.ts'
+import { HttpError, rateLimited } from '../operations/http-error.ts'
+import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
-import type { Principal } from './principal.ts'
-import { RequestGuard } from './request-guard.ts'
-import type { Route, ThreadCall } from './route.ts'
-import { ROUTES } from './routes/index.ts'
-import type { Services } from './services.ts'
-import { OpenStreams } from './stream/open-streams.ts'
-import { TokenBuckets } from './token-buckets.ts'
+import type { Principal } from '../operations/principal.ts'
+import { RequestGuard, TokenBuckets } from './guard.ts'
+import type { Route, ThreadCall } from '../operations/operation.ts'
+import { ROUTES } from './routes.ts'
+import { OpenStreams } from './stream/event-stream.ts'
 
+/** Who may call, from where, and with which limits. */
 export interface HttpOptions {
   /** Who may call. `'none'` lets everyone in who can reach the address: for this machine alone. */
   readonly auth: Auth
-  /** Before every path, e.g. `/api`. Default none. */
+  /** Put before every path, e.g. `/api`. Default none. */
   readonly prefix?: string
-  /** Host names beside those of this machine. `'*'` takes any: only behind a proxy that checks. */
+  /** Host names that requests may name, besides those of this machine. `'*'` allows any: only behind a proxy that checks them. */
   readonly allowedHosts?: readonly string[] | '*'
   /** Pages of other origins that may call. Default none. */
   readonly cors?: { readonly origins: readonly string[] }
   readonly limits?: Partial<HttpLimits>
-  /** Where a request came from, if a proxy that can be trusted says so. Default: the other end of the connection. */
+  /** The address that a request came from, as a trusted proxy reports it. Default: the address of the connection. */
   readonly clientAddress?: (request: Request) => string | undefined
-  /** Chats: whether words of governed agents wait for the gate. Default false: they are marked. */
+  /** Chats: `hold` shows words of governed agents only once the gate has delivered them. Default false: they are shown at once and marked as unverified. */
   readonly chat?: { readonly hold?: boolean }
   /**
-   * Asked before our routes, e.g. to serve pages: a `Response`, or nothing to go on. Host and origin are
-   * checked by then; who is asking is not.
+   * Called before our routes, e.g. to serve pages: returns a `Response`, or undefined to continue with our
+   * routes. Host and origin have been checked by then, the key has not.
    */
   readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
-  /** Beside ours. */
+  /** Routes besides ours. */
   readonly routes?: readonly Route[]
-  /** Who works without signing in, where `auth` is `'none'`. Default tenant `default`, all scopes. */
+  /** The client of all requests where `auth` is `'none'`. Default: tenant `default`, all scopes. */
   readonly local?: Principal
-  /** Told of every error that a client is not told. */
+  /** Called with every error whose message the client does not get; the client gets the id. */
   readonly onError?: (error: unknown, id: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -49,9 +48,9 @@ export interface HttpOptions {
 
 /** What a server knows about a connection and a `Request` does not say. */
 export interface Connection {
-  /** For limits. */
+  /** The address of the client, for limits. */
   readonly address?: string
-  /** Cuts it. */
+  /** Closes the connection at once. */
   readonly disconnect?: () => void
 }
 
@@ -60,7 +59,7 @@ export interface Http {
   fetch(request: Request, connection?: Connection): Promise<Response>
   readonly routes: readonly Route[]
   openapi(): Record<string, unknown>
-  /** Ends all streams; clients that want more come back. Requests are still answered. */
+  /** Ends all streams; clients that want more reconnect. Requests are still answered. */
   endStreams(): void
 }
 
@@ -143,8 +142,13 @@ class HttpSurface implements Http {
     const byPath = new Map<string, Route[]>()
     for (const route of this.routes) {
       const paths = [`${prefix}${route.path}`, ...(route.isAlsoAtRoot ? [route.path] : [])]
-      for (const path of new Set(paths.map(toHonoPath)))
-        byPath.set(path, [...(byPath.get(path) ?? []), route])
+      for (const path of new Set(paths)) {
+        // `{name}` is `:name` to Hono, and `{name*}` takes the rest.
+        const pattern = path.replace(/\{(\w+)(\*?)\}/g, (_, name, rest) =>
+          rest ? `:${name}{.+}` : `:${name}`,
+        )
+        byPath.set(pattern, [...(byPath.get(pattern) ?? []), route])
+      }
     }
     for (const [path, routes] of byPath) {
       for (const route of routes)
@@ -153,9 +157,20 @@ class HttpSurface implements Http {
         )
     }
     // After all routes, so that a fixed path of one is not hidden by a pattern of another.
-    for (const [path, routes] of byPath)
-      this.#app.all(path, () => this.#refuse(wrongMethod(routes.map(({ method }) => method))))
-    this.#app.notFound(() => this.#refuse(noRoute()))
+    for (const [path, routes] of byPath) {
+      const allow = [...new Set(routes.map(({ method }) => method))].join(', ')
+      const message = `This address does not accept this method. It accepts ${allow}.`
+      const options = { code: 'METHOD_NOT_ALLOWED', headers: { allow } } as const
+      this.#app.all(path, () => this.#refuse(new HttpError(message, options)))
+    }
+    this.#app.notFound(() =>
+      this.#refuse(
+        new HttpError('No operation has this address.', {
+          code: 'ROUTE_NOT_FOUND',
+          hint: 'GET /openapi.json lists all operations.',
+        }),
+      ),
+    )
     this.#app.onError((error) => this.#refuse(error))
   }
 
@@ -175,7 +190,7 @@ class HttpSurface implements Http {
     } catch (error) {
       response = this.#refuse(error)
     }
-    // The router drops the body of an answer to HEAD; a stream would stay open.
+    // The router drops the body of an answer to HEAD, so a stream would stay open.
     if (request.method === 'HEAD') await response.body?.cancel()
     metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
     return response
@@ -186,22 +201,4 @@ class HttpSurface implements Http {
     this.#services.metrics.countError(errorCodeOf(error))
     return errorResponse(error, { id: ids, report: (cause, id) => onError?.(cause, id) })
   }
-}
-
-/** `{name}` is `:name`, and `{name*}` takes the rest. */
-function toHonoPath(path: string): string {
-  return path.replace(/\{(\w+)(\*?)\}/g, (_, name, rest) => (rest ? `:${name}{.+}` : `:${name}`))
-}
-
-function wrongMethod(methods: readonly string[]): HttpError {
-  const allow = [...new Set(methods)].join(', ')
-  const message = `This address takes ${allow}.`
-  return new HttpError(message, { code: 'METHOD_NOT_ALLOWED', headers: { allow } })
-}
-
-function noRoute(): HttpError {
-  return new HttpError('There is nothing at this address.', {
-    code: 'ROUTE_NOT_FOUND',
-    hint: 'GET /openapi.json lists all routes.',
-  })
 }

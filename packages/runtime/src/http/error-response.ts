@@ -1,24 +1,14 @@
-import { SkeinError, type JsonObject } from '@skein/base'
+import { SkeinError } from '@skein/base'
 import {
   HttpError,
   STATUS,
   threadNotFound,
+  type ErrorBody,
   type ErrorCode,
-  type RequestProblem,
-} from './http-error.ts'
-import { jsonResponse } from './json-response.ts'
+} from '../operations/http-error.ts'
+import { jsonResponse } from '../operations/operation.ts'
 
-/** The one shape of every error. */
-export interface ErrorBody {
-  readonly error: {
-    readonly code: string
-    readonly message: string
-    readonly hint?: string
-    readonly problems?: readonly RequestProblem[]
-  }
-}
-
-/** Says what went wrong, in the one shape. What nobody expected is reported and told by an id alone. */
+/** The response to an error. An unexpected error is reported to the operator, and the client gets its id only. */
 export function errorResponse(
   error: unknown,
   unexpected: { readonly id: () => string; readonly report: (error: unknown, id: string) => void },
@@ -35,12 +25,12 @@ export function errorResponse(
   )
 }
 
-/** The word for an error in counters. */
+/** The code under which metrics count an error. */
 export function errorCodeOf(error: unknown): ErrorCode {
   return toKnown(error)?.code ?? 'INTERNAL'
 }
 
-/** Errors that a client may read as they are. */
+/** The errors whose messages a client may read; undefined for all others. */
 function toKnown(error: unknown): (SkeinError & { code: ErrorCode }) | undefined {
   if (!SkeinError.is(error) || !(error.code in STATUS)) return undefined
   if (error.code === 'THREAD_NOT_FOUND') return threadNotFound()
@@ -52,12 +42,7 @@ function written(error: SkeinError & { code: ErrorCode }): Response {
   const { code, message, hint } = error
   const { problems = [], headers = {} } = error instanceof HttpError ? error : {}
   const body: ErrorBody = {
-    error: {
-      code,
-      message,
-      ...(hint !== undefined && { hint }),
-      ...(problems.length > 0 && { problems }),
-    },
+    error: { code, message, hint, problems: problems.length > 0 ? problems : undefined },
   }
-  return jsonResponse(body as unknown as JsonObject, { status: STATUS[code], headers })
+  return jsonResponse(body, { status: STATUS[code], headers })
 }

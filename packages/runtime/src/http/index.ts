@@ -1,17 +1,30 @@
 export { createHttp, type Connection, type Http, type HttpOptions } from './create-http.ts'
 export { serve, type ServeOptions, type Serving } from './serve.ts'
 export type { Auth, Verify } from './auth/authenticate.ts'
-export type { ApiKey } from './auth/api-keys.ts'
+export type { ApiKey } from './auth/authenticate.ts'
 export { jwtAuth, type JwtAuthOptions } from './auth/jwt-auth.ts'
-export type { Jwk } from './auth/jwks.ts'
-export type { Principal, Scope } from './principal.ts'
-export type { HttpLimits } from './limits.ts'
-export { HttpError, STATUS, type ErrorCode, type HttpErrorCode } from './http-error.ts'
-export type { ErrorBody } from './error-response.ts'
-export type { Call, Method, OpenRoute, Probe, Route, ThreadCall, ThreadRoute } from './route.ts'
+export type { Jwk } from './auth/jwt-auth.ts'
+export type { Principal, Scope } from '../operations/principal.ts'
+export type { HttpLimits } from './services.ts'
+export {
+  HttpError,
+  STATUS,
+  type ErrorBody,
+  type ErrorCode,
+  type HttpErrorCode,
+} from '../operations/http-error.ts'
+export type {
+  Call,
+  Method,
+  OpenRoute,
+  Probe,
+  Route,
+  ThreadCall,
+  ThreadRoute,
+} from '../operations/operation.ts'
 export type { Services } from './services.ts'
-export { jsonResponse, noContent } from './json-response.ts'
+export { jsonResponse, noContent } from '../operations/operation.ts'
 export { eventStream, type EventStreamOptions } from './stream/event-stream.ts'
 export type { TreeEvent } from './stream/tree-stream.ts'
 export { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
-export type { Webhook, WebhookEvent, WebhookMessage } from './webhooks/webhook.ts'
+export type { Webhook, WebhookEvent, WebhookMessage } from './webhooks/webhook-queue.ts'

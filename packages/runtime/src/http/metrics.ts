@@ -1,17 +1,8 @@
 import type { Clock } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
-import type { OpenStreams } from './stream/open-streams.ts'
-
-const LIFECYCLES: readonly ThreadLifecycle[] = [
-  'idle',
-  'running',
-  'waiting',
-  'stopped',
-  'failed',
-  'terminated',
-  'erased',
-]
+import { LIFECYCLES } from '../operations/schemas.ts'
+import type { OpenStreams } from './stream/event-stream.ts'
 
 const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
@@ -143,10 +134,9 @@ function metric(name: string, type: string, help: string, lines: readonly string
 }
 
 function line(labels: Readonly<Record<string, string>>, value: number): string {
-  const pairs = Object.entries(labels).map(([name, text]) => `${name}="${escape(text)}"`)
+  const pairs = Object.entries(labels).map(([name, text]) => {
+    const escaped = text.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
+    return `${name}="${escaped}"`
+  })
   return `${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`
-}
-
-function escape(text: string): string {
-  return text.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
 }

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@skein/base'
-import { STATUS, type ErrorCode } from './http-error.ts'
-import { pathParams, type Route, type RouteAnswer } from './route.ts'
-import { SCHEMAS } from './schemas.ts'
+import { STATUS, type ErrorCode } from '../operations/http-error.ts'
+import { pathParams, type Route } from '../operations/operation.ts'
+import { SCHEMAS } from '../operations/schemas.ts'
 
 type Json = Record<string, unknown>
 
@@ -10,7 +10,7 @@ export function openApi(routes: readonly Route[], prefix: string): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = `${prefix}${route.path.replace('*}', '}')}`
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) }
   }
   return {
     openapi: '3.1.0',
@@ -31,32 +31,31 @@ export function openApi(routes: readonly Route[], prefix: string): Json {
   }
 }
 
-function operation(route: Route): Json {
+function describe(route: Route): Json {
   const { id, tag, summary, scope, body, probe } = route
-  const where = `${route.summary} Needs the scope \`${scope}\`.`
+  const isPublic = scope === 'public'
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: scope === 'public' ? route.summary : where,
-    ...(scope === 'public' && { security: [] }),
+    description: isPublic ? summary : `${summary} Needs the scope \`${scope}\`.`,
+    security: isPublic ? [] : undefined,
     'x-scope': scope,
     parameters: parameters(route),
-    ...(body && { requestBody: requestBody(body, probe?.body) }),
+    requestBody: body && requestBody(body, probe?.body),
     responses: responses(route),
   }
 }
 
 function parameters(route: Route): readonly Json[] {
+  const isRest = (name: string): boolean => route.path.includes(`{${name}*}`)
   const inPath = pathParams(route.path).map((name) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string', minLength: 1 },
-    ...(route.path.includes(`{${name}*}`) && {
-      description: 'May contain slashes, which are sent as they are.',
-      'x-rest': true,
-    }),
+    description: isRest(name) ? 'May contain slashes, which are sent as they are.' : undefined,
+    'x-rest': isRest(name) || undefined,
   }))
   const inQuery = Object.entries(route.query ?? {}).map(([name, schema]) => ({
     name,
@@ -68,36 +67,39 @@ function parameters(route: Route): readonly Json[] {
 }
 
 function requestBody(body: NonNullable<Route['body']>, example: unknown): Json {
-  if ('json' in body) {
-    const json = { schema: body.json, ...(example !== undefined && { example }) }
-    return { required: !body.isOptional, content: { 'application/json': json } }
+  if ('json' in body)
+    return {
+      required: !body.isOptional,
+      content: { 'application/json': { schema: body.json, example } },
+    }
+  const isLines = body.bytes === 'lines'
+  const schema = { type: 'string', format: isLines ? undefined : 'binary' }
+  return {
+    required: isLines,
+    content: { [isLines ? 'application/jsonl' : '*/*']: { schema } },
   }
-  const type = body.bytes === 'lines' ? 'application/jsonl' : '*/*'
-  const schema = { type: 'string', ...(body.bytes !== 'lines' && { format: 'binary' }) }
-  return { required: body.bytes === 'lines', content: { [type]: { schema } } }
 }
 
 function responses(route: Route): Json {
-  const all: Record<string, Json> = {}
-  for (const answer of route.answers) {
-    const content = { ...(all[answer.status]?.['content'] as object), ...contentOf(answer) }
-    all[answer.status] = {
-      description: answer.description,
-      ...(Object.keys(content).length > 0 && { content }),
+  const all: Record<string, { description: string; content?: Json }> = {}
+  for (const { status, description, mediaType, schema } of route.answers) {
+    const hasContent = schema !== undefined || mediaType !== undefined
+    const known = all[status]?.content
+    const content = hasContent
+      ? { ...known, [mediaType ?? 'application/json']: schema ? { schema } : {} }
+      : known
+    all[status] = { description, content }
+  }
+  const schema: JsonSchema = { $ref: '#/components/schemas/Error' }
+  const codes = errorsOf(route)
+  for (const status of new Set(codes.map((code) => STATUS[code]))) {
+    const own = codes.filter((code) => STATUS[code] === status)
+    all[status] = {
+      description: own.map((code) => `\`${code}\``).join(', '),
+      content: { 'application/json': { schema } },
     }
   }
-  const error: JsonSchema = { $ref: '#/components/schemas/Error' }
-  for (const [status, codes] of byStatus(errorsOf(route)))
-    all[status] = {
-      description: codes.map((code) => `\`${code}\``).join(', '),
-      content: { 'application/json': { schema: error } },
-    }
   return all
-}
-
-function contentOf({ mediaType, schema }: RouteAnswer): Json {
-  if (!schema && mediaType === undefined) return {}
-  return { [mediaType ?? 'application/json']: schema ? { schema } : {} }
 }
 
 /** Every code that a route can answer with. */
@@ -119,10 +121,4 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
       ...errors,
     ]),
   ]
-}
-
-function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> {
-  const groups = new Map<number, ErrorCode[]>()
-  for (const code of codes) groups.set(STATUS[code], [...(groups.get(STATUS[code]) ?? []), code])
-  return groups
 }

@@ -4,17 +4,18 @@ import { getRequestListener } from '@hono/node-server'
 import { SkeinError } from '@skein/base'
 import type { Runtime } from '../runtime-api.ts'
 import { createHttp, type Http, type HttpOptions } from './create-http.ts'
-import { isLoopback } from './request-guard.ts'
+import { isLoopback } from './guard.ts'
 import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
 
+/** Where the server listens, and who may call. */
 export interface ServeOptions extends HttpOptions {
-  /** 0 takes any that is free. */
+  /** 0 chooses any port that is free. */
   readonly port: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** Lets everyone in from everywhere, where `auth` is `'none'` and `host` is not this machine. */
+  /** Allows `auth: 'none'` on a `host` that is not this machine alone: everyone may call. */
   readonly allowUnauthenticated?: boolean
-  /** Receivers that are told of approvals and ended sessions, as `startWebhooks` takes them. */
+  /** Receivers of webhooks about approvals and ended sessions, as for `startWebhooks`. */
   readonly webhooks?: WebhooksOptions
 }
 
@@ -23,21 +24,26 @@ export interface Serving {
   readonly http: Http
   readonly url: string
   readonly port: number
-  /** Takes no more, ends streams and lets requests finish; what is not done after `graceMs` is cut. */
+  /** Accepts no more requests, ends streams and lets running requests finish; connections that are open after `graceMs` are closed. */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
-/** Longer than proxies keep theirs, so that none sends into a connection that is just being closed. */
+/** Longer than proxies keep idle connections, so that no proxy sends into one that is just being closed. */
 const KEEP_ALIVE_MS = 75_000
 const DEFAULT_GRACE_MS = 10_000
 
-/** Serves a runtime. Signals of the process are the caller's to handle. */
+/** Serves a runtime. The caller handles signals of the process. */
 export async function serve(runtime: Runtime, options: ServeOptions): Promise<Serving> {
   const { port, host = '127.0.0.1', auth, allowUnauthenticated = false } = options
-  if (auth === 'none' && !isLoopback(host) && !allowUnauthenticated) throw notLoopback(host)
-  const names = isLoopback(host) || isAnyAddress(host) ? [] : [host]
+  if (auth === 'none' && !isLoopback(host) && !allowUnauthenticated)
+    throw new SkeinError(`A server without authentication does not listen on "${host}".`, {
+      code: 'AUTH_REQUIRED',
+      hint: 'Give `auth`, listen on 127.0.0.1, or set `allowUnauthenticated: true` if a proxy authenticates.',
+    })
+  const isAnyAddress = host === '0.0.0.0' || host === '::'
+  const names = isLoopback(host) || isAnyAddress ? [] : [host]
   const { allowedHosts = [] } = options
   const http = createHttp(runtime, {
     ...options,
@@ -45,8 +51,11 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   })
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
-      const connection = connectionOf(incoming as IncomingMessage, outgoing as ServerResponse)
-      return http.fetch(request, connection)
+      const { socket } = incoming as IncomingMessage // this server is not one of HTTP/2
+      return http.fetch(request, {
+        address: socket.remoteAddress ?? '',
+        disconnect: () => void (outgoing as ServerResponse).destroy(),
+      })
     },
     { overrideGlobalObjects: false, hostname: host },
   )
@@ -57,7 +66,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (incoming, outgoing) => {
-      // A connection that was kept for a further request would keep a closing server waiting.
+      // A connection that is kept alive would delay a closing server.
       outgoing.once('close', () =>
         setImmediate(() => server.listening || server.closeIdleConnections()),
       )
@@ -78,19 +87,18 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   }
 }
 
-function connectionOf(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-): { readonly address: string; readonly disconnect: () => void } {
-  return {
-    address: incoming.socket.remoteAddress ?? '',
-    disconnect: () => void outgoing.destroy(),
-  }
-}
-
 function listen(server: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => reject(cannotListen(port, cause)))
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const isTaken = cause.code === 'EADDRINUSE'
+      const why = isTaken ? ': another process uses it' : ''
+      const error = new SkeinError(`The server cannot listen on port ${port}${why}.`, {
+        code: isTaken ? 'PORT_TAKEN' : 'PORT_UNUSABLE',
+        hint: 'Choose another port, or 0 for any that is free.',
+        cause,
+      })
+      reject(error)
+    })
     server.listen(port, host, resolve)
   })
 }
@@ -105,27 +113,4 @@ function close(server: Server, http: Http, graceMs: number): Promise<void> {
     http.endStreams()
     server.closeIdleConnections()
   })
-}
-
-function isAnyAddress(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
-}
-
-function notLoopback(host: string): SkeinError {
-  return new SkeinError(`Without keys the server does not listen on "${host}".`, {
-    code: 'AUTH_REQUIRED',
-    hint: 'Give `auth`, listen on 127.0.0.1, or set `allowUnauthenticated: true` if a proxy asks for keys.',
-  })
-}
-
-function cannotListen(port: number, cause: NodeJS.ErrnoException): SkeinError {
-  const isTaken = cause.code === 'EADDRINUSE'
-  return new SkeinError(
-    `The server cannot listen on port ${port}${isTaken ? ': it is taken' : ''}.`,
-    {
-      code: isTaken ? 'PORT_TAKEN' : 'PORT_UNUSABLE',
-      hint: 'Choose another port, or 0 for any that is free.',
-      cause,
-    },
-  )
 }

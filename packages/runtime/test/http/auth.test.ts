@@ -1,9 +1,7 @@
 import { encodeBase64Url, manualClock, sha256Hex } from '@skein/base'
 import { beforeAll, expect, test } from 'vitest'
-import { apiKeys } from '../../src/http/auth/api-keys.ts'
-import { jwtAuth } from '../../src/http/auth/jwt-auth.ts'
-import type { Jwk } from '../../src/http/auth/jwks.ts'
-import type { Verify } from '../../src/http/auth/authenticate.ts'
+import { apiKeys, type Verify } from '../../src/http/auth/authenticate.ts'
+import { type Jwk, jwtAuth } from '../../src/http/auth/jwt-auth.ts'
 
 const NOW = 1_800_000_000_000
 const KINDS = {

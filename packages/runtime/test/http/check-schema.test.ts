@@ -2,9 +2,9 @@ import type { JsonSchema } from '@skein/base'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { checkSchema } from '../../src/http/check-schema.ts'
-import { ROUTES } from '../../src/http/routes/index.ts'
-import { SCHEMAS } from '../../src/http/schemas.ts'
+import { checkSchema } from '../../src/operations/shape.ts'
+import { ROUTES } from '../../src/http/routes.ts'
+import { SCHEMAS } from '../../src/operations/schemas.ts'
 
 const runs = process.env['SKEIN_DEEP'] ? 2000 : 150
 
@@ -61,5 +61,6 @@ function keysOf(schema: object): string[] {
   const found = JSON.stringify(schema, (_, value: unknown) => value).matchAll(/"(\w+)":\{/g)
   const own = [...found].map(([, key]) => key!)
   const named = /schemas\/(\w+)/.exec(JSON.stringify(schema))?.[1]
-  return named ? [...own, ...keysOf(SCHEMAS[named]!)] : [...new Set(own)]
+  const known: Readonly<Record<string, JsonSchema>> = SCHEMAS
+  return named ? [...own, ...keysOf(known[named]!)] : [...new Set(own)]
 }

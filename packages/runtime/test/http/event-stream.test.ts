@@ -1,7 +1,6 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import { eventStream } from '../../src/http/stream/event-stream.ts'
-import { OpenStreams } from '../../src/http/stream/open-streams.ts'
+import { eventStream, OpenStreams } from '../../src/http/stream/event-stream.ts'
 import { manualTimers } from '../../src/testing/simulation.ts'
 
 function setUp(events: (signal: AbortSignal) => AsyncIterable<string>, bufferBytes = 100) {

@@ -1,9 +1,8 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import { fileHeaders } from '../../src/http/file-headers.ts'
-import { findEndpoint } from '../../src/http/find-endpoint.ts'
-import { isLoopback, RequestGuard } from '../../src/http/request-guard.ts'
-import { TokenBuckets } from '../../src/http/token-buckets.ts'
+import { fileHeaders } from '../../src/operations/files.ts'
+import { findEndpoint } from '../../src/http/endpoints.ts'
+import { isLoopback, RequestGuard, TokenBuckets } from '../../src/http/guard.ts'
 import type { EndpointDefinition } from '../../src/definitions/types.ts'
 
 const guard = new RequestGuard({ cors: { origins: ['https://app.example'] }, maxUrlLength: 200 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pathParams, type Route } from '../../src/http/route.ts'
-import { ROUTES } from '../../src/http/routes/index.ts'
+import { pathParams, type Route } from '../../src/operations/operation.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 import { buildWorld, fillPath, type World } from './world.ts'
 

@@ -4,7 +4,7 @@ import {
   formatPosition,
   parsePosition,
   type TreePosition,
-} from '../../src/http/stream/tree-position.ts'
+} from '../../src/http/stream/tree-stream.ts'
 
 const number = fc.oneof(
   fc.nat().map(String),

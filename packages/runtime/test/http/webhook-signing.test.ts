@@ -1,7 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isPrivateAddress, publicLookup } from '../../src/http/webhooks/private-address.ts'
-import { keyOf, signedHeaders } from '../../src/http/webhooks/sign.ts'
+import {
+  isPrivateAddress,
+  keyOf,
+  publicLookup,
+  signedHeaders,
+} from '../../src/http/webhooks/post.ts'
 
 test('a message is signed over its id, time and body', () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

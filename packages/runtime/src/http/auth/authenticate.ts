@@ -1,8 +1,7 @@
-import type { Principal } from '../principal.ts'
-import { ALL_SCOPES } from '../principal.ts'
-import { apiKeys, type ApiKey } from './api-keys.ts'
+import { ALL_SCOPES, type Principal } from '../../operations/principal.ts'
+import { sha256, sha256Hex, SkeinError } from '@skein/base'
 
-/** Says who sent a request; null when it does not know. */
+/** Returns who sent a request, or null when it does not recognise them. */
 export type Verify = (request: Request) => Principal | null | Promise<Principal | null>
 
 /**
@@ -15,14 +14,14 @@ export type Auth =
   | { readonly keys: readonly ApiKey[] }
   | readonly (Verify | { readonly keys: readonly ApiKey[] })[]
 
-/** Whoever works on this machine without signing in. */
-export const LOCAL_PRINCIPAL: Principal = {
+/** The client on this machine that works without signing in. */
+const LOCAL_PRINCIPAL: Principal = {
   tenant: 'default',
   name: 'local',
   scopes: ALL_SCOPES,
 }
 
-/** One function from all the ways to say who one is; the first that knows counts. */
+/** One function from all the ways to authenticate; the first that recognises the client counts. */
 export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify {
   if (auth === 'none') return () => local
   const ways = [auth].flat().map((way) => (typeof way === 'function' ? way : apiKeys(way.keys)))
@@ -33,4 +32,48 @@ export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify
     }
     return null
   }
+}
+
+/** A key and what it opens. Give the key, or its SHA-256 in hex, so that the key itself is written nowhere. */
+export type ApiKey = Principal & ({ readonly key: string } | { readonly sha256: string })
+
+/** Finds the principal of `authorization: Bearer …` or `x-api-key`. */
+export function apiKeys(keys: readonly ApiKey[]): Verify {
+  const known = keys.map((entry) => {
+    if ('key' in entry && entry.key.length < 16) throw invalid('is shorter than 16 characters')
+    if (!('key' in entry) && !/^[0-9a-f]{64}$/i.test(entry.sha256))
+      throw invalid('has a sha256 that is not 64 hex digits')
+    const { tenant, user, scopes, expiresAt } = entry
+    const digest = 'key' in entry ? sha256Hex(entry.key) : entry.sha256.toLowerCase()
+    // The default name tells the keys of one user apart; no key can be guessed from it.
+    const name = entry.name ?? `key:${sha256Hex(digest).slice(0, 12)}`
+    const hash = Uint8Array.from(digest.match(/../g)!, (pair) => Number.parseInt(pair, 16))
+    return { hash, principal: { tenant, user, scopes, name, expiresAt } }
+  })
+  return (request) => {
+    const key = presentedKey(request.headers)
+    if (key === undefined) return null
+    const hash = sha256(key)
+    let found: Principal | null = null
+    // All keys are compared, each in full, so that the time it takes says nothing about them.
+    for (const entry of known) {
+      let difference = entry.hash.length ^ hash.length
+      for (let i = 0; i < hash.length; i++) difference |= entry.hash[i]! ^ hash[i]!
+      if (difference === 0) found = entry.principal
+    }
+    return found
+  }
+}
+
+/** The bearer token or key of a request. */
+export function presentedKey(headers: Headers): string | undefined {
+  const [, bearer] = /^bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
+  return bearer ?? headers.get('x-api-key') ?? undefined
+}
+
+function invalid(problem: string): SkeinError {
+  return new SkeinError(`An API key ${problem}.`, {
+    code: 'API_KEY_INVALID',
+    hint: 'Make one with `openssl rand -hex 32`.',
+  })
 }

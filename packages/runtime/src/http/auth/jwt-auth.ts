@@ -1,9 +1,8 @@
-import { decodeBase64Url, isPlainObject, systemClock, type Clock } from '@skein/base'
-import { ALL_SCOPES, type Principal, type Scope } from '../principal.ts'
-import { presentedKey } from './api-keys.ts'
-import type { Verify } from './authenticate.ts'
-import { algorithmOf, keySource, type Jwk } from './jwks.ts'
+import { type Clock, decodeBase64Url, isPlainObject, systemClock } from '@skein/base'
+import { ALL_SCOPES, type Principal, type Scope } from '../../operations/principal.ts'
+import { presentedKey, type Verify } from './authenticate.ts'
 
+/** Whose tokens are accepted, and what in them names the client. */
 export interface JwtAuthOptions {
   /** Where the issuer publishes its keys, or the keys themselves. */
   readonly jwks: string | { readonly keys: readonly Jwk[] }
@@ -11,7 +10,7 @@ export interface JwtAuthOptions {
   readonly audience: string
   /** Names of claims. Defaults: `tenant`, `sub`, `scope`. */
   readonly claims?: { readonly tenant?: string; readonly user?: string; readonly scopes?: string }
-  /** Of everyone, where tokens do not say. */
+  /** The tenant of all tokens that do not name one. */
   readonly tenant?: string
   readonly scopes?: readonly Scope[]
   /** Clocks may differ by this much. Default 30 s. */
@@ -22,7 +21,7 @@ export interface JwtAuthOptions {
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Takes signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
+/** Accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
 export function jwtAuth(options: JwtAuthOptions): Verify {
   const { clock = systemClock } = options
   const findKey = keySource(options.jwks, { clock, fetch: options.fetch ?? fetch })
@@ -32,7 +31,13 @@ export function jwtAuth(options: JwtAuthOptions): Verify {
     const [header, payload, signature] = parts
     if (parts.length !== 3 || !header || !payload || !signature) return null
     const claims = decoded(payload)
-    if (!claims || !areCurrent(claims, options, clock.now())) return null
+    if (!claims) return null
+    const { issuer, audience, leewayMs = 30_000 } = options
+    const { iss, aud, exp, nbf } = claims
+    const now = clock.now()
+    if (iss !== issuer || ![aud].flat().includes(audience)) return null
+    if (typeof exp !== 'number' || exp * 1000 + leewayMs <= now) return null
+    if (nbf !== undefined && !(typeof nbf === 'number' && nbf * 1000 - leewayMs <= now)) return null
     if (!(await isSigned({ header, payload, signature }, findKey))) return null
     return principalOf(claims, options)
   }
@@ -49,8 +54,10 @@ async function isSigned(
   findKey: ReturnType<typeof keySource>,
 ): Promise<boolean> {
   const head = decoded(header)
-  const algorithm = algorithmOf(head?.['alg'])
-  // An extension that must be understood is one that we do not understand.
+  const name = head?.['alg']
+  // `none` and all symmetric algorithms are not in the list.
+  const algorithm = ALGORITHMS.find(({ names }) => typeof name === 'string' && names.includes(name))
+  // `crit` names extensions that a verifier must understand; we understand none.
   if (!head || !algorithm || head['crit'] !== undefined) return false
   const bytes = base64(signature)
   if (!bytes) return false
@@ -61,14 +68,6 @@ async function isSigned(
   return false
 }
 
-function areCurrent(claims: Claims, options: JwtAuthOptions, now: number): boolean {
-  const { issuer, audience, leewayMs = 30_000 } = options
-  const { iss, aud, exp, nbf } = claims
-  if (iss !== issuer || ![aud].flat().includes(audience)) return false
-  if (typeof exp !== 'number' || exp * 1000 + leewayMs <= now) return false
-  return nbf === undefined || (typeof nbf === 'number' && nbf * 1000 - leewayMs <= now)
-}
-
 function principalOf(claims: Claims, options: JwtAuthOptions): Principal | null {
   const names = { tenant: 'tenant', user: 'sub', scopes: 'scope', ...options.claims }
   const tenant = claims[names.tenant] ?? options.tenant
@@ -76,14 +75,13 @@ function principalOf(claims: Claims, options: JwtAuthOptions): Principal | null 
   if (typeof tenant !== 'string' || tenant === '') return null
   // Without a user a client sees all of its tenant; a token that forgot to name one must not.
   if (typeof user !== 'string' || user === '') return null
-  const scopes = scopesOf(claims[names.scopes]) ?? options.scopes ?? []
-  return { tenant, user, scopes, expiresAt: Number(claims['exp']) * 1000 }
-}
-
-function scopesOf(claim: unknown): readonly Scope[] | undefined {
-  if (claim === undefined) return undefined
+  const claim = claims[names.scopes]
   const words: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : [claim].flat()
-  return ALL_SCOPES.filter((scope) => words.includes(scope))
+  const scopes =
+    claim === undefined
+      ? (options.scopes ?? [])
+      : ALL_SCOPES.filter((scope) => words.includes(scope))
+  return { tenant, user, scopes, expiresAt: Number(claims['exp']) * 1000 }
 }
 
 function decoded(part: string): Claims | undefined {
@@ -102,5 +100,112 @@ function base64(text: string): Uint8Array<ArrayBuffer> | undefined {
     return new Uint8Array(decodeBase64Url(text))
   } catch {
     return undefined // not base64url: not a token
+  }
+}
+
+/** A public key as JSON (RFC 7517). */
+export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
+
+/** How a signature is checked, and which keys can have made it. */
+interface JwtAlgorithm {
+  /** As heads of tokens and keys name it. */
+  readonly names: readonly string[]
+  readonly kty: string
+  readonly crv?: string
+  readonly import: RsaHashedImportParams | EcKeyImportParams | AlgorithmIdentifier
+  readonly verify: EcdsaParams | AlgorithmIdentifier
+}
+
+const ALGORITHMS: readonly JwtAlgorithm[] = [
+  {
+    names: ['RS256'],
+    kty: 'RSA',
+    import: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+    verify: 'RSASSA-PKCS1-v1_5',
+  },
+  {
+    names: ['ES256'],
+    kty: 'EC',
+    crv: 'P-256',
+    import: { name: 'ECDSA', namedCurve: 'P-256' },
+    verify: { name: 'ECDSA', hash: 'SHA-256' },
+  },
+  { names: ['EdDSA', 'Ed25519'], kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
+]
+
+/** Keys are read again after this time, or when a token names one that is not there. */
+const MAX_AGE_MS = 600_000
+/** But not more often than this, or tokens with made-up key ids would hammer the issuer. */
+const MIN_AGE_MS = 30_000
+
+type FindKeys = (wanted: {
+  readonly algorithm: JwtAlgorithm
+  readonly kid: unknown
+}) => Promise<readonly CryptoKey[]>
+
+/** The keys that may have signed a token: by id where it names one, and always by kind. */
+function keySource(
+  jwks: string | { readonly keys: readonly Jwk[] },
+  { clock, fetch }: { readonly clock: Clock; readonly fetch: typeof globalThis.fetch },
+): FindKeys {
+  let keys: readonly Jwk[] = typeof jwks === 'string' ? [] : jwks.keys
+  let readAt = typeof jwks === 'string' ? -Infinity : Infinity
+  let reading: Promise<void> | undefined
+  const imported = new WeakMap<Jwk, Promise<CryptoKey>>()
+
+  const refresh = async (): Promise<void> => {
+    if (typeof jwks !== 'string') return
+    readAt = clock.now()
+    keys = (await fetchKeys(jwks, fetch)) ?? keys
+  }
+  const importOnce = (key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> => {
+    const ready = imported.get(key) ?? importKey(key, algorithm)
+    imported.set(key, ready)
+    return ready
+  }
+  return async ({ algorithm, kid }) => {
+    const { names, kty, crv } = algorithm
+    const matching = (): readonly Jwk[] =>
+      keys.filter(
+        (key) =>
+          key.kty === kty &&
+          (crv === undefined || key.crv === crv) &&
+          (key.alg === undefined || names.includes(key.alg)) &&
+          (key.use ?? 'sig') === 'sig' &&
+          (kid === undefined || key.kid === kid),
+      )
+    const age = clock.now() - readAt
+    if (age > MAX_AGE_MS || (matching().length === 0 && age > MIN_AGE_MS))
+      await (reading ??= refresh().finally(() => (reading = undefined)))
+    const found = await Promise.allSettled(matching().map((key) => importOnce(key, algorithm)))
+    return found.flatMap((key) => (key.status === 'fulfilled' ? [key.value] : []))
+  }
+}
+
+function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
+  // Only the public parts: a private key that was put there by mistake is not used as one.
+  const { kty, n, e, x, y, crv } = key
+  const jwk = Object.fromEntries(
+    Object.entries({ kty, n, e, x, y, crv }).filter(([, value]) => value !== undefined),
+  )
+  return crypto.subtle.importKey('jwk', jwk, algorithm.import, false, ['verify'])
+}
+
+/** Undefined when the issuer cannot be reached: the keys that are known stay. */
+async function fetchKeys(
+  url: string,
+  fetch: typeof globalThis.fetch,
+): Promise<readonly Jwk[] | undefined> {
+  try {
+    const response = await fetch(url, {
+      headers: { accept: 'application/json' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(5000),
+    })
+    const body: unknown = response.ok ? await response.json() : undefined
+    const list = isPlainObject(body) ? body['keys'] : undefined
+    return Array.isArray(list) ? (list.filter(isPlainObject) as unknown as Jwk[]) : undefined // checked when they are imported
+  } catch {
+    return undefined // without keys no token is accepted
   }
 }

@@ -1,108 +1,96 @@
-import type { UIMessageChunk } from '@skein/threads/ai-sdk'
-import type { Runtime, SendMessage } from '../../runtime-api.ts'
+import { SkeinError } from '@skein/base'
+import {
+  encodeUIChunk,
+  UI_STREAM_DONE,
+  UI_STREAM_HEADERS,
+  type UIMessageChunk,
+} from '@skein/threads/ai-sdk'
+import { threadNotFound } from '../../operations/http-error.ts'
+import type { Call } from '../../operations/operation.ts'
+import {
+  accountOf,
+  actorOf,
+  findChat,
+  ifFound,
+  type Principal,
+} from '../../operations/principal.ts'
+import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { accountOf, actorOf } from '../principal.ts'
-import type { Call } from '../route.ts'
+import { eventResponse } from '../stream/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
-import { historyIsFixed, parseChatBody, type ChatBody } from './chat-body.ts'
-import { chatResponse } from './chat-response.ts'
-import { findAnswer, type AnswerPlace } from './find-answer.ts'
-import { openChat } from './find-chat.ts'
+import { historyIsFixed, parseChatBody, type ChatBody, type PageBody } from './chat-body.ts'
+import { findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
 
-/** What can be asked of a stream in its address. */
-export interface ChatQuery {
-  readonly hold?: boolean
-  readonly children?: boolean
+/** A request of a page: what the operations of chats have in common. */
+type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'disconnect'> & {
+  readonly query: { readonly hold?: boolean; readonly children?: boolean }
 }
 
 /**
- * Takes what a page has to say and streams the answer: new messages of the person, decisions and
- * results of the page's own tools. Everything else in the body is what we told the page ourselves.
+ * Takes what a page has to say and streams the answer: new messages of the person, decisions, and
+ * results of the page's own tools. Everything else in the body is history that the thread has itself.
  */
-export async function answerChat(call: Call): Promise<Response> {
-  const { runtime, principal, params } = call
-  // Before anything is said: who cannot be answered has said nothing.
-  call.services.streams.checkRoom(accountOf(principal))
+export async function answerChat(
+  call: ChatCall & { readonly params: { readonly agent: string }; readonly body: PageBody },
+): Promise<Response> {
+  const { runtime, principal, params, services } = call
+  // First, so that a request which cannot be answered changes nothing.
+  services.streams.checkRoom(accountOf(principal))
   const body = parseChatBody(call.body, principal)
-  const thread = await openChat(runtime, principal, {
-    chatId: body.chatId,
-    agent: params['agent']!,
-  })
+  const thread = await openChat(runtime, principal, { chatId: body.chatId, agent: params.agent })
   const place = await findAnswer(runtime, thread.id, thread.seq)
   const messages = await newMessages(runtime, thread, body)
-  const count = await giveAnswers(runtime, principal, thread, body.answers)
-  // Without a name the page goes on with its last message.
+  const answerCount = await giveAnswers(runtime, principal, thread, body.answers)
+  let queueId = ''
+  for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
+
+  // A page that names no message and sends no new one continues its last message.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
   if (messageId !== undefined) {
-    await sendAll(call, thread, messages)
-    if (count === 0) return nothingNew(call, messageId)
-    return streamAnswer(call, thread, {
-      after: place.after,
-      continues: { messageId, seq: place.seq },
-    })
+    if (answerCount === 0) return nothingNew(call, messageId)
+    const continues = { messageId, seq: place.seq }
+    return streamAnswer(call, thread, { after: place.after, continues })
   }
-  if (messages.length > 0) return answerMessages(call, thread, messages, place)
-  return body.messages.length > 0 ? repeatAnswer(call, thread, place) : nothingNew(call)
+  const { lifecycle } = thread
+  if (messages.length > 0) {
+    const isAtRest = lifecycle !== 'running' && lifecycle !== 'waiting'
+    return streamAnswer(call, thread, { after: isAtRest ? place.seq : place.after, queueId })
+  }
+  if (body.messages.length === 0) return nothingNew(call)
+  // The page sends a message that the thread has already: it gets the same answer, or the thread is resumed.
+  if (lifecycle === 'failed' || lifecycle === 'stopped')
+    await runtime.threads.resume(thread.id, { by: actorOf(principal) })
+  return streamAnswer(call, thread, { after: place.after })
 }
 
 /** Streams an answer of a thread. */
 export function streamAnswer(
-  call: Call,
+  call: ChatCall,
   thread: ThreadHead,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
-  const { children = false } = call.query as ChatQuery // checked by the schema
+  const { children = false } = call.query
   const hold = holds(call)
   return chatResponse(call, (signal) =>
     answerStream(call.runtime, thread, { ...options, hold, children, signal }),
   )
 }
 
-/** A page may ask for it; it may not ask it away. */
-export function holds({ query, services }: Call): boolean {
-  return services.holdsGoverned || (query as ChatQuery).hold === true
+/** Whether words of governed agents are held back: because the server does so, or because the page asks for it. */
+export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
+  return services.holdsGoverned || query.hold === true
 }
 
-async function answerMessages(
-  call: Call,
-  thread: ThreadHead,
-  messages: readonly SendMessage[],
-  place: AnswerPlace,
-): Promise<Response> {
-  const queueId = await sendAll(call, thread, messages)
-  const isAtRest = thread.lifecycle !== 'running' && thread.lifecycle !== 'waiting'
-  const after = isAtRest ? place.seq : place.after
-  return streamAnswer(call, thread, { after, queueId })
-}
-
-/** Queues messages in order; the id of the last one. */
-async function sendAll(
-  { runtime }: Call,
-  thread: ThreadHead,
-  messages: readonly SendMessage[],
-): Promise<string> {
-  let queueId = ''
-  for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
-  return queueId
-}
-
-/** The page asks again for what it has asked before: it gets the same answer, or the work goes on. */
-async function repeatAnswer(call: Call, thread: ThreadHead, place: AnswerPlace): Promise<Response> {
-  if (thread.lifecycle === 'failed' || thread.lifecycle === 'stopped')
-    await call.runtime.threads.resume(thread.id, { by: actorOf(call.principal) })
-  return streamAnswer(call, thread, { after: place.after })
-}
-
-/** Nothing to do. `interrupted` keeps a page that sends by itself from doing so without end. */
-function nothingNew(call: Call, messageId?: string): Response {
+/** An empty answer. `interrupted` keeps a page that sends by itself from sending the same again without end. */
+function nothingNew(call: ChatCall, messageId?: string): Response {
   return chatResponse(call, async function* (): AsyncGenerator<UIMessageChunk> {
-    yield { type: 'start', ...(messageId !== undefined && { messageId }) }
+    yield { type: 'start', messageId }
     yield { type: 'finish', finishReason: 'interrupted' }
   })
 }
 
-/** Those that the thread does not have; one that it has in other words is refused. */
+/** The messages that the thread does not have yet. One that it has with another text is refused. */
 async function newMessages(
   runtime: Runtime,
   { id, seq }: ThreadHead,
@@ -120,5 +108,49 @@ async function newMessages(
   })
 }
 
-/** A thread that has only been made. */
+/** A thread with no more events than these has only been created. */
 const FIRST_EVENTS = 2
+
+/** Sends chunks as the UI message stream that `useChat` reads. Closing the connection does not stop the run. */
+function chatResponse(
+  call: ChatCall,
+  chunks: (signal: AbortSignal) => AsyncIterable<UIMessageChunk>,
+): Response {
+  const { report } = call.services
+  const response = eventResponse(call, async function* (signal) {
+    try {
+      for await (const chunk of chunks(signal)) yield encodeUIChunk(chunk)
+    } catch (error) {
+      if (signal.aborted) return
+      report(error)
+      const errorText = 'Something went wrong on the server.'
+      yield encodeUIChunk({ type: 'error', errorText })
+      yield encodeUIChunk({ type: 'finish', finishReason: 'error' })
+    }
+    if (!signal.aborted) yield UI_STREAM_DONE
+  })
+  const version = 'x-vercel-ai-ui-message-stream'
+  response.headers.set(version, UI_STREAM_HEADERS[version]!)
+  return response
+}
+
+/** The thread of a chat; created when the id is new. */
+async function openChat(
+  runtime: Runtime,
+  principal: Principal,
+  { chatId, agent }: { readonly chatId: string; readonly agent: string },
+): Promise<ThreadHead> {
+  runtime.registry.agent(agent) // throws when there is no such agent
+  const known = await ifFound(findChat(runtime, principal, chatId))
+  if (known) return known
+  const { tenant, user } = principal
+  try {
+    return await runtime.threads.create({ agent, tenant, clientId: chatId, owner: user })
+  } catch (error) {
+    if (!SkeinError.is(error) || error.code !== 'CLIENT_ID_TAKEN') throw error
+    // Two requests came at once and the other was first, or the id is another user's.
+    const created = await ifFound(findChat(runtime, principal, chatId))
+    if (created) return created
+    throw threadNotFound()
+  }
+}

@@ -1,13 +1,11 @@
 import type { ThreadEvent } from '@skein/threads'
-import { UIStreamEncoder, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { isUserMessage } from './chat-view.ts'
+import { agentNames, isUserMessage, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
-import { approvalsBelow } from './nested-approvals.ts'
-import { agentNames, ShownEvents } from './shown-events.ts'
-import { untilSettled } from './until-settled.ts'
-import { ChildChunks } from './with-children.ts'
+import { approvalsBelow, ChildChunks } from './children.ts'
+import { untilSettled } from './find-answer.ts'
 
 /** Which answer of a thread is streamed, and what of it the client has already. */
 export interface AnswerStreamOptions {
@@ -15,9 +13,9 @@ export interface AnswerStreamOptions {
   readonly after: number
   /** The message that is answered; it may still wait in the queue. */
   readonly queueId?: string
-  /** The client has the answer up to this event and goes on with this message. */
+  /** The client has the answer up to this event, and continues this message. */
   readonly continues?: { readonly messageId: string; readonly seq: number }
-  /** Keeps words of governed agents back until they are delivered. */
+  /** Holds words of governed agents back until they are delivered. */
   readonly hold: boolean
   /** Shows what children say, as data of its own. */
   readonly children?: boolean
@@ -75,7 +73,7 @@ class Answer {
   readonly #options: AnswerStreamOptions
   #encoder: UIStreamEncoder
   #shown: ShownEvents
-  /** Chunks that are kept until it is known that they are of the answer. */
+  /** Chunks that are kept until it is known that they belong to the answer. */
   #kept: UIMessageChunk[] | undefined
   #hasStarted = false
   #hasTurn = false
@@ -122,7 +120,7 @@ class Answer {
 
   /** The thread is at rest, or waits for somebody. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
-    const kept = this.#release() // the message still waits: what stands in its way is shown
+    const kept = this.#release() // the message is still in the queue: what runs before it is shown
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
     const isWaiting = result?.outcome === 'waiting'
     const below = isWaiting
@@ -134,7 +132,7 @@ class Answer {
     return [...kept, ...rest, ...told, ...finish]
   }
 
-  /** One decision may not be enough: the page, which has given its own, is asked again. */
+  /** Asks the page again, where more decisions are needed than the one it has given. */
   #askAgain(waiting: readonly WaitingItem[]): readonly UIMessageChunk[] {
     if (!this.#options.continues) return []
     return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId }) =>
@@ -144,7 +142,7 @@ class Answer {
     )
   }
 
-  /** The message has been taken: by a turn that runs, or the next turn answers it. */
+  /** The thread has read the message: the running turn answers it, or the next one. */
   #take(event: NumberedEvent['event']): readonly UIMessageChunk[] {
     const { queueId } = this.#options
     if (queueId === undefined || event.type !== 'message_added') return []
@@ -225,7 +223,7 @@ class Answer {
   /** An answer without anything in it; `interrupted` keeps the client from asking again by itself. */
   #emptyStart(): UIMessageChunk[] {
     const messageId = this.#options.continues?.messageId
-    return [{ type: 'start', ...(messageId !== undefined && { messageId }) }]
+    return [{ type: 'start', messageId }]
   }
 }
 

@@ -1,8 +1,18 @@
-import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import { decodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import type { UserContent } from '@skein/ai'
+import { HttpError } from '../../operations/http-error.ts'
+import type { Principal } from '../../operations/principal.ts'
+import {
+  answer,
+  label,
+  arrayOf,
+  object,
+  choice,
+  string,
+  maxText,
+  type Shape,
+} from '../../operations/shape.ts'
 import type { SendMessage } from '../../runtime-api.ts'
-import { HttpError } from '../http-error.ts'
-import type { Principal } from '../principal.ts'
-import { toUserContent } from './user-content.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer = {
@@ -19,63 +29,48 @@ export type ClientAnswer = {
   | { readonly type: 'failure'; readonly message: string }
 )
 
-/** What a page sends, reduced to what it has a say in. */
+/** What a page sends, reduced to what it may decide. */
 export interface ChatBody {
   readonly chatId: string
-  /** Said after the last answer. Those the thread has already are not taken again. */
+  /** Messages after the last answer. Those that the thread has already are not sent again. */
   readonly messages: readonly (SendMessage & { readonly messageId: string })[]
-  /** In the messages of the assistant. What the thread does not wait for is of no effect. */
+  /** Answers in the messages of the assistant. Those that the thread does not wait for have no effect. */
   readonly answers: readonly ClientAnswer[]
   /** The message of the assistant that holds the answers. */
   readonly answered?: string
-  /** The page goes on with a message of the assistant: it has the beginning, and wants only the rest. */
+  /** The message of the assistant that the page continues: it has the beginning and wants only the rest. */
   readonly continued?: string
 }
 
-const id: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 }
-
-/** `{ id, messages, trigger, messageId }` and whatever a page adds. */
-export const CHAT_BODY: JsonSchema = {
-  type: 'object',
-  properties: {
-    id,
-    messages: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          id,
-          role: { type: 'string', enum: ['system', 'user', 'assistant'] },
-          parts: { type: 'array', items: { type: 'object' }, maxItems: 10_000 },
-        },
-        required: ['id', 'role', 'parts'],
-      },
-    },
-    trigger: { type: 'string' },
-    messageId: { type: 'string', maxLength: 200 },
-  },
-  required: ['id', 'messages'],
-}
-
-interface PageMessage {
+/** The body of a chat request as a page sends it; pages may add fields. */
+export interface PageBody {
   readonly id: string
-  readonly role: 'system' | 'user' | 'assistant'
-  readonly parts: readonly JsonObject[]
+  readonly messages: readonly {
+    readonly id: string
+    readonly role: 'system' | 'user' | 'assistant'
+    readonly parts: readonly JsonObject[]
+  }[]
+  readonly trigger?: string
+  readonly messageId?: string
 }
 
-/** Reads the body of a chat request. The history in it is not believed: the thread has its own. */
-export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
-  const {
-    id: chatId,
-    messages,
-    trigger = 'submit-message',
-    messageId,
-  } = body as unknown as {
-    id: string
-    messages: readonly PageMessage[]
-    trigger?: string
-    messageId?: string
-  } // checked by the schema
+/** The shape of such a body. */
+export const CHAT_BODY: Shape<PageBody> = answer({
+  id: label(200),
+  messages: arrayOf(
+    answer({
+      id: label(200),
+      role: choice('system', 'user', 'assistant'),
+      parts: arrayOf(object, 10_000),
+    }),
+  ),
+  'trigger?': string,
+  'messageId?': maxText(200),
+})
+
+/** Reads the body of a chat request. The history in it is not used: the thread has its own. */
+export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
+  const { id: chatId, messages, trigger = 'submit-message', messageId } = body
   if (trigger === 'regenerate-message') throw historyIsFixed()
   if (trigger !== 'submit-message')
     throw invalid('body.trigger', 'must be submit-message or regenerate-message')
@@ -86,7 +81,6 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
   const isContinued =
     messageId !== undefined &&
     messages.some((message) => message.role === 'assistant' && message.id === messageId)
-  const author = principal.user === undefined ? {} : { userId: principal.user }
   return {
     chatId,
     messages: messages.slice(start).flatMap((message, index) =>
@@ -95,27 +89,23 @@ export function parseChatBody(body: JsonValue, principal: Principal): ChatBody {
             {
               content: toUserContent(message.parts, `body.messages[${start + index}]`),
               messageId: message.id,
-              ...author,
+              userId: principal.user,
             },
           ]
         : [],
     ),
     answers: assistant?.parts.flatMap(toAnswer) ?? [],
-    ...(assistant && { answered: assistant.id }),
-    ...(isContinued && { continued: messageId }),
+    answered: assistant?.id,
+    continued: isContinued ? messageId : undefined,
   }
 }
 
-/** The thread keeps what was said; another answer to it belongs in a copy. */
+/** The history of a thread is not rewritten: another answer to a message belongs in a copy of the thread. */
 export function historyIsFixed(): HttpError {
-  return new HttpError('What was said in a thread is neither answered anew nor replaced.', {
+  return new HttpError('A message of a thread cannot be answered again or replaced.', {
     code: 'HISTORY_FIXED',
-    hint: 'Copy the thread up to the message before (POST /threads/{threadId}/fork) and go on there.',
+    hint: 'Copy the thread up to the message before it (POST /threads/{threadId}/fork) and continue in the copy.',
   })
-}
-
-function isToolPart({ type }: JsonObject): boolean {
-  return typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
 }
 
 const ANSWERED: ReadonlySet<unknown> = new Set([
@@ -124,8 +114,9 @@ const ANSWERED: ReadonlySet<unknown> = new Set([
   'output-error',
 ])
 
-function isAnswered(part: JsonObject): boolean {
-  return isToolPart(part) && ANSWERED.has(part['state'])
+function isAnswered({ type, state }: JsonObject): boolean {
+  const isTool = typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
+  return isTool && ANSWERED.has(state)
 }
 
 function toAnswer(part: JsonObject): ClientAnswer[] {
@@ -141,8 +132,8 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
     approved,
     reason,
   } = approval as { id: string; approved?: unknown; reason?: unknown }
-  const why = typeof reason === 'string' && reason !== '' ? { reason } : {}
-  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, ...why }]
+  const why = typeof reason === 'string' && reason !== '' ? reason : undefined
+  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, reason: why }]
 }
 
 function invalid(field: string, message: string): HttpError {
@@ -150,4 +141,40 @@ function invalid(field: string, message: string): HttpError {
     code: 'INPUT_INVALID',
     problems: [{ field, message }],
   })
+}
+
+/** Text and files of a message that a page sent, as blocks for a model. */
+function toUserContent(
+  parts: readonly JsonObject[],
+  field: string,
+): readonly [UserContent, ...UserContent[]] {
+  const [first, ...rest] = parts.flatMap((part, index): UserContent[] => {
+    const { type, text: words } = part
+    const at = `${field}.parts[${index}]`
+    if (type === 'file') return [fileBlock(part, at)]
+    if (type !== 'text') return [] // data of the page is for the page
+    if (typeof words !== 'string') throw invalid(`${at}.text`, 'must be a string')
+    return words === '' ? [] : [{ type: 'text', text: words }]
+  })
+  if (first) return [first, ...rest]
+  throw invalid(field, 'has neither text nor a file')
+}
+
+function fileBlock({ url, mediaType, filename }: JsonObject, field: string): UserContent {
+  if (typeof url !== 'string' || typeof mediaType !== 'string')
+    throw invalid(field, 'must have a url and a mediaType')
+  const data = /^data:[^,]*;base64,([\w+/=-]*)$/.exec(url)?.[1]
+  if (data === undefined && !url.startsWith('https://'))
+    throw invalid(`${field}.url`, 'must be a data: URL in base64, or begin with https://')
+  const source =
+    data === undefined ? ({ type: 'url', url } as const) : ({ type: 'base64', data } as const)
+  if (mediaType.startsWith('image/')) return { type: 'image', source, mimeType: mediaType }
+  const title = typeof filename === 'string' ? filename : undefined
+  if (mediaType === 'application/pdf' || mediaType.startsWith('text/'))
+    return { type: 'document', source, mimeType: mediaType, title }
+  if (data === undefined) throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
+  const bytes = { data: decodeBase64(data), mimeType: mediaType }
+  if (mediaType.startsWith('audio/')) return { type: 'audio', ...bytes }
+  if (mediaType.startsWith('video/')) return { type: 'video', ...bytes }
+  return { type: 'binary', ...bytes }
 }

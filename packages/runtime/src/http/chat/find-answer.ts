@@ -1,22 +1,26 @@
 import type { StoredEvent } from '../../event.ts'
-import type { Runtime } from '../../runtime-api.ts'
-import { isUserMessage, isVisible } from './chat-view.ts'
+import type { NumberedEvent, Runtime, SessionResult } from '../../runtime-api.ts'
+import { isUserMessage, isVisible } from './shown-events.ts'
+import { isParked } from '../../live/read-thread.ts'
+import type { ThreadHead } from '../../store/store.ts'
 
 /** Where the last answer of a thread begins. */
 export interface AnswerPlace {
   /** Number of the event before it. */
   readonly after: number
-  /** Id of its message: its first turn. Absent while nobody has begun to answer. */
+  /** The id of the message of the answer: that of its first turn. Absent until a turn begins. */
   readonly messageId?: string
   /** The last event of the log. */
   readonly seq: number
 }
 
 const FIRST_WINDOW = 256
+const PAGE = 1000
 
 /**
- * Finds the beginning of the answer that is being given, or was given last. Turns that follow one
- * another are one answer; a person who speaks begins the next. Reads the log from its end.
+ * Finds where the current or last answer begins. Turns that follow one another are one answer; a message
+ * of a person begins the next. Reads the log backwards in growing windows, so that a long thread is not
+ * read whole.
  */
 export async function findAnswer(
   runtime: Runtime,
@@ -25,28 +29,20 @@ export async function findAnswer(
 ): Promise<AnswerPlace> {
   for (let width = FIRST_WINDOW; ; width *= 4) {
     const after = Math.max(seq - width, 0)
-    const events = await eventsAfter(runtime, threadId, after)
+    const events: StoredEvent[] = []
+    for (let last = after; ;) {
+      const page = await runtime.threads.events(threadId, { after: last, limit: PAGE })
+      events.push(...page)
+      if (page.length < PAGE) break
+      last = page.at(-1)!.seq
+    }
     const start = after === 0 ? 0 : events.findLastIndex((_, index) => isOpening(events, index))
     if (start >= 0)
       return foldAnswer(events.slice(start), start === 0 ? after : events[start]!.seq - 1)
   }
 }
 
-async function eventsAfter(
-  runtime: Runtime,
-  threadId: string,
-  after: number,
-): Promise<readonly StoredEvent[]> {
-  const all: StoredEvent[] = []
-  for (let last = after; ;) {
-    const page = await runtime.threads.events(threadId, { after: last, limit: 1000 })
-    all.push(...page)
-    if (page.length < 1000) return all
-    last = page.at(-1)!.seq
-  }
-}
-
-/** A session that begins with what a person said: before it, no turn is open. */
+/** Whether a session begins here with a message of a person: before it, no turn is open. */
 function isOpening(events: readonly StoredEvent[], index: number): boolean {
   if (events[index]!.event.type !== 'session_start') return false
   for (let next = index + 1; next < events.length; next++) {
@@ -74,7 +70,61 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
     isNew = false
   }
   const seq = events.at(-1)?.seq ?? before
-  // Something was said that nobody has begun to answer.
+  // There is a message that no turn has begun to answer.
   const isUnanswered = openTurn === undefined && (isNew || queued.size > 0)
   return isUnanswered ? { after: seq, seq } : { ...place, seq }
+}
+
+/**
+ * Numbered events of a thread until it is at rest, or until it or a descendant needs an answer from
+ * somebody. A thread that waits for a working child is not at rest. Returns the result; undefined when the
+ * reader left.
+ */
+export async function* untilSettled(
+  runtime: Runtime,
+  threadId: string,
+  { after, signal }: { readonly after: string; readonly signal: AbortSignal },
+): AsyncGenerator<NumberedEvent, SessionResult | undefined> {
+  const left = new AbortController()
+  const own = AbortSignal.any([signal, left.signal])
+  const rest = new AbortController()
+  let result: SessionResult | undefined
+  let failure: unknown
+  const waiting = runtime.threads
+    .settled(threadId, { signal: own })
+    .then(
+      (settled) => void (result = settled),
+      (error: unknown) => void (failure = error),
+    )
+    .finally(() => rest.abort())
+  let last = after
+  try {
+    const live = AbortSignal.any([own, rest.signal])
+    for await (const numbered of runtime.subscribe(threadId, { after, signal: live })) {
+      last = numbered.id
+      yield numbered
+    }
+    await waiting
+    if (signal.aborted) return undefined
+    if (failure !== undefined) throw failure
+    // Events that were committed between the last one read and the moment the thread came to rest.
+    const tail = { after: last, signal: own, untilParked: true }
+    for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
+    return result
+  } finally {
+    left.abort()
+  }
+}
+
+/** Whether the thread or a child that it waits for is working. False when a person has to answer first. */
+export async function isAnswering(
+  runtime: Runtime,
+  thread: ThreadHead,
+  now: number,
+): Promise<boolean> {
+  if (!isParked(thread, now)) return true
+  const { lifecycle, waiting, tenant, rootId } = thread
+  if (lifecycle !== 'waiting' || waiting > 0) return false
+  const below = await runtime.inbox.list({ tenant, rootId })
+  return below.length === 0
 }

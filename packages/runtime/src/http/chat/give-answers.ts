@@ -1,14 +1,13 @@
-import { canonicalJson, SkeinError, type JsonValue } from '@skein/base'
+import { canonicalJson, SkeinError } from '@skein/base'
 import type { Runtime, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { HttpError } from '../http-error.ts'
-import { actorOf, hasScope, type Principal } from '../principal.ts'
+import { HttpError } from '../../operations/http-error.ts'
+import { actorOf, hasScope, type Principal } from '../../operations/principal.ts'
 import type { ClientAnswer } from './chat-body.ts'
 
 /**
- * Gives a thread the answers of a page, each once: decisions about what waits for one, and results of
- * tools that run in the page. Anything the thread does not wait for is passed over. Says how many
- * counted.
+ * Gives a thread the answers of a page, each once: decisions about approvals, and results of tools that
+ * run in the page. Answers that the thread does not wait for are skipped. Returns how many counted.
  */
 export async function giveAnswers(
   runtime: Runtime,
@@ -20,44 +19,38 @@ export async function giveAnswers(
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
   const given = answers.flatMap((answer) => {
-    const item = waiting.find((one) => isMeant(one, answer, thread))
+    const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
+      answer.type === 'decision'
+        ? kind === 'approval' && interruptId === answer.approvalId
+        : kind === 'input' && threadId === thread.id && toolCallId === answer.toolCallId,
+    )
     return item ? [{ item, answer }] : []
   })
-  for (const { item, answer } of given) check(principal, thread, item, answer)
+  // All are checked before the first is given.
+  for (const { item, answer } of given)
+    if (answer.type === 'decision') checkDecision(principal, thread, item, answer)
   let count = 0
   for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
   return count
 }
 
-function isMeant(item: WaitingItem, answer: ClientAnswer, thread: ThreadHead): boolean {
-  if (answer.type === 'decision')
-    return item.kind === 'approval' && item.interruptId === answer.approvalId
-  return (
-    item.kind === 'input' && item.threadId === thread.id && item.toolCallId === answer.toolCallId
-  )
-}
-
-/** A decision is about what the person saw: the call as the thread has it. */
-function check(
+/** Refuses a decision unless the page showed the call exactly as it would run. */
+function checkDecision(
   principal: Principal,
   thread: ThreadHead,
   item: WaitingItem,
-  { type, toolCallId, input }: ClientAnswer,
+  { toolCallId, input }: ClientAnswer,
 ): void {
-  if (type !== 'decision') return
   if (!hasScope(principal, 'approvals:write'))
     throw new HttpError('Approvals need the scope approvals:write.', { code: 'SCOPE_MISSING' })
-  // What a child asks is shown on the call that made the child.
+  // The request of a child is shown on the call that created the child, so there is nothing to compare.
   if (item.threadId !== thread.id) return
-  if (item.toolCallId === toolCallId && isSame(item.arguments, input)) return
+  const isSame = input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)
+  if (item.toolCallId === toolCallId && isSame) return
   throw new HttpError(`The decision ${item.interruptId} is about another call.`, {
     code: 'ANSWER_INVALID',
-    hint: 'Load the chat again: the page shows something else than what would run.',
+    hint: 'Load the chat again: the arguments that the page shows are not those that would run.',
   })
-}
-
-function isSame(stored: JsonValue, shown: JsonValue | undefined): boolean {
-  return shown !== undefined && canonicalJson(stored ?? {}) === canonicalJson(shown)
 }
 
 async function give(
@@ -71,7 +64,7 @@ async function give(
     switch (answer.type) {
       case 'decision': {
         const { isApproved, reason } = answer
-        if (isApproved) await inbox.approve({ ...item, ...(reason !== undefined && { reason }) })
+        if (isApproved) await inbox.approve({ ...item, reason })
         else await inbox.deny({ ...item, reason: reason ?? 'The person declined.' })
         return true
       }
@@ -83,7 +76,7 @@ async function give(
         return true
     }
   } catch (error) {
-    // Another page was faster: its answer counts.
+    // Another page answered first, and the first answer counts.
     if (SkeinError.is(error) && error.code === 'ALREADY_ANSWERED') return false
     throw error
   }

@@ -3,11 +3,11 @@ import type { ThreadEvent } from '@skein/threads'
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
 /**
- * Keeps the words of a governed answer back until the gate lets them through. Tool calls show as they
- * happen; what is said beside them is left out; an answer that the gate refuses is never shown.
+ * Holds the words of a governed answer back until the gate has delivered them. Tool calls are shown as
+ * they happen, without the text around them; an answer that the gate refuses is never shown.
  */
 export class HoldBack {
-  /** The candidate, and everything after it in order. */
+  /** The candidate answer, and all events after it, in order. */
   #held: ThreadEvent[] | undefined
   #step: ThreadEvent | undefined
 
@@ -81,7 +81,7 @@ function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }
   return name === 'gate' && (data as { gate?: unknown } | null)?.gate === 'pre_deliver'
 }
 
-/** True for the event by which an answer becomes one that counts. */
+/** Whether this is the event with which the gate delivers an answer. */
 export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'

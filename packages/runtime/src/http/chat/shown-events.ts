@@ -1,14 +1,16 @@
-import type { ThreadEvent } from '@skein/threads'
+import { isThreadEvent, type ThreadEvent } from '@skein/threads'
 import { agentRegistrations } from '../../services/agent-registrations.ts'
 import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../runtime-api.ts'
-import { ChatView } from './chat-view.ts'
 import { HoldBack } from './hold-back.ts'
+import { isPlainObject, type JsonObject } from '@skein/base'
+import { APPROVAL_GIVEN } from '../../api/inbox.ts'
+import { publicEvent } from '../../view/public-event.ts'
 
-/** The events of a thread as a chat shows them: what is for people, and only when it may be said. */
+/** The events of a thread as a chat shows them: those for people, and words of governed agents only once they are delivered. */
 export class ShownEvents {
   readonly view: ChatView = new ChatView()
-  /** Whether the agent that speaks has to be let through by a gate. */
+  /** Whether the answers of the agent that speaks have to pass a gate. */
   isGoverned = false
   readonly #registry: Registry
   readonly #holds: boolean
@@ -26,12 +28,12 @@ export class ShownEvents {
     return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
   }
 
-  /** Nothing more will come. */
+  /** The remaining events, when nothing more will come. */
   end(): readonly ThreadEvent[] {
     return this.#hold?.end() ?? []
   }
 
-  /** Who speaks, where the events begin in the middle of a turn. */
+  /** Sets the speaker, where the events begin in the middle of a turn. */
   speaks(agent: string): void {
     this.isGoverned = isGovernedAgent(this.#registry, agent)
     this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
@@ -54,4 +56,145 @@ export function isGovernedAgent(registry: Registry, name: string): boolean {
 export function agentNames(registry: Registry): Readonly<Record<string, string>> {
   const agents = [...registry.agents.values()].flatMap((agent) => agentRegistrations(agent, ''))
   return Object.fromEntries(agents.map(({ agent }) => [agent.agent_id, agent.agent_name]))
+}
+
+type AnyEvent = NumberedEvent['event']
+
+/**
+ * What of a thread a chat shows, as events that both the live stream and the stored history are made
+ * from: silent messages, reports of children and the runtime's own book-keeping are left out; gates,
+ * evidence and children become data of the application (`data-gate`, `data-evidence`, `data-child`).
+ */
+export class ChatView {
+  /** Calls of this thread that made a child, by the child's thread id. */
+  readonly callOfChild: Map<string, string> = new Map()
+  readonly #approvals = new Set<string>()
+  readonly #children = new Map<string, JsonObject>()
+  /** The turn that events without a turn id belong to. */
+  #turnId: string | undefined
+  #failedTurn: Extract<ThreadEvent, { type: 'turn_end' }> | undefined
+
+  push(event: AnyEvent): readonly ThreadEvent[] {
+    if (event.type === 'session_end') return this.#endSession(event.message)
+    if (!isThreadEvent(event)) return []
+    const shown = publicEvent(event)
+    switch (shown.type) {
+      case 'message_added':
+        return isVisible(event) ? [shown] : []
+      case 'interrupt_opened':
+        if (shown.interrupt.kind !== 'approval') return []
+        this.#approvals.add(shown.interrupt.id)
+        return [withoutRequest(shown)]
+      case 'interrupt_answered':
+        if (shown.answer.type !== 'approve' && shown.answer.type !== 'deny') return []
+        return this.#approvals.has(shown.interruptId) ? [shown] : []
+      case 'turn_start':
+        this.#turnId = shown.turnId
+        return [shown]
+      case 'gate_decided': {
+        const { type: _, at, turnId = this.#turnId, ...data } = shown
+        return [dataEvent('gate', data as JsonObject, { at, turnId })] // the log is JSON
+      }
+      case 'evidence_added': {
+        const { type: _, at, turnId = this.#turnId, ...data } = shown
+        return [dataEvent('evidence', data as JsonObject, { at, turnId })] // the log is JSON
+      }
+      case 'subagent_created':
+      case 'subagent_updated':
+      case 'subagent_ended':
+        return this.#child(shown)
+      case 'turn_end':
+        if (shown.outcome !== 'failed') return [shown]
+        this.#failedTurn = shown // shown at the end of the session, which says why
+        return []
+      case 'custom_event':
+        return shown.name === APPROVAL_GIVEN ? [] : [shown]
+      case 'error_raised':
+      case 'tool_call_hidden':
+        return []
+      default:
+        return [shown]
+    }
+  }
+
+  /** Shows a turn that failed with the message of its session, which is written for people. */
+  #endSession(message: string | undefined): readonly ThreadEvent[] {
+    const turn = this.#failedTurn
+    this.#failedTurn = undefined
+    if (!turn) return []
+    return [message === undefined || message === '' ? turn : { ...turn, reason: message }]
+  }
+
+  #child(
+    event: Extract<
+      ThreadEvent,
+      { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }
+    >,
+  ): readonly ThreadEvent[] {
+    const { reference, at } = event
+    const before = this.#children.get(reference) ?? { reference }
+    const child = { ...before, ...childFields(event) }
+    this.#children.set(reference, child)
+    if (event.type === 'subagent_created' && event.toolCallId !== undefined)
+      this.callOfChild.set(reference, event.toolCallId)
+    return [dataEvent('child', child, { at, turnId: this.#turnId, id: reference })]
+  }
+}
+
+/** False for messages that only models see. */
+export function isVisible(event: AnyEvent): boolean {
+  const { isSilent, subagentId } = event as { isSilent?: boolean; subagentId?: string }
+  return isSilent !== true && subagentId === undefined
+}
+
+/** Whether this is a message of a person: what follows it is another answer. */
+export function isUserMessage(event: AnyEvent): boolean {
+  return event.type === 'message_added' && event.message.type === 'user' && isVisible(event)
+}
+
+/** Without what has to be signed, which is for the inbox: a page only needs the question. */
+function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }>): ThreadEvent {
+  const { request, ...interrupt } = event.interrupt
+  const reason = isPlainObject(request) ? request['reason'] : undefined
+  return {
+    ...event,
+    interrupt: typeof reason === 'string' ? { ...interrupt, request: { reason } } : interrupt,
+  }
+}
+
+function childFields(
+  event: Extract<ThreadEvent, { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }>,
+): JsonObject {
+  switch (event.type) {
+    case 'subagent_created': {
+      const { name, title, threadName, toolCallId } = event
+      return defined({ name, title, threadName, toolCallId, status: 'running' })
+    }
+    case 'subagent_updated':
+      return defined({ status: event.status, statusText: event.statusText })
+    case 'subagent_ended':
+      return { status: event.outcome }
+  }
+}
+
+/** Without undefined members, which would overwrite what is known of the child. */
+function defined(fields: Readonly<Record<string, string | undefined>>): JsonObject {
+  const object: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value
+  return object
+}
+
+function dataEvent(
+  name: string,
+  data: JsonObject,
+  { at, turnId, id }: { at: string; turnId?: string | undefined; id?: string },
+): ThreadEvent {
+  return {
+    type: 'custom_event',
+    at,
+    name,
+    data,
+    turnId,
+    id,
+  }
 }

@@ -1,15 +1,18 @@
 import type { GatewayAnswer } from '@skein/ai/gateway'
-import type { Call } from '../route.ts'
+import type { Call } from '../../operations/operation.ts'
 import { agentEvents } from './agent-events.ts'
 import { ApprovalRequiredError, toRefusal } from './compat-error.ts'
 import { compatId, compatToken } from './compat-id.ts'
-import { askThread } from './compat-thread.ts'
-import { sweepEphemeral } from './sweep-ephemeral.ts'
+import { askThread, EPHEMERAL } from './compat-thread.ts'
+import type { Runtime } from '../../runtime-api.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** An agent as a model: each request is put to a thread of it. */
-export function agentAnswer(call: Call, agent: string): GatewayAnswer {
+/** An agent as a model: each request is answered by a thread of the agent. */
+export function agentAnswer(
+  call: Pick<Call, 'runtime' | 'principal' | 'services'>,
+  agent: string,
+): GatewayAnswer {
   const { runtime, principal, services } = call
   return async (request) => {
     try {
@@ -21,21 +24,25 @@ export function agentAnswer(call: Call, agent: string): GatewayAnswer {
         request,
       })
       const { signal, stream } = request
-      if (!isDurable)
-        signal.addEventListener('abort', () => void stopQuietly(call, thread.id), { once: true })
+      // A thread that was created for this answer alone stops when its client leaves.
+      const stop = (): void =>
+        void runtime.threads
+          .stop(thread.id, { by: principal.user ?? principal.tenant })
+          .catch(services.report)
+      if (!isDurable) signal.addEventListener('abort', stop, { once: true })
       return {
         events: agentEvents(runtime, thread, {
           after,
-          ...(queueId !== undefined && { queueId }),
+          queueId,
           isStream: stream,
           signal,
           prefix: services.prefix,
         }),
         droppedParams: Object.keys(request.params).filter((name) => !KNOWN.has(name)),
         id: compatToken(thread.id, queueId ?? String(after)),
-        ...(isDurable && {
-          fields: { conversation: { id: compatId('conv', thread.id) }, store: true },
-        }),
+        fields: isDurable
+          ? { conversation: { id: compatId('conv', thread.id) }, store: true }
+          : undefined,
         toServerError: (error) => {
           if (!(error instanceof ApprovalRequiredError)) return undefined
           const { code, message, statusCode = 409, fields } = error
@@ -56,14 +63,35 @@ const KNOWN: ReadonlySet<string> = new Set([
   'max_tokens', // Anthropic asks for it
 ])
 
-/** Nobody will hear the answer of a thread that lives for it alone. */
-async function stopQuietly(
-  { runtime, services, principal }: Call,
-  threadId: string,
-): Promise<void> {
-  try {
-    await runtime.threads.stop(threadId, { by: principal.user ?? principal.tenant })
-  } catch (error) {
-    services.report(error)
-  }
+const INTERVAL_MS = 60_000
+const PAGE = 100
+
+/** When a tenant's threads were looked at, by runtime; forgotten with it. */
+const sweptAt = new WeakMap<Runtime, Map<string, number>>()
+
+/**
+ * Removes threads that were created for one answer and have been idle for a day. Until then their log can
+ * be read, and they can continue with a result of the client's tools or a decision. At most once a minute.
+ */
+async function sweepEphemeral(
+  runtime: Runtime,
+  tenant: string,
+  { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
+): Promise<number> {
+  const times = sweptAt.get(runtime) ?? new Map<string, number>()
+  sweptAt.set(runtime, times)
+  if (now - (times.get(tenant) ?? -Infinity) < INTERVAL_MS) return 0
+  times.set(tenant, now)
+  const threads = await runtime.threads.list({
+    tenant,
+    tag: EPHEMERAL,
+    parentId: null,
+    sort: 'oldest',
+    limit: PAGE,
+  })
+  const old = threads.filter(
+    ({ lifecycle, updatedAt }) => lifecycle !== 'running' && updatedAt < now - ttlMs,
+  )
+  for (const { id } of old) await runtime.threads.remove(id)
+  return old.length
 }

@@ -2,10 +2,11 @@ import { ErrorCode, zeroUsage, type StreamEvent, type TokenUsage } from '@skein/
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
-import { untilSettled } from '../chat/until-settled.ts'
+import { untilSettled } from '../chat/find-answer.ts'
 import { ApprovalRequiredError, refusal } from './compat-error.ts'
 import { compatId } from './compat-id.ts'
 
+/** Which answer of a thread, and how it is sent. */
 export interface AgentEventsOptions {
   /** Number of the event after which the answer begins. */
   readonly after: number
@@ -83,7 +84,11 @@ class AgentAnswer {
             ? this.#message(shown.message.content)
             : []
         case 'step_reset':
-          if (this.#given !== '') throw brokenOff()
+          if (this.#given !== '')
+            throw refusal('The answer broke off and was begun again; send the request again.', {
+              code: ErrorCode.ProviderError,
+              statusCode: 500,
+            })
           return []
         case 'turn_end':
           if (shown.outcome === 'failed') throw failed(shown.reason)
@@ -100,7 +105,7 @@ class AgentAnswer {
     if (outcome === 'stopped')
       throw refusal('The run was stopped.', { code: ErrorCode.Cancelled, statusCode: 409 })
     if (outcome === 'waiting') return this.#calls(waiting)
-    // The result of a tool that ended the session was said by nobody.
+    // When a tool ended the session, its result is the answer, and no message contains it.
     const rest = this.#hasWords || text === '' ? [] : this.#message([{ type: 'text', text }])
     return [...rest, this.#stop('end_turn')]
   }
@@ -189,10 +194,5 @@ function isOfSideA(agentId: string | undefined): boolean {
 
 function failed(reason: string | undefined): Error {
   const message = reason === undefined || reason === '' ? 'The run failed.' : reason
-  return refusal(message, { code: ErrorCode.ProviderError, statusCode: 500 })
-}
-
-function brokenOff(): Error {
-  const message = 'The answer broke off and was begun anew; ask again.'
   return refusal(message, { code: ErrorCode.ProviderError, statusCode: 500 })
 }

@@ -2,7 +2,7 @@ import { SkeinError, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from '@skein/ai'
 import type { WaitingItem } from '../../runtime-api.ts'
 
-/** A refusal in words that clients of both vendors understand. */
+/** An error that clients of both vendors understand. */
 export function refusal(
   message: string,
   {
@@ -13,7 +13,7 @@ export function refusal(
   return new UPPError(message, { code, provider: 'gateway', modality: 'llm', statusCode })
 }
 
-/** A thread that is not the client's is as one that never was. */
+/** The same error for a thread of somebody else as for one that does not exist. */
 export function conversationNotFound(): UPPError {
   return refusal('There is no such conversation.', { statusCode: 404 })
 }
@@ -48,7 +48,7 @@ export class ApprovalRequiredError extends UPPError {
       url: `${prefix}/approvals/${encodeURIComponent(threadId)}/${encodeURIComponent(interruptId)}`,
     }))
     super(
-      `A person has to decide first: POST ${approvals.map(({ url }) => url).join(', ')}. The run goes on by itself then; its thread has the result.`,
+      `A person has to decide first: POST ${approvals.map(({ url }) => url).join(', ')}. The run then continues by itself; its thread has the result.`,
       {
         code: ErrorCode.InvalidRequest,
         provider: 'gateway',

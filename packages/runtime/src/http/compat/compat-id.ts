@@ -1,16 +1,17 @@
 import { decodeBase64Url, encodeBase64Url } from '@skein/base'
 
-/** Ids that clients get: which thread, and what of it. Nobody has to remember them. */
+/** Ids that clients get. They contain the thread and the part of it that is meant, so the server stores nothing. */
 export type CompatIdKind = 'resp' | 'conv' | 'call'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Without its prefix, for encoders that add one. */
+/** An id without its prefix, for encoders that add one. */
 export function compatToken(threadId: string, part = ''): string {
   return encodeBase64Url(encoder.encode(JSON.stringify([threadId, part])))
 }
 
+/** The id of a response, conversation or call. */
 export function compatId(kind: CompatIdKind, threadId: string, part = ''): string {
   return `${kind}_${compatToken(threadId, part)}`
 }

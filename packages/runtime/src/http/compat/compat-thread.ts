@@ -1,26 +1,23 @@
-import { SkeinError, type JsonValue } from '@skein/base'
-import type { Message, ToolResult, UserMessage } from '@skein/ai'
+import type { JsonValue } from '@skein/base'
+import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../kernel/client-tools.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { findThread } from '../access.ts'
-import { findChat } from '../chat/find-chat.ts'
-import type { Principal } from '../principal.ts'
+import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
 import { conversationNotFound, refusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
-import { injectHistory, spokenResult } from './inject-history.ts'
 
-/** The tag of threads that live for one answer. */
+/** The tag of threads that are created for one answer. */
 export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and from where. */
-export interface Asked {
+interface Asked {
   readonly thread: ThreadHead
   /** Number of the event before the answer. */
   readonly after: number
   readonly queueId?: string
-  /** A durable one can be gone on with by name. */
+  /** Whether later requests can continue the thread by its name. */
   readonly isDurable: boolean
 }
 
@@ -44,7 +41,8 @@ export async function askThread(asking: Asking): Promise<Asked> {
   const named = await namedThread(asking)
   const waiting = named ?? (await waitingThread(asking, results))
   if (waiting) {
-    await setTools(asking, waiting)
+    if (request.tools.length > 0)
+      await asking.runtime.threads.values.set(waiting.id, CLIENT_TOOLS, declaredTools(asking))
     return goOn(asking, waiting, { results, spoken, isDurable: named !== undefined })
   }
   return begin(asking, start)
@@ -72,7 +70,7 @@ async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
   return branchAt(runtime, principal, thread, response.part)
 }
 
-/** Going on from an answer that is not the last one is done in a copy, as the vendor does it. */
+/** To continue from an answer that is not the last one, the thread is copied up to it, as the vendor does. */
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
@@ -84,10 +82,10 @@ async function branchAt(
   const next = messages.findIndex(({ message }, at) => at > from && message.type === 'user')
   if (from < 0 || next < 0) return thread
   const upTo = messages[next - 1]!.id
-  return runtime.threads.fork(thread.id, { upTo, ...(user !== undefined && { owner: user }) })
+  return runtime.threads.fork(thread.id, { upTo, owner: user })
 }
 
-/** The thread that waits for the results. One that no longer does is begun anew from what the client sends. */
+/** The thread that waits for the results; undefined when it no longer does, so that a new thread is created from the history the client sends. */
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
@@ -95,26 +93,13 @@ async function waitingThread(
   const calls = results.map(({ toolCallId }) => parseCompatId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
-  const thread = await findIfThere(runtime, principal, threadId)
+  const thread = await ifFound(findThread(runtime, principal, threadId))
   if (!thread) return undefined
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
   const isOpen = (part: string | undefined): boolean =>
     waiting.some((item) => item.threadId === threadId && item.interruptId === part)
   return calls.every((call) => isOpen(call?.part)) ? thread : undefined
-}
-
-async function findIfThere(
-  runtime: Runtime,
-  principal: Principal,
-  threadId: string,
-): Promise<ThreadHead | undefined> {
-  try {
-    return await findThread(runtime, principal, threadId)
-  } catch (error) {
-    if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return undefined
-    throw error
-  }
 }
 
 async function goOn(
@@ -136,7 +121,7 @@ async function goOn(
     const call = parseCompatId('call', toolCallId)
     if (call?.threadId !== id)
       throw refusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
-    const item = { threadId: id, interruptId: call.part, ...by(principal) }
+    const item = { threadId: id, interruptId: call.part, by: principal.user }
     const value = result as JsonValue // decoded from JSON
     await runtime.inbox.answer(
       item,
@@ -146,7 +131,7 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw refusal('There is nothing to answer: send a message or the result of a call.')
-  // Results go on at once; words wait until they are taken.
+  // A thread continues with results at once; a message has to be read from the queue first.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
 }
@@ -162,23 +147,19 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
   const created = await runtime.threads.create({
     agent,
     tenant,
-    ...(user !== undefined && { owner: user }),
+    owner: user,
     tags: [isDurable ? 'responses' : EPHEMERAL],
     values: { [CLIENT_TOOLS]: declaredTools(asking) },
   })
   await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
   const thread = await runtime.threads.get(created.id)
-  const question = last.type === 'user' ? last : spokenResults(last)
+  // Results of calls that were not made here become words.
+  const text =
+    last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')
+  const question =
+    last.type === 'user' ? last : { content: [{ type: 'text', text } as const] as const }
   const queueId = await sendAll(runtime, principal, thread.id, [question])
-  return { thread, after: thread.seq, isDurable, ...(queueId !== undefined && { queueId }) }
-}
-
-function spokenResults(message: Exclude<Message, UserMessage>): {
-  readonly content: UserMessage['content']
-} {
-  const results = message.type === 'tool_result' ? message.results : []
-  const text = results.map(({ result }) => spokenResult(result)).join('\n')
-  return { content: [{ type: 'text', text }] }
+  return { thread, after: thread.seq, isDurable, queueId }
 }
 
 async function sendAll(
@@ -191,18 +172,12 @@ async function sendAll(
   for (const { content } of spoken)
     ({ queueId } = await runtime.threads.send(threadId, {
       content,
-      ...(principal.user !== undefined && { userId: principal.user }),
+      userId: principal.user,
     }))
   return queueId
 }
 
-async function setTools(asking: Asking, { id }: ThreadHead): Promise<void> {
-  const { runtime, request } = asking
-  if (request.tools.length === 0) return
-  await runtime.threads.values.set(id, CLIENT_TOOLS, declaredTools(asking))
-}
-
-/** The client's tools; one that the agent has itself is refused rather than confused. */
+/** The client's tools. A tool with the name of one of the agent's own is refused, because calls of the two could not be told apart. */
 function declaredTools({ runtime, agent, request }: Asking): JsonValue {
   const own = new Set(runtime.registry.agent(agent).a.prompt.tools.map(({ name }) => name))
   return request.tools.map(({ name, description, parameters }) => {
@@ -211,6 +186,48 @@ function declaredTools({ runtime, agent, request }: Asking): JsonValue {
   })
 }
 
-function by(principal: Principal): { readonly by?: string } {
-  return principal.user === undefined ? {} : { by: principal.user }
+/**
+ * Gives a new thread the history that a client sends. Calls and results in it were not made by this
+ * thread, so they become text.
+ */
+async function injectHistory(
+  runtime: Runtime,
+  threadId: string,
+  history: { readonly system?: string | undefined; readonly messages: readonly Message[] },
+): Promise<void> {
+  const { system, messages } = history
+  if (system === undefined && messages.length === 0) return
+  await runtime.withState(threadId, (state) => {
+    if (system !== undefined && system !== '') {
+      const content = `Instructions of the client:\n\n${system}`
+      state.injectMessage({ content, role: 'user', isSilent: true })
+    }
+    for (const message of messages) {
+      const told = toldMessage(message)
+      if (told)
+        state.injectMessage({ content: told, role: told.type === 'user' ? 'user' : 'assistant' })
+    }
+  })
+}
+
+function toldMessage(message: Message): UserMessage | AssistantMessage | undefined {
+  switch (message.type) {
+    case 'user':
+      return new UserMessage(message.content)
+    case 'assistant': {
+      const calls = (message.toolCalls ?? []).map(
+        ({ toolName, arguments: args }) => `[I called ${toolName} with ${JSON.stringify(args)}]`,
+      )
+      const texts = message.content.filter((block) => block.type === 'text')
+      const content = [...texts.map(({ text }) => text), ...calls].filter((text) => text !== '')
+      return content.length === 0 ? undefined : new AssistantMessage(content.join('\n'))
+    }
+    case 'tool_result':
+      return new UserMessage(message.results.map(({ result }) => spokenResult(result)).join('\n'))
+  }
+}
+
+/** The result of a call in words. */
+function spokenResult(result: unknown): string {
+  return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
 }

@@ -1,9 +1,11 @@
 import type { Clock } from '@skein/base'
 import type { Timers } from '../../dispatch/dispatcher.ts'
-import { every } from '../every.ts'
-import type { HttpLimits } from '../limits.ts'
-import type { OpenStreams } from './open-streams.ts'
+import { HttpError } from '../../operations/http-error.ts'
+import type { Call } from '../../operations/operation.ts'
+import { accountOf } from '../../operations/principal.ts'
+import type { HttpLimits } from '../services.ts'
 
+/** What a stream is made from. */
 export interface EventStreamOptions {
   /** Encoded events. Must end when the signal aborts. */
   readonly events: (signal: AbortSignal) => AsyncIterable<string>
@@ -43,6 +45,27 @@ export function eventStream(options: EventStreamOptions): Response {
       // Proxies that buffer would make a live stream wait.
       'x-accel-buffering': 'no',
     },
+  })
+}
+
+/** A stream that answers a request. */
+export function eventResponse(
+  call: Pick<Call, 'request' | 'principal' | 'services' | 'disconnect'>,
+  events: EventStreamOptions['events'],
+): Response {
+  const { request, principal, services, disconnect } = call
+  const { streams, limits, timers, clock, report } = services
+  return eventStream({
+    events,
+    client: accountOf(principal),
+    streams,
+    limits,
+    timers,
+    clock,
+    signal: request.signal,
+    expiresAt: principal.expiresAt,
+    disconnect,
+    onError: report,
   })
 }
 
@@ -120,5 +143,67 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
 
   #write(text: string): void {
     if (this.#isOpen && text !== '') this.#controller?.enqueue(this.#encoder.encode(text))
+  }
+}
+
+/** Runs something again and again. The returned function ends it. */
+function every(timers: Timers, ms: number, run: () => void): () => void {
+  let handle = timers.set(ms, ring)
+  function ring(): void {
+    handle = timers.set(ms, ring)
+    run()
+  }
+  return () => timers.clear(handle)
+}
+
+/** A stream that can be ended from outside. */
+interface OpenStream {
+  /** Says good-bye and ends; a client that wants more comes back. */
+  end(): void
+}
+
+/** All streams that are open, counted per client. */
+export class OpenStreams {
+  readonly #limits: Pick<HttpLimits, 'maxStreams' | 'maxStreamsPerClient'>
+  readonly #open = new Set<OpenStream>()
+  readonly #perClient = new Map<string, number>()
+
+  constructor(limits: Pick<HttpLimits, 'maxStreams' | 'maxStreamsPerClient'>) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Throws before there are too many. */
+  checkRoom(client: string): void {
+    const { maxStreams, maxStreamsPerClient } = this.#limits
+    if (this.#open.size < maxStreams && this.#countOf(client) < maxStreamsPerClient) return
+    throw new HttpError('Too many streams are open.', {
+      code: 'STREAM_LIMIT',
+      hint: 'Close one first, or use a tree stream for several threads.',
+      headers: { 'retry-after': '5' },
+    })
+  }
+
+  /** The returned function takes it off again. */
+  add(stream: OpenStream, client: string): () => void {
+    this.#open.add(stream)
+    this.#perClient.set(client, this.#countOf(client) + 1)
+    return () => {
+      if (!this.#open.delete(stream)) return
+      const left = this.#countOf(client) - 1
+      if (left > 0) this.#perClient.set(client, left)
+      else this.#perClient.delete(client)
+    }
+  }
+
+  endAll(): void {
+    for (const stream of this.#open) stream.end()
+  }
+
+  #countOf(client: string): number {
+    return this.#perClient.get(client) ?? 0
   }
 }

@@ -1,16 +1,16 @@
 import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { Channel } from './channel.ts'
-import { publicEventJson } from './public-event.ts'
-import { END_EVENT } from './thread-stream.ts'
-import { formatPosition, parsePosition, type TreePosition } from './tree-position.ts'
+import { MergeQueue } from './merge-queue.ts'
+import { publicEventJson } from '../../view/public-event.ts'
 
 /** An event of a thread or of one of its descendants, with its place in the hierarchy. */
 export interface TreeEvent extends NumberedEvent {
   readonly threadId: string
   /** Names of the agents from the streamed thread down to this one. */
   readonly path: readonly string[]
+  /** The position in the whole stream: what `after` takes. */
+  readonly position: string
 }
 
 interface Followed {
@@ -20,13 +20,13 @@ interface Followed {
   readonly position: TreePosition
 }
 
-export interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
+interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
   readonly after?: string
   readonly signal: AbortSignal
   readonly maxThreads: number
 }
 
-/** Events that wait to be merged; each thread may have one more in hand. */
+/** How many events may wait to be sent; each followed thread may hold one more. */
 const CAPACITY = 64
 
 /** Numbered events of a thread and all its descendants as server-sent events. */
@@ -38,9 +38,10 @@ export async function* treeStream(
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
     const { threadId, path, id } = event
+    // Joined by hand, because the JSON of the event is shared between all readers.
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
     yield encodeSse({
-      id: formatPosition(position),
+      id: event.position,
       event: event.event.type,
       data: `${place},"event":${publicEventJson(event.event)}}`,
     })
@@ -52,7 +53,7 @@ class Tree {
   readonly #runtime: Runtime
   readonly #root: Followed
   readonly #options: TreeStreamOptions
-  readonly #channel = new Channel<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
+  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
   readonly #abort = new AbortController()
   #threadCount = 0
   #failure: { error: unknown } | undefined
@@ -68,17 +69,24 @@ class Tree {
     this.#options = options
   }
 
-  /** The position of the tree moves when an event is given, not when it is read. */
+  /** The position moves when an event is given to the reader, not when it is read from its thread. */
   async *read(): AsyncGenerator<TreeEvent, void, undefined> {
     const leave = (): void => this.#leave()
     this.#options.signal.addEventListener('abort', leave, { once: true })
     try {
       if (this.#options.signal.aborted) return
       await this.#resume(this.#root)
-      for await (const { source, numbered } of this.#channel.read()) {
+      for await (const { source, numbered } of this.#queue.read()) {
         source.position.id = numbered.id
-        if (numbered.event.type === 'subagent_created') this.#follow(childOf(source, numbered))
-        yield { ...numbered, threadId: source.threadId, path: source.path }
+        const { threadId, path } = source
+        const { event } = numbered
+        if (event.type === 'subagent_created') {
+          const position: TreePosition = { id: '0', children: [] }
+          source.position.children.push(position)
+          const child = { threadId: event.reference, parentId: threadId, position }
+          this.#follow({ ...child, path: [...path, event.name] })
+        }
+        yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
       }
       if (this.#failure) throw this.#failure.error
     } finally {
@@ -87,11 +95,11 @@ class Tree {
     }
   }
 
-  /** Takes up a thread, and below it the children that were created before its position. */
+  /** Follows a thread, and the children that were created before its position. */
   async #resume(thread: Followed): Promise<void> {
     const children = await this.#createdBefore(thread)
     this.#follow(thread)
-    // A position that names more children than there are was not made by us.
+    // A position with more children than there are was not made by this server.
     thread.position.children.length = children.length
     for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
   }
@@ -122,7 +130,7 @@ class Tree {
     void this.#pump(thread).catch((error: unknown) => {
       if (isGone(error) && thread !== this.#root) return
       this.#failure ??= { error }
-      this.#channel.close()
+      this.#queue.close()
     })
   }
 
@@ -134,13 +142,12 @@ class Tree {
       includesDeltas,
       signal: this.#abort.signal,
     })
-    for await (const numbered of events)
-      if (!(await this.#channel.put({ source, numbered }))) return
-    // A child that was removed ends quietly; without the root there is nothing left to say.
-    if (source === this.#root) this.#channel.close()
+    for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
+    // A child that was removed just ends; without the root thread the stream ends.
+    if (source === this.#root) this.#queue.close()
   }
 
-  /** A copied log names children of the thread it was copied from, and a forged one those of anybody. */
+  /** Whether the thread is really a child of the parent: a copied log names the children of the original, and a forged log could name any thread. */
   async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
     if (parentId === undefined) return true
     try {
@@ -153,18 +160,67 @@ class Tree {
 
   #leave(): void {
     this.#abort.abort()
-    this.#channel.close()
+    this.#queue.close()
   }
-}
-
-function childOf(parent: Followed, { event }: NumberedEvent): Followed {
-  if (event.type !== 'subagent_created') throw new TypeError('Not the creation of a child.')
-  const position: TreePosition = { id: '0', children: [] }
-  parent.position.children.push(position)
-  const { threadId: parentId, path } = parent
-  return { threadId: event.reference, parentId, path: [...path, event.name], position }
 }
 
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
+}
+
+/** Tells the client that nothing more will come: the thread was removed, or is parked and the client asked for that end. */
+const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
+
+/** Numbered events of one thread as server-sent events. */
+export async function* threadStream(
+  runtime: Runtime,
+  threadId: string,
+  options: SubscribeOptions,
+): AsyncGenerator<string, void, undefined> {
+  for await (const { id, event } of runtime.subscribe(threadId, options))
+    yield encodeSse({ id, event: event.type, data: publicEventJson(event) })
+  if (!options.signal?.aborted) yield END_EVENT
+}
+
+/**
+ * How far a reader has come in a thread and its descendants. A child is named by its place among the
+ * children of its parent, so that a position is short: `12(5,7.2(1),0)` is event 12 of the thread,
+ * 5 of its first child, 7.2 of the second, 1 of the second's first child, and nothing yet of the third.
+ */
+export interface TreePosition {
+  id: string
+  readonly children: TreePosition[]
+}
+
+/** Deeper than any tree of threads. */
+const MAX_DEPTH = 64
+
+/** A position as text. */
+export function formatPosition({ id, children }: TreePosition): string {
+  return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
+}
+
+/** Undefined when the text is no position. */
+export function parsePosition(text: string): TreePosition | undefined {
+  let at = 0
+  const number = /\d+(\.\d+)?/y
+  const parse = (depth: number): TreePosition | undefined => {
+    number.lastIndex = at
+    const id = number.exec(text)?.[0]
+    if (id === undefined || depth > MAX_DEPTH) return undefined
+    at += id.length
+    const children: TreePosition[] = []
+    if (text[at] !== '(') return { id, children }
+    do {
+      at += 1
+      const child = parse(depth + 1)
+      if (!child) return undefined
+      children.push(child)
+    } while (text[at] === ',')
+    if (text[at] !== ')') return undefined
+    at += 1
+    return { id, children }
+  }
+  const position = parse(0)
+  return position && at === text.length ? position : undefined
 }

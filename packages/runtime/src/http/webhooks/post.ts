@@ -1,8 +1,11 @@
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
-import { isPrivateAddress, privateAddress, publicLookup } from './private-address.ts'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { lookup as systemLookup, type LookupAddress } from 'node:dns'
+import { SkeinError } from '@skein/base'
+import { createHmac } from 'node:crypto'
 
+/** One signed request to a receiver. */
 export interface Post {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -13,10 +16,10 @@ export interface Post {
 
 const TIMEOUT_MS = 15_000
 
-/** Posts JSON and answers the status. Redirects are not followed, and nothing of the answer is kept. */
+/** Posts JSON and returns the status. Redirects are not followed, and the body of the answer is not read. */
 export function post({ url, headers, body, allowsPrivate, signal }: Post): Promise<number> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // Addresses in digits are never looked up.
+  // Numeric addresses are not looked up, so `publicLookup` never sees them.
   if (!allowsPrivate && isIP(host) && isPrivateAddress(host))
     return Promise.reject(privateAddress(host))
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -31,7 +34,7 @@ export function post({ url, headers, body, allowsPrivate, signal }: Post): Promi
         'user-agent': 'skein-webhooks',
         ...headers,
       },
-      ...(!allowsPrivate && { lookup: publicLookup }),
+      lookup: allowsPrivate ? undefined : publicLookup,
     })
     request.on('response', (response) => {
       response.resume()
@@ -41,4 +44,83 @@ export function post({ url, headers, body, allowsPrivate, signal }: Post): Promi
     request.on('error', reject)
     request.end(body)
   })
+}
+
+const blocked = new BlockList()
+for (const [network, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const)
+  blocked.addSubnet(network, bits, 'ipv4')
+for (const [network, bits] of [
+  ['::', 128],
+  ['::1', 128],
+  ['64:ff9b::', 96],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const)
+  blocked.addSubnet(network, bits, 'ipv6')
+
+/** Whether an address belongs to this machine or to a private network. */
+export function isPrivateAddress(address: string): boolean {
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
+  if (mapped !== undefined) return isPrivateAddress(mapped)
+  const family = isIP(address)
+  return family === 0 || blocked.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/**
+ * Resolves names to public addresses only. It is the resolver of the connection itself, so that a name
+ * cannot mean one address when it is checked and another when it is used.
+ */
+export const publicLookup: LookupFunction = (hostname, options, callback) => {
+  systemLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
+    const [first] = addresses ?? []
+    if (error || !first) return callback(error ?? privateAddress(hostname), '', 4)
+    if (addresses.some(({ address }) => isPrivateAddress(address)))
+      return callback(privateAddress(hostname), '', 4)
+    if (options.all) callback(null, addresses)
+    else callback(null, first.address, first.family)
+  })
+}
+
+function privateAddress(hostname: string): SkeinError {
+  return new SkeinError(`"${hostname}" is an address that webhooks are not sent to.`, {
+    code: 'WEBHOOK_ADDRESS_PRIVATE',
+    hint: 'Set allowPrivateAddresses if it is meant.',
+  })
+}
+
+/** The key inside a secret of the form `whsec_<base64>`. */
+export function keyOf(secret: string): Buffer {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  if (secret.startsWith('whsec_') && key.length >= 24 && key.length <= 64) return key
+  throw new SkeinError('The secret of a webhook is not `whsec_` and 24 to 64 bytes in base64.', {
+    code: 'WEBHOOK_INVALID',
+    hint: 'Make one with `echo whsec_$(openssl rand -base64 32)`.',
+  })
+}
+
+/** Headers of Standard Webhooks: with the secret, a receiver can verify that body and time are from this server. */
+export function signedHeaders(
+  { id, body, at }: { readonly id: string; readonly body: string; readonly at: number },
+  key: Buffer,
+): Readonly<Record<string, string>> {
+  const timestamp = Math.floor(at / 1000)
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': `v1,${signature}`,
+  }
 }

@@ -1,16 +1,16 @@
-import { isPlainObject, SkeinError, systemClock, type Clock } from '@skein/base'
+import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
 import type { Post } from './post.ts'
-import { toWebhookMessage, type Webhook } from './webhook.ts'
-import { WebhookQueue } from './webhook-queue.ts'
+import { toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
 
+/** Who receives webhooks, and how delivery is remembered. */
 export interface WebhooksOptions {
   readonly webhooks: readonly Webhook[]
   /**
-   * Where the time is kept up to which everything was taken; a store is one. Without it, what was not
-   * taken when the process ends is not sent again.
+   * Stores the time up to which everything was delivered; a store of the runtime will do. Without it,
+   * messages that were not delivered when the process ends are not sent again.
    */
   readonly settings?: Pick<Store, 'setting' | 'setSetting'>
   /** Also `http:` and addresses of this machine and its network. Default false. */
@@ -21,14 +21,15 @@ export interface WebhooksOptions {
   readonly post?: (post: Post) => Promise<number>
 }
 
+/** Webhooks that are being sent. */
 export interface Webhooks {
-  /** Sends nothing more; what was not taken is sent after the next start. */
+  /** Stops sending; what was not delivered is sent after the next start. */
   stop(): Promise<void>
-  /** Messages that are not taken yet. */
+  /** Messages that are not delivered yet. */
   readonly pending: number
 }
 
-/** The setting that holds the time. */
+/** The name of the setting that holds the time. */
 const SETTING = 'webhooks'
 /** An event may become visible this much after its time; it is looked for again that long. */
 const MARGIN_MS = 60_000
@@ -38,8 +39,8 @@ const MAX_REMEMBERED = 10_000
 const PAGE = 500
 
 /**
- * Tells receivers about approvals and ended sessions. Messages are made from the log, at least once:
- * after a restart everything is sent again that may not have been taken, under the same `webhook-id`.
+ * Sends webhooks about approvals and ended sessions. Messages are made from the log and sent at least
+ * once: after a restart, messages whose delivery was not recorded are sent again with the same `webhook-id`.
  */
 export async function startWebhooks(runtime: Runtime, options: WebhooksOptions): Promise<Webhooks> {
   const watcher = new Watcher(runtime, options)
@@ -76,14 +77,19 @@ class Watcher implements Webhooks {
     this.#options = options
     this.#clock = clock
     this.#queues = options.webhooks.map((webhook) => {
-      checkUrl(webhook.url, allowPrivateAddresses)
+      const { protocol } = new URL(webhook.url)
+      if (protocol !== 'https:' && !(protocol === 'http:' && allowPrivateAddresses))
+        throw new SkeinError(`Webhooks are not sent to ${protocol} addresses.`, {
+          code: 'WEBHOOK_INVALID',
+          hint: 'Use https:, or set allowPrivateAddresses for a receiver on this machine.',
+        })
       return new WebhookQueue(webhook, {
         clock,
         timers,
         allowsPrivate: allowPrivateAddresses,
         onError: (error) => options.onError?.(error),
         onSettled: () => this.#settled(),
-        ...(options.post && { post: options.post }),
+        post: options.post,
       })
     })
   }
@@ -99,9 +105,9 @@ class Watcher implements Webhooks {
       const since = known[queue.name]
       queue.since = typeof since === 'number' ? since : this.#clock.now()
     }
-    // At once: what happens from now on is owed, also if this process does not live to send it.
+    // Written at once, so that what happens from now on is sent even if this process ends before.
     await this.#write()
-    // Changes are listened to before the past is read, so that nothing falls between.
+    // Subscribed before the past is read, so that no event falls in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
       () => undefined,
@@ -120,7 +126,7 @@ class Watcher implements Webhooks {
 
   async #watch(changes: AsyncIterable<ThreadHead>): Promise<void> {
     for await (const head of changes) {
-      // It is looked at again when it changes again, or after the next start.
+      // A failed scan is repeated when the thread changes again, or after the next start.
       await this.#scan(head).catch((error: unknown) => this.#options.onError?.(error))
     }
   }
@@ -137,10 +143,10 @@ class Watcher implements Webhooks {
     this.#hasCaughtUp = !this.#abort.signal.aborted
   }
 
-  /** One after the other: two readers of one thread would tell its events twice. */
+  /** Scans run one after the other: two at once would send the events of one thread twice. */
   #scan(head: ThreadHead): Promise<void> {
     const scanned = this.#scanning.then(() => this.#scanNow(head))
-    this.#scanning = scanned.catch(() => undefined) // whoever asked for it is told
+    this.#scanning = scanned.catch(() => undefined) // the caller of this scan gets the error
     return scanned
   }
 
@@ -166,7 +172,7 @@ class Watcher implements Webhooks {
     this.#scannedTo = Math.max(this.#scannedTo, scannedTo ?? 0)
   }
 
-  /** A thread that was removed meanwhile has nothing to tell. */
+  /** No events, when the thread was removed meanwhile. */
   async #eventsOf(threadId: string, after: number): ReturnType<Runtime['threads']['events']> {
     try {
       return await this.#runtime.threads.events(threadId, { after, limit: PAGE })
@@ -206,13 +212,4 @@ class Watcher implements Webhooks {
     const since = Object.fromEntries(this.#queues.map((queue) => [queue.name, queue.since]))
     await this.#options.settings?.setSetting(SETTING, { since })
   }
-}
-
-function checkUrl(text: string, allowsPrivate: boolean): void {
-  const { protocol } = new URL(text)
-  if (protocol === 'https:' || (protocol === 'http:' && allowsPrivate)) return
-  throw new SkeinError(`Webhooks are not sent to ${protocol} addresses.`, {
-    code: 'WEBHOOK_INVALID',
-    hint: 'Use https:, or set allowPrivateAddresses for a receiver on this machine.',
-  })
 }

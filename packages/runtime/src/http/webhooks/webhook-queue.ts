@@ -1,10 +1,10 @@
-import { sha256Hex, type Clock } from '@skein/base'
+import { type Clock, type JsonObject, sha256Hex } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
-import { post as systemPost, type Post } from './post.ts'
-import { keyOf, signedHeaders } from './sign.ts'
-import type { Webhook, WebhookMessage } from './webhook.ts'
+import { keyOf, post as systemPost, type Post, signedHeaders } from './post.ts'
+import type { StoredEvent } from '../../event.ts'
+import type { ThreadHead } from '../../store/store.ts'
 
-export interface WebhookQueueOptions {
+interface WebhookQueueOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly allowsPrivate: boolean
@@ -26,7 +26,7 @@ interface Delivery {
   tries: number
 }
 
-/** Sends messages to one receiver, a few at a time, each until it is taken. */
+/** Sends messages to one receiver, a few at a time, each until it is accepted. */
 export class WebhookQueue {
   readonly webhook: Webhook
   /** Tells receivers apart in settings. */
@@ -126,4 +126,50 @@ export class WebhookQueue {
     this.#pending.delete(id)
     this.#options.onSettled()
   }
+}
+
+/** What a webhook can be about. */
+export type WebhookEvent = 'approval.requested' | 'session.ended'
+
+/** A receiver: its address, the events it wants, and the secret that signs them. */
+export interface Webhook {
+  readonly url: string
+  /** `whsec_` and 24 to 64 bytes in base64. */
+  readonly secret: string
+  readonly events: readonly WebhookEvent[]
+  /** Default all. */
+  readonly tenants?: readonly string[]
+}
+
+/** What is sent. The id is the same for every try, so that a receiver can tell a repetition. */
+export interface WebhookMessage {
+  readonly id: string
+  readonly type: WebhookEvent
+  /** ISO 8601, of the event. */
+  readonly timestamp: string
+  readonly data: JsonObject
+}
+
+/** The message about an event of the log; undefined for events that no webhook is about. */
+export function toWebhookMessage(
+  { id, rootId, tenant, owner, agent }: ThreadHead,
+  { seq, event }: StoredEvent,
+): WebhookMessage | undefined {
+  const where = { threadId: id, rootId, tenant, owner, agent, seq }
+  const message = { id: `msg_${id}_${seq}`, timestamp: event.at }
+  if (event.type === 'session_end') {
+    const { sessionId, outcome, reason, message: text } = event
+    const data = { ...where, sessionId, outcome, reason, ...(text !== undefined && { text }) }
+    return { ...message, type: 'session.ended', data }
+  }
+  if (event.type === 'interrupt_opened' && event.interrupt.kind === 'approval') {
+    const { id: interruptId, toolCallId } = event.interrupt
+    const expires = event.expiresAt === undefined ? {} : { expiresAt: event.expiresAt }
+    return {
+      ...message,
+      type: 'approval.requested',
+      data: { ...where, interruptId, toolCallId, ...expires },
+    }
+  }
+  return undefined
 }

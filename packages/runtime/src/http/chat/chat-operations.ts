@@ -1,0 +1,151 @@
+import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import { threadFromEvents } from '@skein/threads/events'
+import { done, json, operation, stream, type Route } from '../../operations/operation.ts'
+import { actorOf } from '../../operations/principal.ts'
+import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
+import type { Runtime } from '../../runtime-api.ts'
+import type { ThreadHead } from '../../store/store.ts'
+import { answerChat, holds, streamAnswer } from './answer-chat.ts'
+import { CHAT_BODY } from './chat-body.ts'
+import { approvalsBelow } from './children.ts'
+import { findAnswer, isAnswering } from './find-answer.ts'
+import { isDelivered } from './hold-back.ts'
+import { isGovernedAgent, ShownEvents } from './shown-events.ts'
+
+const uiMessage: Shape<UIMessage> = { type: 'object' }
+const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')
+
+/** What `useChat` of the AI SDK speaks. `{threadId}` is the id that the page gave its chat, or the thread's own. */
+export const chatOperations: readonly Route[] = [
+  operation('chat', {
+    tag: 'chat',
+    summary: 'Takes new messages, decisions and tool results of a page, and streams the answer.',
+    scope: 'threads:write',
+    probe: {
+      body: {
+        id: 'my-chat',
+        messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
+        trigger: 'submit-message',
+      },
+    },
+    query: { hold: boolean, children: boolean },
+    body: { json: CHAT_BODY, isLarge: true },
+    answers: [chunks],
+    errors: [
+      'AGENT_NOT_FOUND',
+      'THREAD_NOT_FOUND',
+      'THREAD_TERMINATED',
+      'HISTORY_FIXED',
+      'ANSWER_INVALID',
+      'STREAM_LIMIT',
+    ],
+    run: answerChat,
+  }),
+  operation('getChat', {
+    tag: 'chat',
+    summary: 'The messages of a chat, for a page that opens.',
+    scope: 'threads:read',
+    isChat: true,
+    query: { hold: boolean },
+    answers: [
+      json(
+        'Messages as `useChat` holds them.',
+        answer({ threadId: string, isAnswering: boolean, messages: arrayOf(uiMessage) }),
+      ),
+    ],
+    async run(call) {
+      const { runtime, thread, services } = call
+      return {
+        threadId: thread.id,
+        messages: await chatHistory(runtime, thread, { hold: holds(call) }),
+        isAnswering: await isAnswering(runtime, thread, services.clock.now()),
+      }
+    },
+  }),
+  operation('resumeChat', {
+    tag: 'chat',
+    summary: 'The answer that is being given, from its beginning and then live.',
+    scope: 'threads:read',
+    isChat: true,
+    query: { hold: boolean, children: boolean },
+    answers: [chunks, done('No answer is being given.')],
+    errors: ['STREAM_LIMIT'],
+    async run(call) {
+      const { runtime, thread, services } = call
+      if (!(await isAnswering(runtime, thread, services.clock.now()))) return
+      const { after } = await findAnswer(runtime, thread.id, thread.seq)
+      return streamAnswer(call, thread, { after })
+    },
+  }),
+  operation('stopChat', {
+    tag: 'chat',
+    summary: 'Stops the answer. Closing the connection does not.',
+    scope: 'threads:write',
+    isChat: true,
+    answers: [done('Done.')],
+    errors: ['THREAD_TERMINATED'],
+    run: ({ runtime, thread, principal }) =>
+      runtime.threads.stop(thread.id, { by: actorOf(principal) }),
+  }),
+]
+
+/** The messages of a chat as a page needs them when it opens: what its own streams would have made of it. */
+async function chatHistory(
+  runtime: Runtime,
+  thread: ThreadHead,
+  options: { readonly hold: boolean },
+): Promise<readonly UIMessage[]> {
+  const shown = new ShownEvents(runtime.registry, options)
+  const stored = await runtime.threads.events(thread.id)
+  const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
+  const document = threadFromEvents(events, { includeRunning: true }).value
+  const messages = toUIMessages(document).map((message) => withThread(runtime, thread, message))
+  const waiting =
+    thread.lifecycle === 'waiting' && thread.waiting === 0
+      ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
+      : []
+  const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
+  return chunks.length === 0 ? messages : withChunks(messages, chunks)
+}
+
+type Turns = readonly { readonly agent_id: string }[]
+
+function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIMessage): UIMessage {
+  if (message.role !== 'assistant') return message
+  const metadata = message.metadata as { threadprotocol: { turns: Turns } }
+  const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
+    isGovernedAgent(runtime.registry, agentId.slice(0, agentId.lastIndexOf('/'))),
+  )
+  const skein = isGoverned
+    ? {
+        threadId,
+        isVerified: message.parts.some(
+          (part) =>
+            part.type === 'data-gate' &&
+            isDelivered({ type: 'custom_event', at: '', name: 'gate', data: part['data'] }),
+        ),
+      }
+    : { threadId }
+  return { ...message, metadata: { ...metadata, skein } }
+}
+
+/** The last message with the approvals that its calls ask for now. */
+function withChunks(
+  messages: readonly UIMessage[],
+  chunks: readonly UIMessageChunk[],
+): readonly UIMessage[] {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return messages
+  const parts = last.parts.map((part) => {
+    const asked = chunks.find(
+      (chunk) =>
+        chunk.type === 'tool-approval-request' &&
+        'toolCallId' in part &&
+        part.toolCallId === chunk.toolCallId,
+    )
+    if (asked?.type !== 'tool-approval-request') return part
+    const approval = { id: asked.approvalId, requestReason: asked.reason }
+    return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number] // as the client does
+  })
+  return [...messages.slice(0, -1), { ...last, parts }]
+}

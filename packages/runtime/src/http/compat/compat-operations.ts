@@ -1,0 +1,119 @@
+import { isPlainObject } from '@skein/base'
+import { gateway } from '@skein/ai/gateway'
+import type { OperationId } from '../../operations/addresses.ts'
+import {
+  operation,
+  raw,
+  stream,
+  type Call,
+  type Probe,
+  type Route,
+} from '../../operations/operation.ts'
+import { accountOf } from '../../operations/principal.ts'
+import { answer, object, string } from '../../operations/shape.ts'
+import { agentAnswer } from './agent-answer.ts'
+
+const whole = raw('The answer in the format of the vendor.', 'application/json', object)
+const events = stream('With `stream: true`, the events of the vendor.')
+const question = [{ role: 'user', content: 'Hello' }]
+
+/**
+ * Agents as models for ordinary clients of OpenAI and Anthropic. These clients add parameters of their
+ * own (`?beta=true`), so the query is not checked.
+ */
+export const compatOperations: readonly Route[] = [
+  inference('chatCompletions', { body: { model: 'desk', messages: question } }),
+  inference('responses', { body: { model: 'desk', input: 'Hello' } }),
+  inference('messages', { body: { model: 'desk', max_tokens: 1000, messages: question } }),
+  models('listModels', 'Agents as a list of models.'),
+  models('getModel', 'One agent as a model.'),
+]
+
+function inference(id: OperationId, probe: Probe): Route {
+  return operation(id, {
+    tag: 'compatible',
+    summary: 'Asks an agent as the API of a vendor asks a model; `model` is the name of the agent.',
+    scope: 'threads:write',
+    probe,
+    query: 'any',
+    body: { json: answer({ model: string }), isLarge: true },
+    answers: [whole, events],
+    errors: ['THREAD_NOT_FOUND', 'APPROVAL_REQUIRED', 'STREAM_LIMIT'],
+    run: answerVendor,
+  })
+}
+
+function models(id: OperationId, summary: string): Route {
+  return operation(id, {
+    tag: 'compatible',
+    summary,
+    scope: 'threads:read',
+    query: 'any',
+    answers: [whole],
+    errors: ['AGENT_NOT_FOUND'],
+    run: answerVendor,
+  })
+}
+
+/** Asks the gateway of `@skein/ai`, which speaks the formats of the vendors, with our agents as its models. */
+async function answerVendor(
+  call: Pick<Call, 'request' | 'runtime' | 'principal' | 'services'> & { readonly body: unknown },
+): Promise<Response> {
+  const { request, runtime, principal, services } = call
+  const client = accountOf(principal)
+  services.streams.checkRoom(client)
+  const left = new AbortController()
+  const agents = [...runtime.registry.agents.keys()]
+  const serve = gateway({
+    models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
+    limits: { maxBodyBytes: services.limits.maxFileBytes },
+    clock: services.clock,
+    onError: () => undefined, // every error is in the answer to the client
+  })
+  const { url, method } = request
+  const headers = new Headers(request.headers)
+  headers.delete('content-length')
+  headers.delete('transfer-encoding')
+  const response = await serve(
+    new Request(url, {
+      method,
+      headers,
+      signal: AbortSignal.any([request.signal, left.signal]),
+      body: method === 'POST' ? JSON.stringify(call.body) : undefined,
+    }),
+  )
+  if (!response.ok) return withCode(response)
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+  return isStream && response.body
+    ? counted(response, services.streams.add({ end: () => left.abort() }, client))
+    : response
+}
+
+/** The stream, which counts as one until it ends or its reader leaves. */
+function counted(response: Response, release: () => void): Response {
+  const { status, headers } = response
+  const reader = response.body!.getReader() // a stream has a body
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const step = await reader.read()
+      if (!step.done) return controller.enqueue(step.value)
+      release()
+      controller.close()
+    },
+    cancel(reason) {
+      release()
+      return reader.cancel(reason)
+    },
+  })
+  return new Response(body, { status, headers })
+}
+
+/** An error of a vendor's format with the code that all our errors have; vendors leave it out at times. */
+async function withCode(response: Response): Promise<Response> {
+  const { status, headers } = response
+  const body: unknown = await response.json()
+  if (!isPlainObject(body) || !isPlainObject(body['error'])) return response
+  const { code, type } = body['error']
+  const error = { ...body['error'], code: code ?? type ?? 'error' }
+  return new Response(JSON.stringify({ ...body, error }), { status, headers })
+}

@@ -1,0 +1,103 @@
+import type { EndpointDefinition } from '../definitions/types.ts'
+import { HttpError } from '../operations/http-error.ts'
+import { operation, raw, type Call, type Method, type Route } from '../operations/operation.ts'
+
+const IDS = {
+  GET: 'getEndpoint',
+  POST: 'postEndpoint',
+  PUT: 'putEndpoint',
+  PATCH: 'patchEndpoint',
+  DELETE: 'deleteEndpoint',
+} as const
+const METHODS = Object.keys(IDS) as readonly Method[] // the keys of the record above
+
+/** Endpoints that agents bring along: `endpoints` of the registry, under the thread they belong to. */
+export const endpointOperations: readonly Route[] = METHODS.map((method) =>
+  operation(IDS[method], {
+    tag: 'endpoints',
+    summary: `An endpoint of your own, by ${method}.`,
+    scope: method === 'GET' ? 'threads:read' : 'threads:write',
+    probe: { params: { path: 'example' } },
+    query: 'any',
+    body: method === 'GET' ? undefined : { bytes: 'any' },
+    answers: [raw('Whatever the endpoint answers.', '*/*')],
+    errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED'],
+    async run(call) {
+      const { runtime, thread, params } = call
+      const { endpoints } = runtime.registry
+      const found = findEndpoint(endpoints, method, params.path)
+      if (!found) throw notFound(endpoints, params.path)
+      const response = await runtime.withState(thread.id, (state) =>
+        found.endpoint.execute(forwarded(call), state, found.params),
+      )
+      if (response instanceof Response) return response
+      throw new HttpError(`The endpoint "${found.endpoint.path}" did not return a Response.`, {
+        code: 'RESPONSE_INVALID',
+        hint: 'Return a `Response` from `execute`.',
+      })
+    },
+  }),
+)
+
+function notFound(endpoints: readonly EndpointDefinition[], path: string): HttpError {
+  const allow = METHODS.filter((method) => findEndpoint(endpoints, method, path)).join(', ')
+  if (allow === '')
+    return new HttpError('No agent has an endpoint with this path.', { code: 'ROUTE_NOT_FOUND' })
+  return new HttpError(`This endpoint does not accept this method. It accepts ${allow}.`, {
+    code: 'METHOD_NOT_ALLOWED',
+    headers: { allow },
+  })
+}
+
+/** The request as the endpoint sees it: with its body read, and without the client's key. */
+function forwarded({ request, bytes }: Pick<Call, 'request' | 'bytes'>): Request {
+  const headers = new Headers(request.headers)
+  for (const name of ['authorization', 'x-api-key', 'cookie']) headers.delete(name)
+  const { method, url, signal } = request
+  const body = method === 'GET' || method === 'HEAD' ? null : new Uint8Array(bytes)
+  return new Request(url, { method, headers, body, signal })
+}
+
+interface Found {
+  readonly endpoint: EndpointDefinition
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** The endpoint for a path: fixed segments win over `[name]`, and both over `[*]`. */
+export function findEndpoint(
+  endpoints: readonly EndpointDefinition[],
+  method: string,
+  path: string,
+): Found | undefined {
+  const segments = path.split('/')
+  let best: (Found & { rank: string }) | undefined
+  for (const endpoint of endpoints) {
+    if (endpoint.method !== method) continue
+    const match = matched(endpoint.path.replace(/^\/|\/$/g, '').split('/'), segments)
+    if (match && (!best || match.rank < best.rank)) best = { endpoint, ...match }
+  }
+  return best && { endpoint: best.endpoint, params: best.params }
+}
+
+/** `rank` has one letter per segment: fixed before dynamic before catch-all, the leftmost counting most. */
+function matched(
+  pattern: readonly string[],
+  segments: readonly string[],
+): { params: Record<string, string>; rank: string } | undefined {
+  const params: Record<string, string> = {}
+  let rank = ''
+  for (const [index, part] of pattern.entries()) {
+    if (part === '[*]') {
+      if (segments.length <= index) return undefined
+      params['*'] = segments.slice(index).join('/')
+      return { params, rank: `${rank}c` }
+    }
+    const segment = segments[index]
+    const [, name] = /^\[(\w+)\]$/.exec(part) ?? []
+    if (segment === undefined || segment === '' || (name === undefined && part !== segment))
+      return undefined
+    if (name !== undefined) params[name] = segment
+    rank += name === undefined ? 'a' : 'b'
+  }
+  return pattern.length === segments.length ? { params, rank } : undefined
+}

@@ -1,0 +1,167 @@
+import { HttpError } from '../operations/http-error.ts'
+import type { Clock } from '@skein/base'
+
+interface GuardOptions {
+  /** Host names that requests may name, besides those of this machine. `'*'` allows any. */
+  readonly allowedHosts?: readonly string[] | '*'
+  /** Pages of other origins that may call, e.g. `https://app.example`. Default none. */
+  readonly cors?: { readonly origins: readonly string[] }
+  readonly maxUrlLength: number
+}
+
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/** Whether a name or address means this machine alone. */
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '').toLowerCase()
+  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+}
+
+/**
+ * Refuses requests that a hostile page could have made: those with a host name that is not ours (a
+ * name that was rebound to this machine), and those from pages of other origins.
+ */
+export class RequestGuard {
+  readonly #hosts: ReadonlySet<string> | undefined
+  readonly #origins: ReadonlySet<string>
+  readonly #maxUrlLength: number
+
+  constructor({ allowedHosts = [], cors, maxUrlLength }: GuardOptions) {
+    this.#hosts =
+      allowedHosts === '*'
+        ? undefined
+        : new Set([...LOOPBACK, ...allowedHosts.map((host) => host.toLowerCase())])
+    this.#origins = new Set(cors?.origins)
+    this.#maxUrlLength = maxUrlLength
+  }
+
+  check(request: Request): void {
+    if (request.url.length > this.#maxUrlLength)
+      throw new HttpError('The URL is too long.', { code: 'URL_TOO_LONG' })
+    const host = request.headers.get('host')
+    const url = new URL(request.url)
+    if (!this.#isOurs(url.host) || (host !== null && !this.#isOurs(host)))
+      throw new HttpError('This server does not answer requests for this host name.', {
+        code: 'HOST_NOT_ALLOWED',
+        hint: 'If the name is yours, add it to `allowedHosts`.',
+      })
+    const origin = request.headers.get('origin')
+    if (origin !== null && !this.#isSameOrigin(origin, host ?? url.host) && !this.allows(origin))
+      throw new HttpError('This server does not answer requests from pages of this origin.', {
+        code: 'ORIGIN_NOT_ALLOWED',
+        hint: 'If the page is yours, add its origin to `cors.origins`.',
+      })
+  }
+
+  /** Whether pages of this origin may read answers. */
+  allows(origin: string): boolean {
+    return this.#origins.has(origin)
+  }
+
+  /** The answer to a preflight request of a browser; undefined for other requests. */
+  preflight(request: Request): Response | undefined {
+    const origin = request.headers.get('origin')
+    const method = request.headers.get('access-control-request-method')
+    if (request.method !== 'OPTIONS' || origin === null || method === null) return undefined
+    return new Response(null, {
+      status: 204,
+      headers: {
+        'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+        'access-control-allow-headers':
+          'authorization, content-type, last-event-id, x-api-key, if-none-match',
+        'access-control-max-age': '600',
+      },
+    })
+  }
+
+  /** Adds the headers that every answer has. Headers that the handler has set stay. */
+  finish(request: Request, response: Response): Response {
+    const headers = new Headers(response.headers)
+    const origin = request.headers.get('origin')
+    for (const [name, value] of Object.entries(SECURITY_HEADERS))
+      if (!headers.has(name)) headers.set(name, value)
+    if (this.#origins.size > 0) headers.append('vary', 'origin')
+    if (origin !== null && this.allows(origin)) {
+      headers.set('access-control-allow-origin', origin)
+      headers.set('access-control-expose-headers', 'etag, retry-after, location')
+      headers.set('cross-origin-resource-policy', 'cross-origin')
+    }
+    const { status, statusText, body } = response
+    return new Response(body, { status, statusText, headers })
+  }
+
+  #isOurs(host: string): boolean {
+    const name = host.toLowerCase().replace(/:\d*$/, '')
+    return !this.#hosts || this.#hosts.has(name) || this.#hosts.has(host.toLowerCase())
+  }
+
+  #isSameOrigin(origin: string, host: string): boolean {
+    return origin === `http://${host}` || origin === `https://${host}`
+  }
+}
+
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+const MINUTE = 60_000
+
+interface Bucket {
+  tokens: number
+  filledAt: number
+}
+
+/** Counts requests per account in buckets that refill steadily. Memory of this process, bounded. */
+export class TokenBuckets {
+  readonly #perMinute: number
+  readonly #clock: Clock
+  readonly #maxAccounts: number
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor({
+    perMinute,
+    clock,
+    maxAccounts = 10_000,
+  }: {
+    readonly perMinute: number
+    readonly clock: Clock
+    readonly maxAccounts?: number
+  }) {
+    this.#perMinute = perMinute
+    this.#clock = clock
+    this.#maxAccounts = maxAccounts
+  }
+
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /** Takes one token and returns 0, or returns the ms until there is one. */
+  take(account: string): number {
+    if (this.#perMinute === Infinity) return 0
+    const now = this.#clock.now()
+    const bucket = this.#buckets.get(account) ?? { tokens: this.#perMinute, filledAt: now }
+    const refill = (Math.max(0, now - bucket.filledAt) * this.#perMinute) / MINUTE
+    bucket.tokens = Math.min(this.#perMinute, bucket.tokens + refill)
+    bucket.filledAt = now
+    // Put at the end, so that the map is ordered by last use.
+    this.#buckets.delete(account)
+    this.#buckets.set(account, bucket)
+    this.#forgetOldest()
+    if (bucket.tokens < 1) return Math.ceil(((1 - bucket.tokens) * MINUTE) / this.#perMinute)
+    bucket.tokens -= 1
+    return 0
+  }
+
+  /** An account that is forgotten begins with a full bucket again; that is better than unbounded memory. */
+  #forgetOldest(): void {
+    if (this.#buckets.size <= this.#maxAccounts) return
+    const [oldest] = this.#buckets.keys()
+    if (oldest !== undefined) this.#buckets.delete(oldest)
+  }
+}

@@ -1,0 +1,38 @@
+import { agentOperations } from '../operations/agents.ts'
+import { approvalOperations } from '../operations/approvals.ts'
+import {
+  effectOperations,
+  envOperations,
+  valueOperations,
+  variableOperations,
+} from '../operations/contents.ts'
+import { controlOperations } from '../operations/control.ts'
+import { fileOperations } from '../operations/files.ts'
+import { messageOperations } from '../operations/messages.ts'
+import type { Route } from '../operations/operation.ts'
+import { logOperations, threadOperations } from '../operations/threads.ts'
+import { chatOperations } from './chat/chat-operations.ts'
+import { compatOperations } from './compat/compat-operations.ts'
+import { endpointOperations } from './endpoints.ts'
+import { serverOperations } from './server-operations.ts'
+import { streamOperations } from './stream/stream-operations.ts'
+
+/** The table of operations. The server, the OpenAPI document, `docs/http.md` and the tests of tenancy are made from it. */
+export const ROUTES: readonly Route[] = [
+  ...serverOperations,
+  ...agentOperations,
+  ...threadOperations,
+  ...messageOperations,
+  ...controlOperations,
+  ...streamOperations,
+  ...logOperations,
+  ...fileOperations,
+  ...valueOperations,
+  ...envOperations,
+  ...variableOperations,
+  ...approvalOperations,
+  ...effectOperations,
+  ...endpointOperations,
+  ...chatOperations,
+  ...compatOperations,
+]

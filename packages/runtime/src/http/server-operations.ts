@@ -1,0 +1,60 @@
+import { HttpError } from '../operations/http-error.ts'
+import { json, operation, raw, type Route } from '../operations/operation.ts'
+import { answer, object, outline, string } from '../operations/shape.ts'
+
+const status = answer({ status: string })
+
+/** The server itself. Monitors add parameters of their own to these addresses, so the query is not checked. */
+export const serverOperations: readonly Route[] = [
+  operation('getHealth', {
+    tag: 'server',
+    summary: 'Whether the process answers.',
+    scope: 'public',
+    query: 'any',
+    answers: [json('The process answers.', status)],
+    run: () => ({ status: 'ok' }),
+  }),
+  operation('getReadiness', {
+    tag: 'server',
+    summary: 'Whether the server accepts requests: the store answers and nothing is shutting down.',
+    scope: 'public',
+    query: 'any',
+    answers: [json('The server accepts requests.', status)],
+    errors: ['NOT_READY'],
+    async run({ runtime, services }) {
+      if (services.isClosing()) throw notReady('The server is shutting down.')
+      await runtime.threads.list({ limit: 1 }).catch((cause: unknown) => {
+        throw notReady('The store does not answer.', cause)
+      })
+      return { status: 'ready' }
+    },
+  }),
+  operation('getMetrics', {
+    tag: 'server',
+    summary: 'Counters for Prometheus, over all tenants.',
+    scope: 'metrics:read',
+    query: 'any',
+    answers: [raw('Metrics as text.', 'text/plain', string)],
+    run: async ({ services }) =>
+      new Response(await services.metrics.toText(), {
+        headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+      }),
+  }),
+  operation('getOpenApi', {
+    tag: 'server',
+    summary: 'The OpenAPI document of this server.',
+    scope: 'public',
+    query: 'any',
+    answers: [json('OpenAPI 3.1.', outline<object>({ openapi: string, paths: object }))],
+    run: ({ services }) => services.openapi(),
+  }),
+]
+
+function notReady(message: string, cause?: unknown): HttpError {
+  return new HttpError(message, {
+    code: 'NOT_READY',
+    hint: 'Try again in a few seconds.',
+    cause,
+    headers: { 'retry-after': '5' },
+  })
+}

@@ -1,0 +1,147 @@
+import { SkeinError } from '@skein/base'
+import type { RuntimeErrorCode } from '../error.ts'
+import type { StoreErrorCode } from '../store/store.ts'
+
+/** What the HTTP surface itself refuses. */
+export type HttpErrorCode =
+  | 'ROUTE_NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'UNAUTHENTICATED'
+  | 'SCOPE_MISSING'
+  | 'HOST_NOT_ALLOWED'
+  | 'ORIGIN_NOT_ALLOWED'
+  | 'BODY_TOO_LARGE'
+  | 'BODY_INVALID'
+  | 'BODY_TIMEOUT'
+  | 'MEDIA_TYPE_UNSUPPORTED'
+  | 'URL_TOO_LONG'
+  | 'RATE_LIMITED'
+  | 'STREAM_LIMIT'
+  | 'VALUE_NOT_FOUND'
+  | 'HISTORY_FIXED'
+  | 'APPROVAL_REQUIRED'
+  | 'RESPONSE_INVALID'
+  | 'NOT_READY'
+  | 'INTERNAL'
+
+/** Every code that can stand in an error of the HTTP surface. */
+export type ErrorCode = HttpErrorCode | RuntimeErrorCode | StoreErrorCode
+
+/** The status of each code: the only place that says so. */
+export const STATUS: Readonly<Record<ErrorCode, number>> = {
+  ROUTE_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  UNAUTHENTICATED: 401,
+  SCOPE_MISSING: 403,
+  HOST_NOT_ALLOWED: 403,
+  ORIGIN_NOT_ALLOWED: 403,
+  BODY_TOO_LARGE: 413,
+  BODY_INVALID: 400,
+  BODY_TIMEOUT: 408,
+  MEDIA_TYPE_UNSUPPORTED: 415,
+  URL_TOO_LONG: 414,
+  RATE_LIMITED: 429,
+  STREAM_LIMIT: 429,
+  VALUE_NOT_FOUND: 404,
+  HISTORY_FIXED: 409,
+  APPROVAL_REQUIRED: 409,
+  RESPONSE_INVALID: 502,
+  NOT_READY: 503,
+  INTERNAL: 500,
+
+  DEFINITION_INVALID: 422,
+  AGENT_NOT_FOUND: 404,
+  THREAD_NOT_FOUND: 404,
+  THREAD_TERMINATED: 409,
+  MESSAGE_NOT_FOUND: 404,
+  FILE_NOT_FOUND: 404,
+  FILE_PATH_INVALID: 400,
+  FILE_TOO_LARGE: 413,
+  VALUE_INVALID: 400,
+  ENV_MISSING: 422,
+  ENV_INVALID: 400,
+  EFFECT_NOT_FOUND: 404,
+  EFFECT_INVALID: 400,
+  INTERRUPT_NOT_FOUND: 404,
+  ALREADY_ANSWERED: 409,
+  ANSWER_INVALID: 400,
+  REQUEST_NOT_FOUND: 404,
+  REQUEST_EXPIRED: 410,
+  VARIABLES_MISSING: 422,
+  TOOL_NOT_ALLOWED: 403,
+  INPUT_INVALID: 400,
+  LOG_NOT_FOUND: 404,
+  LOG_VERSION: 409,
+  KEY_INVALID: 500,
+  NOT_JSON: 400,
+  BUDGET_EXCEEDED: 409,
+  DEPTH_EXCEEDED: 409,
+  RUNTIME_STOPPED: 503,
+
+  THREAD_EXISTS: 409,
+  CLIENT_ID_TAKEN: 409,
+  FENCED: 409,
+  LOG_MOVED: 409,
+  STATE_CONFLICT: 409,
+  TOKEN_SPENT: 409,
+  STORE_LOCKED: 503,
+  STORE_VERSION: 503,
+  STORE_CLOSED: 503,
+  STORE_CORRUPT: 500,
+}
+
+/** One thing that is wrong with a request. */
+export interface RequestProblem {
+  /** e.g. `body.message.text`. */
+  readonly field: string
+  readonly message: string
+}
+
+/** The one form of every error that is answered. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly hint?: string
+    readonly problems?: readonly RequestProblem[]
+  }
+}
+
+/** A refusal of the HTTP surface. */
+export class HttpError extends SkeinError {
+  declare readonly code: ErrorCode
+  readonly problems: readonly RequestProblem[]
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    message: string,
+    options: {
+      readonly code: ErrorCode
+      readonly hint?: string
+      readonly cause?: unknown
+      readonly problems?: readonly RequestProblem[]
+      readonly headers?: Readonly<Record<string, string>>
+    },
+  ) {
+    super(message, options)
+    this.problems = options.problems ?? []
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** The same error whether a thread is somebody else's or does not exist. */
+export function threadNotFound(): HttpError {
+  return new HttpError('There is no such thread.', {
+    code: 'THREAD_NOT_FOUND',
+    hint: 'Check the id. A thread of somebody else is answered with the same error.',
+  })
+}
+
+/** The error of a client that sends too many requests. */
+export function rateLimited(waitMs: number): HttpError {
+  return new HttpError('Too many requests.', {
+    code: 'RATE_LIMITED',
+    hint: 'Wait as long as `retry-after` says.',
+    headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
+  })
+}

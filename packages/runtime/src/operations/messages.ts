@@ -1,0 +1,119 @@
+import { SkeinError, uuidV7 } from '@skein/base'
+import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
+import type { SendMessage } from '../runtime-api.ts'
+import { HttpError } from './http-error.ts'
+import { done, json, operation, type Route } from './operation.ts'
+import type { Principal } from './principal.ts'
+import { ref, type MessageBody } from './schemas.ts'
+import {
+  answer,
+  eitherOf,
+  between,
+  boolean,
+  arrayOf,
+  object,
+  choice,
+  shape,
+  maxText,
+} from './shape.ts'
+
+/** The conversation of a thread. */
+export const messageOperations: readonly Route[] = [
+  operation('listMessages', {
+    tag: 'messages',
+    summary: 'The conversation.',
+    scope: 'threads:read',
+    query: {
+      limit: between(1, 1000),
+      offset: between(0, 10_000_000),
+      order: choice('asc', 'desc'),
+      includeSilent: boolean,
+    },
+    answers: [json('Messages in order.', answer({ messages: arrayOf(ref('Message')) }))],
+    async run({ runtime, thread, query }) {
+      const messages = await runtime.threads.messages(thread.id, { limit: 100, ...query })
+      return {
+        messages: messages.map(({ message, ...rest }) => ({
+          ...rest,
+          message: messageToJSON(message),
+        })),
+      }
+    },
+  }),
+  operation('sendMessage', {
+    tag: 'messages',
+    summary: 'Queues a message; a thread that does nothing starts a turn.',
+    scope: 'threads:write',
+    probe: { body: { text: 'Hello' } },
+    body: { json: ref('SendMessage') },
+    answers: [json('The message is queued.', ref('Sent'), 202)],
+    errors: ['THREAD_TERMINATED', 'FILE_NOT_FOUND', 'FILE_PATH_INVALID'],
+    run: ({ runtime, thread, body, principal }) =>
+      runtime.threads.send(thread.id, toSendMessage(body, principal)),
+  }),
+  operation('updateMessage', {
+    tag: 'messages',
+    summary: 'Replaces the text, or the whole message.',
+    scope: 'threads:write',
+    probe: { body: { text: 'Better' } },
+    body: { json: eitherOf(shape({ text: maxText(1_000_000) }), shape({ message: object })) },
+    answers: [done('The message is replaced.')],
+    errors: ['MESSAGE_NOT_FOUND', 'THREAD_TERMINATED'],
+    run({ runtime, thread, body, params: { messageId: id } }) {
+      const content =
+        'text' in body ? body.text : parseMessage({ ...body.message, id }, 'body.message')
+      return runtime.threads.updateMessage(thread.id, id, content)
+    },
+  }),
+  operation('deleteMessage', {
+    tag: 'messages',
+    summary: 'Removes a message from the conversation.',
+    scope: 'threads:write',
+    answers: [done('The message is removed.')],
+    errors: ['MESSAGE_NOT_FOUND', 'THREAD_TERMINATED'],
+    run: ({ runtime, thread, params }) =>
+      runtime.threads.deleteMessage(thread.id, params.messageId),
+  }),
+  operation('unsendMessage', {
+    tag: 'messages',
+    summary: 'Withdraws a message that is still in the queue.',
+    scope: 'threads:write',
+    answers: [done('The message is withdrawn.')],
+    errors: ['MESSAGE_NOT_FOUND'],
+    async run({ runtime, thread, params }) {
+      if (await runtime.threads.unsend(thread.id, params.queueId)) return
+      throw new HttpError('No message with this id is in the queue.', {
+        code: 'MESSAGE_NOT_FOUND',
+        hint: 'If the thread has read the message already, delete the message instead.',
+      })
+    },
+  }),
+]
+
+/** A message that a client sent: its blocks are checked, and its author is the client's user. */
+export function toSendMessage(message: string | MessageBody, { user }: Principal): SendMessage {
+  if (typeof message === 'string') return { text: message, userId: user }
+  const { content, ...rest } = message
+  if (content !== undefined) {
+    const checked = parseMessage({ type: 'user', content }, 'body.content')
+    if (checked.type !== 'user') throw invalid('The message is not one of a user.', 'body.content')
+    return { ...rest, content: checked.content, userId: user }
+  }
+  if ((rest.text ?? '') === '' && !rest.attachments?.length)
+    throw invalid('The message is empty.', 'body')
+  return { ...rest, userId: user }
+}
+
+/** Reads a message from JSON; id and time may be missing. */
+function parseMessage(message: object, field: string): Message {
+  try {
+    return messageFromJSON({ id: uuidV7(), timestamp: new Date().toISOString(), ...message })
+  } catch (error) {
+    if (!SkeinError.is(error) && !(error instanceof TypeError)) throw error
+    throw invalid(error.message, field)
+  }
+}
+
+function invalid(message: string, field: string): HttpError {
+  return new HttpError(message, { code: 'INPUT_INVALID', problems: [{ field, message }] })
+}

@@ -1,0 +1,324 @@
+import type { MessageJSON } from '@skein/ai'
+import type { StoredEvent } from '../event.ts'
+import type {
+  AuditExport,
+  CostReport,
+  CreateThread,
+  ModelLog,
+  ModelLogDetail,
+  SendMessage,
+  Sent,
+  SessionResult,
+  ThreadEnv,
+  VariablesRequest,
+  WaitingItem,
+} from '../runtime-api.ts'
+import type { ThreadHead, ThreadLifecycle } from '../store/store.ts'
+import type {
+  FileStat,
+  ScheduledEffect,
+  StoredMessage,
+  SubagentRegistryEntry,
+} from '../thread-state.ts'
+import type { ThreadView } from '../view/index.ts'
+import type { AgentSummary } from './agents.ts'
+import type { ErrorBody } from './http-error.ts'
+import {
+  answer,
+  anything,
+  boolean,
+  integer,
+  label,
+  arrayOf,
+  mapOf,
+  nullable,
+  number,
+  object,
+  choice,
+  outline,
+  shape,
+  string,
+  maxText,
+  eitherOf,
+  type Shape,
+} from './shape.ts'
+
+/** A message as a client sends it: its content is JSON that is read and checked later. */
+export type MessageBody = Omit<SendMessage, 'content' | 'userId'> & {
+  readonly content?: readonly object[]
+}
+
+/** A thread as a client asks for it. Its tenant is the client's. */
+export type ThreadBody = Omit<CreateThread, 'tenant' | 'message'> & {
+  readonly message?: string | MessageBody
+}
+
+/** A stored message as it travels: `messageFromJSON` of `@skein/ai` makes a message of it. */
+export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }
+
+/** What the named shapes below describe. The compiler holds each shape to its type. */
+interface NamedTypes {
+  readonly Error: ErrorBody
+  readonly Thread: ThreadHead
+  readonly ThreadView: ThreadView
+  readonly SendMessage: MessageBody
+  readonly CreateThread: ThreadBody
+  readonly Sent: Sent
+  readonly Message: WireMessage
+  readonly Event: StoredEvent['event']
+  readonly StoredEvent: StoredEvent
+  readonly Subagent: SubagentRegistryEntry
+  readonly File: FileStat
+  readonly Variable: Awaited<ReturnType<ThreadEnv['list']>>[number]
+  readonly VariablesRequest: VariablesRequest
+  readonly Effect: ScheduledEffect
+  readonly WaitingItem: WaitingItem
+  readonly SessionResult: SessionResult
+  readonly ModelLog: ModelLog
+  readonly ModelLogDetail: ModelLogDetail
+  readonly Cost: CostReport
+  readonly Audit: AuditExport
+  readonly Agent: AgentSummary
+}
+
+/** A reference to one of `SCHEMAS`. */
+export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes[Name]> {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** Every lifecycle that a thread can have. */
+export const LIFECYCLES: readonly ThreadLifecycle[] = [
+  'idle',
+  'running',
+  'waiting',
+  'stopped',
+  'failed',
+  'terminated',
+  'erased',
+]
+
+/** What a thread is doing. */
+export const lifecycle: Shape<ThreadLifecycle> = choice(...LIFECYCLES)
+
+/** One of the two sides of a conversation. */
+export const side: Shape<'a' | 'b'> = choice('a', 'b')
+
+/** Values of environment variables by name. */
+export const textMap: Shape<Readonly<Record<string, string>>> = {
+  type: 'object',
+  propertyNames: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' },
+  additionalProperties: maxText(65_536),
+  maxProperties: 200,
+}
+
+/** Labels of a thread. */
+export const tags: Shape<readonly string[]> = arrayOf(maxText(100), 50)
+
+const sendMessage = shape({
+  'text?': maxText(1_000_000),
+  'content?': arrayOf(object, 200),
+  'role?': choice('user', 'assistant'),
+  'isSilent?': boolean,
+  'attachments?': arrayOf(maxText(1024), 200),
+  'metadata?': object,
+  'messageId?': label(200),
+})
+
+const amount: Shape<number> = { type: 'number', minimum: 0 }
+const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
+
+const modelLog = {
+  logId: string,
+  stepId: string,
+  at: string,
+  side,
+  prompt: string,
+  provider: string,
+  model: string,
+  attempt: integer,
+  'durationMs?': number,
+  'firstTokenMs?': number,
+  'finishReason?': string,
+  'usage?': object,
+  'costUsd?': number,
+  'error?': answer({ code: string, message: string }),
+}
+
+/** Everything that several operations take or answer, under the name that the OpenAPI document has for it. */
+export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Name]> } = {
+  Error: answer({
+    error: answer({
+      code: string,
+      message: string,
+      'hint?': string,
+      'problems?': arrayOf(answer({ field: string, message: string })),
+    }),
+  }),
+  Thread: answer({
+    id: string,
+    tenant: string,
+    owner: nullable(string),
+    agent: string,
+    parentId: nullable(string),
+    rootId: string,
+    title: nullable(string),
+    tags: arrayOf(string),
+    clientId: nullable(string),
+    lifecycle,
+    waiting: integer,
+    tokens: number,
+    costUsd: number,
+    createdAt: number,
+    updatedAt: number,
+    seq: integer,
+    epoch: integer,
+    wakeAt: nullable(number),
+    attempts: integer,
+  }),
+  ThreadView: outline({
+    threadId: string,
+    agent: string,
+    seq: integer,
+    status: string,
+    items: arrayOf(object),
+    waiting: arrayOf(object),
+    queued: arrayOf(object),
+    children: arrayOf(object),
+    usage: object,
+    failures: arrayOf(object),
+  }),
+  SendMessage: sendMessage,
+  CreateThread: shape({
+    agent: maxText(200),
+    'owner?': maxText(200),
+    'title?': maxText(256),
+    'tags?': tags,
+    'clientId?': label(200),
+    'env?': textMap,
+    'secrets?': textMap,
+    'values?': mapOf(anything),
+    'metadata?': object,
+    'budget?': shape({ ...bounds, 'tree?': shape(bounds) }),
+    'message?': eitherOf(maxText(1_000_000), sendMessage),
+  }),
+  Sent: answer({ queueId: string, messageId: string, seq: integer }),
+  Message: outline({
+    id: string,
+    message: answer({ id: string, type: choice('user', 'assistant', 'tool_result') }),
+    side,
+    isSilent: boolean,
+    at: string,
+    turnId: string,
+    attachments: arrayOf(string),
+    'subagentId?': string,
+    'metadata?': object,
+  }),
+  Event: outline({ type: string, at: string }),
+  StoredEvent: answer({ seq: integer, event: ref('Event') }),
+  Subagent: answer({
+    reference: string,
+    name: string,
+    'title?': string,
+    description: string,
+    'resumable?': boolean,
+    'blocking?': boolean,
+    'threadName?': string,
+    'spawnGroupId?': string,
+    'createdAt?': number,
+    status: string,
+    'parentCommunication?': choice('implicit', 'explicit'),
+  }),
+  File: answer({
+    path: string,
+    mediaType: string,
+    sizeBytes: integer,
+    hash: string,
+    writtenAt: string,
+  }),
+  Variable: answer({ name: string, type: choice('text', 'secret'), 'value?': string }),
+  VariablesRequest: answer({
+    requestId: string,
+    required: arrayOf(string),
+    missing: arrayOf(string),
+    expiresAt: string,
+    status: choice('open', 'provided', 'expired'),
+  }),
+  Effect: answer({
+    id: string,
+    name: string,
+    args: anything,
+    at: string,
+    'cron?': string,
+    'key?': string,
+    attempts: integer,
+  }),
+  WaitingItem: outline({
+    threadId: string,
+    rootId: string,
+    interruptId: string,
+    toolCallId: string,
+    toolName: string,
+    arguments: anything,
+    kind: choice('approval', 'input'),
+    path: arrayOf(string),
+    openedAt: string,
+    'expiresAt?': string,
+    'risk?': anything,
+    'request?': anything,
+    'question?': anything,
+  }),
+  SessionResult: outline({
+    outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
+    reason: string,
+    text: string,
+    'data?': anything,
+    attachments: arrayOf(string),
+    waiting: arrayOf(ref('WaitingItem')),
+    thread: ref('Thread'),
+  }),
+  ModelLog: answer(modelLog),
+  ModelLogDetail: answer({
+    ...modelLog,
+    system: nullable(string),
+    tools: arrayOf(object),
+    params: object,
+    messages: arrayOf(object),
+    'messageId?': string,
+  }),
+  Cost: answer({
+    threadId: string,
+    tokens: number,
+    costUsd: number,
+    byModel: mapOf(answer({ tokens: number, costUsd: number, calls: integer })),
+    byThread: mapOf(answer({ agent: string, tokens: number, costUsd: number })),
+  }),
+  Audit: outline({
+    tree: string,
+    lines: arrayOf(string),
+    checkpoint: string,
+    publicKey: object,
+  }),
+  Agent: answer({
+    name: string,
+    'title?': string,
+    'description?': string,
+    type: choice('ai_human', 'dual_ai'),
+    sides: arrayOf(
+      answer({
+        side,
+        label: string,
+        prompt: string,
+        models: arrayOf(string),
+        tools: arrayOf(answer({ name: string, kind: choice('tool', 'handoff', 'subagent') })),
+      }),
+    ),
+    variables: arrayOf(
+      answer({
+        name: string,
+        type: choice('text', 'secret'),
+        required: boolean,
+        'description?': string,
+      }),
+    ),
+  }),
+}

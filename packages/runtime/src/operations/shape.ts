@@ -1,0 +1,248 @@
+import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import type { RequestProblem } from './http-error.ts'
+
+/**
+ * A JSON Schema that also tells the compiler which values pass it. There is nothing to convert: the
+ * shape of a body is what the OpenAPI document shows, what `checkSchema` checks, and the type that the
+ * code behind the check works with.
+ *
+ *     const fork = shape({ 'upTo?': maxText(200), 'title?': maxText(256) })
+ *     type Fork = Infer<typeof fork> // { upTo?: string; title?: string }
+ */
+export type Shape<T> = JsonSchema & {
+  /** Only for the compiler; never there when the program runs. */
+  readonly '~type'?: () => T
+}
+
+/** The type of the values that a shape lets through. */
+export type Infer<S> = S extends { readonly '~type'?: () => infer T } ? T : never
+
+/** The fields of an object by name. A name that ends in `?` may be missing. */
+export type ShapeFields = Readonly<Record<string, Shape<unknown>>>
+
+/** The object that such fields describe. */
+export type Shaped<F extends ShapeFields> = {
+  readonly [K in keyof F as K extends `${string}?` ? never : K]: Infer<F[K]>
+} & {
+  readonly [K in keyof F as K extends `${infer Name}?` ? Name : never]?: Infer<F[K]>
+}
+
+/** Any text. */
+export const string: Shape<string> = { type: 'string' }
+/** A whole number. */
+export const integer: Shape<number> = { type: 'integer' }
+/** Any number. */
+export const number: Shape<number> = { type: 'number' }
+/** True or false; in a query also `1` and `0`. */
+export const boolean: Shape<boolean> = { type: 'boolean' }
+/** Any JSON object. */
+export const object: Shape<JsonObject> = { type: 'object' }
+/** Any JSON value. */
+export const anything: Shape<JsonValue> = {}
+
+/** A text that is no longer than this. */
+export function maxText(maxLength: number): Shape<string> {
+  return { type: 'string', maxLength }
+}
+
+/** A text that is not empty and no longer than this. */
+export function label(maxLength: number): Shape<string> {
+  return { type: 'string', minLength: 1, maxLength }
+}
+
+/** A whole number between two others. */
+export function between(minimum: number, maximum: number): Shape<number> {
+  return { type: 'integer', minimum, maximum }
+}
+
+/** One of a few texts. */
+export function choice<const T extends string>(...values: readonly T[]): Shape<T> {
+  return { type: 'string', enum: values }
+}
+
+/** Exactly this text. */
+export function exactly<const T extends string>(value: T): Shape<T> {
+  return { const: value }
+}
+
+/** One of several shapes. */
+export function eitherOf<const S extends readonly Shape<unknown>[]>(
+  ...choices: S
+): Shape<Infer<S[number]>> {
+  return { anyOf: choices }
+}
+
+/** A value of the shape, or null. */
+export function nullable<T>(shape: Shape<T>): Shape<T | null> {
+  return { ...shape, type: [shape['type'], 'null'] } as Shape<T | null> // the phantom is never there
+}
+
+/** A list of such items. */
+export function arrayOf<T>(items: Shape<T>, maxItems?: number): Shape<readonly T[]> {
+  return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) }
+}
+
+/** An object with any keys and such values. */
+export function mapOf<T>(additionalProperties: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return { type: 'object', additionalProperties }
+}
+
+/** An object with exactly these fields: what we accept. */
+export function shape<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
+  return { ...answer(fields), additionalProperties: false } as Shape<Shaped<F>> // the phantom is never there
+}
+
+/** An object with at least these fields: what we answer. More fields may come with time. */
+export function answer<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
+  return outline<Shaped<F>>(fields)
+}
+
+/** As `answer`, for a value of a type that has more fields than clients need to be promised. */
+export function outline<T>(fields: ShapeFields): Shape<T> {
+  const properties: Record<string, JsonSchema> = {}
+  const required: string[] = []
+  for (const [key, schema] of Object.entries(fields)) {
+    const name = key.replace(/\?$/, '')
+    properties[name] = schema
+    if (name === key) required.push(name)
+  }
+  return { type: 'object', properties, required }
+}
+
+/** Schemas that others refer to as `#/components/schemas/<name>`. */
+export type NamedSchemas = Readonly<Record<string, JsonSchema>>
+
+/** The list of problems ends here: nobody reads more. */
+const MAX_PROBLEMS = 20
+
+/**
+ * What is wrong with a value, by the part of JSON Schema 2020-12 that the route table uses: `type`,
+ * `enum`, `const`, `properties`, `required`, `additionalProperties`, `propertyNames`, `items`,
+ * `anyOf`, bounds, `pattern` and local `$ref`.
+ */
+export function checkSchema(
+  value: unknown,
+  schema: JsonSchema,
+  { field, named }: { readonly field: string; readonly named: NamedSchemas },
+): readonly RequestProblem[] {
+  const problems: RequestProblem[] = []
+  check(value, schema, field, { named, problems })
+  return problems
+}
+
+interface Context {
+  readonly named: NamedSchemas
+  readonly problems: RequestProblem[]
+}
+
+function check(value: unknown, schema: JsonSchema, field: string, context: Context): void {
+  const { named, problems } = context
+  if (problems.length >= MAX_PROBLEMS) return
+  const reference = schema['$ref']
+  if (typeof reference === 'string') {
+    const name = reference.replace('#/components/schemas/', '')
+    return check(value, named[name] ?? {}, field, context)
+  }
+  const say = (message: string): void => void problems.push({ field, message })
+  const { type, minLength, maxLength, pattern, minimum, maximum, maxItems, items } =
+    schema as Bounds
+  if (type !== undefined && !isOfType(value, type))
+    return say(`must be ${[type].flat().join(' or ')}`)
+  if (Array.isArray(schema['enum']) && !schema['enum'].includes(value))
+    return say(`must be one of ${schema['enum'].map((item) => JSON.stringify(item)).join(', ')}`)
+  if ('const' in schema && schema['const'] !== value)
+    return say(`must be ${JSON.stringify(schema['const'])}`)
+  if (Array.isArray(schema['anyOf'])) checkAnyOf(value, schema['anyOf'], field, context)
+  if (typeof value === 'string') {
+    const { length } = value
+    if (minLength !== undefined && length < minLength) say(`must have ${minLength} characters`)
+    if (maxLength !== undefined && length > maxLength)
+      say(`must have at most ${maxLength} characters`)
+    if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) say(`must match ${pattern}`)
+  } else if (typeof value === 'number') {
+    if (minimum !== undefined && value < minimum) say(`must be at least ${minimum}`)
+    if (maximum !== undefined && value > maximum) say(`must be at most ${maximum}`)
+  } else if (Array.isArray(value)) {
+    if (maxItems !== undefined && value.length > maxItems)
+      say(`must have at most ${maxItems} items`)
+    else if (items)
+      value.forEach((item, index) => check(item, items, `${field}[${index}]`, context))
+  } else if (isPlainObject(value)) checkObject(value, schema, field, context)
+}
+
+function checkAnyOf(
+  value: unknown,
+  choices: readonly JsonSchema[],
+  field: string,
+  context: Context,
+): void {
+  let best: readonly RequestProblem[] | undefined
+  for (const choice of choices) {
+    const problems = checkSchema(value, choice, { field, named: context.named })
+    if (problems.length === 0) return
+    // A choice that fails deeper inside is likelier the one that was meant.
+    if (!best || depthOf(problems) > depthOf(best)) best = problems
+  }
+  context.problems.push(...(best ?? []))
+}
+
+function depthOf(problems: readonly RequestProblem[]): number {
+  return Math.max(...problems.map(({ field }) => field.split(/[.[]/).length))
+}
+
+function checkObject(
+  value: Readonly<Record<string, unknown>>,
+  schema: JsonSchema,
+  field: string,
+  context: Context,
+): void {
+  const { properties = {}, required = [], additionalProperties, propertyNames } = schema as Bounds
+  const { maxProperties } = schema as Bounds
+  for (const name of required)
+    if (!Object.hasOwn(value, name))
+      context.problems.push({ field: `${field}.${name}`, message: 'is missing' })
+  const keys = Object.keys(value)
+  if (maxProperties !== undefined && keys.length > maxProperties)
+    return void context.problems.push({ field, message: `has more than ${maxProperties} fields` })
+  for (const key of keys) {
+    const at = `${field}.${key.slice(0, 100)}`
+    if (propertyNames) check(key, propertyNames, at, context)
+    if (Object.hasOwn(properties, key)) check(value[key], properties[key]!, at, context)
+    else if (additionalProperties === false)
+      context.problems.push({ field: at, message: 'is not a known field' })
+    else if (isPlainObject(additionalProperties))
+      check(value[key], additionalProperties, at, context)
+  }
+}
+
+interface Bounds {
+  readonly type?: unknown
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly maxItems?: number
+  readonly items?: JsonSchema
+  readonly properties?: NamedSchemas
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly propertyNames?: JsonSchema
+  readonly maxProperties?: number
+}
+
+function isOfType(value: unknown, type: unknown): boolean {
+  if (Array.isArray(type)) return type.some((one) => isOfType(value, one))
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isPlainObject(value)
+    case 'integer':
+      return Number.isSafeInteger(value)
+    default:
+      return typeof value === type
+  }
+}

@@ -1,0 +1,13 @@
+export { publicEvent } from './public-event.ts'
+export { ViewFold, threadView } from './view-fold.ts'
+export type {
+  ViewCall,
+  ViewMessage,
+  ViewNote,
+  ThreadView,
+  ViewChild,
+  ViewFailure,
+  ViewItem,
+  ViewUsage,
+  ViewWait,
+} from './thread-view.ts'

@@ -1,0 +1,337 @@
+import { isPlainObject, type JsonObject } from '@skein/base'
+import type { MessageJSON } from '@skein/base'
+import type { NumberedEvent } from '../runtime-api.ts'
+import type {
+  ViewCall,
+  ViewMessage,
+  ThreadView,
+  ViewChild,
+  ViewFailure,
+  ViewItem,
+  ViewWait,
+} from './thread-view.ts'
+
+type AnyEvent = NumberedEvent['event']
+type EventOf<Type extends AnyEvent['type']> = Extract<AnyEvent, { type: Type }>
+type Draft<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The view of a thread after some of its events. `upTo` is the number of the last event that counts. */
+export function threadView(
+  events: Iterable<{ readonly seq: number; readonly event: AnyEvent }>,
+  { upTo = Infinity }: { readonly upTo?: number } = {},
+): ThreadView {
+  const fold = new ViewFold()
+  for (const { seq, event } of events) {
+    if (seq > upTo) break
+    fold.push(event, seq)
+  }
+  return fold.view
+}
+
+/**
+ * A view that grows with its thread. It takes events of the log and those that are only streamed.
+ *
+ *     const fold = new ViewFold()
+ *     for await (const { id, event } of client.stream(threadId)) {
+ *       fold.push(event, Math.trunc(Number(id)))
+ *       show(fold.view)
+ *     }
+ */
+export class ViewFold {
+  readonly #view: Draft<
+    Omit<ThreadView, 'items' | 'queued' | 'waiting' | 'children' | 'failures'>
+  > = {
+    threadId: '',
+    agent: '',
+    createdAt: '',
+    updatedAt: '',
+    seq: 0,
+    status: 'idle',
+    usage: { inputTokens: 0, outputTokens: 0, costUsd: 0, requests: 0, turns: 0 },
+  }
+  #items: Draft<ViewItem>[] = []
+  readonly #calls = new Map<string, Draft<ViewCall>>()
+  readonly #queued = new Map<string, ViewMessage>()
+  /** By the id of the interrupt; a retry of a model has none and is kept under its step. */
+  readonly #waiting = new Map<string, ViewWait>()
+  readonly #children = new Map<string, Draft<ViewChild>>()
+  readonly #failures: ViewFailure[] = []
+  #agentId: string | undefined
+
+  /** The view after all events that were pushed. */
+  get view(): ThreadView {
+    return {
+      ...this.#view,
+      items: this.#items.map((item) => ({ ...item })),
+      queued: [...this.#queued.values()],
+      waiting: [...this.#waiting.values()],
+      children: Array.from(this.#children.values(), (child) => ({ ...child })),
+      failures: [...this.#failures],
+    }
+  }
+
+  /** Takes the next event. Events of types that this version does not know change nothing. */
+  push(event: AnyEvent, seq: number): void {
+    this.#view.seq = Math.max(this.#view.seq, seq)
+    this.#view.updatedAt = event.at
+    if (!Object.hasOwn(this.#handlers, event.type)) return
+    const handle = this.#handlers[event.type] as (event: AnyEvent) => void // looked up by its type
+    handle(event)
+  }
+
+  // A record, so that the compiler demands an answer for every event there is.
+  readonly #handlers: { readonly [Type in AnyEvent['type']]: (event: EventOf<Type>) => void } = {
+    thread_created: (event) => {
+      const { threadId, at, title, parentThreadId } = event
+      Object.assign(this.#view, { threadId, createdAt: at, title, parentThreadId })
+      if ('agent' in event) this.#view.agent = event.agent
+    },
+    thread_updated: ({ title }) => {
+      this.#view.title = title ?? this.#view.title
+    },
+    thread_terminated: () => this.#end('terminated'),
+    thread_erased: () => this.#end('erased'),
+    status_changed: ({ status, text }) => {
+      this.#view.status = status
+      this.#view.statusText = text
+    },
+    session_start: ({ agent }) => {
+      Object.assign(this.#view, { agent, status: 'running', result: undefined })
+    },
+    session_end: ({ outcome, reason, message, at }) => {
+      this.#view.status = outcome === 'completed' ? 'idle' : outcome
+      this.#view.result = { outcome, reason, message }
+      this.#view.draft = undefined
+      this.#waiting.clear()
+      if (outcome === 'failed')
+        this.#failures.push({ at, code: reason, message: message ?? 'The session failed.' })
+    },
+
+    message_queued: ({ queueId, message, at, isSilent, userId, attachments, subagentId }) => {
+      if (isSilent) return
+      const said = { at, from: 'user', userId, subagentId, attachments: attachments ?? [] } as const
+      this.#queued.set(queueId, { type: 'message', ...wordsOf(message), ...said })
+    },
+    message_unqueued: ({ queueId }) => void this.#queued.delete(queueId),
+    message_added: (event) => this.#addMessage(event),
+    message_updated: ({ messageId, message }) => {
+      const item = this.#items.find((one) => one.type === 'message' && one.id === messageId)
+      if (item) Object.assign(item, wordsOf(message))
+    },
+    message_removed: ({ messageId }) => {
+      this.#items = this.#items.filter((item) => item.type !== 'message' || item.id !== messageId)
+    },
+
+    turn_start: ({ agentId, continues }) => {
+      this.#agentId = agentId
+      this.#view.status = 'running'
+      if (continues === undefined) this.#spend({ turns: 1 })
+    },
+    turn_end: () => void (this.#view.draft = undefined),
+    step_start: ({ stepId }) => {
+      this.#view.status = 'running'
+      this.#waiting.delete(stepId)
+    },
+    step_reset: () => void (this.#view.draft = undefined),
+    step_failed: ({ at, code, message, retryAt, stepId }) => {
+      this.#view.draft = undefined
+      this.#failures.push({ at, code, message, retryAt })
+      if (retryAt !== undefined)
+        this.#waiting.set(stepId, { for: 'model', since: at, until: retryAt, reason: message })
+    },
+    text_delta: ({ text }) => void (this.#view.draft = (this.#view.draft ?? '') + text),
+
+    tool_execution_start: ({ toolCallId }) => this.#setCall(toolCallId, { state: 'running' }),
+    tool_execution_end: ({ toolCallId, outcome, result, at }) =>
+      this.#setCall(toolCallId, { state: outcome, result, endedAt: at }),
+    call_reset: ({ toolCallId }) => this.#setCall(toolCallId, { state: 'requested' }),
+    interrupt_opened: (event) => {
+      const { id: interruptId, toolCallId, kind, request } = event.interrupt
+      this.#setCall(toolCallId, { state: 'waiting' })
+      const reason = isPlainObject(request) ? request['reason'] : undefined
+      this.#waiting.set(interruptId, {
+        for: kind === 'approval' ? 'person' : kind === 'input' ? 'client' : kind,
+        since: event.at,
+        until: 'expiresAt' in event ? event.expiresAt : undefined,
+        interruptId,
+        toolCallId,
+        toolName: this.#calls.get(toolCallId)?.toolName,
+        reason: typeof reason === 'string' ? reason : undefined,
+      })
+    },
+    interrupt_answered: ({ interruptId }) => {
+      const wait = this.#waiting.get(interruptId)
+      if (!wait) return
+      this.#waiting.delete(interruptId)
+      this.#view.status = 'running'
+      if (wait.toolCallId !== undefined) this.#setCall(wait.toolCallId, { state: 'requested' })
+    },
+
+    subagent_created: ({ reference, name, title, at, toolCallId }) => {
+      const child = { threadId: reference, name, title, createdAt: at, status: 'running' } as const
+      this.#children.set(reference, child)
+      if (toolCallId !== undefined) this.#setCall(toolCallId, { childId: reference })
+    },
+    subagent_updated: ({ reference, status, statusText }) =>
+      this.#setChild(reference, { status, statusText }),
+    subagent_ended: ({ reference, outcome }) =>
+      this.#setChild(reference, { status: outcome, statusText: undefined }),
+
+    agent_handoff: ({ at, toAgentId }) => this.#note(at, `Handed over to ${toAgentId}.`),
+    context_compacted: ({ at }) =>
+      this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),
+    gate_decided: ({ at, decision, reasonCodes = [] }) => {
+      if (decision === 'repair') this.#note(at, `Not delivered yet: ${reasonCodes.join(', ')}.`)
+      if (decision === 'fail_safe') this.#note(at, `Not delivered: ${reasonCodes.join(', ')}.`)
+    },
+    error_raised: ({ at, code, message, hint }) =>
+      void this.#failures.push({ at, code, message, hint }),
+
+    model_requested: () => this.#spend({ requests: 1 }),
+    model_answered: ({ usage, costUsd, error }) => {
+      if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
+    },
+    usage_recorded: (event) =>
+      this.#spend({
+        usage: event.usage as JsonObject, // the log is JSON
+        costUsd: 'costUsd' in event ? event.costUsd : undefined,
+      }),
+
+    agent_registered: nothing,
+    step_end: nothing,
+    reasoning_delta: nothing,
+    tool_call_delta: nothing,
+    tool_execution_progress: nothing,
+    tool_call_hidden: nothing,
+    file_written: nothing,
+    file_removed: nothing,
+    source_added: nothing,
+    evidence_added: nothing,
+    custom_event: nothing,
+    session_stop_requested: nothing,
+    immediate_done: nothing,
+    stop_requested: nothing,
+    resume_requested: nothing,
+    value_set: nothing,
+    env_set: nothing,
+    effect_scheduled: nothing,
+    effect_started: nothing,
+    effect_ended: nothing,
+    variables_requested: nothing,
+    variables_provided: nothing,
+    variables_settled: nothing,
+  }
+
+  #addMessage(event: EventOf<'message_added'>): void {
+    const { message, at, userId } = event
+    const {
+      queueId,
+      subagentId,
+      attachments = [],
+    } = event as Partial<Pick<EventOf<'message_queued'>, 'queueId' | 'subagentId' | 'attachments'>> // streamed events of other sources have none of these
+    if (queueId !== undefined) this.#queued.delete(queueId)
+    if (message.type === 'tool_result') {
+      for (const { toolCallId, result, isError } of message.results) {
+        const call = this.#calls.get(toolCallId)
+        if (!call || call.endedAt !== undefined) continue
+        const state = event.outcomes?.[toolCallId] ?? (isError ? 'failed' : 'success')
+        this.#setCall(toolCallId, { state, result, endedAt: at })
+      }
+      return
+    }
+    if (event.isSilent) return
+    const isAgent = message.type === 'assistant'
+    const agentId = isAgent ? (event.agentId ?? this.#agentId) : undefined
+    if (isAgent) this.#view.draft = undefined
+    const words = wordsOf(message)
+    if (!isAgent || words.text !== '' || words.media.length > 0)
+      this.#items.push({
+        type: 'message',
+        at,
+        from: isAgent ? 'agent' : 'user',
+        agentId,
+        userId,
+        subagentId,
+        ...words,
+        attachments,
+      })
+    if (!isAgent) return
+    for (const { toolCallId: id, toolName, arguments: args } of message.toolCalls ?? []) {
+      const call: ViewCall = {
+        type: 'call',
+        id,
+        at,
+        agentId,
+        toolName,
+        arguments: args,
+        state: 'requested',
+      }
+      this.#items.push(call)
+      this.#calls.set(id, call)
+    }
+  }
+
+  #setCall(toolCallId: string, change: Partial<ViewCall>): void {
+    const call = this.#calls.get(toolCallId)
+    if (!call) return
+    Object.assign(call, change)
+    if (change.endedAt === undefined) return
+    // A call that ended waits for nothing, however its end came about.
+    for (const [id, wait] of this.#waiting)
+      if (wait.toolCallId === toolCallId) this.#waiting.delete(id)
+  }
+
+  #setChild(reference: string, change: Pick<ViewChild, 'status' | 'statusText'>): void {
+    const child = this.#children.get(reference)
+    if (child && child.status !== 'terminated') Object.assign(child, change)
+  }
+
+  #note(at: string, text: string): void {
+    this.#items.push({ type: 'note', at, text })
+  }
+
+  #end(status: 'terminated' | 'erased'): void {
+    this.#view.status = status
+    this.#view.draft = undefined
+    this.#waiting.clear()
+    this.#queued.clear()
+  }
+
+  #spend(spent: {
+    readonly usage?: JsonObject
+    readonly costUsd?: number
+    readonly requests?: number
+    readonly turns?: number
+  }): void {
+    const { usage: sum } = this.#view
+    const { usage, costUsd, requests = 0, turns = 0 } = spent
+    this.#view.usage = {
+      inputTokens: sum.inputTokens + Number(usage?.['input_tokens'] ?? 0),
+      outputTokens: sum.outputTokens + Number(usage?.['output_tokens'] ?? 0),
+      costUsd: usage ? added(sum.costUsd, costUsd) : sum.costUsd,
+      requests: sum.requests + requests,
+      turns: sum.turns + turns,
+    }
+  }
+}
+
+function nothing(): void {}
+
+/** One request without a price makes the sum unknown. */
+function added(sum: number | undefined, costUsd: number | undefined): number | undefined {
+  return sum === undefined || costUsd === undefined ? undefined : sum + costUsd
+}
+
+function wordsOf(message: MessageJSON): Pick<ViewMessage, 'id' | 'text' | 'reasoning' | 'media'> {
+  if (message.type === 'tool_result') return { id: message.id, text: '', media: [] }
+  const texts: string[] = []
+  const thoughts: string[] = []
+  const media: string[] = []
+  for (const block of message.content) {
+    if (block.type === 'text') texts.push(block.text)
+    else if (block.type === 'reasoning') thoughts.push(block.text)
+    else media.push(block.type)
+  }
+  const reasoning = thoughts.length > 0 ? thoughts.join('') : undefined
+  return { id: message.id, text: texts.join(''), reasoning, media }
+}
