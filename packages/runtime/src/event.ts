@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type {
+  AgentRegistered,
   InterruptAnswered,
   InterruptOpened,
   MessageAdded,
@@ -14,6 +15,7 @@ import type {
 import type { UppMessage } from '@skein/threads/upp'
 import type { Budget } from './definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
+import type { ResolvedAgent } from './definitions/resolved.ts'
 
 /** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
 export const EVENT_VERSION = 1
@@ -352,4 +354,13 @@ export type RuntimeEvent =
 export interface StoredEvent {
   readonly seq: number
   readonly event: RuntimeEvent
+}
+
+/** Announces the sides of an agent in the log, as turns refer to them: `<agent>/<side>`. */
+export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {
+  return [a, ...(b ? [b] : [])].map(({ side, label }) => ({
+    type: 'agent_registered',
+    at,
+    agent: { agent_id: `${name}/${side}`, agent_name: label || name, created_at: at },
+  }))
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
-import { createApiContext, type ApiContext } from './api/api-context.ts'
+import { type ApiContext, createApiContext } from './api/api-context.ts'
 import { createCommit } from './api/commit-and-tell.ts'
 import { createFoldMemory } from './api/fold-cache.ts'
 import { createInbox } from './api/inbox.ts'
@@ -19,15 +19,14 @@ import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { systemTimers, type Timers } from './dispatch/timers.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
-import { openGovernanceKeys, type GovernanceKeys } from './governance/governance-keys.ts'
+import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
-import { createDrain } from './kernel/drain.ts'
-import type { KernelEnvironment, RuntimeLimits } from './kernel/environment.ts'
+import { createDrain } from './drain.ts'
+import type { KernelEnvironment, RuntimeLimits } from './context.ts'
 import { createLiveBus } from './live/live-bus.ts'
 import type { Runtime } from './runtime-api.ts'
-import { aesVault } from './services/aes-vault.ts'
-import { openVaultKey } from './services/vault-key.ts'
-import { storedVaultKey } from './services/stored-vault-key.ts'
+import { aesVault } from './secrets/vault.ts'
+import { openVaultKey, storedVaultKey } from './secrets/keys.ts'
 import type { ThreadState } from './thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
@@ -115,7 +114,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     id,
     keys,
     clock,
-    ...(options.issuers && { issuers: options.issuers }),
+    issuers: options.issuers,
   })
   const { policy, governorLimits } = options
   const limits = { ...defaultLimits, ...options.limits }
@@ -132,7 +131,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       ids,
       keys,
       desk,
-      ...(policy && { policy }),
+      policy,
       limits: { approvalTtlMs: limits.interruptTtlMs, ...governorLimits },
       undo: ({ session, tool, args, callId, ...rest }) => {
         const names = { toolCallId: callId, toolName: tool.name }
@@ -158,13 +157,13 @@ function definitionsOf(options: RuntimeOptions): RegistryOptions {
   const { agents, tools, prompts, models, hooks, effects, endpoints, strict } = options
   return {
     agents: agents ?? [],
-    ...(tools && { tools }),
-    ...(prompts && { prompts }),
-    ...(models && { models }),
-    ...(hooks && { hooks }),
-    ...(effects && { effects }),
-    ...(endpoints && { endpoints }),
-    ...(strict !== undefined && { strict }),
+    tools,
+    prompts,
+    models,
+    hooks,
+    effects,
+    endpoints,
+    strict,
   }
 }
 

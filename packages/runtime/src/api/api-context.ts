@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../error.ts'
-import type { KernelEnvironment } from '../kernel/environment.ts'
+import type { KernelEnvironment } from '../context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../runtime-api.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { RuntimeEvent, StoredEvent } from '../event.ts'
-import type { Interruption } from '../kernel/interruption.ts'
+import type { Interruption } from '../context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
 

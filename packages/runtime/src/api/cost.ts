@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { CostReport } from '../runtime-api.ts'
-import { modelLogs } from '../services/model-log.ts'
+import { modelLogs } from '../model/log.ts'
 import { headOf, type ApiContext } from './api-context.ts'
 import { descendantsOf } from '../store/descendants.ts'
 

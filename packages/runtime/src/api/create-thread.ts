@@ -1,14 +1,18 @@
 import { RuntimeError } from '../error.ts'
-import { EVENT_VERSION, type MessageQueued, type RuntimeEvent } from '../event.ts'
+import {
+  agentRegistrations,
+  EVENT_VERSION,
+  type MessageQueued,
+  type RuntimeEvent,
+} from '../event.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
-import { startsSomething } from '../kernel/next.ts'
+import { startsSomething } from '../next.ts'
 import type { CreateThread } from '../runtime-api.ts'
-import { createEnvReader } from '../services/env-reader.ts'
-import { envSet } from '../services/facade-env.ts'
-import { checkedValue, checkValueKey } from '../services/facade-values.ts'
+import { createEnvReader } from '../thread/env.ts'
+import { envSet } from '../thread/set-env.ts'
+import { checkedValue, checkValueKey } from '../thread/values.ts'
 import { isStoreError, type NewThread, type ThreadHead } from '../store/store.ts'
-import { agentRegistrations } from '../services/agent-registrations.ts'
-import { headOf, toRuntimeError, type ApiContext } from './api-context.ts'
+import { type ApiContext, headOf, toRuntimeError } from './api-context.ts'
 import { checkedMetadata, checkLabel, checkTags } from './check-input.ts'
 import { queuedMessage } from './queued-message.ts'
 

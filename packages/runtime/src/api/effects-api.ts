@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.ts'
 import type { EffectScheduled } from '../event.ts'
 import type { ThreadEffects } from '../runtime-api.ts'
-import { facadeEffects, scheduledEffects } from '../services/facade-effects.ts'
+import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 import { bufferOf } from './facade-edit.ts'
 

@@ -1,7 +1,6 @@
 import type { ThreadEnv } from '../runtime-api.ts'
-import { envSet } from '../services/facade-env.ts'
-import { inheritedEnv, isSecret } from '../services/inherited-env.ts'
-import { editThread, load, type ApiContext } from './api-context.ts'
+import { envSet, inheritedEnv, isSecret } from '../thread/set-env.ts'
+import { type ApiContext, editThread, load } from './api-context.ts'
 
 /** The variables of threads. What is set reaches the live descendants in the same commit. */
 export function envApi(context: ApiContext): ThreadEnv {

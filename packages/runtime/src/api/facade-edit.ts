@@ -1,7 +1,7 @@
-import type { FacadeBuffer } from '../services/facade-buffer.ts'
-import type { KernelState } from '../kernel/state.ts'
+import type { KernelState } from '../state.ts'
 import { editThread, type ApiContext, type EditTarget } from './api-context.ts'
 import type { LoadedThread } from './fold-cache.ts'
+import type { FacadeBuffer } from '../thread/buffer.ts'
 
 export interface FacadeTarget extends EditTarget {
   /** Whether the thread has to look at what was written. */

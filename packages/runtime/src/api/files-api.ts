@@ -1,4 +1,4 @@
-import { facadeFiles } from '../services/facade-files.ts'
+import { facadeFiles } from '../thread/files.ts'
 import type { ThreadFiles } from '../runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { bufferOf, editWith } from './facade-edit.ts'

@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
-import { envContext } from '../services/vault.ts'
+import { envContext } from '../secrets/vault.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { checkLabel } from './check-input.ts'

@@ -1,5 +1,5 @@
 import type { Threads } from '../runtime-api.ts'
-import { modelLogs, rebuildRequest } from '../services/model-log.ts'
+import { modelLogs, rebuildRequest } from '../model/log.ts'
 import { headOf, type ApiContext } from './api-context.ts'
 
 /** Requests to models, as the log of a thread has them. */

@@ -1,12 +1,11 @@
 import type { Threads } from '../runtime-api.ts'
-import type { FacadeBuffer } from '../services/facade-buffer.ts'
-import { facadeFiles } from '../services/facade-files.ts'
-import { facadeMessages, type FacadeMessages } from '../services/facade-messages.ts'
-import { selectMessages, storedMessages } from '../services/stored-messages.ts'
-import { load, type ApiContext } from './api-context.ts'
+import { facadeFiles } from '../thread/files.ts'
+import { facadeMessages, type FacadeMessages, selectMessages, storedMessages } from '../thread/messages.ts'
+import { type ApiContext, load } from './api-context.ts'
 import { bufferOf, editWith } from './facade-edit.ts'
 import { unsendMessage } from './send-message.ts'
 import { afterUpdate, beforeUpdate } from './update-hooks.ts'
+import type { FacadeBuffer } from '../thread/buffer.ts'
 
 /** The messages of threads, by the rules that tools have. */
 export function messagesApi(

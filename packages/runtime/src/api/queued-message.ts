@@ -2,12 +2,12 @@ import { messageToJSON, UserMessage, type MessageJSON } from '@skein/ai'
 import type { UppMessage } from '@skein/threads/upp'
 import { RuntimeError } from '../error.ts'
 import type { MessageQueued } from '../event.ts'
-import type { KernelState } from '../kernel/state.ts'
+import type { KernelState } from '../state.ts'
 import type { SendMessage } from '../runtime-api.ts'
-import { jsonCopy } from '../services/json-copy.ts'
-import { normalisePath } from '../services/paths.ts'
+import { normalisePath } from '../thread/paths.ts'
 import type { ApiContext } from './api-context.ts'
 import { checkedMetadata, checkLabel } from './check-input.ts'
+import { jsonCopy } from '../thread/buffer.ts'
 
 /** The event of a message that somebody sends. Its queue id is the message's id, so sending it twice is one. */
 export function queuedMessage(context: ApiContext, sent: SendMessage | string): MessageQueued {

@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../event.ts'
-import type { KernelState } from '../kernel/state.ts'
+import type { KernelState } from '../state.ts'
 
 /**
  * The events that bring a copied history to rest: what was running, waiting or planned belongs to the

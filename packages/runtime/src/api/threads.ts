@@ -1,18 +1,10 @@
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
-import { childRegistry } from '../services/child-registry.ts'
-import {
-  createApiContext,
-  editThread,
-  headOf,
-  load,
-  type ApiContext,
-  type ApiEnvironment,
-} from './api-context.ts'
+import { childRegistry } from '../thread/facade.ts'
+import { createApiContext, editThread, headOf, load, type ApiContext, type ApiEnvironment } from './api-context.ts'
 import { checkLabel, checkTags } from './check-input.ts'
 import { resumeThread, stopThread, terminateThread } from './control.ts'
-import { costOf } from './cost.ts'
 import { createThread } from './create-thread.ts'
 import { documentOf, foldedThread } from './document.ts'
 import { effectsApi } from './effects-api.ts'
@@ -28,6 +20,7 @@ import { sendMessage, unsendMessage } from './send-message.ts'
 import { runThread, settledThread } from './session-result.ts'
 import { valuesApi } from './values-api.ts'
 import { variablesApi } from './variables-api.ts'
+import { costOf } from './cost.ts'
 
 /** Everything that can be done with threads from outside of them. */
 export function createThreads(environment: ApiEnvironment): Threads {

@@ -1,9 +1,9 @@
 import type { Message } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
-import { messageOf } from '../kernel/message-of.ts'
-import { within } from '../kernel/run-hooks.ts'
-import { storedMessage } from '../services/stored-messages.ts'
+import { messageOf } from '../error.ts'
+import { within } from '../hooks/run.ts'
+import { storedMessage } from '../thread/messages.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { withState } from './with-state.ts'
 

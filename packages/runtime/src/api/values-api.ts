@@ -1,5 +1,5 @@
 import type { ThreadValues } from '../runtime-api.ts'
-import { facadeValues } from '../services/facade-values.ts'
+import { facadeValues } from '../thread/values.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { bufferOf, editWith } from './facade-edit.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../src/index.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
 import { manualTimers } from '../../src/testing/manual-timers.ts'
-import { foldKernel, KernelFold } from '../../src/kernel/fold.ts'
+import { foldKernel, KernelFold } from '../../src/fold/fold.ts'
 import { migrations } from '../../src/store/migrations.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'

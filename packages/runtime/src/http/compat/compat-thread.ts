@@ -1,7 +1,7 @@
 import { SkeinError, type JsonValue } from '@skein/base'
 import type { Message, ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
-import { CLIENT_TOOLS } from '../../kernel/client-tools.ts'
+import { CLIENT_TOOLS } from '../../calls/tools.ts'
 import type { Runtime } from '../../runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { findThread } from '../access.ts'

@@ -1,0 +1,138 @@
+import type { RuntimeEvent } from '../event.ts'
+import type { Child, KernelState } from '../state.ts'
+
+/** Folds children, files, values, variables, effects and logs. Events of later versions change nothing. */
+export function foldService(state: KernelState, event: RuntimeEvent): void {
+  switch (event.type) {
+    case 'subagent_created':
+      state.children.set(event.reference, {
+        created: event,
+        lifecycle: 'running',
+        statusText: undefined,
+      })
+      return
+    case 'subagent_updated': {
+      const child = state.children.get(event.reference)
+      if (!child || isOver(child)) return
+      child.lifecycle = event.status
+      child.statusText = event.statusText
+      return
+    }
+    case 'subagent_ended': {
+      const child = state.children.get(event.reference)
+      if (!child || child.lifecycle === 'terminated') return
+      child.lifecycle = event.outcome
+      child.statusText = undefined
+      return
+    }
+    case 'file_written': {
+      const { path, mediaType, sizeBytes, hash = '', at: writtenAt } = event
+      state.files.set(path, { path, mediaType, sizeBytes, hash, writtenAt })
+      return
+    }
+    case 'file_removed':
+      state.files.delete(event.path)
+      return
+    case 'value_set':
+      if (event.value === null) state.values.delete(event.key)
+      else state.values.set(event.key, event.value)
+      return
+    case 'env_set': {
+      const { name, value, valueType: type, isScoped = false } = event
+      state.envSeq = state.seq
+      if (value === null) state.env.delete(name)
+      else state.env.set(name, { type, value, isScoped })
+      return
+    }
+    case 'gate_decided':
+      if (state.session) state.session.isGoverned = true
+      return
+    case 'status_changed':
+      state.status = event.status
+      state.statusText = event.text
+      return
+    case 'effect_scheduled':
+      state.effects.set(event.effectId, {
+        scheduled: event,
+        runAt: event.runAt,
+        attempts: 0,
+        runningEpoch: undefined,
+      })
+      return
+    case 'effect_started':
+    case 'effect_ended':
+      return foldEffect(state, event)
+    case 'variables_requested':
+      state.variables.set(event.requestId, {
+        requested: event,
+        provided: undefined,
+        reference: undefined,
+        error: undefined,
+      })
+      return
+    case 'variables_provided':
+    case 'variables_settled':
+      return foldVariables(state, event)
+    case 'model_requested':
+      return foldRequest(state, event)
+    case 'usage_recorded': {
+      const { input_tokens = 0, output_tokens = 0 } = event.usage
+      state.usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
+      state.usage.costUsd += event.costUsd ?? 0
+      return
+    }
+    default:
+      return
+  }
+}
+
+/** A disposable child that has reported stays over, whatever it still says. */
+function isOver({ lifecycle, created }: Child): boolean {
+  if (lifecycle === 'terminated') return true
+  return !created.isResumable && (lifecycle === 'completed' || lifecycle === 'failed')
+}
+
+function foldEffect(
+  { effects }: KernelState,
+  event: Extract<RuntimeEvent, { type: 'effect_started' | 'effect_ended' }>,
+): void {
+  const effect = effects.get(event.effectId)
+  if (!effect) return
+  if (event.type === 'effect_started') {
+    effect.attempts = event.attempt
+    effect.runningEpoch = event.epoch
+    return
+  }
+  effect.runningEpoch = undefined
+  if (event.runAt === undefined) effects.delete(event.effectId)
+  else {
+    effect.runAt = event.runAt
+    if (event.outcome === 'done') effect.attempts = 0
+  }
+}
+
+function foldVariables(
+  { variables }: KernelState,
+  event: Extract<RuntimeEvent, { type: 'variables_provided' | 'variables_settled' }>,
+): void {
+  const pending = variables.get(event.requestId)
+  if (!pending) return
+  if (event.type === 'variables_provided') {
+    pending.provided ??= event
+    return
+  }
+  pending.reference = event.reference
+  pending.error = event.error
+}
+
+function foldRequest(
+  state: KernelState,
+  event: Extract<RuntimeEvent, { type: 'model_requested' }>,
+): void {
+  const { logId, frame, previous, adds, side } = event
+  const before = state.lastLog[side]
+  const kept =
+    previous && before?.logId === previous.logId ? before.messageIds.slice(0, previous.keeps) : []
+  const added = adds.map((one) => (typeof one === 'string' ? one : String(one['id'])))
+  state.lastLog[side] = { logId, frame, messageIds: [...kept, ...added] }
+}
