@@ -284,8 +284,8 @@ describe('the journal', () => {
     ])
     expect(model.requests[0]?.messages.at(-1)).toMatchObject({
       results: [
-        { result: { receipt: Uint8Array.of(1) } },
-        { result: { receipt: Uint8Array.of(2) } },
+        { result: { receipt: { $bytes: 'AQ==' } } },
+        { result: { receipt: { $bytes: 'Ag==' } } },
       ],
     })
     await next.flush()

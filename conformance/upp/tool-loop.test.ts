@@ -244,10 +244,14 @@ describe('what the model is told', () => {
     expect(turn.toolExecutions[0]).toMatchObject({ isError: true })
   })
 
-  test('results of any kind arrive as they are, and the tool’s own object stays its own', async () => {
+  test('results of any kind become JSON, and the tool’s own object stays its own', async () => {
     const own = { list: [1], when: new Date(0), bytes: new Uint8Array([1]) }
     const result = await told([tool('give', () => own)], calls('give'))
-    expect(result.result).toEqual(own)
+    expect(result.result).toEqual({
+      list: [1],
+      when: '1970-01-01T00:00:00.000Z',
+      bytes: { $bytes: 'AQ==' },
+    })
     expect(isDeepFrozen(result)).toBe(true)
     own.list.push(2)
     expect(result.result).toMatchObject({ list: [1] })

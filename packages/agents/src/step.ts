@@ -2,6 +2,7 @@ import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
 import {
   executeTools,
   type BatchResult,
+  type CallPorts,
   type LLMInstance,
   type OpenCall,
   type StreamEvent,
@@ -169,18 +170,17 @@ async function* run(
     tools: approving(input.tools, batch.approved),
     settled: batch.settled,
     indexes,
-    context: (call: ToolCall): object => ({
-      ...input.context?.(call, state),
-      ...batch.contextOf(call),
-      onSubagentEvent: sink.push,
+    open: (call: ToolCall): CallPorts => ({
+      context: {
+        ...input.context?.(call, state),
+        ...batch.contextOf(call),
+        onSubagentEvent: sink.push,
+      },
+      journal: commit && { commit: (effect) => commit({ ...effect, step }) },
     }),
     ...(input.signal && { signal: input.signal }),
     ...(input.mode && { mode: input.mode }),
     ...(input.succeeded && { succeeded: input.succeeded }),
-    ...(commit && {
-      commit: (effect: Parameters<NonNullable<ToolBatch['commit']>>[0]) =>
-        commit({ ...effect, step }),
-    }),
   }
   const { middlewareState, toolStrategy: strategy } = input
   const events =

@@ -30,6 +30,17 @@ export function fromBytesJson(value: unknown): unknown {
   return mapObject(value, fromBytesJson)
 }
 
+/** The bytes of `{ "$bytes": "<base64>" }`; undefined for anything else. */
+export function bytesInJson(value: unknown): Uint8Array | undefined {
+  if (!isPlainObject(value) || !isMark(value)) return undefined
+  const text = value['$bytes']
+  try {
+    return typeof text === 'string' ? decodeBase64(text) : undefined
+  } catch {
+    return undefined // data that only looks like the mark
+  }
+}
+
 function isMark(value: Record<string, unknown>): boolean {
   const keys = Object.keys(value)
   return keys.length === 1 && (keys[0] === '$bytes' || keys[0] === '$escaped')

@@ -13,17 +13,28 @@ export * from './message.ts'
 export * from './error.ts'
 export * from './event.ts'
 export * from './tool.ts'
-export { withToolContext } from './tool-context.ts'
+export { withToolContext } from './tools/define.ts'
 export {
   executeTools,
+  succeededTools,
   type BatchResult,
-  type SettledCall,
   type ToolBatch,
-  type ToolEffect,
   type ToolExecutionEvent,
+} from './tools/executor.ts'
+export {
+  toToolExecution,
+  toToolResult,
+  type CallPorts,
+  type CallSettings,
+  type SettledCall,
+  type SettledOutcome,
+  type ToolAdmission,
+  type ToolEffect,
+  type ToolGate,
   type ToolHooks,
-} from './tool-executor.ts'
-export { toToolExecution, toToolResult } from './tool-result.ts'
+  type ToolJournal,
+} from './tools/call.ts'
+export { ToolResultError, toResultJson } from './tools/result.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type * from './config.ts'
 export type * from './middleware.ts'
@@ -64,7 +75,7 @@ export {
   type DefinedTool,
   type ToolDefinition,
   type ToolSchema,
-} from './define-tool.ts'
+} from './tools/define.ts'
 export { ResultStream } from './result-stream.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
 export type * from './vendors/vendor.ts'

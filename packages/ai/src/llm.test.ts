@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEvent } from './event.ts'
 import { llm, type LLMInstance } from './llm.ts'
-import { UserMessage, type Message } from './message.ts'
+import { type Message, ToolResultMessage, UserMessage } from './message.ts'
 import type { Middleware } from './middleware.ts'
 import { calls, fails, says, scripted, waits } from './testing/index.ts'
-import { ToolResultMessage } from './message.ts'
-import { toToolResult } from './tool-result.ts'
+import { toToolResult } from './tools/call.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import type { Turn } from './turn.ts'
 
@@ -134,7 +133,7 @@ describe('executeTools: a batch with the instance’s tools, strategy and hooks'
       instance.executeTools({
         calls: [{ toolCallId: 'c1', toolName: 'double', arguments: {} }],
         tools: [own],
-        context: () => ({ agentId: 'a' }),
+        open: () => ({ context: { agentId: 'a' } }),
         signal: AbortSignal.timeout(5),
       }),
     )

@@ -25,8 +25,8 @@ import { StreamResult } from './stream-result.ts'
 import { toStructure, type Structure } from './structure.ts'
 import { toMessages, type CallMessages, type History, type InferenceInput } from './to-messages.ts'
 import { hookError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
-import { deriveTool } from './tool-context.ts'
-import { executeTools, type BatchResult, type ToolBatch } from './tool-executor.ts'
+import { deriveTool } from './tools/define.ts'
+import { executeTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './tool.ts'
 import type { Turn } from './turn.ts'
 
@@ -175,12 +175,12 @@ class LLM<Data> implements LLMInstance<Data> {
       state,
     })
     const events = executeTools({
-      tools,
-      clock,
-      provider,
-      hooks: toolHooks(run),
-      ...(toolStrategy && { strategy: toolStrategy }),
       ...batch,
+      tools: batch.tools ?? tools,
+      clock: batch.clock ?? clock,
+      strategy: batch.strategy ?? toolStrategy,
+      hooks: toolHooks(run),
+      provider,
       signal,
     })
     try {

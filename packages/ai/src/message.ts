@@ -1,5 +1,5 @@
 import { deepFreeze, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import { toBytesJson } from './bytes-json.ts'
+import { bytesInJson, toBytesJson } from './bytes-json.ts'
 import type {
   AssistantContent,
   AudioBlock,
@@ -202,7 +202,14 @@ const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])
 
 /** The content blocks a tool returned: one block or a list of blocks; anything else has none. */
 export function contentOf(result: unknown): readonly UserContent[] {
-  const list = Array.isArray(result) ? result : [result]
+  const list: readonly unknown[] = Array.isArray(result) ? result : [result]
   const isBlocks = list.length > 0 && list.every((item) => resultBlocks.has(typeOf(item) as string))
-  return isBlocks ? (list as UserContent[]) : [] // checked just above, item by item
+  return isBlocks ? (list as UserContent[]).map(withBytes) : [] // checked just above, item by item
+}
+
+/** Sound and film that a tool returned have their bytes as JSON, by the result rule; blocks have bytes. */
+function withBytes(block: UserContent): UserContent {
+  if (block.type !== 'audio' && block.type !== 'video') return block
+  const data = bytesInJson(block.data)
+  return data ? { ...block, data } : block
 }

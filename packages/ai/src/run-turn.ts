@@ -8,9 +8,8 @@ import type { Middleware } from './middleware.ts'
 import type { BoundLLMModel, LLMRequest } from './provider.ts'
 import { MiddlewareRun } from './run-middleware.ts'
 import { toObjectEvents, toStructure } from './structure.ts'
-import { addSucceeded, succeededTools } from './succeeded-tools.ts'
-import { cancelledError, hookError, toUPPError, type ErrorOrigin } from './to-upp-error.ts'
-import { executeTools, type ToolBatch } from './tool-executor.ts'
+import { executeTools, succeededTools, type ToolBatch } from './tools/executor.ts'
+import { cancelledError, type ErrorOrigin, hookError, toUPPError } from './to-upp-error.ts'
 import type { Tool, ToolUseStrategy } from './tool.ts'
 import { TurnDraft } from './turn-draft.ts'
 import type { Turn } from './turn.ts'
@@ -159,7 +158,8 @@ class Call {
       for (;;) {
         const step = await tools.next()
         if (step.done) {
-          addSucceeded(this.#succeeded, step.value.settled)
+          for (const { call, outcome } of step.value.settled)
+            if (outcome.type === 'done') this.#succeeded?.add(call.toolName)
           return this.draft.endTools(step.value)
         }
         this.draft.noteTools(step.value)

@@ -40,8 +40,12 @@ export function invalidRequest(message: string, origin: ErrorOrigin, hint?: stri
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
 }
 
-/** The words of anything that can be thrown. */
+/** The words of anything that can be thrown. Never throws, whatever the getters of the error do. */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+  try {
+    if (error instanceof Error) return String(error.message || error.name)
+    return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+  } catch {
+    return 'An object that cannot be read was thrown.'
+  }
 }

@@ -113,7 +113,13 @@ export type ApprovalResult = boolean | Deferred | Denied
 /** What became of one call. The executor answers one per call, in call order. */
 export type ToolOutcome =
   | { readonly type: 'done'; readonly result: unknown }
-  | { readonly type: 'error'; readonly message: string; readonly cause?: unknown }
+  | {
+      readonly type: 'error'
+      readonly message: string
+      /** `TOOL_RESULT_NOT_JSON`: the tool did its work, but what it returned cannot be passed on. */
+      readonly code?: string
+      readonly cause?: unknown
+    }
   | { readonly type: 'denied'; readonly reason: string }
   | { readonly type: 'deferred'; readonly request: DeferRequest }
 

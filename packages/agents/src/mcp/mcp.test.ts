@@ -301,12 +301,12 @@ describe('an agent as an MCP server', () => {
     const model = scripted([names.map((name) => calls(name)), says('ok')])
     const { toolExecutions } = await llm({ model, tools }).generate('go')
     expect(toolExecutions.map(({ result, isError }) => [result, isError])).toEqual([
-      [{ seen: true, bytes: 'AQ==' }, false],
+      [{ seen: true, bytes: { $bytes: 'AQ==' } }, false],
       [
         [
           { type: 'text', text: 'Here:' },
           { type: 'image', source: { type: 'base64', data: 'AAEC' }, mimeType: 'image/png' },
-          { type: 'audio', data: Uint8Array.of(9), mimeType: 'audio/wav' },
+          { type: 'audio', data: { $bytes: 'CQ==' }, mimeType: 'audio/wav' },
           expect.objectContaining({ type: 'document', mimeType: 'application/pdf' }),
         ],
         false,

@@ -1,4 +1,5 @@
 import { sha256Hex, type JsonObject, type JsonValue } from '@skein/base'
+import { bytesInJson } from '../bytes-json.ts'
 import type { AssistantContent } from '../content.ts'
 import type { BlockKind } from '../event.ts'
 import { ToolResultMessage, type AssistantMessage, type Message } from '../message.ts'
@@ -234,5 +235,7 @@ function readable(this: unknown, key: string, value: unknown): unknown {
   }
   if (original instanceof Error) return { name: original.name, message: original.message }
   if (typeof value === 'bigint') return value.toString()
+  const bytes = bytesInJson(value)
+  if (bytes) return `[binary data, ${bytes.byteLength} bytes]`
   return value
 }

@@ -1,5 +1,5 @@
-import type { Tool, ToolCall, ToolOutcome } from './tool.ts'
-import type { Warning } from './warning.ts'
+import type { Tool, ToolCall, ToolOutcome } from '../tool.ts'
+import type { Warning } from '../warning.ts'
 
 /** What decides when the calls of one batch may start. */
 export interface ScheduleInput {

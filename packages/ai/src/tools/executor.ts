@@ -1,71 +1,47 @@
-import type { Clock } from '@skein/base'
-import { linkAbort } from './abort-race.ts'
-import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from './event.ts'
-import { runToolCall, type CallReport } from './run-tool-call.ts'
+import { linkAbort } from '../abort-race.ts'
+import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../event.ts'
+import { isAssistantMessage, isToolResultMessage, type Message } from '../message.ts'
+import { cancelledError } from '../to-upp-error.ts'
+import type { Tool, ToolCall, ToolOutcome } from '../tool.ts'
+import type { Warning } from '../warning.ts'
+import {
+  doneOutcome,
+  runToolCall,
+  toToolExecution,
+  type CallReport,
+  type CallSettings,
+  type SettledCall,
+} from './call.ts'
 import { Schedule } from './schedule.ts'
-import { cancelledError } from './to-upp-error.ts'
-import type { Tool, ToolCall, ToolContext, ToolOutcome, ToolUseStrategy } from './tool.ts'
-import { toToolExecution } from './tool-result.ts'
-import type { Warning } from './warning.ts'
 
 /** One batch of calls from one assistant message; the only place where tools run. */
-export interface ToolBatch {
+export interface ToolBatch extends CallSettings {
   readonly calls: readonly ToolCall[]
-  readonly tools: readonly Tool[]
   readonly signal: AbortSignal
-  readonly clock: Clock
   /** Default `parallel`; `sequential` runs calls one by one in call order. */
   readonly mode?: 'parallel' | 'sequential'
-  readonly strategy?: ToolUseStrategy
-  /** Extra fields of the second argument of `run`; the agent layer passes its own. */
-  readonly context?: (call: ToolCall) => object
   /** Names of tools that succeeded earlier in this conversation: they satisfy `dependsOn`. */
   readonly succeeded?: ReadonlySet<string>
-  /** Outcomes known already, by call id: they are not run again (resume). */
+  /** Outcomes known already, by call id: those calls are not run again (resume). */
   readonly settled?: ReadonlyMap<string, ToolOutcome>
   /** Block index of each call in its message, for the events; default: position in `calls`. */
   readonly indexes?: ReadonlyMap<string, number>
-  readonly hooks?: ToolHooks
-  /** Awaited before a call starts and after it ended, so that a journal can make it durable. */
-  readonly commit?: (effect: ToolEffect) => void | Promise<void>
-  /** Who asked for the calls; named in errors. */
-  readonly provider?: string
-}
-
-/** The middleware's view of each call. */
-export interface ToolHooks {
-  onToolCall?(call: ToolCall): void | Promise<void>
-  onToolResult?(call: ToolCall, result: unknown, outcome: ToolOutcome): void | Promise<void>
-}
-
-/** What a journal is told about a call. */
-export type ToolEffect =
-  | { readonly type: 'call_start'; readonly call: ToolCall }
-  | { readonly type: 'call_end'; readonly call: ToolCall; readonly outcome: ToolOutcome }
-
-/** One settled call; the list keeps call order. */
-export interface SettledCall {
-  /** With the arguments that ran, which `onBeforeCall` may have replaced. */
-  readonly call: ToolCall
-  readonly outcome: ToolOutcome
-  readonly durationMs: number
 }
 
 /** What became of a batch. */
 export interface BatchResult {
-  /** Calls that wait for a deferred one are not in it. */
+  /** In call order. Calls that wait for a deferred one are not in it. */
   readonly settled: readonly SettledCall[]
   readonly warnings: readonly Warning[]
 }
 
 /** The events that running tools give. */
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
-export type { ToolContext }
 
 /**
  * Runs the calls of one message and tells of each start and end while it happens. Throws
  * `CANCELLED` as soon as the signal aborts, also when a tool does not listen to it, and whatever a
- * hook or `commit` throws; calls that have not started are then skipped.
+ * hook, a gate or a journal throws; calls that have not started are then skipped.
  */
 export async function* executeTools(
   batch: ToolBatch,
@@ -144,8 +120,10 @@ class Execution {
   }
 
   #reuse(call: ToolCall, position: number): void {
-    const outcome = this.#batch.settled?.get(call.toolCallId)
-    if (outcome) this.#settle(position, { call, outcome, durationMs: 0 })
+    const known = this.#batch.settled?.get(call.toolCallId)
+    if (!known) return
+    const outcome = known.type === 'done' ? doneOutcome(call, known.result) : known
+    this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
   /** Never rejects: what goes wrong outside the tool fails the batch. */
@@ -153,7 +131,7 @@ class Execution {
     const call = this.#batch.calls[position]!
     try {
       const settled = await runToolCall(call, {
-        batch: this.#batch,
+        settings: this.#batch,
         tool: this.#tools.get(call.toolName),
         refusal: this.#schedule.missingDependency(position),
         signal: this.#controller.signal,
@@ -195,4 +173,20 @@ function toEvent(report: CallReport, index: number, timestamp: number): ToolExec
     index,
     delta: { toolCallId, toolName, result, isError, timestamp, durationMs: duration },
   }
+}
+
+/** Names of the tools that some call in this history ran successfully. */
+export function succeededTools(messages: readonly Message[]): Set<string> {
+  const names = new Map<string, string>()
+  const succeeded = new Set<string>()
+  for (const message of messages) {
+    if (isAssistantMessage(message))
+      for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
+    else if (isToolResultMessage(message))
+      for (const { toolCallId, toolName, isError } of message.results) {
+        const name = toolName ?? names.get(toolCallId)
+        if (!isError && name !== undefined) succeeded.add(name)
+      }
+  }
+  return succeeded
 }

@@ -1,8 +1,9 @@
 import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { executeTools, type BatchResult, type ToolBatch, type ToolEffect } from './tool-executor.ts'
-import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from './tool.ts'
+import type { CallPorts, ToolEffect } from './call.ts'
+import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
+import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from '../tool.ts'
 
 const later = <T>(value: T, ms = 5): Promise<T> =>
   new Promise((resolve) => setTimeout(() => resolve(value), ms))
@@ -310,7 +311,7 @@ describe('limits', () => {
       signal: AbortSignal.abort('enough'),
       strategy: { onToolCall: note('onToolCall'), onBeforeCall: note('onBeforeCall') },
       hooks: { onToolCall: note('hook') },
-      commit: note('commit'),
+      open: () => ({ journal: { commit: note('commit') } }),
     })
     await expect(running).rejects.toMatchObject({ code: 'CANCELLED', cause: 'enough' })
     await later(null)
@@ -330,7 +331,13 @@ describe('limits', () => {
     const commit = ({ type }: ToolEffect): void => void log.push(type)
     const hooks = { onToolCall: () => void log.push('hook') }
     const { signal } = controller
-    const running = run({ tools: [late], calls: [call('late')], signal, commit, hooks })
+    const running = run({
+      tools: [late],
+      calls: [call('late')],
+      signal,
+      hooks,
+      open: () => ({ journal: { commit } }),
+    })
     await expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
     await later(null, 20)
     expect(log).toEqual([])
@@ -364,7 +371,7 @@ describe('journal', () => {
     const act = tool('act', { run: () => void log.push('run') })
     const strategy = { onBeforeCall: () => ({ proceed: true, params: { n: 2 } }) }
     const calls = [call('act', { arguments: { n: 1 } })]
-    await run({ tools: [act], calls, commit, strategy })
+    await run({ tools: [act], calls, open: () => ({ journal: { commit } }), strategy })
     expect(log).toEqual(['call_start act {"n":2}', 'run', 'call_end act {"n":2} done'])
   })
 
@@ -378,7 +385,11 @@ describe('journal', () => {
       tool('wait', { approval: () => defer({ kind: 'input', request: 'name?' }) }),
     ]
     const invalid = call('no2', { invalidArguments: { text: '{', reason: 'cut' } })
-    await run({ tools, calls: [call('no'), call('wait'), call('zz'), invalid], commit })
+    await run({
+      tools,
+      calls: [call('no'), call('wait'), call('zz'), invalid],
+      open: () => ({ journal: { commit } }),
+    })
     expect(effects.sort()).toEqual(['deferred', 'denied', 'error', 'error'])
   })
 
@@ -392,7 +403,9 @@ describe('journal', () => {
     const commit = ({ call: of }: ToolEffect): void => {
       if (of.toolCallId === 'a') throw lost
     }
-    await expect(run({ tools, calls: [call('b'), call('a')], commit })).rejects.toBe(lost)
+    await expect(
+      run({ tools, calls: [call('b'), call('a')], open: () => ({ journal: { commit } }) }),
+    ).rejects.toBe(lost)
     expect(ran).toEqual([])
   })
 })
@@ -406,8 +419,10 @@ test('the context has the caller’s extras beside signal and names', async () =
       return true
     },
   })
-  const context = ({ toolCallId }: ToolCall): object => ({ agentId: 'x', key: `s/${toolCallId}` })
-  await run({ tools: [a], calls: [call('a1')], context })
+  const open = ({ toolCallId }: ToolCall): CallPorts => ({
+    context: { agentId: 'x', key: `s/${toolCallId}` },
+  })
+  await run({ tools: [a], calls: [call('a1')], open })
   for (const one of seen)
     expect(one).toMatchObject({ agentId: 'x', key: 's/a1', toolCallId: 'a1', toolName: 'a' })
   expect(seen).toHaveLength(2)

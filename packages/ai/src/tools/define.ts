@@ -1,13 +1,12 @@
 import {
-  SkeinError,
-  toJsonSchema,
   type JsonSchema,
+  SkeinError,
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
+  toJsonSchema,
 } from '@skein/base'
-import { withToolContext } from './tool-context.ts'
-import type { ApprovalResult, Tool, ToolContext } from './tool.ts'
+import type { ApprovalResult, Tool, ToolContext } from '../tool.ts'
 
 /** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>
@@ -86,4 +85,27 @@ export class ToolArgumentError extends SkeinError {
 function describe({ path = [], message }: StandardIssue): string {
   const keys = path.map((step) => String(typeof step === 'object' ? step.key : step))
   return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
+}
+
+const marker = Symbol.for('skein.tool-context')
+
+/**
+ * Marks a tool whose `run` takes the context whatever its declared number of parameters: for
+ * wrappers, default values and rest parameters, where `run.length` says nothing (UAP A19).
+ */
+export function withToolContext<T extends Tool>(tool: T): T {
+  return deriveTool(tool, { [marker]: true })
+}
+
+/** A copy of a tool with some properties changed. Unlike a spread it keeps the methods of a class. */
+export function deriveTool<T extends Tool>(tool: T, changes: object): T {
+  return Object.create(Object.getPrototypeOf(tool) as object | null, {
+    ...Object.getOwnPropertyDescriptors(tool),
+    ...Object.getOwnPropertyDescriptors(changes),
+  }) as T // Object.create does not carry the type
+}
+
+/** UAP §8.4: two declared parameters, or the marker. */
+export function wantsContext(tool: Tool): boolean {
+  return tool.run.length >= 2 || marker in tool
 }

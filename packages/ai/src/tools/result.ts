@@ -1,0 +1,220 @@
+import {
+  deepFreeze,
+  encodeBase64,
+  isPlainObject,
+  SkeinError,
+  type JsonObject,
+  type JsonValue,
+} from '@skein/base'
+import { messageOf } from '../to-upp-error.ts'
+
+/** Deeper results are refused: whoever writes or reads them again would exhaust the stack. */
+const MAX_DEPTH = 512
+/** Larger results are refused; holes of sparse arrays and objects that occur twice count each time. */
+const MAX_VALUES = 1_000_000
+
+/**
+ * The result rule: what a tool returns becomes frozen JSON data here, once, so that the model, the
+ * history, an agent's saved state and the runtime's log all hold the same value.
+ *
+ * | returned                                | becomes                                                |
+ * |-----------------------------------------|--------------------------------------------------------|
+ * | text, finite number, boolean, null      | itself (-0 is 0)                                       |
+ * | undefined                               | null; a member of an object is left out                |
+ * | bigint                                  | decimal text                                           |
+ * | Date, RegExp                            | ISO 8601 text, the text of the expression              |
+ * | array, Set                              | array; a hole is null                                  |
+ * | Map                                     | object if every key is text, else array of [key, value] |
+ * | Uint8Array, Buffer, ArrayBuffer, DataView, Uint8ClampedArray | `{ "$bytes": "<base64>" }`        |
+ * | other typed arrays                      | array of numbers (64-bit integers as decimal text)     |
+ * | anything with `toJSON`                  | what `toJSON` returns, by this rule                    |
+ * | Error                                   | `{ name, message }`, and `code` if it has one          |
+ * | UPP image with bytes                    | the same image with a base64 source                    |
+ * | other class instance                    | its own enumerable fields; functions are left out      |
+ *
+ * Everything else cannot be expressed and throws `ToolResultError` with the path of the value: NaN
+ * and infinities, an invalid Date, a function or symbol, a cycle, a promise or another object
+ * without fields (a stream, a `Response`), a getter or proxy that throws, more than 512 levels or a
+ * million values. `contentOf` reads media blocks (image, audio, video) back from this form.
+ */
+export function toResultJson(value: unknown, root = 'result'): JsonValue {
+  if (typeof value === 'object' && value !== null && known.has(value)) return value as JsonValue
+  const walk: Walk = { path: [root], above: new Set(), left: MAX_VALUES }
+  const json = deepFreeze(toJson(value, walk) ?? null)
+  if (typeof json === 'object' && json !== null) known.add(json)
+  return json
+}
+
+/** What this function made: it is not walked again when an outcome is passed on or reused. */
+const known = new WeakSet<object>()
+
+/** A value that JSON cannot express. The tool has run; it is not run again because of this. */
+export class ToolResultError extends SkeinError {
+  /** Where the value is, e.g. `result.rows[3].score`. */
+  readonly path: string
+
+  constructor(path: string, problem: string, cause?: unknown) {
+    super(`${path} ${problem}`, {
+      code: 'TOOL_RESULT_NOT_JSON',
+      hint: 'Return plain data: text, finite numbers, booleans, null, arrays, objects, dates, bytes or content blocks.',
+      cause,
+    })
+    this.path = path
+  }
+}
+
+interface Walk {
+  /** Names of the members down to the value, as they are written in code. */
+  readonly path: string[]
+  /** The objects around the value: meeting one of them again is a cycle. */
+  readonly above: Set<object>
+  left: number
+}
+
+/** Undefined for a value that is left out of objects and is null everywhere else. */
+function toJson(value: unknown, walk: Walk): JsonValue | undefined {
+  if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+    case 'undefined':
+      return value
+    case 'number':
+      if (!Number.isFinite(value)) throw refused(walk, `is ${value}, which JSON cannot express`)
+      return value === 0 ? 0 : value
+    case 'bigint':
+      return value.toString()
+    case 'object':
+      return value === null ? null : objectToJson(value, walk)
+    default:
+      throw refused(walk, `is a ${typeof value}, which JSON cannot express`)
+  }
+}
+
+function objectToJson(value: object, walk: Walk): JsonValue | undefined {
+  if (walk.above.has(value)) throw refused(walk, 'is a cycle: it holds itself')
+  if (walk.above.size >= MAX_DEPTH) throw refused(walk, `is nested deeper than ${MAX_DEPTH} levels`)
+  walk.above.add(value)
+  try {
+    return isPlainObject(value) && !hasToJSON(value)
+      ? fieldsToJson(value, walk)
+      : specialToJson(value, walk)
+  } catch (error) {
+    if (error instanceof ToolResultError) throw error
+    throw refused(walk, `cannot be read: ${messageOf(error)}`, error) // a getter or a proxy threw
+  } finally {
+    walk.above.delete(value)
+  }
+}
+
+/** Everything but literals. The order matters: a Date and a Buffer have a `toJSON` of their own. */
+function specialToJson(value: object, walk: Walk): JsonValue | undefined {
+  if (value instanceof Date) {
+    if (Number.isNaN(value.getTime())) throw refused(walk, 'is an invalid Date')
+    return value.toISOString()
+  }
+  const bytes = bytesOf(value)
+  if (bytes) return { $bytes: encodeBase64(bytes) }
+  if (hasToJSON(value)) {
+    const json = value.toJSON()
+    if (json !== value) return toJson(json, walk)
+  }
+  if (Array.isArray(value)) return listToJson(value, walk)
+  if (ArrayBuffer.isView(value)) return listToJson(value as Float64Array, walk) // DataView was bytes
+  if (value instanceof Set) return listToJson([...value], walk)
+  if (value instanceof Map) return mapToJson(value, walk)
+  if (value instanceof RegExp) return String(value)
+  if (value instanceof Error) {
+    const { name, message, code } = value as Error & { readonly code?: unknown }
+    const hasCode = typeof code === 'string' || Number.isFinite(code)
+    return fieldsToJson(hasCode ? { name, message, code } : { name, message }, walk)
+  }
+  if (value instanceof Number || value instanceof String || value instanceof Boolean)
+    return toJson(value.valueOf(), walk)
+  return fieldsToJson(value, walk)
+}
+
+/** Plain objects and instances of classes. Built like `JSON.parse` would: own data properties. */
+function fieldsToJson(value: object, walk: Walk): JsonObject {
+  const isLiteral = isPlainObject(value)
+  const copy: Record<string, JsonValue> = {}
+  const keys = Object.keys(value)
+  if (!isLiteral && keys.length === 0) {
+    const tag = Object.prototype.toString.call(value).slice('[object '.length, -1)
+    if (tag !== 'Object') throw refused(walk, `is a ${tag}, which JSON cannot express`)
+  }
+  for (const key of keys) {
+    const member: unknown = Reflect.get(value, key)
+    // Methods are not data: arrow functions in class fields, and a `toJSON` that was just called.
+    if (typeof member === 'function' && (!isLiteral || key === 'toJSON')) continue
+    const json = at(walk, memberName(key), member)
+    if (json !== undefined) define(copy, key, json)
+  }
+  const { type, source } = copy
+  if (type === 'image' && isPlainObject(source) && source['type'] === 'bytes') {
+    const data = source['data']
+    if (isPlainObject(data) && typeof data['$bytes'] === 'string')
+      copy['source'] = { type: 'base64', data: data['$bytes'] }
+  }
+  return copy
+}
+
+function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
+  const { length } = list
+  if (!Number.isSafeInteger(length) || length > walk.left)
+    throw refused(walk, `has ${length} items; at most ${MAX_VALUES} values are taken`)
+  const copy: JsonValue[] = []
+  for (let index = 0; index < length; index++)
+    copy.push(at(walk, `[${index}]`, list[index]) ?? null)
+  return copy
+}
+
+function mapToJson(map: ReadonlyMap<unknown, unknown>, walk: Walk): JsonValue {
+  const entries = [...map]
+  if (!entries.every(([key]) => typeof key === 'string')) return listToJson(entries, walk)
+  const copy: Record<string, JsonValue> = {}
+  for (const [key, value] of entries as [string, unknown][]) {
+    const json = at(walk, memberName(key), value)
+    if (json !== undefined) define(copy, key, json)
+  }
+  return copy
+}
+
+function at(walk: Walk, name: string, value: unknown): JsonValue | undefined {
+  walk.path.push(name)
+  const json = toJson(value, walk)
+  walk.path.pop() // not after a throw: the error has used the path already
+  return json
+}
+
+/** Not by assignment: a key named __proto__ is data like any other. */
+function define(object: object, key: string, value: JsonValue): void {
+  Object.defineProperty(object, key, {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  })
+}
+
+function bytesOf(value: object): Uint8Array | undefined {
+  if (value instanceof Uint8Array) return value
+  if (value instanceof Uint8ClampedArray || value instanceof DataView)
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  const isShared = typeof SharedArrayBuffer === 'function' && value instanceof SharedArrayBuffer
+  return isShared ? new Uint8Array(value).slice() : undefined
+}
+
+function hasToJSON(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function'
+}
+
+function memberName(key: string): string {
+  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+}
+
+function refused({ path }: Walk, problem: string, cause?: unknown): ToolResultError {
+  const shown = path.length > 12 ? [...path.slice(0, 6), ' … ', ...path.slice(-4)] : path
+  return new ToolResultError(shown.join(''), problem, cause)
+}
