@@ -1,4 +1,4 @@
-import type { LLMInstance } from '@skein/ai'
+import type { LLMInstance, Tool } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from './definitions/types.ts'
 import type { RuntimeEvent, StoredEvent } from './event.ts'
@@ -46,6 +46,8 @@ export interface DrainContext {
   /** Undefined while the thread has no secrets. */
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
+  /** What a side may call now. Made again only when something changed that it depends on. */
+  tools(side: ResolvedSide): readonly Tool[]
   /** The first model of a side, for what the runtime itself asks: without tools and history. */
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
   /** The gates of the running session. */

@@ -1,4 +1,5 @@
-import { llm, type LLMInstance } from '@skein/ai'
+import { llm, type LLMInstance, type Tool } from '@skein/ai'
+import { CLIENT_TOOLS, toolsOf } from './calls/tools.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain } from './dispatch/dispatcher.ts'
@@ -85,6 +86,7 @@ class ThreadDrain implements DrainContext {
   #openGovernor: SessionGovernor | undefined
   #last: Promise<void> = Promise.resolve()
   readonly #hidden = new Set<string>()
+  #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
@@ -258,6 +260,14 @@ class ThreadDrain implements DrainContext {
 
   facade(side: ResolvedSide, use?: FacadeUse): Facade {
     return openFacade(this, side, use)
+  }
+
+  tools(side: ResolvedSide): readonly Tool[] {
+    const { envSeq, values } = this.state
+    const key = [side, envSeq, values.get(CLIENT_TOOLS)]
+    if (!this.#tools || this.#tools.key.some((part, place) => part !== key[place]))
+      this.#tools = { key, tools: toolsOf(this, side) }
+    return this.#tools.tools
   }
 
   sideModel({ prompt }: ResolvedSide, options: { readonly system?: string } = {}): LLMInstance {

@@ -3,8 +3,7 @@ import type { RuntimeEvent } from '../event.ts'
 import type { DrainContext } from '../context.ts'
 import { sideOf } from '../next.ts'
 import type { CallState } from '../state.ts'
-import { UNKNOWN_OUTCOME } from '../fold/calls.ts'
-import { callIdOf } from './tools.ts'
+import { callIdOf, UNKNOWN_OUTCOME } from '../fold/calls.ts'
 
 /** Settles calls that ran when a process died: look, run again, ask, or say that nobody knows. */
 export async function settleInDoubt(
@@ -28,7 +27,7 @@ async function eventsOf(context: DrainContext, { call }: CallState): Promise<Run
   const tool = found?.kind === 'tool' && found.tool.run ? found.tool : undefined
   // What the runtime itself does for a call is part of a commit: if that is not there, nothing happened.
   if (!tool) return [again(context, call, turn.id)]
-  const callId = callIdOf(context, toolCallId)
+  const callId = callIdOf(state, toolCallId)
   const governor = await context.governor()
   const result = await settle({
     tool,

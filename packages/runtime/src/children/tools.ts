@@ -11,38 +11,39 @@ import {
   variablesError,
 } from './spawn.ts'
 
-type Plans = Map<string, SpawnPlan>
-
-/** The tools by which a side creates and speaks to children (§7.7). */
-export function subagentTools(
-  context: DrainContext,
-  side: ResolvedSide,
-  relations: readonly Relation[],
-  plans: Plans,
-): readonly Tool[] {
-  const direct = relations.filter(({ isResumable }) => !isResumable)
-  const resumable = relations.filter(({ isResumable }) => isResumable)
-  return [
-    ...direct.map((relation) => directTool(context, side, relation, plans)),
-    ...(resumable.length > 0
-      ? [createTool(context, side, resumable, plans), messageTool(context, resumable, plans)]
-      : []),
-  ]
+/** A call that creates or speaks to a child: the plan is committed with the outcome of the call. */
+export interface SpawningCall {
+  readonly drain: DrainContext
+  readonly side: ResolvedSide
+  plan: SpawnPlan | undefined
 }
 
-function directTool(
-  context: DrainContext,
-  side: ResolvedSide,
-  relation: Relation,
-  plans: Plans,
-): Tool {
-  return contextual({
-    name: relation.key,
-    description: relation.description,
-    parameters: argumentsOf(context, relation),
-    run: async (args, { toolCallId }) =>
-      create(context, side, { relation, args, toolCallId, plans }),
-  })
+/** The tools by which a side creates and messages its children (Standard Agents §7.7). */
+export function childTools(context: DrainContext, relations: readonly Relation[]): readonly Tool[] {
+  const direct = relations.filter(({ isResumable }) => !isResumable)
+  const resumable = relations.filter(({ isResumable }) => isResumable)
+  const tools = direct.map((relation) =>
+    childTool({
+      name: relation.key,
+      description: relation.description,
+      parameters: argumentsOf(context, relation),
+      run: (args, { running, toolCallId }) => create(running, { relation, args, toolCallId }),
+    }),
+  )
+  if (resumable.length > 0) tools.push(createTool(resumable), messageTool(resumable))
+  return tools
+}
+
+/** `running` is the call that runs the tool; `calls/run.ts` puts it into the context. */
+type ChildToolContext = ToolContext & { readonly running: SpawningCall }
+
+function childTool(tool: {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly run: (args: JsonObject, context: ChildToolContext) => unknown
+}): Tool {
+  return withToolContext(tool as Tool) // Tool hides the types of its parameters
 }
 
 /** What a call hands to the child. */
@@ -130,15 +131,10 @@ function pathsOf(value: unknown): readonly string[] {
   return list.filter((path): path is string => typeof path === 'string' && path !== '')
 }
 
-function createTool(
-  context: DrainContext,
-  side: ResolvedSide,
-  relations: readonly Relation[],
-  plans: Plans,
-): Tool {
+function createTool(relations: readonly Relation[]): Tool {
   const agents = relations.map(({ key }) => key)
   const described = relations.map(({ key, description }) => `${key}: ${description}`).join('\n')
-  return contextual({
+  return childTool({
     name: 'subagent_create',
     description: `Creates a subagent that lives on and can be messaged again.\n${described}`,
     parameters: {
@@ -156,7 +152,7 @@ function createTool(
       },
       required: ['agent', 'name'],
     },
-    run: async (args, { toolCallId }) => {
+    run: async (args, { running, toolCallId }) => {
       const relation =
         relations.find(({ key }) => key === args['agent']) ??
         (relations.length === 1 && args['agent'] === undefined ? relations[0] : undefined)
@@ -167,7 +163,7 @@ function createTool(
       const name = args['name']
       if (typeof name !== 'string' || name.trim() === '')
         throw new Error('subagent_create needs a non-empty "name" for the new instance.')
-      return create(context, side, { relation, args, toolCallId, plans })
+      return create(running, { relation, args, toolCallId })
     },
   })
 }
@@ -192,45 +188,30 @@ async function createdPayload(
   }
 }
 
-interface Creation {
-  readonly relation: Relation
-  readonly args: JsonObject
-  readonly toolCallId: string
-  readonly plans: Plans
-}
-
 async function create(
-  context: DrainContext,
-  side: ResolvedSide,
-  creation: Creation,
+  call: SpawningCall,
+  {
+    relation,
+    args,
+    toolCallId,
+  }: { readonly relation: Relation; readonly args: JsonObject; readonly toolCallId: string },
 ): Promise<unknown> {
-  const { relation, args, toolCallId, plans } = creation
-  refuseBeyondLimits(context, relation)
-  const payload = await payloadOf(context, relation, args)
-  const attachments = findFiles(context, payload.attachments)
-  const env = context.env(side)
+  const { drain } = call
+  refuseBeyondLimits(drain, relation)
+  const payload = await payloadOf(drain, relation, args)
+  const attachments = findFiles(drain, payload.attachments)
+  const env = drain.env(call.side)
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
-    const { error, event } = variablesError(context, {
-      relation,
-      missing,
-      args,
-      attachments,
-      toolName: relation.isResumable ? 'subagent_create' : relation.key,
-    })
-    plans.set(toolCallId, { reference: '', events: [event], others: [] })
+    const toolName = relation.isResumable ? 'subagent_create' : relation.key
+    const asked = { relation, missing, args, attachments, toolName }
+    const { error, event } = variablesError(drain, asked)
+    call.plan = { reference: '', events: [event], others: [] }
     throw error
   }
   const isAwaited = relation.isBlocking
-  const plan = planSpawn(context, {
-    relation,
-    env,
-    toolCallId,
-    isAwaited,
-    ...payload,
-    attachments,
-  })
-  plans.set(toolCallId, plan)
+  const plan = planSpawn(drain, { relation, env, toolCallId, isAwaited, ...payload, attachments })
+  call.plan = plan
   if (isAwaited)
     return defer({ kind: 'child', request: { reference: plan.reference, agent: relation.agent } })
   return `Subagent (reference: ${plan.reference}) was started. Its result will come as a message.`
@@ -257,8 +238,8 @@ export function refuseBeyondLimits({ state, environment }: DrainContext, relatio
   )
 }
 
-function messageTool(context: DrainContext, relations: readonly Relation[], plans: Plans): Tool {
-  return contextual({
+function messageTool(relations: readonly Relation[]): Tool {
+  return childTool({
     name: 'subagent_message',
     description: 'Sends a message to a subagent that was created before.',
     parameters: {
@@ -274,63 +255,40 @@ function messageTool(context: DrainContext, relations: readonly Relation[], plan
       },
       required: ['reference', 'message'],
     },
-    run: async (args, { toolCallId }) => message(context, { args, relations, toolCallId, plans }),
+    run: async (args, { running }) => message(running, relations, args),
   })
 }
 
-function message(
-  context: DrainContext,
-  {
-    args,
-    relations,
-    toolCallId,
-    plans,
-  }: { args: JsonObject; relations: readonly Relation[]; toolCallId: string; plans: Plans },
-): unknown {
-  const { environment, state } = context
+function message(call: SpawningCall, relations: readonly Relation[], args: JsonObject): unknown {
+  const { drain } = call
+  const { environment, state } = drain
   const reference = asText(args['reference'] ?? args['referenceId']) ?? ''
   const child = state.children.get(reference)
   const relation = relations.find(({ key }) => key === child?.created.relation)
-  if (!child || !relation) throw new Error(unknownChild(context, relations, reference))
+  if (!child || !relation) {
+    const keys = new Set(relations.map(({ key }) => key))
+    const known = [...state.children.values()]
+      .filter(({ created }) => keys.has(created.relation))
+      .map(({ created }) => created.reference)
+    const list =
+      known.length > 0 ? `Known: ${known.join(', ')}.` : 'Create one with subagent_create.'
+    throw new Error(`There is no subagent with the reference "${reference}". ${list}`)
+  }
   if (child.lifecycle === 'terminated')
     throw new Error(`Subagent (reference: ${reference}) was terminated and takes no more messages.`)
   const text = asText(args['message']) ?? ''
   const interruptId = relation.isBlocking ? environment.ids() : undefined
-  const files = copyFiles(
-    context,
-    findFiles(context, pathsOf(args['attachments'])),
-    `${reference}/${environment.ids()}`,
-  )
-  const append = [...files.events, messageToChild(context, { text, files, relation, interruptId })]
-  const at = context.at()
-  plans.set(toolCallId, {
+  const found = findFiles(drain, pathsOf(args['attachments']))
+  const files = copyFiles(drain, found, `${reference}/${environment.ids()}`)
+  const append = [...files.events, messageToChild(drain, { text, files, relation, interruptId })]
+  const at = drain.at()
+  call.plan = {
     reference,
     events: [{ type: 'subagent_updated', at, reference, status: 'running' }],
     others: [{ id: reference, mustBeLive: true, append, wake: { by: environment.clock.now() } }],
     interruptId,
-  })
+  }
   if (interruptId !== undefined)
     return defer({ kind: 'child', request: { reference, agent: relation.agent } })
   return `The message was sent to subagent (reference: ${reference}).`
-}
-
-function unknownChild(
-  { state }: DrainContext,
-  relations: readonly Relation[],
-  reference: string,
-): string {
-  const keys = new Set(relations.map(({ key }) => key))
-  const known = [...state.children.values()]
-    .filter(({ created }) => keys.has(created.relation))
-    .map(({ created }) => created.reference)
-  return `There is no subagent with the reference "${reference}". ${known.length > 0 ? `Known: ${known.join(', ')}.` : 'Create one with subagent_create.'}`
-}
-
-function contextual(tool: {
-  readonly name: string
-  readonly description: string
-  readonly parameters: JsonSchema
-  readonly run: (args: JsonObject, context: ToolContext) => unknown
-}): Tool {
-  return withToolContext(tool as Tool) // Tool hides the types of its parameters
 }

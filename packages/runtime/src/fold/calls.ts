@@ -176,3 +176,9 @@ function fromLogged(word: OutcomeWord, result: unknown): SettledOutcome {
       }
   }
 }
+
+/** The id of a call for the governor: unique in a session even when a vendor uses a call id twice. */
+export function callIdOf(state: KernelState, toolCallId: string): string {
+  const entry = findCall(state, toolCallId)?.entry
+  return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
+}

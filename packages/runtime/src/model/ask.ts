@@ -1,5 +1,3 @@
-import { AgentState } from '@skein/agents'
-import { step } from '@skein/agents/execution'
 import {
   AssistantMessage,
   type LLMInstance,
@@ -15,7 +13,6 @@ import { type DrainContext, isStop } from '../context.ts'
 import { LiveStep } from './live-step.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
 import type { Step, Turn as SideTurn } from '../state.ts'
-import type { Toolset } from '../calls/tools.ts'
 import { spentOn, toUsage, costOf } from '../usage.ts'
 import { endSession } from '../session/end.ts'
 import { afterStored, beforeCreate } from '../hooks/messages.ts'
@@ -24,7 +21,6 @@ import { afterStored, beforeCreate } from '../hooks/messages.ts'
 export interface Prepared {
   readonly instance: LLMInstance
   readonly messages: readonly Message[]
-  readonly tools: Toolset
   readonly log: LoggedRequest
 }
 
@@ -48,22 +44,16 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   }
 }
 
-/** Through the step engine, so that a side of a thread and an agent in a program think alike. */
-async function think(context: DrainContext, asking: Asking, live: LiveStep): Promise<Turn> {
-  const { environment, signal } = context
-  const { clock, ids } = environment
-  const events = step({
-    state: AgentState.initial({ ids }).withContext(asking.messages),
-    llm: asking.instance,
-    tools: asking.tools.tools,
-    runsTools: false,
-    signal,
-    clock,
-    ids,
-  })
+/** One inference; what the model says is shown while it comes. */
+async function think(
+  { signal }: DrainContext,
+  { instance, messages }: Asking,
+  live: LiveStep,
+): Promise<Turn> {
+  const events = instance.infer(messages, { signal })
   for (;;) {
     const batch = await events.next()
-    if (batch.done) return batch.value.turn!
+    if (batch.done) return batch.value
     live.push(batch.value)
   }
 }

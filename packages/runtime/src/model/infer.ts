@@ -11,7 +11,6 @@ import { modelMessages, paramsOf, systemText } from './prompt.ts'
 import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
 import { HookBlockedError } from '../hooks/run.ts'
 import type { Step, Turn } from '../state.ts'
-import { toolsetOf } from '../calls/tools.ts'
 import type { SubagentRegistryEntry } from '../thread-state.ts'
 import { childRegistry } from '../thread/facade.ts'
 import { afterStored } from '../hooks/messages.ts'
@@ -71,15 +70,15 @@ async function prepare(
   const { environment, signal } = context
   const system = await systemText(context, side)
   const messages = await modelMessages(context, side)
-  const tools = await toolsetOf(context, side)
+  const tools = context.tools(side)
   const { output, toolChoice } = side.prompt.definition
-  const listed = toolChoice === 'none' ? [] : tools.tools
+  const listed = toolChoice === 'none' ? [] : tools
   const params = paramsOf(model, side)
   const instance = llm({
     model: model.model,
     params,
     tools: listed,
-    ...(model.definition?.config && { config: model.definition.config }),
+    config: model.definition?.config,
     system,
     structure: output,
     signal,
@@ -87,7 +86,7 @@ async function prepare(
     ids: environment.ids,
   })
   const log = logRequest(context, { side, model, system, tools: listed, params, messages })
-  return { instance, messages, tools, log }
+  return { instance, messages, log }
 }
 
 const HEADING = 'Subagents of this thread:'

@@ -1,4 +1,3 @@
-import type { AgentStreamEvent } from '@skein/agents'
 import type { StreamEvent } from '@skein/ai'
 import type { ThreadEvent } from '@skein/threads'
 import type { DrainContext } from '../context.ts'
@@ -29,8 +28,8 @@ export class LiveStep {
     return this.#context.environment.clock.now() - this.#startedAt
   }
 
-  push(batch: readonly AgentStreamEvent[]): void {
-    const events = batch.flatMap(({ upp }) => (upp ? this.#toEvents(upp) : []))
+  push(batch: readonly StreamEvent[]): void {
+    const events = batch.flatMap((event) => this.#toEvents(event))
     if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
   }
 
