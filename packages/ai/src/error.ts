@@ -34,7 +34,7 @@ export interface UPPErrorOptions {
   readonly vendorCode?: string | undefined
   readonly vendorType?: string | undefined
   readonly requestId?: string | undefined
-  /** How long the vendor asks to wait. */
+  /** How long the vendor asks to wait. The error has it as a number from 0 to one year, or not at all. */
   readonly retryAfterMs?: number | undefined
   /** The vendor's explicit word on retrying (`x-should-retry`). */
   readonly shouldRetry?: boolean | undefined
@@ -61,23 +61,29 @@ export class UPPError extends SkeinError {
   turn: Turn | undefined
 
   constructor(message: string, options: UPPErrorOptions) {
-    super(message, {
-      code: options.code,
-      ...(options.hint !== undefined && { hint: options.hint }),
-      ...(options.cause !== undefined && { cause: options.cause }),
-    })
+    const { code, hint, cause } = options
+    super(message, cause === undefined ? { code, hint } : { code, hint, cause })
     this.provider = options.provider
     this.modality = options.modality
     this.statusCode = options.statusCode
     this.vendorCode = options.vendorCode
     this.vendorType = options.vendorType
     this.requestId = options.requestId
-    this.retryAfterMs = options.retryAfterMs
+    this.retryAfterMs = boundedWait(options.retryAfterMs)
     this.shouldRetry = options.shouldRetry
     this.rateLimit = options.rateLimit
     this.body = options.body
     Object.defineProperty(this, 'turn', { value: undefined, writable: true, enumerable: false })
   }
+}
+
+/** Longer waits are cut to this: vendors send absurd ones, and a Date overflows at 8.64e15. */
+const MAX_RETRY_AFTER_MS = 365 * 24 * 3_600_000
+
+/** A vendor's wait as a finite number from 0 to one year; anything else is no wait at all. */
+function boundedWait(ms: number | undefined): number | undefined {
+  if (typeof ms !== 'number' || Number.isNaN(ms) || ms < 0) return undefined
+  return Math.min(ms, MAX_RETRY_AFTER_MS)
 }
 
 /** True for a `UPPError` of any installed copy of this package. */

@@ -55,10 +55,13 @@ export {
 export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './keys.ts'
 export {
   ExponentialBackoff,
+  judgeRetry,
   LinearBackoff,
   NoRetry,
   type ExponentialBackoffOptions,
   type LinearBackoffOptions,
+  type RetryLimits,
+  type RetryVerdict,
 } from './retry.ts'
 export * from './embedding.ts'
 export * from './image.ts'
