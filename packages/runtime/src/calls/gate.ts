@@ -39,7 +39,6 @@ export async function admitCall(
   tool: ToolDefinition,
   call: ToolCall,
 ): Promise<{ readonly admission: ToolAdmission; readonly admitted?: AdmittedCall }> {
-  const { state } = context
   const governor = await context.governor()
   const answer = approvalAnswer(context, call.toolCallId)
   const admission = await governor.admit(governedCall(context, call, tool.name), answer)

@@ -1,21 +1,22 @@
 import {
   AssistantMessage,
+  judgeRetry,
+  messageToJSON,
+  UPPError,
   type LLMInstance,
   type Message,
-  messageToJSON,
   type Turn,
-  UPPError,
 } from '@skein/ai'
 import type { UppMessage } from '@skein/threads/upp'
+import { isStop, type DrainContext } from '../context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeMessageAdded } from '../event.ts'
-import { type DrainContext, isStop } from '../context.ts'
+import type { RuntimeMessageAdded, StepFailed } from '../event.ts'
+import { afterStored, beforeCreate } from '../hooks/messages.ts'
+import { endSession } from '../session/end.ts'
+import type { Step, Turn as SideTurn } from '../state.ts'
+import { costOf, spentOn, toUsage } from '../usage.ts'
 import { LiveStep } from './live-step.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
-import type { Step, Turn as SideTurn } from '../state.ts'
-import { spentOn, toUsage, costOf } from '../usage.ts'
-import { endSession } from '../session/end.ts'
-import { afterStored, beforeCreate } from '../hooks/messages.ts'
 
 /** A request that is ready to be sent. */
 export interface Prepared {
@@ -24,37 +25,26 @@ export interface Prepared {
   readonly log: LoggedRequest
 }
 
-interface Asking extends Prepared {
+/** A request with the step that it belongs to. */
+export interface Asking extends Prepared {
   readonly side: ResolvedSide
   readonly turn: SideTurn
   readonly step: Step
   readonly model: ResolvedModel
 }
 
-/** Asks the model and commits its answer, or what became of the try. */
+/** Asks the model, shows what it says while it comes, and commits the answer or the failure. */
 export async function askModel(context: DrainContext, asking: Asking): Promise<void> {
   const live = new LiveStep(context, asking.turn.id)
   try {
-    const turn = await think(context, asking, live)
+    const events = asking.instance.infer(asking.messages, { signal: context.signal })
+    let batch = await events.next()
+    for (; !batch.done; batch = await events.next()) live.push(batch.value)
     live.end()
-    await commitAnswer(context, asking, turn, live)
+    await commitAnswer(context, asking, batch.value, live)
   } catch (error) {
     live.end()
     await modelFailed(context, asking, error)
-  }
-}
-
-/** One inference; what the model says is shown while it comes. */
-async function think(
-  { signal }: DrainContext,
-  { instance, messages }: Asking,
-  live: LiveStep,
-): Promise<Turn> {
-  const events = instance.infer(messages, { signal })
-  for (;;) {
-    const batch = await events.next()
-    if (batch.done) return batch.value
-    live.push(batch.value)
   }
 }
 
@@ -64,11 +54,10 @@ async function commitAnswer(
   turn: Turn,
   live: LiveStep,
 ): Promise<void> {
-  const { state } = context
   const answer = await answerOf(context, asking, turn)
   const log = logAnswer(context, asking.log, { turn, answer, live })
-  const { tokens, costUsd } = state.usage
-  const usage = answer.usage
+  const { usage } = answer
+  const { tokens, costUsd } = context.state.usage
   await context.commit('answer', {
     events: [...log.events, answer],
     blobs: log.blobs,
@@ -81,39 +70,42 @@ async function commitAnswer(
   await afterStored(context, asking.side, [answer])
 }
 
-/** The answer as an event of the log. */
+/** The answer as an event of the log; without its reasoning where the prompt excludes that. */
 async function answerOf(
   context: DrainContext,
-  { side, turn: sideTurn, step: begun, model }: Asking,
+  { side, turn: sideTurn, step, model }: Asking,
   turn: Turn,
 ): Promise<RuntimeMessageAdded> {
-  const cost = costOf(model, turn.usage)
-  const added: RuntimeMessageAdded = {
+  let { response } = turn
+  if (side.prompt.definition.reasoning?.exclude) {
+    const content = response.content.filter(({ type }) => type !== 'reasoning')
+    const { id, timestamp, metadata, toolCalls } = response
+    response = new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
+  }
+  return beforeCreate(context, side, {
     type: 'message_added',
     at: context.at(),
     turnId: sideTurn.id,
-    stepId: begun.id,
+    stepId: step.id,
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
-    message: messageToJSON(kept(turn.response, side)) as unknown as UppMessage, // same shape, two names
+    message: messageToJSON(response) as unknown as UppMessage, // same shape, two names
     modelName: model.model.modelId,
     providerName: model.model.provider.name,
     finishReason: turn.stopReason,
     usage: toUsage(turn.usage),
-    costUsd: cost,
-  }
-  return beforeCreate(context, side, added)
+    costUsd: costOf(model, turn.usage),
+  })
 }
 
-/** Without its reasoning, where the prompt says so. */
-function kept(answer: AssistantMessage, { prompt }: ResolvedSide): AssistantMessage {
-  if (!prompt.definition.reasoning?.exclude) return answer
-  const content = answer.content.filter(({ type }) => type !== 'reasoning')
-  const { id, timestamp, metadata, toolCalls } = answer
-  return new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
-}
+/** No computed delay between two requests is longer; the vendor may ask for more. */
+const MAX_BACKOFF_MS = 60_000
 
-/** What was said before a stop stays. A failure is tried again later: the wait is data, not a sleep. */
+/**
+ * A request failed. `judgeRetry` of `@skein/ai` decides for library and runtime alike whether it is made
+ * again. The wait is data in the log, not a sleep: the drain ends, and the thread is woken when it is
+ * over. A vendor that asks for more than 15 minutes fails the step with its own words.
+ */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
   if (signal.aborted) {
@@ -122,15 +114,19 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   }
   if (!(error instanceof UPPError)) throw error
   const { limits, clock } = context.environment
-  const { turn, step, side } = asking
+  const { turn, step, side, model } = asking
   const attempt = step.failures + 1
-  const wait = error.retryAfterMs ?? limits.modelBackoffMs * 2 ** (attempt - 1)
+  const verdict = judgeRetry(error, attempt, {
+    maxRequests: limits.modelAttempts,
+    baseDelayMs: limits.modelBackoffMs,
+    maxDelayMs: MAX_BACKOFF_MS,
+    jitter: false,
+    retryInvalidResponse: true, // e.g. an answer that is not the JSON that was asked for
+  })
   const hasFallback = attempt < side.prompt.models.length
-  const mayRetry = hasFallback || (isTransient(error) && attempt < limits.modelAttempts)
-  const retryAt = new Date(clock.now() + (hasFallback ? 0 : wait)).toISOString()
+  const wait = hasFallback ? 0 : verdict.type === 'fail' ? undefined : verdict.ms
   const { code, message } = error
-  const log = logFailure(context, asking, error)
-  const failure = {
+  const failure: StepFailed = {
     type: 'step_failed',
     at: context.at(),
     turnId: turn.id,
@@ -138,31 +134,18 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
     attempt,
     code,
     message,
-    ...(mayRetry && { retryAt }),
-  } as const
+    retryAt: wait === undefined ? undefined : new Date(clock.now() + wait).toISOString(),
+  }
+  const log = logFailure(context, asking, error)
   const usage = error.turn?.usage
-  const spent = usage && usage.totalTokens > 0 ? [spentOn(asking.model, usage, context.at())] : []
-  await context.commit('step_failed', {
-    events: [...log.events, ...spent, failure],
-    blobs: log.blobs,
-    isProgress: true,
-  })
-  if (!mayRetry) await endSession(context, { outcome: 'failed', reason: 'model_error', message })
+  const spent = usage && usage.totalTokens > 0 ? [spentOn(model, usage, context.at())] : []
+  const events = [...log.events, ...spent, failure]
+  await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
+  if (wait === undefined)
+    await endSession(context, { outcome: 'failed', reason: 'model_error', message })
 }
 
-const transient = new Set<string>([
-  'RATE_LIMITED',
-  'NETWORK_ERROR',
-  'TIMEOUT',
-  'PROVIDER_ERROR',
-  'INVALID_RESPONSE', // e.g. an answer that is not the JSON that was asked for
-])
-
-function isTransient({ code, shouldRetry }: UPPError): boolean {
-  return shouldRetry ?? transient.has(code)
-}
-
-/** The text that had been streamed when the user pressed stop. Calls are not kept: they never ran. */
+/** Keeps the text that had come when the user pressed stop. Its calls are dropped: they never ran. */
 async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const partial = error instanceof UPPError ? error.turn : undefined
   if (!partial || partial.response.text === '') return

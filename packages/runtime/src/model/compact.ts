@@ -1,11 +1,10 @@
-import { type Message, type MessageOptions, UserMessage } from '@skein/ai'
+import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../context.ts'
 import { messageOf } from '../error.ts'
 import { spentOn } from '../usage.ts'
 import { viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
-import { sha256Hex } from '@skein/base'
 
 /** Replaces the older part of a long view by a summary. The log keeps everything. */
 export async function compactIfLong(context: DrainContext, side: ResolvedSide): Promise<void> {

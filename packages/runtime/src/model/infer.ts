@@ -1,43 +1,48 @@
-import { llm } from '@skein/ai'
+import { llm, NoRetry } from '@skein/ai'
+import type { DrainContext } from '../context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../event.ts'
-import { compactIfLong } from './compact.ts'
-import { endSession } from '../session/end.ts'
-import { askModel, type Prepared } from './ask.ts'
+import { afterStored } from '../hooks/messages.ts'
+import { HookBlockedError } from '../hooks/run.ts'
+import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
+import { endSession, waitText } from '../session/end.ts'
+import type { Step, Turn } from '../state.ts'
+import { childRegistry } from '../thread/facade.ts'
 import { overBudget } from '../usage.ts'
-import type { DrainContext } from '../context.ts'
+import { askModel, type Prepared } from './ask.ts'
+import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import { modelMessages, paramsOf, systemText } from './prompt.ts'
-import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
-import { HookBlockedError } from '../hooks/run.ts'
-import type { Step, Turn } from '../state.ts'
-import type { SubagentRegistryEntry } from '../thread-state.ts'
-import { childRegistry } from '../thread/facade.ts'
-import { afterStored } from '../hooks/messages.ts'
 
-/** One step of a side: takes the inbox, asks the model, and commits what it answered. */
+/** One step of a side: takes the queued messages, asks the model, and commits what it answered. */
 export async function infer(context: DrainContext, side: ResolvedSide): Promise<void> {
   const over = await overBudget(context)
   if (over !== undefined)
     return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
   await compactIfLong(context, side)
-  const { turn, step: begun } = await beginStep(context, side)
-  const model = modelOf(side, begun)
+  const { turn, step } = await beginStep(context, side)
+  const { models } = side.prompt
+  // Each failure goes on to the next fallback model; the last model is asked again.
+  const model = models[Math.min(step.failures, models.length - 1)]!
   try {
     const request = await prepare(context, side, model)
-    await askModel(context, { side, turn, step: begun, model, ...request })
+    await askModel(context, { side, turn, step, model, ...request })
   } catch (error) {
     if (!(error instanceof HookBlockedError)) throw error
     await endSession(context, { outcome: 'failed', reason: 'blocked', message: error.message })
   }
 }
 
-/** Takes what has come meanwhile. A step that was opened with the commit before is not opened again. */
+/**
+ * Takes messages that were queued meanwhile and opens the step. A step that this drain has opened
+ * already, together with the commit before, is not opened again.
+ */
 async function beginStep(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<{ turn: Turn; step: Step }> {
   const { state, epoch } = context
+  const at = context.at()
   const turn = state.session!.turn! // `next` asks for a step within a turn only
   const before = turn.step
   const taken = await takeQueue(context, side)
@@ -47,66 +52,60 @@ async function beginStep(
     await afterStored(context, side, taken)
     return { turn, step: before }
   }
-  if (before) {
-    const again = { turnId: turn.id, stepId: before.id, reason: 'again' }
-    events.push({ type: 'step_reset', at: context.at(), ...again })
-  }
+  const wasWaiting = before?.retry && waitText(before.retry) === state.statusText
+  if (before)
+    events.push({ type: 'step_reset', at, turnId: turn.id, stepId: before.id, reason: 'again' })
+  // The thread said that it waits for the vendor; now it works again.
+  if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
-  await context.commit('step_start', { events })
+  const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
+  await context.commit('step_start', { events, head })
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
-/** Each failure goes on to the next fallback; the last one is asked again. */
-function modelOf({ prompt }: ResolvedSide, { failures }: Step): ResolvedModel {
-  return prompt.models[Math.min(failures, prompt.models.length - 1)]!
+/** A note with the list of subagents, when the list differs from the one that the side was told last. */
+function registryNote(context: DrainContext): readonly RuntimeEvent[] {
+  const { state } = context
+  const told = state.registryText[state.session?.turn?.side ?? 'a']
+  const lines = childRegistry(state).map(({ reference, name, threadName, status, resumable }) => {
+    const label = threadName === undefined ? name : `${name} "${threadName}"`
+    return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
+  })
+  // Children that came and went within one call were never mentioned.
+  if (lines.length === 0 && told === undefined) return []
+  const heading = 'Subagents of this thread:'
+  const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
+  return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
 
+/** Makes the request, and its record for the log. */
 async function prepare(
   context: DrainContext,
   side: ResolvedSide,
   model: ResolvedModel,
 ): Promise<Prepared> {
   const { environment, signal } = context
+  const { clock, ids } = environment
   const system = await systemText(context, side)
   const messages = await modelMessages(context, side)
-  const tools = context.tools(side)
   const { output, toolChoice } = side.prompt.definition
-  const listed = toolChoice === 'none' ? [] : tools
+  const tools = toolChoice === 'none' ? [] : context.tools(side)
   const params = paramsOf(model, side)
+  const { config } = model.definition ?? {}
   const instance = llm({
     model: model.model,
     params,
-    tools: listed,
-    config: model.definition?.config,
+    tools,
+    // One layer retries: the runtime, which waits without holding a drain (see `modelFailed`). A
+    // strategy of the user's own stays, and counts on top.
+    config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
     system,
     structure: output,
     signal,
-    clock: environment.clock,
-    ids: environment.ids,
+    clock,
+    ids,
   })
-  const log = logRequest(context, { side, model, system, tools: listed, params, messages })
+  const log = logRequest(context, { side, model, system, tools, params, messages })
   return { instance, messages, log }
-}
-
-const HEADING = 'Subagents of this thread:'
-
-/** A line about the children, when it says something new: the history keeps it where it was. */
-function registryNote(context: DrainContext): readonly RuntimeEvent[] {
-  const { state } = context
-  const entries = childRegistry(state)
-  // A child that came and went within one call was never spoken of.
-  const told = state.registryText[state.session?.turn?.side ?? 'a']
-  if (entries.length === 0 && told === undefined) return []
-  const text = registryText(entries)
-  return text === told ? [] : [noteMessage(context, text, 'registry')]
-}
-
-function registryText(entries: readonly SubagentRegistryEntry[]): string {
-  if (entries.length === 0) return `${HEADING} none.`
-  const lines = entries.map(({ reference, name, threadName, status, resumable }) => {
-    const label = threadName === undefined ? name : `${name} "${threadName}"`
-    return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
-  })
-  return [HEADING, ...lines].join('\n')
 }

@@ -31,7 +31,8 @@ export async function takeQueue(
   side: ResolvedSide,
 ): Promise<RuntimeMessageAdded[]> {
   const taken: RuntimeMessageAdded[] = []
-  for (const queued of [...context.state.queue]) {
+  const waiting = [...context.state.queue]
+  for (const queued of waiting) {
     const { queueId, role, message, attachments, subagentId, metadata, userId } = queued
     const added: RuntimeMessageAdded = {
       type: 'message_added',

@@ -3,6 +3,7 @@ import { reportToParent } from '../children/report.ts'
 import type { DrainContext, Write } from '../context.ts'
 import type { RuntimeEvent, SessionOutcome } from '../event.ts'
 import { isWaiting, openCalls, type Action } from '../next.ts'
+import type { Step } from '../state.ts'
 import { isStoreError, type ThreadChange } from '../store/store.ts'
 import { stepEnd, turnEnd } from './begin.ts'
 
@@ -136,7 +137,7 @@ export async function park(
   const { state } = context
   const isLong = retry && Date.parse(retry.at) - context.environment.clock.now() > LONG_WAIT_MS
   const lifecycle = isLong ? 'waiting' : lifecycleOf(context)
-  const text = retry && `Waits until ${retry.at} to ask the model again: ${retry.reason}`
+  const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = [...state.interrupts.values()].filter(
     ({ answer, interrupt }) =>
@@ -157,6 +158,11 @@ export async function park(
     await context.catchUp()
     return false
   }
+}
+
+/** The status text of a thread that waits to ask its model again. */
+export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
+  return `Waits until ${at} to ask the model again: ${reason}`
 }
 
 function lifecycleOf({
