@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { RuntimeError } from '../error.ts'
-import { jsonCopy } from '../thread/buffer.ts'
+import { jsonCopy } from '../thread/values.ts'
 
 const MAX_LABEL = 256
 const MAX_TAGS = 64

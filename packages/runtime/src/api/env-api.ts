@@ -1,5 +1,5 @@
 import type { ThreadEnv } from '../runtime-api.ts'
-import { envSet, inheritedEnv, isSecret } from '../thread/set-env.ts'
+import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
 import { type ApiContext, editThread, load } from './api-context.ts'
 
 /** The variables of threads. What is set reaches the live descendants in the same commit. */

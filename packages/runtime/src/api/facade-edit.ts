@@ -1,7 +1,7 @@
 import type { KernelState } from '../state.ts'
 import { editThread, type ApiContext, type EditTarget } from './api-context.ts'
 import type { LoadedThread } from './fold-cache.ts'
-import type { FacadeBuffer } from '../thread/buffer.ts'
+import type { FacadeBuffer } from '../thread/values.ts'
 
 export interface FacadeTarget extends EditTarget {
   /** Whether the thread has to look at what was written. */

@@ -4,10 +4,16 @@ import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { KernelState, OpenInterrupt } from '../state.ts'
 import type { Decision, Inbox } from '../runtime-api.ts'
-import { createApiContext, editThread, load, type ApiContext, type ApiEnvironment } from './api-context.ts'
+import {
+  createApiContext,
+  editThread,
+  load,
+  type ApiContext,
+  type ApiEnvironment,
+} from './api-context.ts'
 import { approvalGiven, partialApprovals } from './partial-approvals.ts'
 import { approvalOf, openForPeople, waitingItems } from './waiting-items.ts'
-import { jsonCopy } from '../thread/buffer.ts'
+import { jsonCopy } from '../thread/values.ts'
 
 /** Signs an approval for an authenticated person; answers the token. */
 export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>

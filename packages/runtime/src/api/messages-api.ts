@@ -1,11 +1,16 @@
 import type { Threads } from '../runtime-api.ts'
 import { facadeFiles } from '../thread/files.ts'
-import { facadeMessages, type FacadeMessages, selectMessages, storedMessages } from '../thread/messages.ts'
+import {
+  facadeMessages,
+  type FacadeMessages,
+  selectMessages,
+  storedMessages,
+} from '../thread/messages.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { bufferOf, editWith } from './facade-edit.ts'
 import { unsendMessage } from './send-message.ts'
 import { afterUpdate, beforeUpdate } from './update-hooks.ts'
-import type { FacadeBuffer } from '../thread/buffer.ts'
+import type { FacadeBuffer } from '../thread/values.ts'
 
 /** The messages of threads, by the rules that tools have. */
 export function messagesApi(

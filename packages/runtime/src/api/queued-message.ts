@@ -7,7 +7,7 @@ import type { SendMessage } from '../runtime-api.ts'
 import { normalisePath } from '../thread/paths.ts'
 import type { ApiContext } from './api-context.ts'
 import { checkedMetadata, checkLabel } from './check-input.ts'
-import { jsonCopy } from '../thread/buffer.ts'
+import { jsonCopy } from '../thread/values.ts'
 
 /** The event of a message that somebody sends. Its queue id is the message's id, so sending it twice is one. */
 export function queuedMessage(context: ApiContext, sent: SendMessage | string): MessageQueued {

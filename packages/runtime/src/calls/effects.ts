@@ -4,7 +4,7 @@ import type { RuntimeEvent } from '../event.ts'
 import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
 import { within } from '../hooks/run.ts'
 import type { Effect } from '../state.ts'
-import { nextCronTime } from '../time/cron.ts'
+import { nextCronTime } from '../thread/effects.ts'
 
 /**
  * Runs a scheduled effect that is due. What it changes in the thread is committed together with its

@@ -1,22 +1,23 @@
 import {
   AssistantMessage,
   judgeRetry,
-  messageToJSON,
-  UPPError,
   type LLMInstance,
   type Message,
+  messageToJSON,
+  type StreamEvent,
   type Turn,
+  UPPError,
 } from '@skein/ai'
 import type { UppMessage } from '@skein/threads/upp'
-import { isStop, type DrainContext } from '../context.ts'
+import { type DrainContext, isStop } from '../context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded, StepFailed } from '../event.ts'
 import { afterStored, beforeCreate } from '../hooks/messages.ts'
 import { endSession } from '../session/end.ts'
 import type { Step, Turn as SideTurn } from '../state.ts'
 import { costOf, spentOn, toUsage } from '../usage.ts'
-import { LiveStep } from './live-step.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
+import type { ThreadEvent } from '@skein/threads'
 
 /** A request that is ready to be sent. */
 export interface Prepared {
@@ -26,7 +27,7 @@ export interface Prepared {
 }
 
 /** A request with the step that it belongs to. */
-export interface Asking extends Prepared {
+interface Asking extends Prepared {
   readonly side: ResolvedSide
   readonly turn: SideTurn
   readonly step: Step
@@ -154,4 +155,81 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
   const answer = await answerOf(context, asking, { ...partial, response: said })
   const log = logFailure(context, asking, error)
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
+}
+
+type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream']>
+
+/** Shows a step while it happens. Nothing of it is stored: the answer is, when it is whole. */
+export class LiveStep {
+  readonly #context: DrainContext
+  readonly #turnId: string
+  readonly #startedAt: number
+  /** One redactor per block: a secret may be cut in two by a chunk. */
+  readonly #held = new Map<
+    string,
+    { readonly held: Held; readonly show: (text: string) => ThreadEvent }
+  >()
+  #prefix: string
+  firstTokenMs: number | undefined
+
+  constructor(context: DrainContext, turnId: string) {
+    this.#context = context
+    this.#turnId = turnId
+    this.#startedAt = context.environment.clock.now()
+    this.#prefix = context.state.session?.turn?.step?.id ?? turnId
+  }
+
+  get durationMs(): number {
+    return this.#context.environment.clock.now() - this.#startedAt
+  }
+
+  push(batch: readonly StreamEvent[]): void {
+    const events = batch.flatMap((event) => this.#toEvents(event))
+    if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
+  }
+
+  /** Gives what the redactors held back. */
+  end(): void {
+    const events: ThreadEvent[] = []
+    for (const { held, show } of this.#held.values()) {
+      const text = held.end()
+      if (text !== '') events.push(show(text))
+    }
+    this.#held.clear()
+    if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
+  }
+
+  #toEvents({ type, index, delta }: StreamEvent): ThreadEvent[] {
+    const at = this.#context.at()
+    const turnId = this.#turnId
+    const blockId = `${this.#prefix}/${index}`
+    if (type === 'text_delta' || type === 'reasoning_delta')
+      return this.#safe(`${type}${index}`, delta.text ?? '', (text) => ({
+        type,
+        at,
+        turnId,
+        blockId,
+        text,
+      }))
+    if (type !== 'tool_call_delta') return []
+    const { toolCallId = '', toolName = '', argumentsJson = '' } = delta
+    return this.#safe(toolCallId, argumentsJson, (argumentsText) => ({
+      type: 'tool_call_delta',
+      at,
+      turnId,
+      toolCallId,
+      toolName,
+      argumentsText,
+    }))
+  }
+
+  #safe(key: string, text: string, show: (text: string) => ThreadEvent): ThreadEvent[] {
+    this.firstTokenMs ??= this.durationMs
+    const redactor = this.#context.redactor()
+    if (!redactor) return [show(text)]
+    const known = this.#held.get(key)?.held ?? redactor.stream()
+    this.#held.set(key, { held: known, show })
+    const safe = known.push(text)
+    return safe === '' ? [] : [show(safe)]
+  }
 }

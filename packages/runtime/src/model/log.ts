@@ -10,7 +10,7 @@ import type {
 } from '../event.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../context.ts'
-import type { LiveStep } from './live-step.ts'
+import type { LiveStep } from './ask.ts'
 import { toUsage, costOf } from '../usage.ts'
 import { RuntimeError } from '../error.ts'
 import { foldKernel } from '../fold/fold.ts'

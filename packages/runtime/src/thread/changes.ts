@@ -8,7 +8,7 @@ import { envContext } from '../secrets/vault.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { noticeToParent } from './attachments.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
-import { inheritedEnv } from './set-env.ts'
+import { inheritedEnv } from './env.ts'
 
 /** The state of the thread that a tool, a hook or an effect of this drain is given. */
 export function openFacade(

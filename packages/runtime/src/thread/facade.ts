@@ -5,13 +5,11 @@ import type { KernelEnvironment } from '../context.ts'
 import type { KernelState } from '../state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../thread-state.ts'
-import type { EnvReader } from './env.ts'
+import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import { facadeEnv } from './set-env.ts'
 import { facadeFiles } from './files.ts'
 import { facadeMessages } from './messages.ts'
-import { facadeValues } from './values.ts'
-import { jsonCopy, type FacadeBuffer } from './buffer.ts'
+import { type FacadeBuffer, facadeValues, jsonCopy } from './values.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
 const MAX_STATUS_LENGTH = 1000
@@ -201,7 +199,7 @@ function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer)
           name,
           data: copy,
           turnId,
-          ...(transient && { isTransient: true }),
+          isTransient: transient || undefined,
         },
       ])
     },

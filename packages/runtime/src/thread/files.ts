@@ -2,7 +2,7 @@ import { sha256Hex } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { FileStat, ThreadState } from '../thread-state.ts'
 import { createGlob, isText, mediaTypeOf, normalisePath } from './paths.ts'
-import { allOverlaid, type FacadeBuffer, overlaid } from './buffer.ts'
+import { allOverlaid, type FacadeBuffer, overlaid } from './values.ts'
 
 export type FileMembers = Pick<
   ThreadState,
@@ -41,26 +41,14 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   function put(file: Omit<FileStat, 'writtenAt'>): FileStat {
     const at = buffer.at()
     const { turnId, toolCallId } = buffer
-    events.push({
-      type: 'file_written',
-      at,
-      ...file,
-      ...(turnId !== undefined && { turnId }),
-      ...(toolCallId !== undefined && { toolCallId }),
-    })
+    events.push({ type: 'file_written', at, ...file, turnId, toolCallId })
     const stat = { ...file, writtenAt: at }
     pending.set(file.path, stat)
     return stat
   }
 
   function drop(path: string): void {
-    const { turnId } = buffer
-    events.push({
-      type: 'file_removed',
-      at: buffer.at(),
-      path,
-      turnId,
-    })
+    events.push({ type: 'file_removed', at: buffer.at(), path, turnId: buffer.turnId })
     pending.set(path, null)
   }
 
@@ -89,12 +77,8 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
       checkSize(normal, bytes.length, environment.limits.maxFileBytes)
       const hash = sha256Hex(bytes)
       blobs.set(hash, { hash, bytes })
-      return put({
-        path: normal,
-        mediaType: mediaType ?? mediaTypeOf(normal, bytes),
-        sizeBytes: bytes.length,
-        hash,
-      })
+      const type = mediaType ?? mediaTypeOf(normal, bytes)
+      return put({ path: normal, mediaType: type, sizeBytes: bytes.length, hash })
     },
     readFile: async (path) => read(find(path)),
     readTextFile: async (path) => new TextDecoder().decode(await read(find(path))),

@@ -12,7 +12,7 @@ import { RuntimeError } from '../error.ts'
 import type { Entry, KernelState } from '../state.ts'
 import type { MessageQuery, NewMessage, StoredMessage, ThreadState } from '../thread-state.ts'
 import type { FacadeFiles } from './files.ts'
-import { type FacadeBuffer, jsonCopy } from './buffer.ts'
+import { type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_METADATA_BYTES = 64 * 1024
 
@@ -35,117 +35,116 @@ export function facadeMessages(
   buffer: FacadeBuffer,
   files: Pick<FacadeFiles, 'existing'>,
 ): FacadeMessages {
-  const { kernel, environment, events } = buffer
-  const added = new Map<string, StoredMessage>()
-  const queued = new Set<string>()
-  const updated = new Map<string, Message>()
-  const removed = new Set<string>()
-
-  const withChange = (stored: StoredMessage): StoredMessage => {
-    const message = updated.get(stored.id)
-    return message ? { ...stored, message } : stored
-  }
-
-  /** The results of a removed message go with it. */
-  const isRemoved = (id: string) => removed.has(id) || removed.has(id.replace(/\.results$/, ''))
-
-  function get(id: string): StoredMessage | undefined {
-    if (isRemoved(id)) return undefined
-    const stored = added.get(id) ?? storedMessage(kernel, id)
-    return stored && withChange(stored)
-  }
-
-  function find(id: string): StoredMessage {
-    const stored = get(id)
-    if (!stored) throw notFound(id, kernel.threadId)
-    if (stored.message.type === 'tool_result') throw refused(id, 'holds the results of calls')
-    return stored
-  }
+  const { environment, events } = buffer
+  const pending = new PendingMessages(buffer.kernel)
 
   /** A new message, checked and ready for an event. */
   function make({ content, attachments, metadata, isSilent }: NewMessage) {
     const message = toMessage(content, environment)
-    const { id } = message
-    if (kernel.places.has(id) || kernel.queuedIds.has(id) || added.has(id) || queued.has(id)) {
-      throw refused(id, 'is in the thread already')
-    }
+    if (pending.has(message.id)) throw refused(message.id, 'is in the thread already')
     const paths = files.existing(attachments)
     return {
       message,
       fields: {
         message: toJson(message, environment.limits.maxMessageBytes),
         isSilent: isSilent || undefined,
-        ...(paths.length > 0 && { attachments: paths }),
-        ...(metadata && { metadata: metadataOf(metadata) }),
+        attachments: paths.length > 0 ? paths : undefined,
+        metadata: metadata && metadataOf(metadata),
       },
     }
   }
 
   return {
-    getMessages(query) {
-      const all = [...storedMessages(kernel), ...added.values()]
-      const live = all.filter(({ id }) => !isRemoved(id)).map(withChange)
-      return selectMessages(live, query)
-    },
-    getMessage: get,
+    getMessages: (query) => selectMessages(pending.all(), query),
+    getMessage: (id) => pending.get(id),
     injectMessage(given) {
       const { message, fields } = make(given)
+      const { id } = message
       // The role says who speaks: a user is side B, or the person in its place.
       const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
-      const event = {
-        type: 'message_added' as const,
-        at: buffer.at(),
-        turnId: environment.ids(),
-        side: side as 'a' | 'b',
-        ...fields,
-      }
-      events.push(event)
-      const { at, turnId, isSilent = false, attachments = [], metadata } = event
-      const stored = {
-        id: message.id,
-        message,
-        side: event.side,
-        isSilent,
-        at,
-        turnId,
-        attachments,
-      }
-      added.set(message.id, metadata ? { ...stored, metadata } : stored)
-      return message.id
+      const at = buffer.at()
+      const turnId = environment.ids()
+      events.push({ type: 'message_added', at, turnId, side, ...fields })
+      const { isSilent = false, attachments = [], metadata } = fields
+      pending.added.set(id, { id, message, side, isSilent, at, turnId, attachments, metadata })
+      return id
     },
     queueMessage(given) {
       const { message, fields } = make(given)
-      events.push({
-        type: 'message_queued',
-        at: buffer.at(),
-        queueId: message.id,
-        role: given.role ?? 'user',
-        ...fields,
-      })
-      queued.add(message.id)
-      return message.id
+      const queueId = message.id
+      const role = given.role ?? 'user'
+      events.push({ type: 'message_queued', at: buffer.at(), queueId, role, ...fields })
+      pending.queued.add(queueId)
+      return queueId
     },
     updateMessage(id, content) {
-      const message = changed(find(id).message, content)
-      events.push({
-        type: 'message_updated',
-        at: buffer.at(),
-        messageId: id,
-        message: toJson(message, environment.limits.maxMessageBytes),
-      })
-      updated.set(id, message)
+      const message = changed(pending.find(id).message, content)
+      const json = toJson(message, environment.limits.maxMessageBytes)
+      events.push({ type: 'message_updated', at: buffer.at(), messageId: id, message: json })
+      pending.updated.set(id, message)
     },
     deleteMessage(id) {
-      find(id)
-      if (hasOpenCalls(kernel.entries[kernel.places.get(id) ?? -1])) {
+      pending.find(id)
+      const entry = buffer.kernel.entries[buffer.kernel.places.get(id) ?? -1]
+      if (entry?.calls.some(({ outcome }) => outcome === undefined))
         throw refused(id, 'has calls that are not settled')
-      }
       events.push({ type: 'message_removed', at: buffer.at(), messageId: id })
-      removed.add(id)
+      pending.removed.add(id)
     },
-    clear() {
-      for (const memory of [added, queued, updated, removed]) memory.clear()
-    },
+    clear: () => pending.clear(),
+  }
+}
+
+/** The messages of a thread with the changes of one user laid over them. */
+class PendingMessages {
+  readonly added = new Map<string, StoredMessage>()
+  readonly queued = new Set<string>()
+  readonly updated = new Map<string, Message>()
+  readonly removed = new Set<string>()
+  readonly #kernel: KernelState
+
+  constructor(kernel: KernelState) {
+    this.#kernel = kernel
+  }
+
+  all(): StoredMessage[] {
+    const all = [...storedMessages(this.#kernel), ...this.added.values()]
+    return all.flatMap((stored) => this.#shown(stored) ?? [])
+  }
+
+  get(id: string): StoredMessage | undefined {
+    const stored = this.added.get(id) ?? storedMessage(this.#kernel, id)
+    return stored && this.#shown(stored)
+  }
+
+  /** A message that may be changed; throws for others. */
+  find(id: string): StoredMessage {
+    const stored = this.get(id)
+    if (!stored)
+      throw new RuntimeError(`There is no message ${id} in thread ${this.#kernel.threadId}.`, {
+        code: 'MESSAGE_NOT_FOUND',
+        hint: 'A queued message can be changed after it was taken into the history.',
+      })
+    if (stored.message.type === 'tool_result') throw refused(id, 'holds the results of calls')
+    return stored
+  }
+
+  /** Whether the id is used, also by a message that is still queued. */
+  has(id: string): boolean {
+    const { places, queuedIds } = this.#kernel
+    return places.has(id) || queuedIds.has(id) || this.added.has(id) || this.queued.has(id)
+  }
+
+  clear(): void {
+    for (const memory of [this.added, this.queued, this.updated, this.removed]) memory.clear()
+  }
+
+  #shown(stored: StoredMessage): StoredMessage | undefined {
+    const { id } = stored
+    // The results of a removed message are removed with it.
+    if (this.removed.has(id) || this.removed.has(id.replace(/\.results$/, ''))) return undefined
+    const message = this.updated.get(id)
+    return message ? { ...stored, message } : stored
   }
 }
 
@@ -179,10 +178,6 @@ function changed(before: Message, content: string | Message): Message {
   )
 }
 
-function hasOpenCalls(entry: Entry | undefined): boolean {
-  return entry?.calls.some(({ outcome }) => outcome === undefined) ?? false
-}
-
 function toJson(message: Message, maxBytes: number): UppMessage {
   const json = jsonCopy(messageToJSON(message), {
     subject: `The message ${message.id}`,
@@ -199,13 +194,6 @@ function metadataOf(metadata: JsonObject): JsonObject {
     code: 'INPUT_INVALID',
     maxBytes: MAX_METADATA_BYTES,
   }) as JsonObject // a copy of an object is one
-}
-
-function notFound(id: string, threadId: string): RuntimeError {
-  return new RuntimeError(`There is no message ${id} in thread ${threadId}.`, {
-    code: 'MESSAGE_NOT_FOUND',
-    hint: 'A queued message can be changed once it was taken.',
-  })
 }
 
 function refused(id: string, problem: string): RuntimeError {

@@ -1,7 +1,10 @@
-import { deepFreeze, type JsonValue } from '@skein/base'
-import { RuntimeError } from '../error.ts'
+import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { RuntimeError, type RuntimeErrorCode } from '../error.ts'
 import type { ThreadState } from '../thread-state.ts'
-import { allOverlaid, jsonCopy, overlaid, type FacadeBuffer } from './buffer.ts'
+import type { KernelEnvironment } from '../context.ts'
+import type { RuntimeEvent } from '../event.ts'
+import type { KernelState } from '../state.ts'
+import type { Blob } from '../store/store.ts'
 
 const MAX_KEY_LENGTH = 256
 const MAX_VALUE_BYTES = 256 * 1024
@@ -50,4 +53,71 @@ export function checkedValue(key: string, value: unknown): JsonValue {
     code: 'VALUE_INVALID',
     maxBytes: MAX_VALUE_BYTES,
   })
+}
+
+/** What the parts of a facade share: what they read from, and where they write. */
+export interface FacadeBuffer {
+  readonly kernel: KernelState
+  readonly environment: KernelEnvironment
+  /** Of the call that writes, for events that name it. */
+  readonly turnId?: string
+  readonly toolCallId?: string
+  readonly events: RuntimeEvent[]
+  readonly blobs: Map<string, Blob>
+  /** The time of an event. */
+  at(): string
+}
+
+/** Looks up in what was written, then in the thread; null there means removed. */
+export function overlaid<Key, Value>(
+  pending: ReadonlyMap<Key, Value | null>,
+  kept: ReadonlyMap<Key, Value>,
+  key: Key,
+): Value | undefined {
+  const own = pending.get(key)
+  return own === undefined ? kept.get(key) : (own ?? undefined)
+}
+
+/** Everything there is, with what was written put over the thread's own. */
+export function allOverlaid<Key, Value>(
+  pending: ReadonlyMap<Key, Value | null>,
+  kept: ReadonlyMap<Key, Value>,
+): Map<Key, Value> {
+  const all = new Map(kept)
+  for (const [key, value] of pending) {
+    if (value === null) all.delete(key)
+    else all.set(key, value)
+  }
+  return all
+}
+
+/**
+ * A copy of a value by way of JSON, so that later changes by its owner change nothing here. Refuses what
+ * JSON would lose in silence, and what is too large.
+ */
+export function jsonCopy(
+  value: unknown,
+  limits: {
+    /** Names the thing in errors, e.g. `The value "cart"`. */
+    readonly subject: string
+    readonly code: RuntimeErrorCode
+    readonly maxBytes: number
+  },
+): JsonValue {
+  const { subject, code, maxBytes } = limits
+  let text: string
+  try {
+    canonicalJson(value)
+    text = JSON.stringify(value)
+  } catch (cause) {
+    throw new RuntimeError(`${subject} is not JSON.`, { code, cause })
+  }
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxBytes) {
+    throw new RuntimeError(`${subject} has ${bytes} bytes.`, {
+      code,
+      hint: `At most ${maxBytes} are kept; write large things to a file.`,
+    })
+  }
+  return JSON.parse(text) as JsonValue // it was written by JSON.stringify just above
 }
