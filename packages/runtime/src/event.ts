@@ -232,7 +232,7 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly runAt?: string
 }
 
-/** A child could not be created: variables are missing (§7.8). */
+/** A child could not be created: variables are missing (Standard Agents §7.8). */
 export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly requestId: string
   readonly required: readonly string[]

@@ -20,7 +20,7 @@ export interface StoredMessage {
   readonly metadata?: JsonObject
 }
 
-/** One child as its parent knows it (§7.11). */
+/** One child as its parent knows it (Standard Agents §7.11). */
 export interface SubagentRegistryEntry {
   readonly reference: string
   readonly name: string

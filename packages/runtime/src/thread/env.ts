@@ -174,7 +174,7 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
   return new Set(names)
 }
 
-/** Variables that no model may see: those handed to children, but for what is declared as a hint (§7.6). */
+/** Variables that no model may see: those handed to children, but for what is declared as a hint (Standard Agents §7.6). */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
   const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
