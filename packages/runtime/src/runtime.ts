@@ -184,7 +184,7 @@ function assemble({
     inbox: createInbox(context, (request, by) => sign(request, { by })),
     start: () => dispatcher.start(drain),
     async stop(options) {
-      // Timers of the runtime do not hold the process; whoever awaits the end of it wants to see it.
+      // The runtime's own timers do not keep the process alive; a caller that awaits `stop` needs it alive.
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)

@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../event.ts'
 import type { KernelState } from '../state.ts'
 
-/** Folds children, files, values, variables, effects and logs. Events of later versions change nothing. */
+/** Folds children, files, values and variables. Event types that this version does not know change nothing. */
 export function foldService(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'subagent_created':
@@ -54,6 +54,14 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       state.status = event.status
       state.statusText = event.text
       return
+    default:
+      return foldWork(state, event)
+  }
+}
+
+/** Folds scheduled effects, variables that children wait for, and the log of model requests. */
+function foldWork(state: KernelState, event: RuntimeEvent): void {
+  switch (event.type) {
     case 'effect_scheduled':
       state.effects.set(event.effectId, {
         scheduled: event,

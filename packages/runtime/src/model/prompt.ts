@@ -51,7 +51,7 @@ export async function modelMessages(
   return redactor ? last.map((message) => redacted(message, redactor)) : last
 }
 
-/** After a resume, or when messages were removed, there may be nothing left to answer: then it is told to go on. */
+/** The view, which ends with a message to answer. After a resume, or when messages were removed, a note says `Go on.` */
 async function answerableView(context: DrainContext, side: ResolvedSide): Promise<Message[]> {
   const view = viewOf(context.state, side.side, side.prompt)
   const last = view.at(-1)

@@ -25,6 +25,7 @@ export interface Vault {
   redactor(secrets: Iterable<string>): Redactor
 }
 
+/** Takes secrets out of texts, JSON and streams. */
 export interface Redactor {
   text(text: string): string
   /** A copy with every string redacted; the same object when nothing was found. */

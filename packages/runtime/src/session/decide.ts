@@ -15,7 +15,7 @@ export type StepDecision =
   | { readonly type: 'handoff'; readonly agent: string; readonly toolCallId: string }
   /** The side's turn is over; `text` is what it said. */
   | { readonly type: 'yield'; readonly reason: 'response' | 'stop_tool'; readonly text: string }
-  /** The side goes on; `nudge` is told to it when it did not call a tool. */
+  /** The side goes on. `nudge` is a note for a side that did not call a tool. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
 /** What a decision is made from. */

@@ -24,6 +24,7 @@ export interface EnvReader {
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
+/** Where the values of variables come from. */
 export interface EnvReaderOptions {
   readonly kernel: Pick<KernelState, 'env'>
   readonly agent: ResolvedAgent
@@ -299,7 +300,7 @@ export async function inheritedEnv(
   return changes
 }
 
-/** What is a secret stays one, whoever sets it. */
+/** Whether a variable is a secret. A secret stays one, whatever its new type is said to be. */
 export function isSecret(
   { registry, vault, instanceEnv }: Pick<InheritingEnv, 'registry' | 'vault' | 'instanceEnv'>,
   state: KernelState,

@@ -14,6 +14,7 @@ import { type FacadeBuffer, facadeValues, jsonCopy } from './values.ts'
 const MAX_EMIT_BYTES = 256 * 1024
 const MAX_STATUS_LENGTH = 1000
 
+/** What the state of a thread is made from. */
 export interface ThreadFacadeOptions {
   readonly kernel: KernelState
   readonly head: ThreadHead
@@ -32,7 +33,7 @@ export interface ThreadFacadeOptions {
   readonly toolCallId?: string
 }
 
-/** What was written through a facade, to be committed together with the outcome of whoever wrote it. */
+/** What was written through a facade. It is committed together with the outcome of the tool, hook or effect that wrote it. */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
   readonly blobs: readonly Blob[]
@@ -45,6 +46,7 @@ export interface FacadeChanges {
   readonly terminates: boolean
 }
 
+/** The state of a thread with what was written through it. */
 export interface ThreadFacade {
   readonly state: ThreadState
   /** What was written since the last time; the facade is empty after it. */

@@ -4,6 +4,7 @@ import type { FileStat, ThreadState } from '../thread-state.ts'
 import { createGlob, isText, mediaTypeOf, normalisePath } from './paths.ts'
 import { allOverlaid, type FacadeBuffer, overlaid } from './values.ts'
 
+/** The part of a thread's state that concerns files. */
 export type FileMembers = Pick<
   ThreadState,
   | 'writeFile'
@@ -17,6 +18,7 @@ export type FileMembers = Pick<
   | 'grepFiles'
 >
 
+/** Files of a thread, with what the other parts of the facade need. */
 export interface FacadeFiles extends FileMembers {
   /** The paths in their one spelling; throws `FILE_NOT_FOUND` for one that names no file. */
   existing(paths: readonly string[] | undefined): readonly string[]

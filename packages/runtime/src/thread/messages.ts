@@ -26,6 +26,7 @@ type MessageMembers = Pick<
   | 'deleteMessage'
 >
 
+/** Messages of a thread, with what the facade needs. */
 export interface FacadeMessages extends MessageMembers {
   clear(): void
 }
