@@ -241,24 +241,20 @@ export function envSet(options: {
 }): EnvSet {
   const { name, value, valueType, threadId, vault, at, isScoped } = options
   checkEnvName(name)
-  const kept = value === null ? null : checkEnvValue(name, value)
-  const isSealed = kept !== null && valueType === 'secret'
+  if (value !== null && (typeof value !== 'string' || Buffer.byteLength(value) > MAX_VALUE_BYTES))
+    throw new RuntimeError(`The value of the variable "${name}" is not text, or too long.`, {
+      code: 'ENV_INVALID',
+      hint: `Values are texts of at most ${MAX_VALUE_BYTES} bytes.`,
+    })
+  const isSealed = value !== null && valueType === 'secret'
   return {
     type: 'env_set',
     at,
     name,
     valueType,
-    value: isSealed ? vault.seal(kept, envContext(threadId, name)) : kept,
+    value: isSealed ? vault.seal(value, envContext(threadId, name)) : value,
     isScoped: isScoped || undefined,
   }
-}
-
-function checkEnvValue(name: string, value: string): string {
-  if (typeof value === 'string' && Buffer.byteLength(value) <= MAX_VALUE_BYTES) return value
-  throw new RuntimeError(`The value of the variable "${name}" is no text, or too long.`, {
-    code: 'ENV_INVALID',
-    hint: `Values are texts of at most ${MAX_VALUE_BYTES} bytes.`,
-  })
 }
 
 /** A variable that was set, in the open. */
