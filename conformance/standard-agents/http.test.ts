@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted, waits } from '@skein/ai/testing'
-import { defineAgent, definePrompt, defineTool } from '../../packages/runtime/src/index.ts'
+import { defineAgent, definePrompt } from '../../packages/runtime/src/definitions/define.ts'
+import { defineTool } from '../../packages/runtime/src/definitions/define-tool.ts'
 import {
   createClient,
   type Client,

@@ -42,3 +42,8 @@ export class RuntimeError extends SkeinError {
     super(message, options)
   }
 }
+
+/** The words of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

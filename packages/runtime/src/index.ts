@@ -46,7 +46,7 @@ export {
   type InProcessDispatcherOptions,
 } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type TimerHandle, type Timers } from './dispatch/dispatcher.ts'
-export type { RuntimeLimits } from './kernel/environment.ts'
+export type { RuntimeLimits } from './context.ts'
 export {
   memoryGovernanceKeys,
   openGovernanceKeys,

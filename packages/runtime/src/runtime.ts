@@ -21,13 +21,11 @@ import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
-import { createDrain } from './kernel/drain.ts'
-import type { KernelEnvironment, RuntimeLimits } from './kernel/environment.ts'
+import { createDrain } from './drain.ts'
+import type { KernelEnvironment, RuntimeLimits } from './context.ts'
 import { createLiveBus } from './live/live-bus.ts'
 import type { Runtime } from './runtime-api.ts'
-import { aesVault } from './services/aes-vault.ts'
-import { openVaultKey } from './services/vault-key.ts'
-import { storedVaultKey } from './services/stored-vault-key.ts'
+import { aesVault, openVaultKey, storedVaultKey } from './secrets/vault.ts'
 import type { ThreadState } from './thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
@@ -98,8 +96,12 @@ export interface EmbeddedRuntime extends Runtime {
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
   const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
-  const registry = replaceableRegistry(options.registry ?? createRegistry(definitionsOf(options)))
-  const store = upcastingStore(options.store ?? openStore(folder))
+  const { agents = [], tools, prompts, models, hooks, effects, endpoints, strict } = options
+  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, strict }
+  const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
+  const openStore = (): Store =>
+    folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
+  const store = upcastingStore(options.store ?? openStore())
   const ids = options.ids ?? timeOrderedIds({ clock })
   const keys =
     options.keys ??
@@ -109,13 +111,16 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     (folder === undefined
       ? await storedVaultKey(store)
       : openVaultKey(join(folder, 'keys', 'secrets.key')))
-  const dispatcher = openDispatcher(options, { store, timers })
+  const { maxConcurrent, onError } = options
+  const dispatcher =
+    options.dispatcher?.({ store, timers }) ??
+    inProcessDispatcher({ store, timers, maxConcurrent, onError })
   const live = createLiveBus({ store, clock })
   const desk = createApprovalDesk({
     id,
     keys,
     clock,
-    ...(options.issuers && { issuers: options.issuers }),
+    issuers: options.issuers,
   })
   const { policy, governorLimits } = options
   const limits = { ...defaultLimits, ...options.limits }
@@ -132,7 +137,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       ids,
       keys,
       desk,
-      ...(policy && { policy }),
+      policy,
       limits: { approvalTtlMs: limits.interruptTtlMs, ...governorLimits },
       undo: ({ session, tool, args, callId, ...rest }) => {
         const names = { toolCallId: callId, toolName: tool.name }
@@ -152,36 +157,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     audit: (tree) => exportAudit(store, tree, keys),
   })
   return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
-}
-
-function definitionsOf(options: RuntimeOptions): RegistryOptions {
-  const { agents, tools, prompts, models, hooks, effects, endpoints, strict } = options
-  return {
-    agents: agents ?? [],
-    ...(tools && { tools }),
-    ...(prompts && { prompts }),
-    ...(models && { models }),
-    ...(hooks && { hooks }),
-    ...(effects && { effects }),
-    ...(endpoints && { endpoints }),
-    ...(strict !== undefined && { strict }),
-  }
-}
-
-function openStore(folder: string | undefined): Store {
-  return folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
-}
-
-function openDispatcher(
-  { dispatcher, maxConcurrent, onError }: RuntimeOptions,
-  parts: { readonly store: Store; readonly timers: Timers },
-): Dispatcher {
-  if (dispatcher) return dispatcher(parts)
-  return inProcessDispatcher({
-    ...parts,
-    ...(maxConcurrent !== undefined && { maxConcurrent }),
-    ...(onError && { onError }),
-  })
 }
 
 interface Parts {
@@ -209,7 +184,7 @@ function assemble({
     inbox: createInbox(context, (request, by) => sign(request, { by })),
     start: () => dispatcher.start(drain),
     async stop(options) {
-      // Timers of the runtime do not hold the process; whoever awaits the end of it wants to see it.
+      // The runtime's own timers do not keep the process alive; a caller that awaits `stop` needs it alive.
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)

@@ -1,14 +1,14 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../error.ts'
-import type { KernelEnvironment } from '../kernel/environment.ts'
+import type { KernelEnvironment } from '../context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../runtime-api.ts'
 import { type Commit, isStoreError, type ThreadChange, type ThreadHead } from '../store/store.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
-import type { FacadeBuffer } from '../services/facade-buffer.ts'
-import type { KernelState } from '../kernel/state.ts'
+import type { FacadeBuffer } from '../thread/values.ts'
+import type { KernelState } from '../state.ts'
 import type { JsonObject } from '@skein/base'
-import { jsonCopy } from '../services/json-copy.ts'
+import { jsonCopy } from '../thread/values.ts'
 
 /** What the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {

@@ -1,12 +1,12 @@
-import { facadeFiles } from '../services/facade-files.ts'
+import { facadeFiles } from '../thread/files.ts'
 import type { ThreadEffects, ThreadEnv, ThreadFiles, ThreadValues } from '../runtime-api.ts'
 import { type ApiContext, bufferOf, editThread, editWith, load } from './api-context.ts'
-import { facadeValues } from '../services/facade-values.ts'
-import { envSet } from '../services/facade-env.ts'
-import { inheritedEnv, isSecret } from '../services/inherited-env.ts'
+import { facadeValues } from '../thread/values.ts'
+import { envSet } from '../thread/env.ts'
+import { inheritedEnv, isSecret } from '../thread/env.ts'
 import { RuntimeError } from '../error.ts'
 import type { EffectScheduled } from '../event.ts'
-import { facadeEffects, scheduledEffects } from '../services/facade-effects.ts'
+import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 
 /** The files of threads, under the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {

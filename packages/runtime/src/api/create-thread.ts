@@ -1,12 +1,12 @@
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { RuntimeError } from '../error.ts'
 import { EVENT_VERSION, type MessageQueued, type RuntimeEvent } from '../event.ts'
-import { startsSomething } from '../kernel/next.ts'
+import { startsSomething } from '../next.ts'
 import type { CreateThread } from '../runtime-api.ts'
-import { agentRegistrations } from '../services/agent-registrations.ts'
-import { createEnvReader } from '../services/env-reader.ts'
-import { envSet } from '../services/facade-env.ts'
-import { checkedValue, checkValueKey } from '../services/facade-values.ts'
+import { agentRegistrations } from '../event.ts'
+import { createEnvReader } from '../thread/env.ts'
+import { envSet } from '../thread/env.ts'
+import { checkedValue, checkValueKey } from '../thread/values.ts'
 import { isStoreError, type ThreadHead } from '../store/store.ts'
 import {
   checkedMetadata,

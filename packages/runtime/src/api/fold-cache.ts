@@ -1,6 +1,6 @@
-import { KernelFold } from '../kernel/fold.ts'
-import type { FoldMemory } from '../kernel/drain.ts'
-import type { KernelState } from '../kernel/state.ts'
+import { KernelFold } from '../fold/fold.ts'
+import type { FoldMemory } from '../drain.ts'
+import type { KernelState } from '../state.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
-import { envContext } from '../services/vault.ts'
+import { envContext } from '../secrets/vault.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { type ApiContext, checkLabel, load } from './api-context.ts'
 import { rootCreated, storeCopy } from './copied-thread.ts'

@@ -7,7 +7,7 @@ import {
   type RuntimeOnlyEvent,
   type StoredEvent,
 } from '../event.ts'
-import { KernelFold } from '../kernel/fold.ts'
+import { KernelFold } from '../fold/fold.ts'
 import { upcastEvent } from '../upcast.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'

@@ -2,9 +2,9 @@ import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
-import type { KernelState, OpenInterrupt } from '../kernel/state.ts'
+import type { KernelState, OpenInterrupt } from '../state.ts'
 import type { Decision, Inbox } from '../runtime-api.ts'
-import { jsonCopy } from '../services/json-copy.ts'
+import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,
   type ApiEnvironment,

@@ -3,8 +3,8 @@ import type { MessageJSON } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { MessageQueued } from '../event.ts'
 import type { SendMessage, Sent } from '../runtime-api.ts'
-import { jsonCopy } from '../services/json-copy.ts'
-import { normalisePath } from '../services/paths.ts'
+import { jsonCopy } from '../thread/values.ts'
+import { normalisePath } from '../thread/paths.ts'
 import { checkedMetadata, checkLabel, editThread, type ApiContext } from './api-context.ts'
 
 /** Queues a message, once per message id, and wakes the thread. */

@@ -1,4 +1,4 @@
-import type { KernelState } from '../kernel/state.ts'
+import type { KernelState } from '../state.ts'
 import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'

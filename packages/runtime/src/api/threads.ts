@@ -1,6 +1,6 @@
 import { RuntimeError } from '../error.ts'
 import type { CostReport, Threads } from '../runtime-api.ts'
-import { childRegistry } from '../services/child-registry.ts'
+import { childRegistry } from '../thread/facade.ts'
 import {
   type ApiContext,
   type ApiEnvironment,
@@ -22,7 +22,7 @@ import { runThread, settledThread } from './session-result.ts'
 import { variablesApi } from './variables-api.ts'
 import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
 import { threadFromEvents } from '@skein/threads/events'
-import { modelLogs, rebuildRequest } from '../services/model-log.ts'
+import { modelLogs, rebuildRequest } from '../model/log.ts'
 import type { JsonObject } from '@skein/base'
 import { descendantsOf } from '../store/thread-head.ts'
 

@@ -1,8 +1,8 @@
 import { RuntimeError } from '../error.ts'
 import type { VariablesProvided } from '../event.ts'
-import type { KernelState, PendingVariables } from '../kernel/state.ts'
+import type { KernelState, PendingVariables } from '../state.ts'
 import type { ThreadVariables } from '../runtime-api.ts'
-import { envSet } from '../services/facade-env.ts'
+import { envSet } from '../thread/env.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 
 /** Variables that a deferred child waits for. */

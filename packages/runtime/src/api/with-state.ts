@@ -1,6 +1,6 @@
-import { writeOf } from '../kernel/facade-changes.ts'
-import { createEnvReader } from '../services/env-reader.ts'
-import { createThreadFacade } from '../services/thread-facade.ts'
+import { writeOf } from '../thread/changes.ts'
+import { createEnvReader } from '../thread/env.ts'
+import { createThreadFacade } from '../thread/facade.ts'
 import type { ThreadState } from '../thread-state.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
 

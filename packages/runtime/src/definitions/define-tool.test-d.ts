@@ -7,21 +7,11 @@ import { llm, tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import { governed } from '@skein/governance'
 import type { StoredMessage, ThreadState } from '../thread-state.ts'
-import {
-  createRegistry,
-  defineAgent,
-  defineEffect,
-  defineHook,
-  definePrompt,
-  defineTool,
-  toolFrom,
-  type AgentDefinition,
-  type NoArguments,
-  type PromptDefinition,
-  type Registry,
-  type RuntimeToolContext,
-  type ToolDefinition,
-} from '../index.ts'
+import { createRegistry } from './load/registry.ts'
+import { defineAgent, defineEffect, defineHook, definePrompt } from './define.ts'
+import { defineTool, toolFrom, type NoArguments } from './define-tool.ts'
+import { type AgentDefinition, type PromptDefinition, type RuntimeToolContext, type ToolDefinition } from './types.ts'
+import { type Registry } from './resolved.ts'
 
 const model = scripted([says('x')])
 const base = { name: 'refund', description: 'Refunds.', risk: 'write_low_risk' } as const

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defer, tool, withToolContext, type Tool } from '@skein/ai'
-import { DefinitionError, defineAgent, definePrompt, defineTool, toolFrom } from '../index.ts'
+import { DefinitionError } from './resolved.ts'
+import { defineAgent, definePrompt } from './define.ts'
+import { defineTool, toolFrom } from './define-tool.ts'
 import type { RuntimeToolContext, ToolDefinition } from './types.ts'
 import type { ThreadState } from '../thread-state.ts'
 

@@ -5,14 +5,10 @@ import { deny, llm, tool, type Tool } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { defineTaskClass, governed, governor, standardPolicy } from '@skein/governance'
 import { memoryLog } from '@skein/governance/audit'
-import {
-  createRuntime,
-  defineAgent,
-  definePrompt,
-  defineTool,
-  type AnyTool,
-  type RuntimeToolContext,
-} from '../index.ts'
+import { createRuntime } from '../index.ts'
+import { defineAgent, definePrompt } from './define.ts'
+import { defineTool } from './define-tool.ts'
+import { type AnyTool, type RuntimeToolContext } from './types.ts'
 
 const parameters = z.object({ city: z.string() })
 const base = { name: 'weather', description: 'The weather in a city.' }

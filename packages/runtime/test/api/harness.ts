@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { aesVault } from '../../src/services/aes-vault.ts'
+import { aesVault } from '../../src/secrets/vault.ts'
 import { manualClock, sequentialIds, type ManualClock } from '@skein/base'
 import { createCommit } from '../../src/api/commit-and-tell.ts'
 import { createFoldCache, type FoldCache } from '../../src/api/fold-cache.ts'

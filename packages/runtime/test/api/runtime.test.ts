@@ -6,16 +6,10 @@ import { z } from 'zod'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import type { Policy } from '@skein/governance'
 import { foldThread, type UnknownThreadEvent } from '@skein/threads'
-import {
-  createRuntime,
-  defineAgent,
-  definePrompt,
-  defineTool,
-  type AgentDefinition,
-  type EmbeddedRuntime,
-  type NumberedEvent,
-  type PromptDefinition,
-} from '../../src/index.ts'
+import { createRuntime, type EmbeddedRuntime, type NumberedEvent } from '../../src/index.ts'
+import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineTool } from '../../src/definitions/define-tool.ts'
+import { type AgentDefinition, type PromptDefinition } from '../../src/definitions/types.ts'
 import { deferred } from './harness.ts'
 
 let runtime: EmbeddedRuntime | undefined

@@ -11,16 +11,10 @@ import {
 import { z } from 'zod'
 import type { LLMRequest } from '@skein/ai'
 import { calls, fails, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
-import {
-  createRuntime,
-  defineAgent,
-  definePrompt,
-  defineTool,
-  type AgentDefinition,
-  type EmbeddedRuntime,
-  type RuntimeOptions,
-  type ToolDefinition,
-} from '../../src/index.ts'
+import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from '../../src/index.ts'
+import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineTool } from '../../src/definitions/define-tool.ts'
+import { type AgentDefinition, type ToolDefinition } from '../../src/definitions/types.ts'
 import { createHttp, type ApiKey, type Http, type HttpOptions } from '../../src/http/index.ts'
 
 export type Who = 'ada' | 'bob' | 'eve' | 'clerk'

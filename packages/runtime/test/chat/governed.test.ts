@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import OpenAI from 'openai'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { defineAgent, definePrompt, defineTool } from '../../src/index.ts'
+import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineTool } from '../../src/definitions/define-tool.ts'
 import { KEYS, plain, startChatKit, type ChatKit } from './chat-kit.ts'
 
 const read = defineTool({

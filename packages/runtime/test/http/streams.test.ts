@@ -2,7 +2,7 @@ import { SseDecoder, type SseEvent } from '@skein/base'
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { says, scripted, waits } from '@skein/ai/testing'
-import { defineAgent, definePrompt } from '../../src/index.ts'
+import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import { startKit, type Kit } from './http-kit.ts'
 
 const RUNS = process.env['SKEIN_DEEP'] ? 200 : 25

@@ -1,13 +1,16 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const kernel = join(import.meta.dirname, '../../src/kernel')
+const source = join(import.meta.dirname, '../../src')
 
-/** Every point at which the kernel commits, read from its source: a new one must be crashed at too. */
+/** Where a drain commits: the spine, and the rooms whose functions are given a `DrainContext`. */
+const rooms = ['*.ts', '{calls,children,hooks,model,session,thread}/*.ts']
+
+/** Every point at which a drain commits, read from the source: a new one must be crashed at too. */
 export function kernelPoints(): string[] {
-  const named = globSync('*.ts', { cwd: kernel }).flatMap((file) => {
+  const named = globSync(rooms, { cwd: source }).flatMap((file) => {
     if (file.includes('.test')) return []
-    const text = readFileSync(join(kernel, file), 'utf8')
+    const text = readFileSync(join(source, file), 'utf8')
     return [...text.matchAll(/\bcommit\(\s*'([a-z_]+)'/g)].map(([, point]) => point!)
   })
   const hooks = ['hook_after_tool_call_success', 'hook_after_thread_created']

@@ -1,13 +1,9 @@
 import type { LLMRequest, Message } from '@skein/ai'
 import { calls, fails, says, scripted, type ScriptPart } from '@skein/ai/testing'
 import { z } from 'zod'
-import {
-  defineAgent,
-  defineEffect,
-  definePrompt,
-  defineTool,
-  type RegistryOptions,
-} from '../../src/index.ts'
+import { defineAgent, defineEffect, definePrompt } from '../../src/definitions/define.ts'
+import { defineTool } from '../../src/definitions/define-tool.ts'
+import { type RegistryOptions } from '../../src/definitions/load/registry.ts'
 
 /** What happens outside of the threads. */
 export interface World {

@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest'
 import { says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
-import {
-  createRuntime,
-  defineAgent,
-  definePrompt,
-  EVENT_VERSION,
-  memoryStore,
-} from '../../src/index.ts'
+import { createRuntime, EVENT_VERSION, memoryStore } from '../../src/index.ts'
+import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import type { RuntimeEvent } from '../../src/event.ts'
 import { manualTimers } from '../../src/testing/simulation.ts'
-import { foldKernel, KernelFold } from '../../src/kernel/fold.ts'
+import { foldKernel, KernelFold } from '../../src/fold/fold.ts'
 import { migrations } from '../../src/store/migrations.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'

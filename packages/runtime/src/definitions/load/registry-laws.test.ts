@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
-import { createRegistry, DefinitionError, defineTool, type RegistryOptions } from '../../index.ts'
+import { createRegistry, type RegistryOptions } from './registry.ts'
+import { DefinitionError } from '../resolved.ts'
+import { defineTool } from '../define-tool.ts'
 
 const numRuns = Math.round(300 * (process.env['SKEIN_DEEP'] ? 20 : 1))
 const model = scripted([says('x')])

@@ -1,23 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
-import {
-  catalogue,
-  createRegistry,
-  defineAgent,
-  defineEffect,
-  defineEndpoint,
-  DefinitionError,
-  defineHook,
-  defineModel,
-  definePrompt,
-  defineTool,
-  type AgentDefinition,
-  type Problem,
-  type PromptDefinition,
-  type RegistryOptions,
-  type VariableDefinition,
-} from '../../index.ts'
+import { catalogue } from './catalogue.ts'
+import { createRegistry, type RegistryOptions } from './registry.ts'
+import { defineAgent, defineEffect, defineEndpoint, defineHook, defineModel, definePrompt } from '../define.ts'
+import { DefinitionError, type Problem } from '../resolved.ts'
+import { defineTool } from '../define-tool.ts'
+import { type AgentDefinition, type PromptDefinition, type VariableDefinition } from '../types.ts'
 
 const model = scripted([says('x')])
 const read = defineTool({ name: 'read', description: 'Reads.', risk: 'read_only' })

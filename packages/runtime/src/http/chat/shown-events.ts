@@ -1,5 +1,5 @@
 import { isThreadEvent, type ThreadEvent } from '@skein/threads'
-import { agentRegistrations } from '../../services/agent-registrations.ts'
+import { agentRegistrations } from '../../event.ts'
 import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../runtime-api.ts'
 import { HoldBack } from './hold-back.ts'

@@ -5,8 +5,8 @@ import {
   type StoredEvent,
   type ThreadHead,
 } from '@skein/runtime'
-import { foldKernel } from '../../../src/kernel/fold.ts'
-import type { KernelState } from '../../../src/kernel/state.ts'
+import { foldKernel } from '../../../src/fold/fold.ts'
+import type { KernelState } from '../../../src/state.ts'
 import type { Clients } from '../clients.ts'
 import { simulatedAgents } from '../simulated-agents.ts'
 import type { World } from '../world.ts'

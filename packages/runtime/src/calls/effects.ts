@@ -1,0 +1,61 @@
+import type { DrainContext } from '../context.ts'
+import { messageOf } from '../error.ts'
+import type { RuntimeEvent } from '../event.ts'
+import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
+import { within } from '../hooks/run.ts'
+import type { Effect } from '../state.ts'
+import { nextCronTime } from '../thread/effects.ts'
+
+/**
+ * Runs a scheduled effect that is due. What it changes in the thread is committed together with its
+ * end. An effect that fails is tried again as its definition says; one with a calendar goes on with the
+ * next time of the calendar.
+ */
+export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
+  const { environment, epoch, state, agent } = context
+  const effect = state.effects.get(effectId)
+  if (!effect) return
+  const { name, args } = effect.scheduled
+  const definition = environment.registry.effects.get(name)
+  const retry = definition?.retry
+  // When all attempts are used up, this is the next time of a calendar, which has its own attempts.
+  const attempt = effect.attempts < (retry?.attempts ?? 1) ? effect.attempts + 1 : 1
+  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
+  await context.commit('effect_start', { events: [started] })
+  const facade = context.facade(agent.a)
+  try {
+    if (!definition) throw new Error(`There is no effect "${name}" any more.`)
+    const run = (signal: AbortSignal) => definition.run(facade.state, args, signal)
+    await within(definition.timeoutMs ?? 60_000, run, context.signal)
+  } catch (error) {
+    if (context.signal.aborted) return
+    const again =
+      retry && attempt < retry.attempts
+        ? environment.clock.now() + retry.backoffMs * 2 ** (attempt - 1)
+        : undefined
+    const events = [ended(context, effect, { error: messageOf(error), runAt: again })]
+    return context.commit('effect_end', { events, isProgress: true })
+  }
+  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
+  const events = [...write.events, ended(context, effect, {})]
+  await context.commit('effect_end', { ...write, events, isProgress: true })
+  await afterStored(context, agent.a, write.events)
+}
+
+function ended(
+  context: DrainContext,
+  { scheduled: { effectId, cron } }: Effect,
+  { error, runAt }: { readonly error?: string; readonly runAt?: number | undefined },
+): RuntimeEvent {
+  const now = context.environment.clock.now()
+  // The calendar goes on from now: after a pause it runs once, not once per missed time.
+  const next = runAt ?? (cron === undefined ? undefined : nextCronTime(cron, now))
+  return {
+    type: 'effect_ended',
+    at: context.at(),
+    effectId,
+    outcome: error === undefined ? 'done' : 'failed',
+    error,
+    runAt: next === undefined ? undefined : new Date(next).toISOString(),
+  }
+}

@@ -1,0 +1,141 @@
+import type { SettledOutcome, ToolAdmission, ToolCall } from '@skein/ai'
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { AdmittedCall, ApprovalAnswer } from '@skein/governance'
+import type { DrainContext } from '../context.ts'
+import type { ToolDefinition } from '../definitions/types.ts'
+import { callIdOf, findCall, wordsOf } from '../fold/calls.ts'
+import { failedCall } from '../governance/in-doubt.ts'
+import { effectiveRisk } from '../governance/in-doubt.ts'
+import type { SessionGovernor } from '../governance/session-governors.ts'
+import { textOf } from '../session/decide.ts'
+
+/** Opens the governor of the running session: a new request, or the one that the audit log has. */
+export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
+  const { agent, head, state, environment } = context
+  const tools = new Map<string, ToolDefinition>()
+  for (const side of [agent.a, agent.b])
+    for (const tool of side?.prompt.tools ?? [])
+      if (tool.kind === 'tool' && tool.tool.run) tools.set(tool.name, tool.tool)
+  // A rollback may name a tool that no prompt lists.
+  for (const [name, tool] of environment.registry.tools)
+    if (tool.run && !tools.has(name)) tools.set(name, tool)
+  const first = state.entries[state.session?.firstEntry ?? 0]
+  return environment.governors.open({
+    threadId: head.id,
+    rootId: head.rootId,
+    tenant: head.tenant,
+    owner: head.owner,
+    agent,
+    sessionId: state.session?.id ?? state.lastSession?.id ?? head.id,
+    input: first ? textOf(first) : '',
+    tools: [...tools.values()],
+    commit: (writes) => context.commit('undo', { governance: writes }),
+  })
+}
+
+/** Asks the governor whether a call may run. What a person answered, if anybody was asked, is in the log. */
+export async function admitCall(
+  context: DrainContext,
+  tool: ToolDefinition,
+  call: ToolCall,
+): Promise<{ readonly admission: ToolAdmission; readonly admitted?: AdmittedCall }> {
+  const governor = await context.governor()
+  const answer = approvalAnswer(context, call.toolCallId)
+  const admission = await governor.admit(governedCall(context, call, tool.name), answer)
+  switch (admission.type) {
+    case 'allow': {
+      const admitted = admission.call
+      // What was judged is what runs.
+      const judged = admitted.args as JsonObject // arguments of a call are an object
+      return { admission: { type: 'allow', arguments: judged }, admitted }
+    }
+    case 'replay': {
+      // Its evidence was committed with a neighbour's outcome, and then a crash took its own result.
+      if (effectiveRisk(tool, call.arguments) === 'read_only')
+        return { admission: { type: 'allow' } }
+      const reason = 'The call was made before, and its result is in the history.'
+      return { admission: { type: 'deny', reason } }
+    }
+    case 'review': {
+      const request = admission.request as unknown as JsonValue // it is JSON by its own type
+      return { admission: { type: 'defer', request: { kind: 'approval', request } } }
+    }
+    case 'deny': {
+      const reasons = admission.reasons.map(({ code, detail }) =>
+        detail === undefined ? code : `${code} (${detail})`,
+      )
+      const reason = `The call was refused: ${reasons.join(', ')}.`
+      return { admission: { type: 'deny', reason } }
+    }
+  }
+}
+
+function governedCall({ state }: DrainContext, call: ToolCall, tool: string) {
+  const { toolCallId, arguments: args } = call
+  const turnId = state.session?.turn?.id ?? ''
+  return { id: callIdOf(state, toolCallId), toolCallId, tool, args, turnId }
+}
+
+function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAnswer | undefined {
+  const interruptId = findCall(state, toolCallId)?.call.interruptId
+  const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
+  const answer = open?.answer
+  const id = open?.answeredBy
+  const by = id === undefined ? undefined : { type: 'human' as const, id }
+  if (answer?.type === 'deny') return { type: 'deny', reason: answer.reason ?? 'denied', by }
+  if (answer?.type === 'error') return { type: 'deny', reason: answer.message }
+  if (answer?.type !== 'approve') return undefined
+  const tokens = [answer.token ?? []].flat().filter((token) => typeof token === 'string')
+  return { type: 'approve', tokens }
+}
+
+/**
+ * The approval of a call was used before, so its start could not be committed. The governor, opened
+ * again from the log, is told that the call is denied; otherwise its review would stay open.
+ */
+export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
+  context.dropGovernor()
+  const governor = await context.governor()
+  const denied = { type: 'deny', reason: 'APPROVAL_REPLAYED' } as const
+  await governor.admit(governedCall(context, call, call.toolName), denied)
+}
+
+/**
+ * Tells the governor what came of an admitted call: its result as evidence, or what is known of its
+ * effect. A result that is not JSON counts as a result: the tool ran to its end.
+ */
+export async function settleCall(
+  context: DrainContext,
+  {
+    tool,
+    call,
+    outcome,
+  }: {
+    readonly tool: ToolDefinition
+    readonly call: AdmittedCall
+    readonly outcome: SettledOutcome
+  },
+): Promise<void> {
+  const { signal, state } = context
+  const turnId = state.session?.turn?.id ?? ''
+  const redactor = context.redactor()
+  const governor = await context.governor()
+  if (outcome.type === 'done' || isResultNotJson(outcome)) {
+    const value = outcome.type === 'done' ? (outcome.result as JsonValue) : outcome.message
+    const safe = redactor?.json(value) ?? value
+    await governor.settle(call.call, { type: 'result', value: safe }, turnId)
+    return
+  }
+  const error = outcome.type === 'error' ? outcome.cause : undefined
+  const words = wordsOf(outcome)
+  const message = redactor?.text(words) ?? words
+  const failed = await failedCall(tool, call, { error, message, signal })
+  await governor.settle(call.call, failed, turnId)
+}
+
+/** Whether a tool ran to its end and only its result could not be expressed in JSON. */
+export function isResultNotJson(
+  outcome: SettledOutcome,
+): outcome is SettledOutcome & { type: 'error' } {
+  return outcome.type === 'error' && outcome.code === 'TOOL_RESULT_NOT_JSON'
+}

@@ -1,0 +1,48 @@
+import { settleInDoubt as settle } from '../governance/in-doubt.ts'
+import type { RuntimeEvent } from '../event.ts'
+import type { DrainContext } from '../context.ts'
+import { sideOf } from '../next.ts'
+import type { CallState } from '../state.ts'
+import { callIdOf } from '../fold/calls.ts'
+
+/**
+ * Settles calls that ran when a process died: looks whether the effect is there, runs
+ * the call again, asks a person, or tells the model that nobody knows.
+ */
+export async function settleInDoubt(
+  context: DrainContext,
+  calls: readonly CallState[],
+): Promise<void> {
+  for (const call of calls) {
+    const event = await settled(context, call)
+    // Running a call again is no progress: a call that ends every process must not run for ever.
+    await context.commit('in_doubt', { events: [event], isProgress: event.type !== 'call_reset' })
+  }
+}
+
+async function settled(context: DrainContext, { call }: CallState): Promise<RuntimeEvent> {
+  const { state, agent, head, signal, environment } = context
+  const turn = state.session!.turn! // calls in doubt belong to the running turn
+  const { toolCallId, toolName } = call
+  const base = { at: context.at(), turnId: turn.id, toolCallId }
+  const found = sideOf(agent, turn).prompt.tools.find(({ name }) => name === toolName)
+  // The runtime's own tools change nothing but the commit of their outcome, which is not there.
+  if (found?.kind !== 'tool' || !found.tool.run) return { type: 'call_reset', ...base }
+  const callId = callIdOf(state, toolCallId)
+  const result = await settle({
+    tool: found.tool,
+    callId,
+    args: call.arguments,
+    governor: await context.governor(),
+    context: { signal, idempotencyKey: `${head.id}/${callId}` },
+  })
+  if (result.type === 'rerun') return { type: 'call_reset', ...base }
+  if (result.type === 'ask') {
+    const { at, turnId } = base
+    const { request } = result
+    const interrupt = { id: environment.ids(), toolCallId, kind: 'input', request } as const
+    return { type: 'interrupt_opened', at, turnId, interrupt }
+  }
+  const outcome = result.type === 'done' ? 'success' : 'unknown'
+  return { type: 'tool_execution_end', ...base, toolName, outcome, result: result.message }
+}

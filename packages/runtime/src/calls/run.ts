@@ -1,0 +1,378 @@
+import {
+  executeTools,
+  type CallPorts,
+  type DeferRequest,
+  type SettledOutcome,
+  type ToolAdmission,
+  type ToolCall,
+  type ToolEffect,
+  type ToolOutcome,
+} from '@skein/ai'
+import type { JsonObject } from '@skein/base'
+import type { AdmittedCall } from '@skein/governance'
+import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
+import type { DrainContext, Write } from '../context.ts'
+import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
+import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
+import type { RuntimeEvent } from '../event.ts'
+import { callIdOf, findCall, toLogged, toToolResult } from '../fold/calls.ts'
+import { answerInDoubt } from '../governance/in-doubt.ts'
+import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
+import { runHooks } from '../hooks/run.ts'
+import { isWaiting } from '../next.ts'
+import { boundAttachments, boundMessage } from '../session/decide.ts'
+import type { Entry } from '../state.ts'
+import { isStoreError } from '../store/store.ts'
+import { statusToParent, type ChangesWrite } from '../thread/changes.ts'
+import type { FacadeChanges } from '../thread/facade.ts'
+import { admitCall, isResultNotJson, refuseReplayed, settleCall } from './gate.ts'
+
+/**
+ * Runs the calls of a message that have no outcome. The life of a call is `@skein/ai`'s (`executeTools`);
+ * each call is given a `RunningCall`, which is its gate, its journal and its hooks.
+ */
+export async function runCalls(
+  context: DrainContext,
+  side: ResolvedSide,
+  entry: Entry,
+): Promise<void> {
+  const { environment, signal } = context
+  const events = executeTools({
+    calls: orderedCalls(context, entry, side),
+    tools: context.tools(side),
+    settled: await settledCalls(context, entry),
+    mode: side.prompt.definition.parallelToolCalls ? 'parallel' : 'sequential',
+    open: (call) => new RunningCall(context, side, call),
+    clock: environment.clock,
+    signal,
+  })
+  try {
+    for (let batch = await events.next(); !batch.done;) batch = await events.next()
+  } catch (error) {
+    if (!(error instanceof CallSettledError) && !signal.aborted) throw error
+  }
+}
+
+/** A call got its outcome outside of its run. The batch ends; `next` finds the calls that are left. */
+class CallSettledError extends Error {}
+
+/**
+ * The calls in order, with what each has to wait for. Without `parallelToolCalls` they run one after the
+ * other. With it, reads run beside their neighbours, and a write waits for every call before it and
+ * holds up every call after it. No call waits for one that waits for an answer, which may take days.
+ */
+function orderedCalls(
+  { state }: DrainContext,
+  { calls }: Entry,
+  { prompt }: ResolvedSide,
+): readonly ToolCall[] {
+  if (!prompt.definition.parallelToolCalls) return calls.map(({ call }) => call)
+  const before: string[] = []
+  let lastWrite: string | undefined
+  return calls.map((one): ToolCall => {
+    const { call } = one
+    if (isWaiting(state, one)) return call
+    const tool = prompt.tools.find(({ name }) => name === call.toolName)
+    const isRead = tool?.kind === 'tool' && tool.tool.governance.risk === 'read_only'
+    const after = isRead ? [lastWrite ?? []].flat() : [...before]
+    before.push(call.toolCallId)
+    if (!isRead) lastWrite = call.toolCallId
+    return after.length > 0 ? { ...call, after } : call
+  })
+}
+
+/**
+ * What is known about each call: its outcome, an answer that is its outcome, or that it still waits. An
+ * answer to an approval is not an outcome: the call runs, and the gate reads the answer.
+ */
+async function settledCalls(
+  context: DrainContext,
+  { calls }: Entry,
+): Promise<ReadonlyMap<string, ToolOutcome>> {
+  const { state } = context
+  const settled = new Map<string, ToolOutcome>()
+  for (const one of calls) {
+    const { call, interruptId } = one
+    if (one.outcome) settled.set(call.toolCallId, one.outcome)
+    const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
+    if (one.outcome || !open) continue
+    const { kind, request = null } = open.interrupt
+    if (isWaiting(state, one)) {
+      const waiting = { kind, request: request as never } // it was JSON when it was deferred
+      settled.set(call.toolCallId, { type: 'deferred', request: waiting })
+    } else if (kind !== 'approval' && open.answer) {
+      const isInDoubt = (request as { readonly type?: unknown } | null)?.type === 'in_doubt'
+      const outcome = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
+      if (!outcome) continue
+      await context.commit('call_end', {
+        events: [endEvent(context, call, outcome)],
+        isProgress: true,
+      })
+      settled.set(call.toolCallId, outcome)
+    }
+  }
+  return settled
+}
+
+/**
+ * An answer as the outcome of its call. Undefined lets the call run again: a person said that a call
+ * which a crash cut off has had no effect.
+ */
+async function answeredOutcome(
+  context: DrainContext,
+  {
+    call,
+    answer,
+    isInDoubt,
+  }: { readonly call: ToolCall; readonly answer: object; readonly isInDoubt: boolean },
+): Promise<SettledOutcome | undefined> {
+  const given = answer as { type: string; value?: unknown; message?: string; reason?: string }
+  if (isInDoubt) {
+    const settled = await answerInDoubt({
+      tool: { name: call.toolName },
+      callId: callIdOf(context.state, call.toolCallId),
+      governor: await context.governor(),
+      answer: given.value,
+    })
+    if (settled.type === 'rerun') return undefined
+    const { message } = settled
+    return settled.type === 'done' ? { type: 'done', result: message } : { type: 'error', message }
+  }
+  if (given.type === 'result') return { type: 'done', result: given.value ?? null }
+  if (given.type === 'deny') return { type: 'denied', reason: given.reason ?? 'It was denied.' }
+  return { type: 'error', message: given.message ?? 'It failed.' }
+}
+
+function endEvent(context: DrainContext, call: ToolCall, outcome: SettledOutcome): RuntimeEvent {
+  return {
+    type: 'tool_execution_end',
+    at: context.at(),
+    turnId: context.state.session?.turn?.id ?? '',
+    toolCallId: call.toolCallId,
+    toolName: call.toolName,
+    ...toLogged(outcome),
+  }
+}
+
+/**
+ * One call while it runs. It gathers what becomes true together with the call's outcome (the gate's
+ * admission, changes to the thread, a child to create) and commits all of it at once. `@skein/ai` calls
+ * its members in this order: `gate.admit`, `journal` (start), the tool, `review`, `gate.settle`,
+ * `journal` (end).
+ */
+export class RunningCall implements CallPorts {
+  readonly drain: DrainContext
+  readonly side: ResolvedSide
+  /** What the tool finds in its context: this call. */
+  readonly context: { readonly running: RunningCall } = { running: this }
+  /** The child that the call creates or speaks to. */
+  plan: SpawnPlan | undefined
+  readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
+  #admitted: AdmittedCall | undefined
+  /** What the tool changed in the thread. */
+  #changes: FacadeChanges | undefined
+  /** The same after the hooks have seen its messages. */
+  #write: ChangesWrite | undefined
+  #isHidden = false
+
+  constructor(drain: DrainContext, side: ResolvedSide, { toolName }: ToolCall) {
+    this.drain = drain
+    this.side = side
+    const found = side.prompt.tools.find(({ name }) => name === toolName)
+    this.#tool = found?.kind === 'tool' && found.tool.run ? found : undefined
+  }
+
+  readonly gate = {
+    /** Only tools with code of their own pass the governor; the runtime's own tools only plan commits. */
+    admit: async (call: ToolCall): Promise<ToolAdmission> => {
+      if (!this.#tool) return { type: 'allow' }
+      const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call)
+      this.#admitted = admitted
+      return admission
+    },
+    settle: async (_call: ToolCall, outcome: SettledOutcome): Promise<void> => {
+      if (!this.#tool || !this.#admitted) return
+      await settleCall(this.drain, { tool: this.#tool.tool, call: this.#admitted, outcome })
+    },
+  }
+
+  /** Runs the code of a tool with the state of the thread, and keeps what it changed there. */
+  async run(args: JsonObject, signal: AbortSignal, toolCallId: string): Promise<unknown> {
+    const { drain, side } = this
+    const { tool, config, name } = this.#tool!
+    const facade = drain.facade(side, { tool, config, signal, toolCallId })
+    try {
+      const result = await tool.run!(args, {
+        state: facade.state,
+        signal,
+        toolCallId,
+        toolName: name,
+        idempotencyKey: this.#admitted?.idempotency_key ?? callIdOf(drain.state, toolCallId),
+        options: config?.options,
+      })
+      // A tool that ends the session names files; when one is missing, the call has failed.
+      const call = { toolCallId, toolName: name, arguments: args }
+      for (const binding of [side.sessionStop, side.sessionFail])
+        for (const path of binding?.name === name ? boundAttachments({ call }, binding) : [])
+          if (!facade.state.statFile(path))
+            throw new Error(`There is no file ${path} in this thread.`)
+      return result
+    } finally {
+      // Also secrets that the tool has just set: its result or its error may contain them.
+      drain.hide(facade.secrets())
+      this.#changes = facade.takeChanges()
+    }
+  }
+
+  /**
+   * Lets the hooks see the outcome, which they may replace or hide, and the messages that the tool
+   * wrote. This happens before `gate.settle`: hooks commit, and what the gate records must not be
+   * committed before the call's result.
+   */
+  async review(call: ToolCall, own: SettledOutcome): Promise<SettledOutcome> {
+    const { drain, side } = this
+    const seen = seenCall(call)
+    const before = seenResult(call, own)
+    const name = own.type === 'done' ? 'after_tool_call_success' : 'after_tool_call_failure'
+    const args = (result: HookToolResult) => [seen, result]
+    const judged = await runHooks(
+      drain,
+      {
+        side,
+        name,
+        args,
+        fold: (result, answer) => {
+          if (answer === null) this.#isHidden = true
+          return answer ?? result
+        },
+      },
+      before,
+    )
+    const store = { side, name: 'before_store_tool_result', args } as const
+    const stored = await runHooks(drain, { ...store, fold: (_, answer) => answer }, judged)
+    // A tool that threw has changed nothing. One whose result is not JSON has run to its end.
+    const hasRun = own.type === 'done' || isResultNotJson(own)
+    if (hasRun && this.#changes) this.#write = await hookedWriteOf(drain, this.#changes, side)
+    if (stored === before) return own
+    const { result, isError } = stored
+    if (!isError) return { type: 'done', result }
+    const message = typeof result === 'string' ? result : JSON.stringify(result)
+    return { type: 'error', message }
+  }
+
+  /** Commits the intent before the call runs, and its outcome after it. */
+  readonly journal = {
+    commit: (effect: ToolEffect): Promise<void> => {
+      if (effect.type === 'call_start') return this.#start(effect.call)
+      const { call, outcome } = effect
+      if (outcome.type === 'deferred') return this.#wait(call, outcome.request)
+      return this.#end(call, outcome)
+    },
+  }
+
+  async #start(call: ToolCall): Promise<void> {
+    const { drain, side } = this
+    const { toolCallId, toolName, arguments: args } = call
+    const started: RuntimeEvent = {
+      type: 'tool_execution_start',
+      at: drain.at(),
+      turnId: drain.state.session?.turn?.id ?? '',
+      toolCallId,
+      toolName,
+      arguments: args,
+      epoch: drain.epoch,
+    }
+    try {
+      await drain.commit('call_start', { events: [started] })
+    } catch (error) {
+      if (!isStoreError(error, 'TOKEN_SPENT')) throw error
+      await refuseReplayed(drain, call)
+      const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
+      const ended = endEvent(drain, call, { type: 'denied', reason })
+      await drain.commit('call_end', { events: [ended], isProgress: true })
+      throw new CallSettledError()
+    }
+    const seen = seenCall(call)
+    await runHooks(drain, { side, name: 'tool_call_started', args: () => [seen] }, undefined)
+  }
+
+  /** Commits the outcome with all that becomes true with it. */
+  async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
+    const { drain, side, plan } = this
+    const { toolCallId, toolName } = call
+    const at = drain.at()
+    const own = this.#write
+    const events = [...(own?.events ?? []), ...(plan?.events ?? []), endEvent(drain, call, outcome)]
+    const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
+    const status = side.sessionStatus
+    if (status?.name === toolName && outcome.type === 'done') {
+      // The status tool publishes its text (Standard Agents §7.10).
+      const text = boundMessage({ call, outcome }, status)
+      const changed: RuntimeEvent = { type: 'status_changed', at, status: 'running', text }
+      events.push(changed)
+      others.push(...statusToParent(drain, changed))
+    }
+    if (this.#isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
+    const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? [])]
+    const write = { events, others, blobs, head: own?.head, isProgress: true }
+    if (!(await this.#commit('call_end', call, write))) return
+    await afterSpawn(drain, plan, side)
+    await afterStored(drain, side, own?.events ?? [])
+    const done = [seenCall(call), seenResult(call, outcome)]
+    await runHooks(drain, { side, name: 'tool_call_done', args: () => done }, undefined)
+  }
+
+  /** Commits that the call waits: the interrupt, and the child that it waits for. */
+  async #wait(call: ToolCall, request: DeferRequest): Promise<void> {
+    const { drain, side, plan } = this
+    const { environment, state } = drain
+    const { toolCallId } = call
+    const { kind } = request
+    const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
+    if (isOpen && kind !== 'approval') return
+    const ttl = kind === 'child' ? undefined : environment.limits.interruptTtlMs
+    const opened: RuntimeEvent = {
+      type: 'interrupt_opened',
+      at: drain.at(),
+      turnId: state.session?.turn?.id ?? '',
+      interrupt: {
+        id: plan?.interruptId ?? environment.ids(),
+        toolCallId,
+        kind,
+        request: request.request,
+      },
+      expiresAt:
+        ttl === undefined ? undefined : new Date(environment.clock.now() + ttl).toISOString(),
+    }
+    const { events = [], others = [], blobs = [] } = plan ?? {}
+    const write = { events: [...events, opened], others, blobs, isProgress: true }
+    if (await this.#commit('call_waits', call, write)) await afterSpawn(drain, plan, side)
+  }
+
+  /**
+   * Commits the end or the wait of the call. When the child ended while the call spoke to it, nothing
+   * was sent; the model is told, and the answer is false.
+   */
+  async #commit(point: string, call: ToolCall, write: Write): Promise<boolean> {
+    try {
+      await this.drain.commit(point, write)
+      return true
+    } catch (error) {
+      if (!this.plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
+      const message = 'The subagent was terminated and takes no more messages.'
+      const ended = endEvent(this.drain, call, { type: 'error', message })
+      await this.drain.commit('call_end', { events: [ended], isProgress: true })
+      return false
+    }
+  }
+}
+
+/** A call as hooks see it. */
+function seenCall({ toolCallId, toolName, arguments: args }: ToolCall): HookToolCall {
+  return { toolCallId, toolName, arguments: args }
+}
+
+function seenResult(call: ToolCall, outcome: SettledOutcome): HookToolResult {
+  const { result, isError = false } = toToolResult({ call, outcome })
+  return { result, isError }
+}

@@ -1,0 +1,189 @@
+import type { DrainContext } from '../context.ts'
+import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import { messageOf } from '../error.ts'
+import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../event.ts'
+import { runHooks } from '../hooks/run.ts'
+import { envContext } from '../secrets/vault.ts'
+import { isStoreError, type ThreadChange } from '../store/store.ts'
+import { isEnabled } from '../thread/env.ts'
+import { spentOn } from '../usage.ts'
+import {
+  afterSpawn,
+  missingVariables,
+  planSpawn,
+  variablesError,
+  type NewChild,
+  type SpawnPlan,
+} from './spawn.ts'
+import { payloadOf, refuseBeyondLimits } from './tools.ts'
+
+/** A prompt became active, because the thread was created or handed over (Standard Agents §7.6). */
+export async function activate(context: DrainContext): Promise<void> {
+  const { agent, state } = context
+  if (state.immediateFor === undefined && state.entries.length === 0) {
+    const use = { side: agent.a, name: 'after_thread_created', args: () => [] } as const
+    await runHooks(context, use, undefined)
+  }
+  const events: RuntimeEvent[] = []
+  const others: ThreadChange[] = []
+  const created: SpawnPlan[] = []
+  for (const found of relationsOf(context)) {
+    if (!found.relation.isImmediate) continue
+    const plan = await planImmediate(context, found)
+    events.push(...plan.events)
+    others.push(...plan.others)
+    if (plan.reference !== '') created.push(plan)
+  }
+  events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
+  await context.commit('activate', { events, others, isProgress: true })
+  for (const plan of created) await afterSpawn(context, plan)
+}
+
+interface Found {
+  readonly side: ResolvedSide
+  readonly relation: Relation
+}
+
+function relationsOf({ agent }: DrainContext): Found[] {
+  return [agent.a, agent.b].flatMap((side) =>
+    (side?.prompt.tools ?? []).flatMap((tool) =>
+      side && tool.kind === 'subagent' ? [{ side, relation: tool.relation }] : [],
+    ),
+  )
+}
+
+/** A child that starts with its parent, or the events that say why it does not. */
+async function planImmediate(context: DrainContext, found: Found): Promise<SpawnPlan> {
+  const { side, relation } = found
+  const env = context.env(side)
+  const nothing = { reference: '', events: [], others: [] }
+  const raised = (code: string, error: unknown): RuntimeEvent => {
+    return { type: 'error_raised', at: context.at(), code, message: messageOf(error) }
+  }
+  if (relation.optional !== undefined && !isEnabled(env.get(relation.optional))) return nothing
+  try {
+    refuseBeyondLimits(context, relation)
+  } catch (error) {
+    return { ...nothing, events: [raised('SUBAGENT_REFUSED', error)] }
+  }
+  const missing = missingVariables(relation, env)
+  if (missing.length === 0) return spawnImmediate(context, found)
+  const { event, error } = variablesError(context, {
+    relation,
+    missing,
+    args: {},
+    attachments: [],
+    toolName: relation.key,
+    isImmediate: true,
+  })
+  return { ...nothing, events: [event, raised('SUBAGENT_ENV_REQUIRED', error)] }
+}
+
+/**
+ * Plans a child that no call created. It answers no call; if it is blocking, the first step of the
+ * parent waits for it. When variables give hints, the side's model writes the first instruction: these
+ * hints are the only variables that the model may see.
+ */
+async function spawnImmediate(
+  context: DrainContext,
+  { side, relation }: Found,
+  provided?: NewChild['provided'],
+): Promise<SpawnPlan> {
+  const env = context.env(side)
+  const { key, nameEnv, descriptionEnv } = relation
+  const name = nameEnv === undefined ? undefined : env.get(nameEnv)
+  const description = descriptionEnv === undefined ? undefined : env.get(descriptionEnv)
+  const events: RuntimeEvent[] = []
+  let message = ''
+  if (name !== undefined || description !== undefined) {
+    const lines = [`Subagent: ${relation.agent}. ${relation.description}`]
+    if (name !== undefined) lines.push(`Name: ${name}`)
+    if (description !== undefined) lines.push(`Task: ${description}`)
+    const system =
+      'You write the first instruction for a subagent. Answer with the instruction alone.'
+    try {
+      const model = context.sideModel(side, { system })
+      const { response, usage } = await model.generate(lines.join('\n'))
+      message = response.text.trim() === '' ? '' : response.text
+      events.push(spentOn(side.prompt.models[0]!, usage, context.at()))
+    } catch {
+      // Without the model, the hints themselves are the instruction.
+    }
+  }
+  const before = [...context.state.children.values()].filter(
+    ({ created }) => created.relation === key,
+  )
+  const plan = planSpawn(context, {
+    relation,
+    env,
+    name: name ?? (relation.isResumable ? `${key} ${before.length + 1}` : undefined),
+    message: message || (description ?? 'Begin.'),
+    attachments: [],
+    arguments: {},
+    isAwaited: false,
+    isImmediate: true,
+    provided,
+  })
+  return { ...plan, events: [...plan.events, ...events] }
+}
+
+/**
+ * Creates a child whose variables a person gave after the call, with the payload of that call
+ * (Standard Agents §7.8).
+ */
+export async function bootChild(context: DrainContext, requestId: string): Promise<void> {
+  const { state, agent } = context
+  const pending = state.variables.get(requestId)
+  if (!pending?.provided) return
+  const { requested, provided } = pending
+  const at = context.at()
+  const settled = (outcome: { reference: string } | { error: string }): RuntimeEvent => {
+    return { type: 'variables_settled', at, requestId, ...outcome }
+  }
+  try {
+    const found = relationsOf(context).find(({ relation }) => relation.key === requested.relation)
+    if (!found)
+      throw new Error(`"${requested.relation}" is no longer a subagent of "${agent.name}".`)
+    const { side, relation } = found
+    const { optional, key } = relation
+    if (optional !== undefined && !isEnabled(context.env(side).get(optional)))
+      throw new Error(`"${key}" is switched off by ${optional}.`)
+    refuseBeyondLimits(context, relation)
+    const plan = await planDeferred(context, found, { requested, provided })
+    const events = [...plan.events, settled({ reference: plan.reference })]
+    await context.commit('boot_child', { events, others: plan.others, isProgress: true })
+    await afterSpawn(context, plan)
+  } catch (error) {
+    if (!(error instanceof Error) || isStoreError(error)) throw error
+    const events = [settled({ error: error.message })]
+    await context.commit('boot_child', { events, isProgress: true })
+  }
+}
+
+async function planDeferred(
+  context: DrainContext,
+  found: Found,
+  {
+    requested,
+    provided,
+  }: { readonly requested: VariablesRequested; readonly provided: VariablesProvided },
+): Promise<SpawnPlan> {
+  const { environment, head } = context
+  const values = new Map(
+    Object.entries(provided.values).map(([name, { valueType: type, value }]) => {
+      const open =
+        type === 'secret' ? environment.vault.open(value, envContext(head.id, name)) : value
+      return [name, { type, value: open }] as const
+    }),
+  )
+  if (requested.isImmediate) return spawnImmediate(context, found, values)
+  const { side, relation } = found
+  return planSpawn(context, {
+    relation,
+    env: context.env(side),
+    isAwaited: false,
+    provided: values,
+    ...(await payloadOf(context, relation, requested.arguments)),
+    attachments: requested.attachments ?? [],
+  })
+}

@@ -1,0 +1,250 @@
+import type { JsonObject } from '@skein/base'
+import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../event.ts'
+import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import { type EnvReader, scopedNames } from '../thread/env.ts'
+import { envContext } from '../secrets/vault.ts'
+import type { Blob, ThreadChange } from '../store/store.ts'
+import type { FileStat } from '../thread-state.ts'
+import { type CopiedFiles, copyFiles, queuedText } from '../thread/attachments.ts'
+import type { DrainContext } from '../context.ts'
+import { runHooks } from '../hooks/run.ts'
+
+/** What the creation of a child, or a message to a child, changes. It is part of the commit of the call. */
+export interface SpawnPlan {
+  readonly reference: string
+  /** Events of the parent. */
+  readonly events: readonly RuntimeEvent[]
+  readonly others: readonly ThreadChange[]
+  readonly blobs?: readonly Blob[]
+  /** Set when the call waits for the child. */
+  readonly interruptId?: string
+}
+
+/** A child to be created. */
+export interface NewChild {
+  readonly relation: Relation
+  readonly env: EnvReader
+  /** Label of the instance. */
+  readonly name: string | undefined
+  /** Undefined: the arguments as JSON. */
+  readonly message: string | undefined
+  readonly attachments: readonly FileStat[]
+  readonly arguments: JsonObject
+  readonly toolCallId?: string
+  /** Whether a call waits for it. */
+  readonly isAwaited: boolean
+  readonly isImmediate?: boolean
+  readonly spawnGroupId?: string
+  /** Values that came after the call, by name. */
+  readonly provided?: ReadonlyMap<
+    string,
+    { readonly type: 'text' | 'secret'; readonly value: string }
+  >
+}
+
+/** Plans a child thread: its log begins in the same commit as the parent's record of it. */
+export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
+  const { environment, head, state } = context
+  const { relation, name, isAwaited, toolCallId, isImmediate, spawnGroupId } = child
+  const at = context.at()
+  const reference = environment.ids()
+  const interruptId = isAwaited ? environment.ids() : undefined
+  const agent = environment.registry.agent(relation.agent)
+  const files = copyFiles(context, child.attachments, reference)
+  const args = localArguments(child, files)
+  const text = child.message ?? (Object.keys(args).length > 0 ? JSON.stringify(args) : 'Begin.')
+  const now = environment.clock.now()
+  const created: ThreadChange = {
+    id: reference,
+    create: {
+      tenant: head.tenant,
+      owner: head.owner,
+      agent: agent.name,
+      parentId: head.id,
+      rootId: head.rootId,
+      title: name ?? null,
+      tags: name === undefined ? [] : [`name:${name.slice(0, 120)}`],
+      clientId: null,
+      createdAt: now,
+    },
+    append: [
+      {
+        type: 'thread_created',
+        at,
+        version: EVENT_VERSION,
+        threadId: reference,
+        agent: agent.name,
+        depth: state.depth + 1,
+        parentThreadId: head.id,
+        arguments: args,
+        title: name,
+        parent: {
+          threadId: head.id,
+          relation: relation.key,
+          isBlocking: isAwaited,
+          isResumable: relation.isResumable,
+          communication: relation.communication,
+          receives: relation.receives,
+        },
+      },
+      ...agentRegistrations(agent, at),
+      ...envEvents(context, child, reference),
+      ...files.events,
+      messageToChild(context, { text, files, relation, interruptId }),
+    ],
+    wake: { by: now },
+  }
+  const { title, description } = agent.definition
+  const registered: RuntimeEvent = {
+    type: 'subagent_created',
+    at,
+    reference,
+    name: agent.name,
+    relation: relation.key,
+    description: description ?? relation.description,
+    isBlocking: relation.isBlocking,
+    isResumable: relation.isResumable,
+    parentCommunication: relation.communication,
+    title,
+    threadName: name,
+    turnId: state.session?.turn?.id,
+    toolCallId,
+    isImmediate: isImmediate || undefined,
+    spawnGroupId,
+  }
+  return { reference, events: [registered], others: [created], interruptId }
+}
+
+/** The arguments with the child's own paths of the files that were handed over (Standard Agents §7.12). */
+function localArguments(
+  { relation, arguments: args }: NewChild,
+  { paths }: CopiedFiles,
+): JsonObject {
+  const from = relation.config.initAttachmentsProperty
+  if (from === undefined || paths.length === 0 || args[from] === undefined) return args
+  return { ...args, [from]: Array.isArray(args[from]) ? [...paths] : paths[0]! }
+}
+
+/** The child inherits the variables of the thread, except those that are scoped to another child. */
+function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
+  const { relation, env, provided = new Map() } = child
+  const { requiredVariables: required } = relation
+  const names = new Map<string, boolean>()
+  const scoped = scopedNames(context.agent)
+  for (const [name, { isScoped }] of context.state.env)
+    if (!isScoped && !scoped.has(name)) names.set(name, false)
+  for (const name of relation.scopedEnv) names.set(name, true)
+  for (const { name } of required) names.set(name, true)
+  return [...names].flatMap(([name, isScoped]) => {
+    const given = provided.get(name)
+    const value = given?.value ?? env.get(name)
+    if (value === undefined) return []
+    const isDeclared = required.some((one) => one.name === name && one.type === 'secret')
+    const isSecret = given ? given.type === 'secret' : env.isSecret(name) || isDeclared
+    const { vault } = context.environment
+    return [
+      {
+        type: 'env_set' as const,
+        at: context.at(),
+        name,
+        valueType: isSecret ? ('secret' as const) : ('text' as const),
+        value: isSecret ? vault.seal(value, envContext(reference, name)) : value,
+        isScoped: isScoped || undefined,
+      },
+    ]
+  })
+}
+
+/** A message from the parent to the side of the child that listens to it. */
+export function messageToChild(
+  context: DrainContext,
+  {
+    text,
+    files,
+    relation,
+    interruptId,
+  }: {
+    readonly text: string
+    readonly files: CopiedFiles
+    readonly relation: Relation
+    /** The interrupt of the parent's call that waits for an answer. */
+    readonly interruptId: string | undefined
+  },
+): RuntimeEvent {
+  return queuedText(
+    context,
+    { text, files },
+    {
+      role: relation.receives === 'a' ? 'user' : 'assistant',
+      resumes: true,
+      metadata: { from: 'parent' },
+      parentInterruptId: interruptId,
+    },
+  )
+}
+
+/** Names of variables that the child needs and nobody has given (Standard Agents §7.8). */
+export function missingVariables(
+  { requiredVariables }: Relation,
+  env: EnvReader,
+): readonly string[] {
+  return requiredVariables.map(({ name }) => name).filter((name) => env.get(name) === undefined)
+}
+
+/** The structured error of the call, and the request that a person can answer. */
+export function variablesError(
+  context: DrainContext,
+  call: {
+    readonly relation: Relation
+    readonly missing: readonly string[]
+    readonly args: JsonObject
+    readonly attachments: readonly FileStat[]
+    readonly toolName: string
+    readonly isImmediate?: boolean
+  },
+): { readonly error: Error; readonly event: RuntimeEvent } {
+  const { environment, head } = context
+  const { relation, missing, args, attachments, toolName, isImmediate } = call
+  const requestId = environment.ids()
+  const required = relation.requiredVariables.map(({ name }) => name)
+  const expiresAt = new Date(
+    environment.clock.now() + environment.limits.variablesTtlMs,
+  ).toISOString()
+  const details = {
+    error: 'subagent_env_required',
+    request_id: requestId,
+    endpoint: `/threads/${head.id}/variables/${requestId}`,
+    required,
+    missing,
+    message: `"${relation.key}" needs values for ${missing.join(', ')}. A person can give them at the endpoint; the subagent then starts by itself.`,
+  }
+  return {
+    error: new Error(JSON.stringify(details)),
+    event: {
+      type: 'variables_requested',
+      at: context.at(),
+      requestId,
+      required,
+      missing,
+      expiresAt,
+      relation: relation.key,
+      toolName,
+      arguments: args,
+      attachments: attachments.length > 0 ? attachments : undefined,
+      isImmediate: isImmediate || undefined,
+    },
+  }
+}
+
+/** Runs `after_subagent_created` after the commit of a plan that created a child, not after one that only sent a message. */
+export async function afterSpawn(
+  context: DrainContext,
+  plan: SpawnPlan | undefined,
+  side: ResolvedSide = context.agent.a,
+): Promise<void> {
+  if (!plan?.others.some(({ create }) => create)) return
+  const { reference } = plan
+  const name = context.state.children.get(reference)?.created.name ?? ''
+  const child = { reference, name }
+  await runHooks(context, { side, name: 'after_subagent_created', args: () => [child] }, undefined)
+}

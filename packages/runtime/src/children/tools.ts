@@ -1,0 +1,291 @@
+import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext } from '@skein/ai'
+import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
+import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import { copyFiles, findFiles } from '../thread/attachments.ts'
+import type { DrainContext } from '../context.ts'
+import {
+  messageToChild,
+  missingVariables,
+  planSpawn,
+  type SpawnPlan,
+  variablesError,
+} from './spawn.ts'
+
+/** A call that creates or speaks to a child: the plan is committed with the outcome of the call. */
+export interface SpawningCall {
+  readonly drain: DrainContext
+  readonly side: ResolvedSide
+  plan: SpawnPlan | undefined
+}
+
+/** The tools by which a side creates and messages its children (Standard Agents §7.7). */
+export function childTools(context: DrainContext, relations: readonly Relation[]): readonly Tool[] {
+  const direct = relations.filter(({ isResumable }) => !isResumable)
+  const resumable = relations.filter(({ isResumable }) => isResumable)
+  const tools = direct.map((relation) =>
+    childTool({
+      name: relation.key,
+      description: relation.description,
+      parameters: argumentsOf(context, relation),
+      run: (args, { running, toolCallId }) => create(running, { relation, args, toolCallId }),
+    }),
+  )
+  if (resumable.length > 0) tools.push(createTool(resumable), messageTool(resumable))
+  return tools
+}
+
+/** `running` is the call that runs the tool; `calls/run.ts` puts it into the context. */
+type ChildToolContext = ToolContext & { readonly running: SpawningCall }
+
+function childTool(tool: {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly run: (args: JsonObject, context: ChildToolContext) => unknown
+}): Tool {
+  return withToolContext(tool as Tool) // Tool hides the types of its parameters
+}
+
+/** What a call hands to the child. */
+export interface Payload {
+  /** Undefined: the arguments as JSON. */
+  readonly message: string | undefined
+  readonly name: string | undefined
+  readonly attachments: readonly string[]
+  readonly arguments: JsonObject
+}
+
+/** Reads the payload out of the arguments; the same for a call and for one that waited for variables. */
+export async function payloadOf(
+  context: DrainContext,
+  relation: Relation,
+  args: JsonObject,
+): Promise<Payload> {
+  if (relation.isResumable) return createdPayload(context, relation, args)
+  const { initUserMessageProperty: from, initAgentNameProperty: named } = relation.config
+  const valid = await checked(context, relation, args)
+  // Arguments that are nothing but a message are that message.
+  const isPlain = Object.keys(valid).length === 1 && typeof valid['message'] === 'string'
+  const plain = isPlain ? valid['message'] : undefined
+  const message = asText(from === undefined ? plain : valid[from])
+  // A child without a first message would never begin, and its parent might wait for it.
+  if (from !== undefined && (message === undefined || message.trim() === ''))
+    throw new Error(`"${relation.key}" needs "${from}", which says what it is to do.`)
+  return {
+    message,
+    name: named === undefined ? undefined : asText(valid[named]),
+    attachments: attachmentsOf(relation, valid),
+    arguments: valid,
+  }
+}
+
+/** The arguments as the child's first prompt declares them. */
+async function checked(
+  { environment }: DrainContext,
+  { agent, key }: Relation,
+  args: JsonObject,
+): Promise<JsonObject> {
+  const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
+  if (!requiredSchema) return args
+  const answer = await requiredSchema['~standard'].validate(args)
+  if (answer.issues) throw new ToolArgumentError(key, answer.issues)
+  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args // made of JSON
+}
+
+/** What the child's first prompt asks for; without a schema, a message. */
+function argumentsOf({ environment }: DrainContext, { agent, config }: Relation): JsonSchema {
+  const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
+  if (requiredSchema) return toJsonSchema(requiredSchema)
+  const property = config.initUserMessageProperty ?? 'message'
+  const properties: Record<string, JsonSchema> = {
+    [property]: { type: 'string', description: 'What the agent is to do.' },
+  }
+  const { initAttachmentsProperty: files, initAgentNameProperty: named } = config
+  if (files !== undefined)
+    properties[files] = {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Paths of files to hand over.',
+    }
+  if (named !== undefined)
+    properties[named] = { type: 'string', description: 'A name for this instance.' }
+  return { type: 'object', properties, required: [property] }
+}
+
+function asText(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** One path or a list of them. */
+function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
+  const from = config.initAttachmentsProperty
+  return from === undefined ? [] : pathsOf(args[from])
+}
+
+function pathsOf(value: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return list.filter((path): path is string => typeof path === 'string' && path !== '')
+}
+
+function createTool(relations: readonly Relation[]): Tool {
+  const agents = relations.map(({ key }) => key)
+  const described = relations.map(({ key, description }) => `${key}: ${description}`).join('\n')
+  return childTool({
+    name: 'subagent_create',
+    description: `Creates a subagent that lives on and can be messaged again.\n${described}`,
+    parameters: {
+      type: 'object',
+      properties: {
+        agent: { type: 'string', enum: agents },
+        name: { type: 'string', minLength: 1, description: 'A name for this instance.' },
+        message: { type: 'string', description: 'What it is to do.' },
+        attachments: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Paths of files to hand over.',
+        },
+        arguments: { type: 'object', description: 'Further arguments of the agent.' },
+      },
+      required: ['agent', 'name'],
+    },
+    run: async (args, { running, toolCallId }) => {
+      const relation =
+        relations.find(({ key }) => key === args['agent']) ??
+        (relations.length === 1 && args['agent'] === undefined ? relations[0] : undefined)
+      if (!relation)
+        throw new Error(
+          `There is no subagent "${String(args['agent'])}". Known: ${agents.join(', ')}.`,
+        )
+      const name = args['name']
+      if (typeof name !== 'string' || name.trim() === '')
+        throw new Error('subagent_create needs a non-empty "name" for the new instance.')
+      return create(running, { relation, args, toolCallId })
+    },
+  })
+}
+
+/** The tool's own fields first; what they leave out is taken from the mapped arguments. */
+async function createdPayload(
+  context: DrainContext,
+  relation: Relation,
+  args: JsonObject,
+): Promise<Payload> {
+  const given = args['arguments'] ?? {}
+  if (!isPlainObject(given)) throw new Error('"arguments" of subagent_create must be an object.')
+  const inner = await checked(context, relation, given as JsonObject)
+  const from = relation.config.initUserMessageProperty
+  const mapped = from === undefined ? undefined : asText(inner[from])
+  const own = pathsOf(args['attachments'])
+  return {
+    message: asText(args['message']) ?? mapped,
+    attachments: own.length > 0 ? own : attachmentsOf(relation, inner),
+    name: asText(args['name'])?.trim(),
+    arguments: inner,
+  }
+}
+
+async function create(
+  call: SpawningCall,
+  {
+    relation,
+    args,
+    toolCallId,
+  }: { readonly relation: Relation; readonly args: JsonObject; readonly toolCallId: string },
+): Promise<unknown> {
+  const { drain } = call
+  refuseBeyondLimits(drain, relation)
+  const payload = await payloadOf(drain, relation, args)
+  const attachments = findFiles(drain, payload.attachments)
+  const env = drain.env(call.side)
+  const missing = missingVariables(relation, env)
+  if (missing.length > 0) {
+    const toolName = relation.isResumable ? 'subagent_create' : relation.key
+    const asked = { relation, missing, args, attachments, toolName }
+    const { error, event } = variablesError(drain, asked)
+    call.plan = { reference: '', events: [event], others: [] }
+    throw error
+  }
+  const isAwaited = relation.isBlocking
+  const plan = planSpawn(drain, { relation, env, toolCallId, isAwaited, ...payload, attachments })
+  call.plan = plan
+  if (isAwaited)
+    return defer({ kind: 'child', request: { reference: plan.reference, agent: relation.agent } })
+  return `Subagent (reference: ${plan.reference}) was started. Its result will come as a message.`
+}
+
+/** The parent alone creates its children, one call at a time, so counting is safe. */
+export function refuseBeyondLimits({ state, environment }: DrainContext, relation: Relation): void {
+  const { depth } = environment.limits
+  if (state.depth + 1 > depth)
+    throw new Error(
+      `Subagents may be nested ${depth} levels deep; this thread is on level ${state.depth}.`,
+    )
+  const live = [...state.children.values()].filter(
+    ({ created: { relation: key }, lifecycle }) =>
+      key === relation.key &&
+      lifecycle !== 'terminated' &&
+      lifecycle !== 'completed' &&
+      lifecycle !== 'failed',
+  )
+  if (live.length < relation.maxInstances) return
+  const references = live.map(({ created }) => created.reference).join(', ')
+  throw new Error(
+    `There may be ${relation.maxInstances} instances of "${relation.key}", and there are ${live.length}. Message one of them with subagent_message instead: ${references}.`,
+  )
+}
+
+function messageTool(relations: readonly Relation[]): Tool {
+  return childTool({
+    name: 'subagent_message',
+    description: 'Sends a message to a subagent that was created before.',
+    parameters: {
+      type: 'object',
+      properties: {
+        reference: { type: 'string', description: 'The reference of the subagent.' },
+        message: { type: 'string' },
+        attachments: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Paths of files to hand over.',
+        },
+      },
+      required: ['reference', 'message'],
+    },
+    run: async (args, { running }) => message(running, relations, args),
+  })
+}
+
+function message(call: SpawningCall, relations: readonly Relation[], args: JsonObject): unknown {
+  const { drain } = call
+  const { environment, state } = drain
+  const reference = asText(args['reference'] ?? args['referenceId']) ?? ''
+  const child = state.children.get(reference)
+  const relation = relations.find(({ key }) => key === child?.created.relation)
+  if (!child || !relation) {
+    const keys = new Set(relations.map(({ key }) => key))
+    const known = [...state.children.values()]
+      .filter(({ created }) => keys.has(created.relation))
+      .map(({ created }) => created.reference)
+    const list =
+      known.length > 0 ? `Known: ${known.join(', ')}.` : 'Create one with subagent_create.'
+    throw new Error(`There is no subagent with the reference "${reference}". ${list}`)
+  }
+  if (child.lifecycle === 'terminated')
+    throw new Error(`Subagent (reference: ${reference}) was terminated and takes no more messages.`)
+  const text = asText(args['message']) ?? ''
+  const interruptId = relation.isBlocking ? environment.ids() : undefined
+  const found = findFiles(drain, pathsOf(args['attachments']))
+  const files = copyFiles(drain, found, `${reference}/${environment.ids()}`)
+  const append = [...files.events, messageToChild(drain, { text, files, relation, interruptId })]
+  const at = drain.at()
+  call.plan = {
+    reference,
+    events: [{ type: 'subagent_updated', at, reference, status: 'running' }],
+    others: [{ id: reference, mustBeLive: true, append, wake: { by: environment.clock.now() } }],
+    interruptId,
+  }
+  if (interruptId !== undefined)
+    return defer({ kind: 'child', request: { reference, agent: relation.agent } })
+  return `The message was sent to subagent (reference: ${reference}).`
+}

@@ -1,0 +1,184 @@
+import type { ChildReport, RuntimeEvent } from '../event.ts'
+import type { CallState, Entry, KernelState } from '../state.ts'
+import { ToolResultMessage, type ToolOutcome as Outcome, type ToolResult } from '@skein/ai'
+import type { ToolOutcome as OutcomeWord } from '@skein/threads'
+
+type CallEvent = Extract<
+  RuntimeEvent,
+  {
+    type:
+      | 'tool_execution_start'
+      | 'tool_execution_end'
+      | 'tool_call_hidden'
+      | 'call_reset'
+      | 'interrupt_opened'
+      | 'interrupt_answered'
+  }
+>
+
+/** Folds what happens to the calls of assistant messages. */
+export function foldCall(state: KernelState, event: CallEvent): void {
+  switch (event.type) {
+    case 'tool_execution_start': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.startedEpoch = event.epoch
+      return
+    }
+    case 'call_reset': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.startedEpoch = undefined
+      return
+    }
+    case 'tool_execution_end':
+      return endCall(state, event)
+    case 'tool_call_hidden': {
+      const { call } = findCall(state, event.toolCallId) ?? {}
+      if (call) call.isHidden = true
+      return
+    }
+    case 'interrupt_opened': {
+      const { interrupt, turnId, at, expiresAt } = event
+      const { call } = findCall(state, interrupt.toolCallId) ?? {}
+      if (call) {
+        if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
+        call.interruptId = interrupt.id
+        call.startedEpoch = undefined
+      }
+      state.interrupts.set(interrupt.id, {
+        interrupt,
+        turnId,
+        openedAt: at,
+        expiresAt,
+        answer: undefined,
+        answeredBy: undefined,
+      })
+      return
+    }
+    case 'interrupt_answered': {
+      const open = state.interrupts.get(event.interruptId)
+      if (!open && event.report) return queueReport(state, event, event.report)
+      if (!open || open.answer) return // the first answer counts
+      open.answer = event.answer
+      open.answeredBy = event.answeredBy
+      return
+    }
+  }
+}
+
+/**
+ * A child answered a call that is over, because the session was stopped meanwhile. The report is queued
+ * as a message instead, so that the child's result is not lost.
+ */
+function queueReport(
+  state: KernelState,
+  { at, answer }: Extract<CallEvent, { type: 'interrupt_answered' }>,
+  { queueId, reference, opening, attachments }: ChildReport,
+): void {
+  if (state.queuedIds.has(queueId)) return
+  const given = answer as { readonly value?: unknown; readonly message?: string }
+  const text = `${opening}${given.message ?? String(given.value ?? '')}`
+  state.queuedIds.set(queueId, state.seq)
+  state.queue.push({
+    type: 'message_queued',
+    at,
+    queueId,
+    role: 'user',
+    message: { id: queueId, type: 'user', timestamp: at, content: [{ type: 'text', text }] },
+    isSilent: true,
+    subagentId: reference,
+    attachments,
+  })
+}
+
+function endCall(
+  state: KernelState,
+  event: Extract<CallEvent, { type: 'tool_execution_end' }>,
+): void {
+  const found = findCall(state, event.toolCallId)
+  if (!found || found.call.outcome) return
+  const { call, entry } = found
+  call.outcome = fromLogged(event.outcome, event.result)
+  call.isUnknown = event.outcome === 'unknown'
+  if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
+  call.interruptId = undefined
+  // Once every call has a result, the message of results is made. Its id is the same in every fold.
+  if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
+    entry.results = new ToolResultMessage(entry.calls.map(toToolResult), {
+      id: `${entry.message.id}.results`,
+      timestamp: new Date(event.at),
+    })
+  noteError(state, call)
+}
+
+/** Counts how often in a row the same tool failed with the same words: the model repeats itself. */
+function noteError({ session }: KernelState, { call, outcome }: CallState): void {
+  if (!session) return
+  const hasFailed = outcome?.type === 'error' || outcome?.type === 'denied'
+  const error = hasFailed ? `${call.toolName}: ${wordsOf(outcome).slice(0, 500)}` : undefined
+  const isSame = error !== undefined && error === session.lastError
+  session.sameErrors = error === undefined ? 0 : isSame ? session.sameErrors + 1 : 1
+  session.lastError = error
+}
+
+/** The latest call with this id, and its message. */
+export function findCall(
+  { entries, callPlaces }: KernelState,
+  toolCallId: string,
+): { readonly call: CallState; readonly entry: Entry } | undefined {
+  const entry = entries[callPlaces.get(toolCallId) ?? -1]
+  const call = entry?.calls.find((one) => one.call.toolCallId === toolCallId)
+  return call && entry && { call, entry }
+}
+
+/** What the model is told about a call that ran when a process died. */
+export const UNKNOWN_OUTCOME =
+  'The process stopped while this call ran. Whether it had an effect is unknown; check before you call it again.'
+
+/** How a call ended. */
+export type SettledOutcome = Exclude<Outcome, { type: 'deferred' }>
+
+/** What the model is told about a call. */
+export function toToolResult({ call, outcome }: Pick<CallState, 'call' | 'outcome'>): ToolResult {
+  const { toolCallId, toolName } = call
+  if (outcome?.type === 'done') return { toolCallId, toolName, result: outcome.result }
+  const result = outcome ? wordsOf(outcome) : UNKNOWN_OUTCOME
+  return { toolCallId, toolName, result, isError: true }
+}
+
+/** The words of a call that did not succeed. */
+export function wordsOf(outcome: Exclude<SettledOutcome, { type: 'done' }>): string {
+  return outcome.type === 'error' ? outcome.message : outcome.reason
+}
+
+/** An outcome as the log stores it. */
+export function toLogged(outcome: SettledOutcome): { outcome: OutcomeWord; result: unknown } {
+  switch (outcome.type) {
+    case 'done':
+      return { outcome: 'success', result: outcome.result ?? null }
+    case 'error':
+      return { outcome: 'failed', result: outcome.message }
+    case 'denied':
+      return { outcome: 'denied', result: outcome.reason }
+  }
+}
+
+/** An outcome read back from the log. */
+function fromLogged(word: OutcomeWord, result: unknown): SettledOutcome {
+  switch (word) {
+    case 'success':
+      return { type: 'done', result }
+    case 'denied':
+      return { type: 'denied', reason: String(result) }
+    default:
+      return {
+        type: 'error',
+        message: typeof result === 'string' ? result : JSON.stringify(result),
+      }
+  }
+}
+
+/** The id of a call for the governor: unique in a session even when a vendor uses a call id twice. */
+export function callIdOf(state: KernelState, toolCallId: string): string {
+  const entry = findCall(state, toolCallId)?.entry
+  return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
+}

@@ -1,0 +1,150 @@
+import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded, StoredEvent } from '../event.ts'
+import { checkVersion } from '../upcast.ts'
+import { foldCall } from './calls.ts'
+import { foldService } from './services.ts'
+import { foldSession, isAwaited } from './sessions.ts'
+import { emptyKernelState, type Entry, type KernelState } from '../state.ts'
+import { messageFromJSON } from '@skein/ai'
+
+/** Folds a log. Pure: the same events give the same state, in any process. */
+export function foldKernel(events: Iterable<StoredEvent>): KernelState {
+  const fold = new KernelFold()
+  for (const stored of events) fold.push(stored)
+  return fold.state
+}
+
+/** A fold that goes on with its thread. Events must come in order; known ones are skipped. */
+export class KernelFold {
+  readonly state: KernelState = emptyKernelState()
+
+  push({ seq, event }: StoredEvent): void {
+    if (seq <= this.state.seq) return
+    if (event.type === 'thread_created') checkVersion(event)
+    this.state.seq = seq
+    apply(this.state, event)
+  }
+}
+
+function apply(state: KernelState, event: RuntimeEvent): void {
+  switch (event.type) {
+    case 'thread_created':
+      state.threadId = event.threadId
+      state.createdAt = event.at
+      state.agent = event.agent
+      state.title = event.title
+      state.depth = event.depth
+      state.parent = event.parent
+      state.arguments = event.arguments ?? {}
+      state.budget = event.budget
+      state.metadata = event.metadata ?? {}
+      return
+    case 'thread_updated':
+      state.title = event.title ?? state.title
+      state.metadata = { ...state.metadata, ...event.metadata }
+      return
+    case 'message_queued':
+      if (state.queuedIds.has(event.queueId)) return
+      state.queuedIds.set(event.queueId, state.seq)
+      state.queue.push(event)
+      return
+    case 'message_unqueued':
+      take(state, event.queueId)
+      if (!state.session && state.stop === 'requested' && !isAwaited(state)) state.stop = 'stopped'
+      return
+    case 'message_added':
+      return addMessage(state, event)
+    case 'message_updated': {
+      const entry = entryOf(state, event.messageId)
+      if (entry) entry.message = messageFromJSON(event.message)
+      return
+    }
+    case 'message_removed': {
+      const entry = entryOf(state, event.messageId)
+      if (entry) entry.isRemoved = true
+      return
+    }
+    case 'session_start':
+    case 'session_end':
+    case 'session_stop_requested':
+    case 'turn_start':
+    case 'turn_end':
+    case 'step_start':
+    case 'step_end':
+    case 'step_failed':
+    case 'agent_handoff':
+    case 'immediate_done':
+    case 'stop_requested':
+    case 'resume_requested':
+    case 'thread_terminated':
+    case 'context_compacted':
+      return foldSession(state, event)
+    case 'tool_execution_start':
+    case 'tool_execution_end':
+    case 'tool_call_hidden':
+    case 'call_reset':
+    case 'interrupt_opened':
+    case 'interrupt_answered':
+      return foldCall(state, event)
+    case 'thread_erased':
+      state.isErased = true
+      return
+    default:
+      return foldService(state, event)
+  }
+}
+
+function take({ queue }: KernelState, queueId: string): MessageQueued | undefined {
+  const place = queue.findIndex((queued) => queued.queueId === queueId)
+  return place >= 0 ? queue.splice(place, 1)[0] : undefined
+}
+
+/** Adds a message to the history. A message of the running step becomes that step's answer. */
+function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
+  const { queueId, usage, costUsd, metadata } = event
+  // A call of the parent may wait for this message: it then waits for the end of the session.
+  const waiter = queueId === undefined ? undefined : take(state, queueId)?.parentInterruptId
+  if (waiter !== undefined) state.session?.waiters.push(waiter)
+  const message = messageFromJSON(event.message)
+  const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
+  const place = state.entries.length
+  state.places.set(message.id, place)
+  for (const { toolCallId } of calls) state.callPlaces.set(toolCallId, place)
+  state.entries.push({
+    message,
+    side: event.side,
+    at: event.at,
+    turnId: event.turnId,
+    stepId: event.stepId,
+    agent: event.agentId,
+    isSilent: event.isSilent === true,
+    attachments: event.attachments ?? [],
+    subagentId: event.subagentId,
+    metadata,
+    calls: calls.map((call) => ({
+      call,
+      startedEpoch: undefined,
+      outcome: undefined,
+      isUnknown: false,
+      interruptId: undefined,
+      isHidden: false,
+    })),
+    results: undefined,
+    isRemoved: false,
+  })
+  if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
+  if (usage) state.usage.tokens += (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)
+  if (costUsd !== undefined) state.usage.costUsd += costUsd
+  if (metadata?.['kind'] === 'registry' && message.type === 'user')
+    state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
+  const { session } = state
+  const step = session?.turn?.step
+  if (!session || !step || step.id !== event.stepId) return
+  step.entry = place
+  step.retry = undefined
+  session.steps[event.side]++
+}
+
+function entryOf(state: KernelState, messageId: string): Entry | undefined {
+  const place = state.places.get(messageId)
+  return place === undefined ? undefined : state.entries[place]
+}

@@ -1,0 +1,138 @@
+import type { RuntimeEvent } from '../event.ts'
+import type { KernelState } from '../state.ts'
+
+type SessionEvent = Extract<
+  RuntimeEvent,
+  {
+    type:
+      | 'session_start'
+      | 'session_end'
+      | 'session_stop_requested'
+      | 'turn_start'
+      | 'turn_end'
+      | 'step_start'
+      | 'step_end'
+      | 'step_failed'
+      | 'agent_handoff'
+      | 'immediate_done'
+      | 'stop_requested'
+      | 'resume_requested'
+      | 'thread_terminated'
+      | 'context_compacted'
+  }
+>
+
+/** Folds sessions, turns and steps. */
+export function foldSession(state: KernelState, event: SessionEvent): void {
+  switch (event.type) {
+    case 'session_start': {
+      const { lastSession, entries } = state
+      state.session = {
+        id: event.sessionId,
+        agent: event.agent,
+        startedAt: event.at,
+        // After a handoff the new agent answers what its predecessor was asked.
+        firstEntry: lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length,
+        waiters: [...(event.waiters ?? [])],
+        isGoverned: false,
+        stopRequest: undefined,
+        turn: undefined,
+        turns: 0,
+        steps: { a: 0, b: 0 },
+        sameErrors: 0,
+        lastError: undefined,
+      }
+      if (state.stop !== 'requested') state.stop = 'none'
+      state.resume = undefined
+      return
+    }
+    case 'session_end': {
+      const { sessionId: id, outcome, reason, message, attachments = [], data } = event
+      const firstEntry = state.session?.firstEntry ?? state.entries.length
+      const { seq } = state
+      state.lastSession = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      state.session = undefined
+      state.stop = outcome === 'stopped' ? 'stopped' : 'none'
+      return
+    }
+    case 'session_stop_requested':
+      if (state.session) state.session.stopRequest = event
+      return
+    case 'turn_start':
+      if (state.session)
+        state.session.turn = { id: event.turnId, side: event.side, step: undefined }
+      state.nextSide = event.side
+      return
+    case 'turn_end':
+      if (!state.session) return
+      state.session.turn = undefined
+      if (event.outcome !== 'completed') return
+      state.session.turns++
+      state.nextSide = state.nextSide === 'a' ? 'b' : 'a'
+      return
+    case 'step_start':
+    case 'step_end':
+    case 'step_failed':
+      return foldStep(state, event)
+    case 'agent_handoff':
+      state.agent = agentOf(event.toAgentId)
+      return
+    case 'immediate_done':
+      state.immediateFor = event.agent
+      return
+    case 'stop_requested':
+      state.stopSeq = state.seq
+      if (state.session) state.stop = event.afterStep ? 'after_step' : 'requested'
+      else if (isAwaited(state)) state.stop = 'requested'
+      else if (state.queue.length > 0) state.stop = 'stopped'
+      return
+    case 'resume_requested':
+      state.resume = { side: event.side }
+      if (state.stop === 'stopped') state.stop = 'none'
+      return
+    case 'thread_terminated':
+      state.terminated = { at: event.at, isDetached: event.isDetached === true }
+      return
+    case 'context_compacted':
+      state.compacted[event.side] = { upTo: event.upTo, summary: event.summary, seq: state.seq }
+      return
+  }
+}
+
+/** Whether a call of the parent waits for the answer to a queued message: it then needs an answer to a stop, too. */
+export function isAwaited({ queue }: KernelState): boolean {
+  return queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)
+}
+
+function foldStep(
+  state: KernelState,
+  event: Extract<SessionEvent, { type: 'step_start' | 'step_end' | 'step_failed' }>,
+): void {
+  const turn = state.session?.turn
+  if (!turn) return
+  if (event.type === 'step_end') {
+    turn.step = undefined
+    return
+  }
+  if (event.type === 'step_failed') {
+    if (!turn.step) return
+    turn.step.failures = event.attempt
+    turn.step.retry =
+      event.retryAt === undefined ? undefined : { at: event.retryAt, reason: event.message }
+    turn.step.epoch = undefined
+    return
+  }
+  const { stepId: id, attempt, epoch } = event
+  if (turn.step?.id === id) {
+    turn.step.attempt = attempt
+    turn.step.epoch = epoch
+    turn.step.retry = undefined
+    return
+  }
+  turn.step = { id, attempt, epoch, entry: undefined, retry: undefined, failures: 0 }
+}
+
+/** `<agent>/<side>` without the side. */
+export function agentOf(agentId: string): string {
+  return agentId.slice(0, agentId.lastIndexOf('/'))
+}

@@ -1,0 +1,234 @@
+import {
+  AssistantMessage,
+  judgeRetry,
+  type LLMInstance,
+  type Message,
+  messageToJSON,
+  type StreamEvent,
+  type Turn,
+  UPPError,
+} from '@skein/ai'
+import { type DrainContext, isStop } from '../context.ts'
+import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
+import type { RuntimeMessageAdded, StepFailed } from '../event.ts'
+import { afterStored, beforeCreate } from '../hooks/messages.ts'
+import { endSession } from '../session/end.ts'
+import type { Step, Turn as SideTurn } from '../state.ts'
+import { costOf, spentOn, toUsage } from '../usage.ts'
+import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
+import type { ThreadEvent } from '@skein/threads'
+
+/** A request that is ready to be sent. */
+export interface Prepared {
+  readonly instance: LLMInstance
+  readonly messages: readonly Message[]
+  readonly log: LoggedRequest
+}
+
+/** A request with the step that it belongs to. */
+interface Asking extends Prepared {
+  readonly side: ResolvedSide
+  readonly turn: SideTurn
+  readonly step: Step
+  readonly model: ResolvedModel
+}
+
+/** Asks the model, shows what it says while it comes, and commits the answer or the failure. */
+export async function askModel(context: DrainContext, asking: Asking): Promise<void> {
+  const live = new LiveStep(context, asking.turn.id)
+  try {
+    const events = asking.instance.infer(asking.messages, { signal: context.signal })
+    let batch = await events.next()
+    for (; !batch.done; batch = await events.next()) live.push(batch.value)
+    live.end()
+    await commitAnswer(context, asking, batch.value, live)
+  } catch (error) {
+    live.end()
+    await modelFailed(context, asking, error)
+  }
+}
+
+async function commitAnswer(
+  context: DrainContext,
+  asking: Asking,
+  turn: Turn,
+  live: LiveStep,
+): Promise<void> {
+  const answer = await answerOf(context, asking, turn)
+  const log = logAnswer(context, asking.log, { turn, answer, live })
+  const { usage } = answer
+  const { tokens, costUsd } = context.state.usage
+  await context.commit('answer', {
+    events: [...log.events, answer],
+    blobs: log.blobs,
+    isProgress: true,
+    head: {
+      tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
+      costUsd: costUsd + (answer.costUsd ?? 0),
+    },
+  })
+  await afterStored(context, asking.side, [answer])
+}
+
+/** The answer as an event of the log; without its reasoning where the prompt excludes that. */
+async function answerOf(
+  context: DrainContext,
+  { side, turn: sideTurn, step, model }: Asking,
+  turn: Turn,
+): Promise<RuntimeMessageAdded> {
+  let { response } = turn
+  if (side.prompt.definition.reasoning?.exclude) {
+    const content = response.content.filter(({ type }) => type !== 'reasoning')
+    const { id, timestamp, metadata, toolCalls } = response
+    response = new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
+  }
+  return beforeCreate(context, side, {
+    type: 'message_added',
+    at: context.at(),
+    turnId: sideTurn.id,
+    stepId: step.id,
+    side: side.side,
+    agentId: `${context.agent.name}/${side.side}`,
+    message: messageToJSON(response),
+    modelName: model.model.modelId,
+    providerName: model.model.provider.name,
+    finishReason: turn.stopReason,
+    usage: toUsage(turn.usage),
+    costUsd: costOf(model, turn.usage),
+  })
+}
+
+/** No computed delay between two requests is longer; the vendor may ask for more. */
+const MAX_BACKOFF_MS = 60_000
+
+/**
+ * A request failed. `judgeRetry` of `@skein/ai` decides for library and runtime alike whether it is made
+ * again. The wait is data in the log, not a sleep: the drain ends, and the thread is woken when it is
+ * over. A vendor that asks for more than 15 minutes fails the step with its own words.
+ */
+async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
+  const { signal } = context
+  if (signal.aborted) {
+    if (isStop(signal.reason)) await keepPartial(context, asking, error)
+    return
+  }
+  if (!(error instanceof UPPError)) throw error
+  const { limits, clock } = context.environment
+  const { turn, step, side, model } = asking
+  const attempt = step.failures + 1
+  const verdict = judgeRetry(error, attempt, {
+    maxRequests: limits.modelAttempts,
+    baseDelayMs: limits.modelBackoffMs,
+    maxDelayMs: MAX_BACKOFF_MS,
+    jitter: false,
+    retryInvalidResponse: true, // e.g. an answer that is not the JSON that was asked for
+  })
+  const hasFallback = attempt < side.prompt.models.length
+  const wait = hasFallback ? 0 : verdict.type === 'fail' ? undefined : verdict.ms
+  const { code, message } = error
+  const failure: StepFailed = {
+    type: 'step_failed',
+    at: context.at(),
+    turnId: turn.id,
+    stepId: step.id,
+    attempt,
+    code,
+    message,
+    retryAt: wait === undefined ? undefined : new Date(clock.now() + wait).toISOString(),
+  }
+  const log = logFailure(context, asking, error)
+  const usage = error.turn?.usage
+  const spent = usage && usage.totalTokens > 0 ? [spentOn(model, usage, context.at())] : []
+  const events = [...log.events, ...spent, failure]
+  await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
+  if (wait === undefined)
+    await endSession(context, { outcome: 'failed', reason: 'model_error', message })
+}
+
+/** Keeps the text that had come when the user pressed stop. Its calls are dropped: they never ran. */
+async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
+  const partial = error instanceof UPPError ? error.turn : undefined
+  if (!partial || partial.response.text === '') return
+  const { id, timestamp, text } = partial.response
+  const said = new AssistantMessage(text, undefined, { id, timestamp })
+  const answer = await answerOf(context, asking, { ...partial, response: said })
+  const log = logFailure(context, asking, error)
+  await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
+}
+
+type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream']>
+
+/** Shows a step while it happens. Nothing of it is stored: the answer is, when it is whole. */
+export class LiveStep {
+  readonly #context: DrainContext
+  readonly #turnId: string
+  readonly #startedAt: number
+  /** One redactor per block: a secret may be cut in two by a chunk. */
+  readonly #held = new Map<
+    string,
+    { readonly held: Held; readonly show: (text: string) => ThreadEvent }
+  >()
+  #prefix: string
+  firstTokenMs: number | undefined
+
+  constructor(context: DrainContext, turnId: string) {
+    this.#context = context
+    this.#turnId = turnId
+    this.#startedAt = context.environment.clock.now()
+    this.#prefix = context.state.session?.turn?.step?.id ?? turnId
+  }
+
+  get durationMs(): number {
+    return this.#context.environment.clock.now() - this.#startedAt
+  }
+
+  push(batch: readonly StreamEvent[]): void {
+    const events = batch.flatMap((event) => this.#toEvents(event))
+    if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
+  }
+
+  /** Gives what the redactors held back. */
+  end(): void {
+    const events: ThreadEvent[] = []
+    for (const { held, show } of this.#held.values()) {
+      const text = held.end()
+      if (text !== '') events.push(show(text))
+    }
+    this.#held.clear()
+    if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
+  }
+
+  #toEvents({ type, index, delta }: StreamEvent): ThreadEvent[] {
+    const at = this.#context.at()
+    const turnId = this.#turnId
+    const blockId = `${this.#prefix}/${index}`
+    if (type === 'text_delta' || type === 'reasoning_delta')
+      return this.#safe(`${type}${index}`, delta.text ?? '', (text) => ({
+        type,
+        at,
+        turnId,
+        blockId,
+        text,
+      }))
+    if (type !== 'tool_call_delta') return []
+    const { toolCallId = '', toolName = '', argumentsJson = '' } = delta
+    return this.#safe(toolCallId, argumentsJson, (argumentsText) => ({
+      type: 'tool_call_delta',
+      at,
+      turnId,
+      toolCallId,
+      toolName,
+      argumentsText,
+    }))
+  }
+
+  #safe(key: string, text: string, show: (text: string) => ThreadEvent): ThreadEvent[] {
+    this.firstTokenMs ??= this.durationMs
+    const redactor = this.#context.redactor()
+    if (!redactor) return [show(text)]
+    const known = this.#held.get(key)?.held ?? redactor.stream()
+    this.#held.set(key, { held: known, show })
+    const safe = known.push(text)
+    return safe === '' ? [] : [show(safe)]
+  }
+}

@@ -1,0 +1,111 @@
+import { llm, NoRetry } from '@skein/ai'
+import type { DrainContext } from '../context.ts'
+import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
+import type { RuntimeEvent } from '../event.ts'
+import { afterStored } from '../hooks/messages.ts'
+import { HookBlockedError } from '../hooks/run.ts'
+import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
+import { endSession, waitText } from '../session/end.ts'
+import type { Step, Turn } from '../state.ts'
+import { childRegistry } from '../thread/facade.ts'
+import { overBudget } from '../usage.ts'
+import { askModel, type Prepared } from './ask.ts'
+import { compactIfLong } from './compact.ts'
+import { logRequest } from './log.ts'
+import { modelMessages, paramsOf, systemText } from './prompt.ts'
+
+/** One step of a side: takes the queued messages, asks the model, and commits what it answered. */
+export async function infer(context: DrainContext, side: ResolvedSide): Promise<void> {
+  const over = await overBudget(context)
+  if (over !== undefined)
+    return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
+  await compactIfLong(context, side)
+  const { turn, step } = await beginStep(context, side)
+  const { models } = side.prompt
+  // Each failure goes on to the next fallback model; the last model is asked again.
+  const model = models[Math.min(step.failures, models.length - 1)]!
+  try {
+    const request = await prepare(context, side, model)
+    await askModel(context, { side, turn, step, model, ...request })
+  } catch (error) {
+    if (!(error instanceof HookBlockedError)) throw error
+    await endSession(context, { outcome: 'failed', reason: 'blocked', message: error.message })
+  }
+}
+
+/**
+ * Takes messages that were queued meanwhile and opens the step. A step that this drain has opened
+ * already, together with the commit before, is not opened again.
+ */
+async function beginStep(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<{ turn: Turn; step: Step }> {
+  const { state, epoch } = context
+  const at = context.at()
+  const turn = state.session!.turn! // `next` asks for a step within a turn only
+  const before = turn.step
+  const taken = await takeQueue(context, side)
+  const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
+  if (before?.epoch === epoch) {
+    if (events.length > 0) await context.commit('take_queue', { events })
+    await afterStored(context, side, taken)
+    return { turn, step: before }
+  }
+  const wasWaiting = before?.retry && waitText(before.retry) === state.statusText
+  if (before)
+    events.push({ type: 'step_reset', at, turnId: turn.id, stepId: before.id, reason: 'again' })
+  // The thread said that it waits for the vendor; now it works again.
+  if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
+  events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
+  const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
+  await context.commit('step_start', { events, head })
+  await afterStored(context, side, taken)
+  return { turn: state.session!.turn!, step: state.session!.turn!.step! }
+}
+
+/** A note with the list of subagents, when the list differs from the one that the side was told last. */
+function registryNote(context: DrainContext): readonly RuntimeEvent[] {
+  const { state } = context
+  const told = state.registryText[state.session?.turn?.side ?? 'a']
+  const lines = childRegistry(state).map(({ reference, name, threadName, status, resumable }) => {
+    const label = threadName === undefined ? name : `${name} "${threadName}"`
+    return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
+  })
+  // Children that came and went within one call were never mentioned.
+  if (lines.length === 0 && told === undefined) return []
+  const heading = 'Subagents of this thread:'
+  const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
+  return text === told ? [] : [noteMessage(context, text, 'registry')]
+}
+
+/** Makes the request, and its record for the log. */
+async function prepare(
+  context: DrainContext,
+  side: ResolvedSide,
+  model: ResolvedModel,
+): Promise<Prepared> {
+  const { environment, signal } = context
+  const { clock, ids } = environment
+  const system = await systemText(context, side)
+  const messages = await modelMessages(context, side)
+  const { output, toolChoice } = side.prompt.definition
+  const tools = toolChoice === 'none' ? [] : context.tools(side)
+  const params = paramsOf(model, side)
+  const { config } = model.definition ?? {}
+  const instance = llm({
+    model: model.model,
+    params,
+    tools,
+    // One layer retries: the runtime, which waits without holding a drain (see `modelFailed`). A
+    // strategy of the user's own stays, and counts on top.
+    config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
+    system,
+    structure: output,
+    signal,
+    clock,
+    ids,
+  })
+  const log = logRequest(context, { side, model, system, tools, params, messages })
+  return { instance, messages, log }
+}

@@ -1,0 +1,301 @@
+import { canonicalJson, type JsonObject, sha256Hex, toJsonSchema } from '@skein/base'
+import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
+import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
+import type {
+  ModelAnswered,
+  ModelRequested,
+  RuntimeEvent,
+  RuntimeMessageAdded,
+  StoredEvent,
+} from '../event.ts'
+import type { Blob } from '../store/store.ts'
+import type { DrainContext } from '../context.ts'
+import type { LiveStep } from './ask.ts'
+import { toUsage, costOf } from '../usage.ts'
+import { RuntimeError } from '../error.ts'
+import { foldKernel } from '../fold/fold.ts'
+import type { KernelState, RequestLog } from '../state.ts'
+import type { ModelLog, ModelLogDetail } from '../runtime-api.ts'
+
+/** A request as the log stores it: what it shares with the request before is not written again. */
+export interface LoggedRequest {
+  readonly requested: ModelRequested
+  readonly frame: Blob
+  readonly startedAt: number
+}
+
+interface RequestFacts {
+  readonly side: ResolvedSide
+  readonly model: ResolvedModel
+  readonly system: string | undefined
+  readonly tools: readonly Tool[]
+  readonly params: Params
+  readonly messages: readonly Message[]
+}
+
+/** Records a request, to be logged together with its answer. */
+export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
+  const { environment, state } = context
+  const { side, model, system, params, messages } = facts
+  const turn = state.session?.turn
+  const tools = facts.tools.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }))
+  const { output } = side.prompt.definition
+  const frame = frameOf({
+    system: system ?? null,
+    tools,
+    params: params as JsonObject,
+    structure: output && (toJsonSchema(output) as JsonObject),
+  })
+  return {
+    frame,
+    startedAt: environment.clock.now(),
+    requested: {
+      type: 'model_requested',
+      at: context.at(),
+      logId: environment.ids(),
+      stepId: turn?.step?.id ?? '',
+      turnId: turn?.id ?? '',
+      attempt: turn?.step?.attempt ?? 1,
+      side: side.side,
+      prompt: side.prompt.name,
+      provider: model.model.provider.name,
+      model: model.model.modelId,
+      frame: frame.hash,
+      ...deltaOf(state.lastLog[side.side], messages, storedIn(state)),
+    },
+  }
+}
+
+interface LogWrites {
+  readonly events: readonly RuntimeEvent[]
+  readonly blobs: readonly Blob[]
+}
+
+/** The request and its answer as events. */
+export function logAnswer(
+  context: DrainContext,
+  log: LoggedRequest,
+  {
+    turn,
+    answer,
+    live,
+  }: { readonly turn: Turn; readonly answer: RuntimeMessageAdded; readonly live: LiveStep },
+): LogWrites {
+  const { firstTokenMs } = live
+  const { costUsd, message } = answer
+  return writes(context, log, {
+    messageId: message.id,
+    costUsd,
+    finishReason: turn.stopReason,
+    usage: { ...toUsage(turn.usage) } as JsonObject,
+    firstTokenMs,
+  })
+}
+
+/** The request and why it has no answer, as events. */
+export function logFailure(
+  context: DrainContext,
+  { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  error: unknown,
+): LogWrites {
+  const { code, message } =
+    error instanceof UPPError ? error : { code: 'ERROR', message: String(error) }
+  const usage = error instanceof UPPError ? error.turn?.usage : undefined
+  const costUsd = usage && costOf(model, usage)
+  return writes(context, log, {
+    error: { code, message },
+    usage: usage && ({ ...toUsage(usage) } as JsonObject),
+    costUsd,
+  })
+}
+
+function writes(
+  context: DrainContext,
+  { requested, frame, startedAt }: LoggedRequest,
+  answer: Partial<ModelAnswered>,
+): LogWrites {
+  const durationMs = context.environment.clock.now() - startedAt
+  const { logId } = requested
+  const answered: ModelAnswered = {
+    type: 'model_answered',
+    at: context.at(),
+    logId,
+    durationMs,
+    ...answer,
+  }
+  return { events: [requested, answered], blobs: [frame] }
+}
+
+/** The part of a request that is mostly the same from step to step. */
+interface RequestFrame {
+  readonly system: string | null
+  readonly tools: readonly Readonly<Record<string, unknown>>[]
+  readonly params: JsonObject
+  readonly structure?: JsonObject
+}
+
+/** The frame as a blob; equal frames are one blob. */
+export function frameOf(frame: RequestFrame): Blob {
+  const { system, tools, params, structure } = frame
+  const value = { system, tools, params, structure }
+  let text: string
+  try {
+    text = canonicalJson(value)
+  } catch {
+    // Settings that JSON cannot express entirely; a log of the rest is better than none.
+    text = JSON.stringify(value)
+  }
+  const bytes = new TextEncoder().encode(text)
+  return { hash: sha256Hex(bytes), bytes }
+}
+
+const RESULTS = '.results'
+
+/** A stored message or a message of results by its id, for `deltaOf`. */
+export function storedIn({
+  entries,
+  places,
+}: Pick<KernelState, 'entries' | 'places'>): (id: string) => Message | undefined {
+  return (id) =>
+    entries[places.get(id) ?? -1]?.message ??
+    (id.endsWith(RESULTS)
+      ? entries[places.get(id.slice(0, -RESULTS.length)) ?? -1]?.results
+      : undefined)
+}
+
+/**
+ * The messages of a request as a difference to the request before. Messages that are in the log as they
+ * are sent go by id; others are written out once and then named by a key that holds their hash.
+ */
+export function deltaOf(
+  previous: RequestLog | undefined,
+  messages: readonly Message[],
+  stored: (id: string) => Message | undefined,
+): Pick<ModelRequested, 'previous' | 'adds'> {
+  const keys = messages.map((message) =>
+    stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
+  )
+  const before = previous?.messageIds ?? []
+  let keeps = 0
+  while (keeps < keys.length && keys[keeps] === before[keeps]) keeps++
+  const known = new Set(before)
+  const adds = messages.slice(keeps).map((message, index) => {
+    const key = keys[keeps + index]!
+    if (key === message.id || known.has(key)) return key
+    known.add(key)
+    // `id` is the key, so that the fold of the log finds it without looking inside.
+    return { id: key, message: messageToJSON(message) as unknown as JsonObject } // it is JSON by name
+  })
+  return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }
+}
+
+/** Every request of a log with its answer, in order. */
+export function modelLogs(events: readonly StoredEvent[]): ModelLog[] {
+  const answers = answersOf(events)
+  return events.flatMap(({ event }) =>
+    event.type === 'model_requested' ? [toLog(event, answers.get(event.logId))] : [],
+  )
+}
+
+/** Puts a request together again, as it was sent. Throws `LOG_NOT_FOUND` when something of it is gone. */
+export async function rebuildRequest(
+  events: readonly StoredEvent[],
+  logId: string,
+  blob: (hash: string) => Promise<Uint8Array | undefined>,
+): Promise<ModelLogDetail> {
+  const place = events.findIndex(({ event }) => isRequest(event) && event.logId === logId)
+  const requested = events[place]?.event
+  if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
+  const bytes = await blob(requested.frame)
+  if (!bytes) throw notFound(logId, 'has lost its frame')
+  // The frame was written by `frameOf`.
+  const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
+    readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
+  }
+  const answer = answersOf(events).get(logId)
+  return {
+    ...toLog(requested, answer),
+    ...frame,
+    messages: messagesOf(requested, events.slice(0, place)),
+    messageId: answer?.messageId,
+  }
+}
+
+const digests = new WeakMap<Message, string>()
+
+function digestOf(message: Message): string {
+  const known = digests.get(message)
+  if (known !== undefined) return known
+  const digest = sha256Hex(JSON.stringify(messageToJSON(message))).slice(0, 24)
+  digests.set(message, digest)
+  return digest
+}
+
+function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
+  const requests = before.map(({ event }) => event).filter(isRequest)
+  const written = new Map<string, JsonObject>()
+  for (const { adds } of [...requests, requested]) {
+    for (const add of adds) {
+      if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
+    }
+  }
+  const stored = storedIn(foldKernel(before))
+  return keysOf(requested, requests).map((key) => {
+    const message = written.get(key)
+    if (message) return message
+    const kept = stored(key)
+    if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
+    return messageToJSON(kept) as unknown as JsonObject // it is JSON by name
+  })
+}
+
+/** The keys of all messages of a request, gathered from the requests that it rests on. */
+function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
+  const byId = new Map(before.map((request) => [request.logId, request]))
+  const parts: (readonly string[])[] = []
+  let request = requested
+  let wanted = Infinity
+  for (;;) {
+    const { previous, adds } = request
+    const keeps = previous?.keeps ?? 0
+    if (wanted > keeps)
+      parts.push(
+        adds
+          .slice(0, wanted - keeps)
+          .map((add) => (typeof add === 'string' ? add : String(add['id']))),
+      )
+    wanted = Math.min(wanted, keeps)
+    if (!previous || wanted === 0) return parts.toReversed().flat()
+    const next = byId.get(previous.logId)
+    if (!next) throw notFound(requested.logId, `rests on ${previous.logId}, which is gone`)
+    request = next
+  }
+}
+
+function isRequest(event: StoredEvent['event']): event is ModelRequested {
+  return event.type === 'model_requested'
+}
+
+function answersOf(events: readonly StoredEvent[]): Map<string, ModelAnswered> {
+  const answers = new Map<string, ModelAnswered>()
+  for (const { event } of events) {
+    if (event.type === 'model_answered') answers.set(event.logId, event)
+  }
+  return answers
+}
+
+function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): ModelLog {
+  const { logId, stepId, at, side, prompt, provider, model, attempt } = requested
+  const log = { logId, stepId, at, side, prompt, provider, model, attempt }
+  if (!answer) return log
+  const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
+  return { ...log, ...told }
+}
+
+function notFound(logId: string, problem: string): RuntimeError {
+  return new RuntimeError(`The model request ${logId} ${problem}.`, { code: 'LOG_NOT_FOUND' })
+}

@@ -1,0 +1,141 @@
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+  type MessageOptions,
+} from '@skein/ai'
+import { sha256Hex } from '@skein/base'
+import type { ResolvedPrompt } from '../definitions/resolved.ts'
+import type { Entry, KernelState } from '../state.ts'
+import type { Side } from '../thread-state.ts'
+
+/**
+ * The conversation as one side sees it: its own messages are the assistant's, everybody else's are the
+ * user's. Calls and results of the other side are left out. Pure. The same entries give the same message
+ * objects, because the wires cache what they encode by the identity of a message.
+ */
+export function viewOf(state: KernelState, side: Side, prompt: ResolvedPrompt): Message[] {
+  const { includeChat = true, includePastTools = true, recentImageThreshold } = prompt.definition
+  const turnId = state.session?.turn?.id
+  const compaction = state.compacted[side]
+  let from = state.session?.firstEntry ?? 0
+  const messages: Message[] = []
+  if (includeChat) from = compaction ? (state.places.get(compaction.upTo) ?? -1) + 1 : 0
+  if (includeChat && compaction)
+    messages.push(
+      remembered(summaries, compaction, () => {
+        const { summary, upTo } = compaction
+        const options = { id: `${upTo}.summary`, timestamp: new Date(state.createdAt) }
+        return summaryMessage(summary, options)
+      }),
+    )
+  for (let place = from; place < state.entries.length; place++) {
+    const entry = state.entries[place]!
+    // Notes of the runtime are meant for one side.
+    const meant = entry.metadata?.['for']
+    if (entry.isRemoved || (meant !== undefined && meant !== side)) continue
+    const showsTools = includePastTools || entry.turnId === turnId
+    messages.push(...messagesOf(entry, side, showsTools))
+  }
+  const first = messages[0]
+  // A side may have spoken first, or what it answered was removed; vendors want a user's message first.
+  if (first?.type === 'assistant') {
+    const { id, timestamp } = first
+    const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
+    messages.unshift(remembered(openings, first, make))
+  }
+  return withOldImagesAsText(messages, recentImageThreshold ?? 10)
+}
+
+/** How a summary is shown in place of the messages it stands for. The same text gives the same message. */
+export function summaryMessage(summary: string, options: MessageOptions = {}): UserMessage {
+  return new UserMessage(`[Summary of the conversation so far]\n${summary}`, {
+    id: `summary-${sha256Hex(summary).slice(0, 16)}`,
+    timestamp: new Date(0),
+    ...options,
+  })
+}
+
+// One memory for each way in which a message is changed for a view.
+const summaries = new WeakMap<object, Message>()
+const openings = new WeakMap<Message, Message>()
+const withoutCalls = new WeakMap<Message, Message>()
+const asAssistant = new WeakMap<Message, Message>()
+const asUser = new WeakMap<Message, Message>()
+const withFiles = new WeakMap<Message, Message>()
+const withoutImages = new WeakMap<Message, Message>()
+
+function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = memory.get(key)
+  if (known) return known
+  const made = make()
+  memory.set(key, made)
+  return made
+}
+
+/** What a side sees of one entry. */
+function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
+  const { message, attachments, results } = entry
+  // In another role a message loses its metadata: a vendor's notes were about the message as it was.
+  const { id, timestamp } = message
+  if (message.type === 'user') {
+    if (entry.side === 'a' && side === 'a') {
+      // Text that a parent put into this side's mouth when it spoke to the other side.
+      if (message.text === '') return []
+      const make = () => new AssistantMessage(message.text, undefined, { id, timestamp })
+      return [remembered(asAssistant, message, make)]
+    }
+    // Reports of children name their files in the text already.
+    if (attachments.length === 0 || entry.subagentId !== undefined) return [message]
+    const text = `Attached files:\n${attachments.join('\n')}`
+    const make = () =>
+      new UserMessage([...message.content, { type: 'text', text }], sameAs(message))
+    return [remembered(withFiles, message, make)]
+  }
+  if (message.type !== 'assistant') return []
+  if (entry.side !== side) {
+    if (message.text === '') return []
+    return [remembered(asUser, message, () => new UserMessage(message.text, { id, timestamp }))]
+  }
+  if (showsTools && !entry.calls.some(({ isHidden }) => isHidden))
+    return results ? [message, results] : [message]
+  return visiblePart(entry, message, showsTools)
+}
+
+/** A message of this side without its calls, or without the hidden ones. */
+function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {
+  const visible = showsTools ? entry.calls.filter(({ isHidden }) => !isHidden) : []
+  if (visible.length === 0) {
+    if (message.text === '') return []
+    const make = () => new AssistantMessage(message.content, undefined, sameAs(message))
+    return [remembered(withoutCalls, message, make)]
+  }
+  const ids = new Set(visible.map(({ call }) => call.toolCallId))
+  const calls = (message.toolCalls ?? []).filter(({ toolCallId }) => ids.has(toolCallId))
+  const shown = new AssistantMessage(message.content, calls, sameAs(message))
+  if (entry.results?.type !== 'tool_result') return [shown]
+  const results = entry.results.results.filter(({ toolCallId }) => ids.has(toolCallId))
+  return [shown, new ToolResultMessage(results, sameAs(entry.results))]
+}
+
+/** Replaces the images of all but the last `threshold` messages by a line of text. */
+function withOldImagesAsText(messages: Message[], threshold: number): Message[] {
+  for (let place = 0; place < messages.length - threshold; place++) {
+    const message = messages[place]!
+    if (message.type !== 'user' || message.images.length === 0) continue
+    messages[place] = remembered(withoutImages, message, () => {
+      const content = message.content.map((block) =>
+        block.type === 'image'
+          ? { type: 'text' as const, text: `[An image (${block.mimeType}) was here.]` }
+          : block,
+      )
+      return new UserMessage(content, sameAs(message))
+    })
+  }
+  return messages
+}
+
+function sameAs({ id, timestamp, metadata }: Message): MessageOptions {
+  return { id, timestamp, metadata }
+}

@@ -1,0 +1,172 @@
+import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
+import type { MessageQueued } from './event.ts'
+import type { Side } from './thread-state.ts'
+import { decideStep, type StepDecision } from './session/decide.ts'
+import type { RuntimeLimits } from './context.ts'
+import type { CallState, Entry, KernelState, Session, Step, Turn } from './state.ts'
+
+/** What a drain does next. Each action is performed by one function (see `drain.ts`) and ends in a commit. */
+export type Action =
+  /**
+   * Nothing to do until another thread or a person writes into the log, or until `wakeAt`. `retry` says
+   * that the thread waits to ask its model again, when, and what failed.
+   */
+  | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
+  /** The thread was terminated; its children are terminated with it. */
+  | { readonly type: 'cascade'; readonly references: readonly string[] }
+  /** The session is cut short. */
+  | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
+  /** Calls that ran when a process died. */
+  | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
+  /** An interrupt nobody answered in time. */
+  | { readonly type: 'expire'; readonly interruptId: string }
+  /** A deferred child whose variables have come. */
+  | { readonly type: 'boot_child'; readonly requestId: string }
+  | { readonly type: 'run_effect'; readonly effectId: string }
+  /** A prompt became active: hooks, and children that start by themselves. */
+  | { readonly type: 'activate' }
+  | { readonly type: 'begin_session'; readonly side: Side }
+  | { readonly type: 'infer'; readonly side: ResolvedSide }
+  | { readonly type: 'run_calls'; readonly side: ResolvedSide; readonly entry: Entry }
+  | { readonly type: 'end_step'; readonly side: ResolvedSide; readonly decision: StepDecision }
+
+/** What `next` looks at apart from the state of the thread. */
+export interface NextOptions {
+  readonly agent: ResolvedAgent
+  /** Epoch of the drain that asks: calls that another epoch started are in doubt. */
+  readonly epoch: number
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly limits: RuntimeLimits
+}
+
+/** The one place that decides what happens next. Pure: no clock, no I/O. */
+export function next(state: KernelState, options: NextOptions): Action {
+  const { session } = state
+  const { agent, epoch, now } = options
+  if (state.isErased) return { type: 'park', wakeAt: null }
+  if (state.terminated) {
+    if (session) return { type: 'close', outcome: 'terminated' }
+    // Completed children too: a report from their own children would begin another session.
+    const references = [...state.children.values()]
+      .filter(({ lifecycle }) => lifecycle !== 'terminated')
+      .map(({ created }) => created.reference)
+    if (state.terminated.isDetached || references.length === 0)
+      return { type: 'park', wakeAt: null }
+    return { type: 'cascade', references }
+  }
+  if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
+
+  const inDoubt = openCalls(state).filter(
+    ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
+  )
+  if (inDoubt.length > 0) return { type: 'settle_in_doubt', calls: inDoubt }
+
+  for (const [interruptId, { answer, expiresAt }] of state.interrupts)
+    if (!answer && expiresAt !== undefined && Date.parse(expiresAt) <= now)
+      return { type: 'expire', interruptId }
+
+  for (const [requestId, { provided, reference, error }] of state.variables)
+    if (provided && reference === undefined && error === undefined)
+      return { type: 'boot_child', requestId }
+
+  const [first] = [...state.effects]
+    .filter(([, { runAt }]) => Date.parse(runAt) <= now)
+    .sort(([, a], [, b]) => Date.parse(a.runAt) - Date.parse(b.runAt))
+  if (first) return { type: 'run_effect', effectId: first[0] }
+
+  if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
+  return session ? inSession(state, session, options) : outOfSession(state, options)
+}
+
+/** Calls of the running step without an outcome. */
+export function openCalls({ session, entries }: KernelState): readonly CallState[] {
+  const place = session?.turn?.step?.entry
+  if (place === undefined) return []
+  return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
+}
+
+/** Whether there is anything to do when a prompt of this agent becomes active. */
+export function startsSomething({ a, b }: ResolvedAgent): boolean {
+  return [a, b].some(
+    (side) =>
+      side?.hooks.some(({ hook }) => hook === 'after_thread_created') ||
+      side?.prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isImmediate),
+  )
+}
+
+function outOfSession(state: KernelState, { agent }: NextOptions): Action {
+  const { queue, stop, resume } = state
+  const parked = { type: 'park', wakeAt: nextTime(state) } as const
+  // Messages are taken in order; the last one says which side answers.
+  const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
+  if (waitsForImmediate(state)) return parked
+  if (resume) {
+    // The side that `resume` named, else the side of the last message, else the side whose turn it is.
+    const named = resume.side ?? (queue.length > 0 ? sideOfLast : state.nextSide)
+    return { type: 'begin_session', side: agent.b ? named : 'a' }
+  }
+  if (queue.length === 0) return parked
+  // After the stop button only a person's message starts a session again. Messages that were queued
+  // before the stop, and reports of children, stay queued.
+  const isAfterStop = ({ resumes, queueId }: MessageQueued): boolean =>
+    resumes === true && (state.queuedIds.get(queueId) ?? 0) > state.stopSeq
+  if (stop === 'stopped' && !queue.some(isAfterStop)) return parked
+  return { type: 'begin_session', side: sideOfLast }
+}
+
+function inSession(state: KernelState, session: Session, options: NextOptions): Action {
+  const { agent, limits, now } = options
+  const { turn } = session
+  if (!turn) return { type: 'begin_session', side: 'a' }
+  const side = sideOf(agent, turn)
+  const { entry: place, retry } = turn.step ?? {}
+  if (place !== undefined) {
+    const entry = state.entries[place]!
+    const open = openCalls(state)
+    if (open.some((call) => !isWaiting(state, call))) return { type: 'run_calls', side, entry }
+    if (open.length > 0) return { type: 'park', wakeAt: nextTime(state) }
+    const decision = decideStep({ state, session, agent, side, entry, limits })
+    return { type: 'end_step', side, decision }
+  }
+  if (waitsForImmediate(state)) return { type: 'park', wakeAt: nextTime(state) }
+  if (retry && Date.parse(retry.at) > now) {
+    const wakeAt = Math.min(nextTime(state) ?? Infinity, Date.parse(retry.at))
+    return { type: 'park', wakeAt, retry }
+  }
+  const steps = session.steps[side.side]
+  const max = Number.isFinite(side.maxSteps) ? side.maxSteps : limits.maxSteps
+  if (steps < max) return { type: 'infer', side }
+  const message = `${side.label} took ${steps} steps in this session, as many as it may.`
+  const end = { outcome: 'failed', reason: 'max_side_steps', message, attachments: [] } as const
+  return { type: 'end_step', side, decision: { type: 'end_session', ...end } }
+}
+
+/** Whether a blocking child that started with the thread still works: the first step waits for it. */
+function waitsForImmediate({ children }: KernelState): boolean {
+  return [...children.values()].some(
+    ({ created, lifecycle }) =>
+      created.isImmediate &&
+      created.isBlocking &&
+      (lifecycle === 'running' || lifecycle === 'awaiting_human'),
+  )
+}
+
+/** The side of a turn. Agents with one side have side A only. */
+export function sideOf(agent: ResolvedAgent, { side }: Pick<Turn, 'side'>): ResolvedSide {
+  return side === 'b' && agent.b ? agent.b : agent.a
+}
+
+/** Whether the call waits for an answer that has not come. */
+export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
+  return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
+}
+
+/** When the next effect is due or the next interrupt expires; null when nothing is planned. */
+function nextTime({ effects, interrupts }: KernelState): number | null {
+  let first = Infinity
+  for (const { runAt } of effects.values()) first = Math.min(first, Date.parse(runAt))
+  for (const { answer, expiresAt } of interrupts.values())
+    if (!answer && expiresAt !== undefined) first = Math.min(first, Date.parse(expiresAt))
+  return first === Infinity ? null : first
+}

@@ -1,0 +1,180 @@
+import { isPlainObject, secretForms } from '@skein/base'
+import { searchTree, type SearchTree } from './search-tree.ts'
+import type { Redactor } from './vault.ts'
+
+const MARK = '[redacted]'
+
+/**
+ * Takes any number of secrets out of texts in one pass, also in base64 (wherever its bytes fall), hex,
+ * URL-encoded and JSON-escaped. Secrets shorter than 4 characters are not searched.
+ */
+export function createRedactor(secrets: Iterable<string>): Redactor {
+  const forms = new Set<string>()
+  for (const secret of secrets) {
+    const own = [...secretForms(secret)]
+    if (own.length === 0) continue // too short to be searched for
+    const hex = Buffer.from(secret.trim()).toString('hex')
+    for (const form of [...own, hex, hex.toUpperCase()]) forms.add(form)
+  }
+  if (forms.size === 0) return unchanged
+  const tree = searchTree(forms)
+  const mayContain = quickSearch(forms)
+  const text = (input: string): string => {
+    if (!mayContain(input)) return input
+    const stream = redactStream(tree)
+    return stream.push(input) + stream.end()
+  }
+  return {
+    text,
+    json: (value) => redactJson(value, text),
+    stream: () => redactStream(tree),
+  }
+}
+
+const unchanged: Redactor = {
+  text: (text) => text,
+  json: (value) => value,
+  stream: () => ({ push: (text) => text, end: () => '' }),
+}
+
+/** A stretch of the stream that is covered; positions count from its beginning. */
+interface Range {
+  start: number
+  end: number
+}
+
+function redactStream(tree: SearchTree): { push(text: string): string; end(): string } {
+  let node = 0
+  /** What is not given yet, and where it begins. */
+  let held = ''
+  let from = 0
+  let found: Range[] = []
+  /** End of the last mark given: what overlaps or touches it belongs to the same mark. */
+  let covered = -1
+
+  /** Gives everything before `until`. */
+  function give(until: number): string {
+    let result = ''
+    // A mark that was given may reach into what is held.
+    let done = Math.max(from, covered)
+    let given = 0
+    for (; given < found.length && found[given]!.start < until; given++) {
+      const { start, end } = found[given]!
+      if (start > covered) result += held.slice(done - from, start - from) + MARK
+      covered = end
+      done = end
+    }
+    found = found.slice(given)
+    if (done < until) result += held.slice(done - from, until - from)
+    held = held.slice(until - from)
+    from = until
+    return result
+  }
+
+  return {
+    push(text) {
+      const start = from + held.length
+      for (let i = 0; i < text.length; i++) {
+        node = tree.step(node, text.charCodeAt(i))
+        const length = tree.matchLength(node)
+        if (length > 0) cover(found, { start: start + i + 1 - length, end: start + i + 1 })
+      }
+      held += text
+      return give(from + held.length - tree.openLength(node))
+    },
+    end() {
+      node = 0
+      return give(from + held.length)
+    },
+  }
+}
+
+/** Adds a range that ends after all others; those it overlaps or touches become one with it. */
+function cover(ranges: Range[], range: Range): void {
+  let last = ranges.at(-1)
+  while (last && last.end >= range.start) {
+    range.start = Math.min(range.start, last.start)
+    ranges.pop()
+    last = ranges.at(-1)
+  }
+  ranges.push(range)
+}
+
+function redactJson<T>(value: T, redact: (text: string) => string): T {
+  return walk(value) as T // strings become strings, and containers keep their kind
+
+  function walk(node: unknown): unknown {
+    if (typeof node === 'string') return redact(node)
+    if (typeof node !== 'object' || node === null) return node
+    if (Array.isArray(node)) return walkList(node)
+    if (isPlainObject(node)) return walkObject(node)
+    // An object with a JSON of its own, such as a message: shown as it is, or as the JSON without secrets.
+    if (!('toJSON' in node) || typeof node.toJSON !== 'function') return node
+    const json: unknown = node.toJSON()
+    if (json === node) return node
+    const clean = walk(json)
+    return clean === json ? node : clean
+  }
+
+  function walkList(list: readonly unknown[]): readonly unknown[] {
+    const clean = list.map(walk)
+    return clean.some((item, index) => item !== list[index]) ? clean : list
+  }
+
+  function walkObject(object: Record<string, unknown>): Record<string, unknown> {
+    let isChanged = false
+    const entries = Object.entries(object).map(([key, item]) => {
+      const entry: [string, unknown] = [redact(key), walk(item)]
+      isChanged ||= entry[0] !== key || entry[1] !== item
+      return entry
+    })
+    return isChanged ? Object.fromEntries(entries) : object
+  }
+}
+
+/** How many pairs of units have a place of their own. Pairs that share one cost time and nothing else. */
+const PLACES = 1 << 14
+
+/**
+ * A fast look whether one of some patterns may occur in a text (Wu and Manber): it skips ahead by what a
+ * pair of units allows, so that it reads a part of the text only. True may be wrong, false never is.
+ */
+function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
+  const list = [...patterns]
+  const length = Math.min(...list.map((pattern) => pattern.length))
+  if (length < 2) return () => true
+  const skips = new Uint16Array(PLACES).fill(Math.min(length - 1, 0xffff))
+  const endings = new Map<number, Set<string>>()
+  for (const pattern of list) {
+    for (let i = 1; i < length; i++) {
+      const place = placeOf(pattern.charCodeAt(i - 1), pattern.charCodeAt(i))
+      skips[place] = Math.min(skips[place]!, length - 1 - i)
+    }
+    const place = placeOf(pattern.charCodeAt(length - 2), pattern.charCodeAt(length - 1))
+    const known = endings.get(place)
+    if (known) known.add(pattern.slice(0, length))
+    else endings.set(place, new Set([pattern.slice(0, length)]))
+  }
+
+  return (text) => {
+    // A text made for it would be compared again and again; then the answer is left to the reader.
+    let patience = text.length + 1000
+    let at = length - 1
+    while (at < text.length) {
+      const place = placeOf(text.charCodeAt(at - 1), text.charCodeAt(at))
+      const skip = skips[place]!
+      if (skip > 0) at += skip
+      else {
+        const beginnings = endings.get(place)!
+        patience -= length
+        if (patience < 0 || beginnings.has(text.slice(at - length + 1, at + 1))) return true
+        at++
+      }
+    }
+    return false
+  }
+}
+
+function placeOf(first: number, second: number): number {
+  return ((first << 7) ^ second) & (PLACES - 1)
+}

@@ -1,0 +1,126 @@
+import type { DrainContext } from '../context.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import { agentRegistrations, type RuntimeEvent } from '../event.ts'
+import { noteMessage, stepEnd, stepStart, turnEnd, turnStart } from './begin.ts'
+import { textOf, type StepDecision } from './decide.ts'
+import { endSession } from './end.ts'
+import { endGoverned, passesGate, readOutput } from './gate-delivery.ts'
+
+/** Commits what follows from a finished step. */
+export async function endStep(
+  context: DrainContext,
+  side: ResolvedSide,
+  decision: StepDecision,
+): Promise<void> {
+  if (context.state.stop === 'after_step' && decision.type !== 'end_session')
+    return endSession(context, { outcome: 'stopped', reason: 'stopped', message: '' })
+  switch (decision.type) {
+    case 'continue': {
+      const events: RuntimeEvent[] = stepEnd(context)
+      if (decision.nudge !== undefined) events.push(noteMessage(context, decision.nudge, 'nudge'))
+      const turn = context.state.session?.turn
+      if (turn) events.push(stepStart(context, { turnId: turn.id, side: turn.side }))
+      return context.commit('step_end', { events, isProgress: true })
+    }
+    case 'handoff':
+      return handOff(context, side, decision.agent)
+    case 'yield':
+      return yieldTurn(context, side, decision)
+    case 'end_session':
+      return endGoverned(context, decision)
+  }
+}
+
+/** The turn is over. With a person the session ends; between two models the other side speaks. */
+async function yieldTurn(
+  context: DrainContext,
+  side: ResolvedSide,
+  { reason, text }: Extract<StepDecision, { type: 'yield' }>,
+): Promise<void> {
+  const { agent, state } = context
+  const output = reason === 'response' ? await readOutput(side, text) : undefined
+  if (output && 'problem' in output) return refuseOutput(context, side, output.problem)
+  const spoken = reason === 'stop_tool' ? stopToolMessage(context, text) : []
+  const end = { reason, message: text, spoken, isTurnOver: true, data: output?.data } as const
+  if (agent.type !== 'dual_ai') return endGoverned(context, { ...end, outcome: 'completed' })
+  const turns = (state.session?.turns ?? 0) + 1
+  if (turns >= agent.maxSessionTurns) {
+    const message = `The session took ${turns} turns, as many as it may.`
+    const limit = { outcome: 'failed', reason: 'max_session_turns', message } as const
+    return endGoverned(context, { ...end, ...limit })
+  }
+  const events = [
+    ...spoken,
+    ...stepEnd(context),
+    ...turnEnd(context, 'completed', reason),
+    ...turnStart(context, side.side === 'a' ? 'b' : 'a'),
+  ]
+  await context.commit('turn_end', { events, isProgress: true })
+}
+
+/** Asks the model again when its answer has the wrong shape; the third time in a session it has failed. */
+async function refuseOutput(
+  context: DrainContext,
+  side: ResolvedSide,
+  problem: string,
+): Promise<void> {
+  const { state } = context
+  const notes = state.entries
+    .slice(state.session?.firstEntry)
+    .filter(({ metadata }) => metadata?.['kind'] === 'output' && metadata['for'] === side.side)
+  if (notes.length >= 2) {
+    const message = `${side.label} did not answer in the shape that was asked for: ${problem}.`
+    return endSession(context, { outcome: 'failed', reason: 'invalid_output', message })
+  }
+  const note = `Your answer does not have the shape that was asked for: ${problem}. Answer again, with the JSON alone.`
+  const events = [...stepEnd(context), noteMessage(context, note, 'output')]
+  await context.commit('output_refused', { events, isProgress: true })
+}
+
+/** The text of a stop tool as a message of its side, unless the model wrote the same text itself. */
+function stopToolMessage(context: DrainContext, text: string): RuntimeEvent[] {
+  const { environment, agent, state } = context
+  const turn = state.session?.turn
+  const entry = turn?.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
+  if (!turn || !entry || text === '' || textOf(entry) === text) return []
+  const at = context.at()
+  const id = environment.ids()
+  return [
+    {
+      type: 'message_added',
+      at,
+      turnId: turn.id,
+      message: { id, type: 'assistant', timestamp: at, content: [{ type: 'text', text }] },
+      side: turn.side,
+      agentId: `${agent.name}/${turn.side}`,
+    },
+  ]
+}
+
+/** Hands the thread to another agent. The history stays, and side A of the new agent speaks at once. */
+async function handOff(context: DrainContext, side: ResolvedSide, to: string): Promise<void> {
+  const { environment, agent, state } = context
+  const { session } = state
+  const turn = session?.turn
+  if (!session || !turn || !(await passesGate(context, ''))) return
+  const at = context.at()
+  const toAgentId = `${to}/a`
+  const fromAgentId = `${agent.name}/${side.side}`
+  const events: RuntimeEvent[] = [
+    ...stepEnd(context),
+    ...turnEnd(context, 'completed', 'handoff'),
+    { type: 'session_end', at, sessionId: session.id, outcome: 'completed', reason: 'handoff' },
+    { type: 'agent_handoff', at, turnId: turn.id, fromAgentId, toAgentId },
+    ...agentRegistrations(environment.registry.agent(to), at),
+    {
+      type: 'session_start',
+      at,
+      sessionId: environment.ids(),
+      agent: to,
+      waiters: session.waiters,
+    },
+    { type: 'turn_start', at, turnId: environment.ids(), agentId: toAgentId, side: 'a' },
+  ]
+  await context.commit('handoff', { events, isProgress: true, head: { agent: to } })
+  context.dropGovernor()
+}

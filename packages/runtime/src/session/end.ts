@@ -1,0 +1,201 @@
+import type { JsonValue } from '@skein/base'
+import { reportToParent } from '../children/report.ts'
+import type { DrainContext, Write } from '../context.ts'
+import type { RuntimeEvent, SessionOutcome } from '../event.ts'
+import { isWaiting, openCalls, type Action } from '../next.ts'
+import type { Step } from '../state.ts'
+import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
+import { stepEnd, turnEnd } from './begin.ts'
+
+/** How a session ends. */
+export interface SessionEnding {
+  readonly outcome: SessionOutcome
+  readonly reason: string
+  readonly message: string
+  readonly attachments?: readonly string[]
+  readonly data?: JsonValue
+  /** What the side still says, in the same commit. */
+  readonly spoken?: readonly RuntimeEvent[]
+  /** The turn was completed, even if the session failed. */
+  readonly isTurnOver?: boolean
+}
+
+/** Ends the session and reports to the parent, in one transaction. */
+export async function endSession(context: DrainContext, ending: SessionEnding): Promise<void> {
+  const { state } = context
+  const { session } = state
+  if (!session) return
+  const { outcome, reason, message, attachments = [], data, spoken = [] } = ending
+  if (outcome !== 'completed' && session.isGoverned)
+    await (await context.governor()).fail(reason, message)
+  const isCut = outcome === 'stopped' || outcome === 'terminated'
+  const reports = await reportToParent(context, { ...ending, attachments })
+  const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
+  const turnOutcome =
+    outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
+  const events: RuntimeEvent[] = [
+    ...cutCalls(context, outcome),
+    ...spoken,
+    ...stepEnd(context),
+    ...turnEnd(context, turnOutcome, reason),
+    {
+      type: 'session_end',
+      at: context.at(),
+      sessionId: session.id,
+      outcome,
+      reason,
+      message: isCut && message === '' ? undefined : message,
+      attachments: attachments.length > 0 ? attachments : undefined,
+      data,
+      isUndelivered: isUndelivered || undefined,
+    },
+  ]
+  const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
+  const lifecycle = outcome === 'completed' ? ('idle' as const) : outcome
+  const head = { waiting: 0, lifecycle }
+  await context.commit('session_end', { events, others, isProgress: true, head })
+  context.dropGovernor()
+}
+
+/** Open calls get a result that says why there is none: vendors refuse a history with open calls. */
+function cutCalls(context: DrainContext, outcome: SessionOutcome): RuntimeEvent[] {
+  const turnId = context.state.session?.turn?.id ?? ''
+  const why =
+    outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
+  return openCalls(context.state).map(({ call: { toolCallId, toolName } }) => ({
+    type: 'tool_execution_end' as const,
+    at: context.at(),
+    turnId,
+    toolCallId,
+    toolName,
+    outcome: 'interrupted' as const,
+    result: `${why} This call has no result.`,
+  }))
+}
+
+/** Stops the running children that a call of this thread waits for: their results have no reader. */
+function stopAwaited(context: DrainContext): ThreadChange[] {
+  const { state, environment } = context
+  const at = context.at()
+  return [...state.interrupts.values()].flatMap(({ interrupt: { kind, request }, answer }) => {
+    if (kind !== 'child' || answer) return []
+    const reference = (request as { readonly reference?: unknown } | null)?.reference
+    const lifecycle = state.children.get(String(reference))?.lifecycle
+    if (lifecycle !== 'running' && lifecycle !== 'awaiting_human') return []
+    const append = [{ type: 'stop_requested', at } as const]
+    return [{ id: String(reference), append, wake: { by: environment.clock.now() } }]
+  })
+}
+
+/** Ends the session because of the stop button or because the thread was terminated. */
+export async function close(
+  context: DrainContext,
+  outcome: 'stopped' | 'terminated',
+): Promise<void> {
+  const message = outcome === 'stopped' ? '' : 'The thread was terminated.'
+  return endSession(context, { outcome, reason: outcome, message })
+}
+
+/** Answers an interrupt that nobody answered in time; the model is told with the call's result. */
+export async function expire(context: DrainContext, interruptId: string): Promise<void> {
+  const answer = { type: 'error', message: 'Nobody answered in time.' } as const
+  const events = [{ type: 'interrupt_answered' as const, at: context.at(), interruptId, answer }]
+  await context.commit('expire', { events, isProgress: true })
+}
+
+/**
+ * Terminates the children of a terminated thread; each of them does the same in turn. A terminated
+ * thread creates no children, so the list is complete.
+ */
+export async function cascade(context: DrainContext, references: readonly string[]): Promise<void> {
+  const at = context.at()
+  const wake = { by: context.environment.clock.now() }
+  const others: ThreadChange[] = []
+  for (const id of references) {
+    const head = await context.environment.store.head(id)
+    if (!head || head.lifecycle === 'terminated' || head.lifecycle === 'erased') continue
+    const append: RuntimeEvent[] = [{ type: 'thread_terminated', at }]
+    others.push({ id, append, raisesEpoch: true, head: { lifecycle: 'terminated' }, wake })
+  }
+  const events = references.map(
+    (reference) => ({ type: 'subagent_ended', at, reference, outcome: 'terminated' }) as const,
+  )
+  await context.commit('cascade', { events, others, isProgress: true })
+}
+
+/** A wait for the model's vendor that is longer than this is shown as `waiting`, not as `running`. */
+const LONG_WAIT_MS = 60_000
+
+/**
+ * Ends the drain: there is nothing to do until `wakeAt`. Returns false when something was appended to
+ * the log meanwhile, which the drain then looks at.
+ */
+export async function park(
+  context: DrainContext,
+  { wakeAt, retry }: Extract<Action, { type: 'park' }>,
+): Promise<boolean> {
+  const { state } = context
+  const isLong = retry && Date.parse(retry.at) - context.environment.clock.now() > LONG_WAIT_MS
+  const { session, stop, lastSession } = state
+  const waitsForAnswer = openCalls(state).some((call) => isWaiting(state, call))
+  let lifecycle: Exclude<ThreadLifecycle, 'erased'> =
+    stop === 'stopped' ? 'stopped' : lastSession?.outcome === 'failed' ? 'failed' : 'idle'
+  if (session) lifecycle = isLong || waitsForAnswer ? 'waiting' : 'running'
+  if (state.terminated) lifecycle = 'terminated'
+  const text = retry && waitText(retry)
+  const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
+  const waiting = [...state.interrupts.values()].filter(
+    ({ answer, interrupt }) =>
+      !answer && (interrupt.kind === 'approval' || interrupt.kind === 'input'),
+  ).length
+  const { tokens, costUsd } = state.usage
+  try {
+    await context.commit('park', {
+      events: isNew ? [{ type: 'status_changed', at: context.at(), status: lifecycle, text }] : [],
+      head: { lifecycle, waiting, tokens, costUsd },
+      wake: { exactly: wakeAt },
+      expectsNoMail: true,
+      isProgress: true,
+    })
+    return true
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    await context.catchUp()
+    return false
+  }
+}
+
+/** The status text of a thread that waits to ask its model again. */
+export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
+  return `Waits until ${at} to ask the model again: ${reason}`
+}
+
+/** Parks a thread that makes every drain fail, with the reason in its log. */
+export async function failStuck(context: DrainContext): Promise<void> {
+  const { attempts } = context.head
+  const message = `The thread is parked: ${attempts} attempts to continue it ended without progress.`
+  const error = {
+    type: 'error_raised',
+    at: context.at(),
+    code: 'DRAIN_FAILED',
+    message,
+    hint: 'The errors of these attempts were given to onError. Fix their cause, then resume the thread.',
+  } as const
+  const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
+  const hadSession = context.state.session !== undefined
+  if (hadSession) await endSession(context, ending)
+  // A call of the parent may wait for a child that could not even begin its session.
+  const others = hadSession ? [] : await reportToParent(context, { ...ending, attachments: [] })
+  const write: Write = { events: [error], others, head: { lifecycle: 'failed' } }
+  for (;;) {
+    // A request to resume may arrive in this moment; parking must not overwrite it.
+    const wake = context.state.resume ? { by: context.environment.clock.now() } : { exactly: null }
+    try {
+      await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })
+      return
+    } catch (error) {
+      if (!isStoreError(error, 'LOG_MOVED')) throw error
+      await context.catchUp()
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import type { JsonValue } from '@skein/base'
+import type { DrainContext, Facade, FacadeUse, ThreadPlace, Write } from '../context.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import { RuntimeError } from '../error.ts'
+import type { EnvSet, RuntimeEvent } from '../event.ts'
+import { foldKernel } from '../fold/fold.ts'
+import { envContext } from '../secrets/vault.ts'
+import type { ThreadChange } from '../store/store.ts'
+import { noticeToParent } from './attachments.ts'
+import { createThreadFacade, type FacadeChanges } from './facade.ts'
+import { inheritedEnv } from './env.ts'
+
+/** The state of the thread that a tool, a hook or an effect of this drain is given. */
+export function openFacade(
+  context: DrainContext,
+  side: ResolvedSide,
+  { tool, config, signal, toolCallId }: FacadeUse = {},
+): Facade {
+  const { state, head, environment } = context
+  return createThreadFacade({
+    kernel: state,
+    head,
+    environment,
+    env: context.env(side, config),
+    signal: signal ?? context.signal,
+    immediate: (events) => showNow(context, events),
+    invoke: (name, args) => invoke(context, side, { name, args, signal }),
+    allowedTools: (tool?.uses ?? []).map((one) => (typeof one === 'string' ? one : one.name)),
+    toolName: tool?.name,
+    turnId: state.session?.turn?.id,
+    toolCallId,
+  })
+}
+
+/**
+ * `emit` and `setStatus`: transient events are only shown, the others are committed at once. A status
+ * text also goes to the parent, in the same commit.
+ */
+async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
+  const kept = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
+  const shown = events.filter((event) => !kept.includes(event))
+  if (shown.length > 0)
+    context.environment.show(context.head.id, context.redactor()?.json(shown) ?? shown)
+  if (kept.length === 0) return
+  const others = kept.flatMap((event) => statusToParent(context, event))
+  await context.commit('tell', { events: kept, others })
+}
+
+/** A status text goes into the parent's list of subagents (Standard Agents §7.10). */
+export function statusToParent({ state, head }: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
+  if (event.type !== 'status_changed' || event.text === undefined || !state.parent) return []
+  const { at, text: statusText } = event
+  const reference = head.id
+  const updated = {
+    type: 'subagent_updated',
+    at,
+    reference,
+    status: 'running',
+    statusText,
+  } as const
+  return [{ id: state.parent.threadId, append: [updated] }]
+}
+
+/** Runs a tool for another tool. The call does not pass the gates and is not part of the history. */
+async function invoke(
+  context: DrainContext,
+  side: ResolvedSide,
+  {
+    name,
+    args,
+    signal = context.signal,
+  }: { name: string; args: JsonValue; signal: AbortSignal | undefined },
+): Promise<unknown> {
+  const tool = context.environment.registry.tools.get(name)
+  if (!tool?.run || tool.governance.risk !== 'read_only')
+    throw new RuntimeError(`The tool "${name}" cannot be invoked by another tool.`, {
+      code: 'TOOL_NOT_ALLOWED',
+      hint: 'Only read_only tools can; let the model call the others, so that they pass the gates.',
+    })
+  const toolCallId = context.environment.ids()
+  const { state } = openFacade(context, side, { tool, signal })
+  const names = { toolCallId, toolName: name, idempotencyKey: toolCallId }
+  return tool.run(args, { state, signal, ...names })
+}
+
+/** What was changed through a facade, as part of a commit. */
+export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
+  Pick<Write, 'head'>
+
+/** Turns what was changed through a facade into a write: here, at the parent and at descendants. */
+export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
+  const { blobs, stopSession, terminates, toParent } = changes
+  const at = context.at()
+  const events = [...changes.events]
+  if (stopSession)
+    events.push({
+      type: 'session_stop_requested',
+      at,
+      isFailure: stopSession.failed,
+      message: stopSession.result,
+      attachments: stopSession.attachments,
+    })
+  const others: ThreadChange[] = []
+  for (const notice of toParent)
+    others.push(...(await noticeToParent(context, notice, changes.events)))
+  others.push(...(await inheritedChanges(context, changes.events)))
+  if (!terminates) return { events, others, blobs }
+  events.push({ type: 'thread_terminated', at })
+  const { parent } = context.state
+  const reference = context.head.id
+  const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
+  if (parent) others.push({ id: parent.threadId, append: [ended] })
+  return { events, others, blobs, head: { lifecycle: 'terminated' } }
+}
+
+/** Variables that were set reach live descendants in the same commit. */
+async function inheritedChanges(
+  context: ThreadPlace,
+  events: readonly RuntimeEvent[],
+): Promise<readonly ThreadChange[]> {
+  const set = events.filter((event): event is EnvSet => event.type === 'env_set' && !event.isScoped)
+  if (set.length === 0 || context.state.children.size === 0) return []
+  const { environment, head } = context
+  const { store } = environment
+  const parts = {
+    ...environment,
+    at: () => context.at(),
+    load: async (id: string) => foldKernel(await store.events(id)),
+  }
+  const changes: ThreadChange[] = []
+  for (const { name, value, valueType } of set) {
+    const isSealed = value !== null && valueType === 'secret'
+    const open = isSealed ? environment.vault.open(value, envContext(head.id, name)) : value
+    changes.push(...(await inheritedEnv(parts, head, { name, valueType, value: open })))
+  }
+  return changes
+}

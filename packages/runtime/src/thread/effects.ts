@@ -1,0 +1,271 @@
+import { RuntimeError } from '../error.ts'
+import type { Effect } from '../state.ts'
+import type { EffectSchedule, ScheduledEffect, ThreadState } from '../thread-state.ts'
+import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
+
+const MAX_ARGUMENT_BYTES = 256 * 1024
+/** The last time that a date can say. */
+const MAX_TIME = 8.64e15
+
+type EffectMembers = Pick<
+  ThreadState,
+  'scheduleEffect' | 'getScheduledEffects' | 'removeScheduledEffect'
+>
+
+interface FacadeEffects extends EffectMembers {
+  clear(): void
+}
+
+/** Scheduled effects of a thread with what was scheduled or removed but not committed. */
+export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
+  const { kernel, environment, events } = buffer
+  const pending = new Map<string, Effect | null>()
+  const all = () => allOverlaid(pending, kernel.effects)
+
+  function remove(effectId: string): void {
+    events.push({ type: 'effect_ended', at: buffer.at(), effectId, outcome: 'removed' })
+    pending.set(effectId, null)
+  }
+
+  return {
+    scheduleEffect(name, args, when) {
+      const known = environment.registry.effects
+      if (!known.has(name))
+        throw new RuntimeError(`There is no effect "${name}".`, {
+          code: 'EFFECT_NOT_FOUND',
+          hint:
+            known.size > 0 ? `Known effects: ${[...known.keys()].join(', ')}.` : 'None is defined.',
+        })
+      const schedule = typeof when === 'number' ? { delayMs: when } : when
+      const runAt = timeOf(name, schedule, environment.clock.now())
+      const copy = jsonCopy(args, {
+        subject: `The argument of the effect "${name}"`,
+        code: 'EFFECT_INVALID',
+        maxBytes: MAX_ARGUMENT_BYTES,
+      })
+      const { cron, key } = schedule
+      if (key !== undefined) {
+        for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
+      }
+      const scheduled = {
+        type: 'effect_scheduled' as const,
+        at: buffer.at(),
+        effectId: environment.ids(),
+        name,
+        args: copy,
+        runAt,
+        cron,
+        key,
+      }
+      events.push(scheduled)
+      pending.set(scheduled.effectId, { scheduled, runAt, attempts: 0, runningEpoch: undefined })
+      return scheduled.effectId
+    },
+    getScheduledEffects: (name) => scheduledEffects(all(), name),
+    removeScheduledEffect(id) {
+      if (!all().has(id)) return false
+      remove(id)
+      return true
+    },
+    clear: () => pending.clear(),
+  }
+}
+
+/** Effects as users see them, the next one first. */
+export function scheduledEffects(
+  effects: ReadonlyMap<string, Effect>,
+  name?: string,
+): ScheduledEffect[] {
+  return [...effects.values()]
+    .filter(({ scheduled }) => name === undefined || scheduled.name === name)
+    .sort((a, b) => (a.runAt < b.runAt ? -1 : a.runAt > b.runAt ? 1 : 0))
+    .map(({ scheduled: { effectId: id, name: effect, args, cron, key }, runAt: at, attempts }) => ({
+      id,
+      name: effect,
+      args,
+      at,
+      cron,
+      key,
+      attempts,
+    }))
+}
+
+function timeOf(name: string, { delayMs, cron, key }: EffectSchedule, now: number): string {
+  if ((delayMs === undefined) === (cron === undefined)) {
+    throw invalid(name, 'has neither or both of delayMs and cron')
+  }
+  if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > 256)) {
+    throw invalid(name, 'has a key that is empty or longer than 256 characters')
+  }
+  if (cron !== undefined) return new Date(nextCronTime(cron, now)).toISOString()
+  if (typeof delayMs !== 'number' || !(delayMs >= 0) || now + delayMs > MAX_TIME) {
+    throw invalid(name, `has a delay of ${String(delayMs)} ms`)
+  }
+  return new Date(Math.ceil(now + delayMs)).toISOString()
+}
+
+function invalid(name: string, problem: string): RuntimeError {
+  return new RuntimeError(`The schedule of the effect "${name}" ${problem}.`, {
+    code: 'EFFECT_INVALID',
+    hint: 'Give a delay in ms from 0, or { delayMs } or { cron }, each with an optional key.',
+  })
+}
+
+const MINUTE = 60_000
+/** The calendar repeats after 400 years: a time that has not come by then never comes. */
+const MAX_MONTHS = 400 * 12
+
+/** The times of a five-field calendar line, as sets. */
+interface CronTimes {
+  readonly minutes: ReadonlySet<number>
+  readonly hours: ReadonlySet<number>
+  readonly days: ReadonlySet<number>
+  readonly months: ReadonlySet<number>
+  readonly weekdays: ReadonlySet<number>
+  /** With a day of the month and a weekday both given, one of them is enough, as in every cron. */
+  readonly isEitherDay: boolean
+}
+
+/** The first minute after a time (ms) that a calendar line names, in UTC. */
+export function nextCronTime(cron: string, afterMs: number): number {
+  const times = parseCron(cron)
+  const start = (Math.floor(afterMs / MINUTE) + 1) * MINUTE
+  const first = new Date(start)
+  let year = first.getUTCFullYear()
+  let month = first.getUTCMonth()
+  for (let i = 0; i <= MAX_MONTHS; i++) {
+    const found = times.months.has(month + 1) ? firstInMonth(times, year, month, start) : undefined
+    if (found !== undefined) return found
+    month = (month + 1) % 12
+    if (month === 0) year++
+  }
+  throw badCron(cron, 'it has no time after the given one')
+}
+
+/** Reads a line of five fields or a word such as `@daily`; says which field is wrong. */
+export function parseCron(cron: string): CronTimes {
+  const line = Object.hasOwn(words, cron.trim()) ? words[cron.trim()]! : cron.trim()
+  const texts = line.split(/\s+/)
+  if (texts.length !== 5) {
+    const known = Object.keys(words).join(', ')
+    throw badCron(cron, `it has ${line === '' ? 0 : texts.length} fields instead of 5`, known)
+  }
+  const [minutes, hours, days, months, weekdays] = fields.map((field, index) =>
+    parseField(cron, field, texts[index]!),
+  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>] // one for each of the five
+  if (weekdays.delete(7)) weekdays.add(0)
+  const isEitherDay = !texts[2]!.startsWith('*') && !texts[4]!.startsWith('*')
+  const firstDay = Math.min(...days)
+  if (!isEitherDay && ![...months].some((month) => firstDay <= lengths[month - 1]!)) {
+    throw badCron(cron, 'the day of month never comes in these months')
+  }
+  return { minutes, hours, days, months, weekdays, isEitherDay }
+}
+
+const words: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+}
+
+interface Field {
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  readonly names?: readonly string[]
+}
+
+const fields: readonly Field[] = [
+  { name: 'minute', min: 0, max: 59 },
+  { name: 'hour', min: 0, max: 23 },
+  { name: 'day of month', min: 1, max: 31 },
+  {
+    name: 'month',
+    min: 1,
+    max: 12,
+    names: 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' '),
+  },
+  { name: 'day of week', min: 0, max: 7, names: 'sun mon tue wed thu fri sat'.split(' ') },
+]
+
+function parseField(cron: string, field: Field, text: string): Set<number> {
+  const values = new Set<number>()
+  for (const part of text.split(',')) {
+    const [range = '', step, ...rest] = part.split('/')
+    const [from, to] = parseRange(cron, field, range, step !== undefined)
+    const by = step === undefined ? 1 : wholeNumber(step)
+    if (by === undefined || by < 1 || rest.length > 0) {
+      throw badCron(cron, `the step of "${part}" in the field "${field.name}" is no number from 1`)
+    }
+    for (let value = from; value <= to; value += by) values.add(value)
+  }
+  return values
+}
+
+function parseRange(cron: string, field: Field, text: string, hasStep: boolean): [number, number] {
+  // Weekdays are 0 to 7, but `*` means each of them once.
+  const last = field.max === 7 ? 6 : field.max
+  if (text === '*') return [field.min, last]
+  const [first = '', end, ...rest] = text.split('-')
+  const from = parseValue(cron, field, first)
+  if (end === undefined) return [from, hasStep ? Math.max(from, last) : from]
+  let to = parseValue(cron, field, end)
+  // `fri-sun` ends with the week.
+  if (field.max === 7 && to === 0 && from > 0) to = 7
+  if (rest.length > 0 || to < from) {
+    throw badCron(cron, `"${text}" in the field "${field.name}" is no range from low to high`)
+  }
+  return [from, to]
+}
+
+function parseValue(cron: string, field: Field, text: string): number {
+  const index = field.names?.indexOf(text.toLowerCase()) ?? -1
+  const value = index >= 0 ? index + field.min : wholeNumber(text)
+  if (value === undefined || value < field.min || value > field.max) {
+    throw badCron(
+      cron,
+      `"${text}" in the field "${field.name}" is not ${field.min} to ${field.max}`,
+    )
+  }
+  return value
+}
+
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,4}$/.test(text) ? Number(text) : undefined
+}
+
+/** Days per month, in a leap year. */
+const lengths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+function firstInMonth(
+  times: CronTimes,
+  year: number,
+  month: number,
+  start: number,
+): number | undefined {
+  const monthStart = Date.UTC(year, month, 1)
+  const firstDay = Math.max(1, Math.floor((start - monthStart) / 86_400_000) + 1)
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+  for (let day = firstDay; day <= lastDay; day++) {
+    const midnight = Date.UTC(year, month, day)
+    const isMonthDay = times.days.has(day)
+    const isWeekday = times.weekdays.has(new Date(midnight).getUTCDay())
+    if (!(times.isEitherDay ? isMonthDay || isWeekday : isMonthDay && isWeekday)) continue
+    for (let minute = Math.max(0, (start - midnight) / MINUTE); minute < 1440; minute++) {
+      if (!times.hours.has(Math.floor(minute / 60))) continue
+      if (times.minutes.has(minute % 60)) return midnight + minute * MINUTE
+    }
+  }
+  return undefined
+}
+
+function badCron(cron: string, problem: string, words?: string): RuntimeError {
+  return new RuntimeError(`The calendar line "${cron}" cannot be used: ${problem}.`, {
+    code: 'EFFECT_INVALID',
+    hint: `Five fields: minute, hour, day of month, month, day of week${words ? `; or ${words}` : ''}.`,
+  })
+}

@@ -1,0 +1,316 @@
+import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { VariableDefinition } from '../definitions/types.ts'
+import { RuntimeError } from '../error.ts'
+import type { EnvEntry, KernelState } from '../state.ts'
+import type { Side, ThreadState } from '../thread-state.ts'
+import { envContext, type Vault } from '../secrets/vault.ts'
+import type { EnvSet } from '../event.ts'
+import type { Store, ThreadChange, ThreadHead } from '../store/store.ts'
+import { descendantsOf } from '../store/thread-head.ts'
+import type { FacadeBuffer } from './values.ts'
+
+/** Variables as one side of a thread, or one of its tools, sees them. */
+export interface EnvReader {
+  get(name: string): string | undefined
+  /** Undefined when it has no value. */
+  typeOf(name: string): 'text' | 'secret' | undefined
+  /** Whether a value of this name is a secret, be there one or not. */
+  isSecret(name: string): boolean
+  /** Throws `ENV_MISSING` naming the variable. */
+  require(name: string): string
+  /** Every value that must not be seen, also those that a stronger one covers. */
+  secrets(): string[]
+  /** The same with entries of the thread that are not in its log yet; null removes one. */
+  over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
+}
+
+/** Where the values of variables come from. */
+export interface EnvReaderOptions {
+  readonly kernel: Pick<KernelState, 'env'>
+  readonly agent: ResolvedAgent
+  readonly side: Side
+  readonly instanceEnv: Values
+  /** Of the tool's entry in the prompt. */
+  readonly toolEnv?: Values
+  /** Declared by the tool itself, when it stands in no prompt. */
+  readonly variables?: readonly VariableDefinition[]
+  readonly vault: Vault
+  readonly threadId: string
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** Strongest first: the tool's settings, the thread, this installation, the agent, its prompt. */
+export function createEnvReader(options: EnvReaderOptions): EnvReader {
+  return readerOver(options, new Map())
+}
+
+/** True for the words that switch an optional branch on: `true`, `1` and `yes`, in any case. */
+export function isEnabled(value: string | undefined): boolean {
+  return value !== undefined && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
+}
+
+/** Throws `ENV_INVALID` for a name that no variable can have. */
+export function checkEnvName(name: string): string {
+  if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= 256) {
+    return name
+  }
+  throw new RuntimeError(`${JSON.stringify(name)} cannot be the name of a variable.`, {
+    code: 'ENV_INVALID',
+    hint: 'Letters, digits and underscores, not beginning with a digit.',
+  })
+}
+
+function readerOver(
+  options: EnvReaderOptions,
+  pending: ReadonlyMap<string, EnvEntry | null>,
+): EnvReader {
+  const { kernel, agent, side, instanceEnv, toolEnv = {}, vault, threadId } = options
+  const declared = declaredSecrets(options)
+  const opened = new Map<string, string>()
+
+  function entryOf(name: string): EnvEntry | undefined {
+    const entry = pending.get(name)
+    return entry === undefined ? kernel.env.get(name) : (entry ?? undefined)
+  }
+
+  function open(name: string, entry: EnvEntry): string {
+    if (entry.type === 'text') return entry.value
+    const known = opened.get(entry.value)
+    if (known !== undefined) return known
+    const value = vault.open(entry.value, envContext(threadId, name))
+    opened.set(entry.value, value)
+    return value
+  }
+
+  function get(name: string): string | undefined {
+    const set = own(toolEnv, name)
+    if (set !== undefined) return set
+    const entry = entryOf(name)
+    if (entry) return open(name, entry)
+    return own(instanceEnv, name) ?? own(agent.definition.env, name) ?? promptValue(name)
+  }
+
+  function promptValue(name: string): string | undefined {
+    return own((side === 'a' ? agent.a : agent.b)?.prompt.definition.env, name)
+  }
+
+  const isSecret = (name: string) => declared.has(name) || entryOf(name)?.type === 'secret'
+
+  function secrets(): string[] {
+    const names = new Set([...declared, ...kernel.env.keys(), ...pending.keys()])
+    const sources = [toolEnv, instanceEnv, ...valuesOf(agent)]
+    const found = new Set<string>()
+    for (const name of names) {
+      if (!isSecret(name)) continue
+      for (const source of sources) found.add(own(source, name) ?? '')
+      for (const entry of [kernel.env.get(name), pending.get(name)]) {
+        if (entry) found.add(openIfPossible(name, entry))
+      }
+    }
+    found.delete('')
+    return [...found]
+  }
+
+  /** What cannot be opened can be read by nobody, so there is nothing to hide. */
+  function openIfPossible(name: string, entry: EnvEntry): string {
+    try {
+      return open(name, entry)
+    } catch {
+      return ''
+    }
+  }
+
+  return {
+    get,
+    isSecret,
+    typeOf: (name) =>
+      get(name) === undefined ? undefined : isSecret(name) ? 'secret' : ('text' as const),
+    require(name) {
+      const value = get(name)
+      if (value !== undefined) return value
+      throw new RuntimeError(`The variable "${name}" has no value in thread ${threadId}.`, {
+        code: 'ENV_MISSING',
+        hint: `Set "${name}" for the thread, or give it a default in the agent's env.`,
+      })
+    },
+    secrets,
+    over: (more) => readerOver(options, more),
+  }
+}
+
+function own(values: Values | undefined, name: string): string | undefined {
+  return values && Object.hasOwn(values, name) ? values[name] : undefined
+}
+
+/** Both sides count: what one of them calls a secret, the other must not show either. */
+function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<string> {
+  const all = sidesOf(agent).flatMap(({ prompt }) => [
+    ...prompt.variables,
+    ...prompt.tools.flatMap((tool) => (tool.kind === 'tool' ? (tool.tool.variables ?? []) : [])),
+  ])
+  const secrets = [...all, ...variables].filter(({ type }) => type === 'secret')
+  return new Set([...secrets.map(({ name }) => name), ...hiddenNames(agent)])
+}
+
+/** Every place of the agent's definition that gives values. */
+function valuesOf(agent: ResolvedAgent): (Values | undefined)[] {
+  const sides = sidesOf(agent).flatMap(({ prompt }) => [
+    prompt.definition.env,
+    ...prompt.tools.map((tool) => (tool.kind === 'tool' ? tool.config?.env : undefined)),
+  ])
+  return [agent.definition.env, ...sides]
+}
+
+function sidesOf({ a, b }: ResolvedAgent): ResolvedSide[] {
+  return b ? [a, b] : [a]
+}
+
+/** Variables that belong to some of an agent's children alone; the others do not inherit them. */
+export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
+  const names = relationsOf(agent).flatMap(({ scopedEnv, requiredVariables }) => [
+    ...scopedEnv,
+    ...requiredVariables.map(({ name }) => name),
+  ])
+  return new Set(names)
+}
+
+/** Variables that no model may see: those handed to children, but for what is declared as a hint (Standard Agents §7.6). */
+function hiddenNames(agent: ResolvedAgent): readonly string[] {
+  const relations = relationsOf(agent)
+  const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
+  const shown = new Set(hints)
+  return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !shown.has(name))
+}
+
+function relationsOf({ a, b }: ResolvedAgent): readonly Relation[] {
+  return [a, b].flatMap((side) =>
+    (side?.prompt.tools ?? []).flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : [])),
+  )
+}
+
+const MAX_VALUE_BYTES = 64 * 1024
+
+type EnvMembers = Pick<ThreadState, 'env' | 'hasEnv' | 'envType' | 'setEnv'>
+
+interface FacadeEnv extends EnvMembers {
+  /** Every secret value, with those that were set here. */
+  secrets(): string[]
+  clear(): void
+}
+
+/** Variables of a thread with what was set but not committed. */
+export function facadeEnv(
+  { kernel, environment, events, at }: FacadeBuffer,
+  env: EnvReader,
+): FacadeEnv {
+  const pending = new Map<string, EnvEntry | null>()
+  const reader = env.over(pending)
+  const known = new Set<string>()
+  return {
+    env: (name) => reader.require(name),
+    hasEnv: (name) => reader.get(name) !== undefined,
+    envType: (name) => reader.typeOf(name),
+    setEnv(name, value, { type } = {}) {
+      // What is a secret stays one, whatever the caller says.
+      const valueType = reader.isSecret(name) ? 'secret' : (type ?? 'text')
+      // A child that changes a value it was given does not begin to hand it on.
+      const isScoped = kernel.env.get(name)?.isScoped ?? false
+      const { threadId } = kernel
+      const { vault } = environment
+      const event = envSet({ name, value, valueType, threadId, vault, at: at(), isScoped })
+      events.push(event)
+      if (value !== null && valueType === 'secret') known.add(value)
+      const entry = event.value === null ? null : { type: valueType, value: event.value, isScoped }
+      pending.set(name, entry)
+    },
+    secrets: () => [...new Set([...reader.secrets(), ...known])],
+    clear: () => pending.clear(),
+  }
+}
+
+/** The event that sets a variable of a thread, sealed when it is a secret; null removes it. */
+export function envSet(options: {
+  readonly name: string
+  readonly value: string | null
+  readonly valueType: 'text' | 'secret'
+  readonly threadId: string
+  readonly vault: Vault
+  readonly at: string
+  readonly isScoped?: boolean
+}): EnvSet {
+  const { name, value, valueType, threadId, vault, at, isScoped } = options
+  checkEnvName(name)
+  if (value !== null && (typeof value !== 'string' || Buffer.byteLength(value) > MAX_VALUE_BYTES))
+    throw new RuntimeError(`The value of the variable "${name}" is not text, or too long.`, {
+      code: 'ENV_INVALID',
+      hint: `Values are texts of at most ${MAX_VALUE_BYTES} bytes.`,
+    })
+  const isSealed = value !== null && valueType === 'secret'
+  return {
+    type: 'env_set',
+    at,
+    name,
+    valueType,
+    value: isSealed ? vault.seal(value, envContext(threadId, name)) : value,
+    isScoped: isScoped || undefined,
+  }
+}
+
+/** A variable that was set, in the open. */
+interface EnvSetting {
+  readonly name: string
+  readonly value: string | null
+  readonly valueType: 'text' | 'secret'
+}
+
+interface InheritingEnv {
+  readonly store: Store
+  readonly registry: Registry
+  readonly vault: Vault
+  readonly instanceEnv: Readonly<Record<string, string>>
+  at(): string
+  /** The fold of a descendant. */
+  load(threadId: string): Promise<KernelState | undefined>
+}
+
+/** The same setting for every live descendant, down to those that were given a value of their own. */
+export async function inheritedEnv(
+  parts: InheritingEnv,
+  head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,
+  setting: EnvSetting,
+): Promise<readonly ThreadChange[]> {
+  const changes: ThreadChange[] = []
+  const reached = new Map([[head.id, head.agent]])
+  for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
+    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
+    if (!parent || scopedNames(parent).has(setting.name)) continue
+    const state = await parts.load(id)
+    if (!state || state.env.get(setting.name)?.isScoped) continue
+    reached.set(id, agent)
+    if (lifecycle === 'terminated' || lifecycle === 'erased') continue
+    const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
+    const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }
+    changes.push({ id, append: [envSet(event)] })
+  }
+  return changes
+}
+
+/** Whether a variable is a secret. A secret stays one, whatever its new type is said to be. */
+export function isSecret(
+  { registry, vault, instanceEnv }: Pick<InheritingEnv, 'registry' | 'vault' | 'instanceEnv'>,
+  state: KernelState,
+  name: string,
+): boolean {
+  const agent = registry.agents.get(state.agent)
+  if (!agent) return state.env.get(name)?.type === 'secret'
+  const { threadId } = state
+  return createEnvReader({
+    kernel: state,
+    agent,
+    instanceEnv,
+    vault,
+    threadId,
+    side: 'a',
+  }).isSecret(name)
+}

@@ -1,0 +1,239 @@
+import { deepFreeze, type JsonValue } from '@skein/base'
+import { RuntimeError } from '../error.ts'
+import type { RuntimeEvent } from '../event.ts'
+import type { KernelEnvironment } from '../context.ts'
+import type { KernelState } from '../state.ts'
+import type { Blob, ThreadHead } from '../store/store.ts'
+import type { SubagentRegistryEntry, ThreadState } from '../thread-state.ts'
+import { type EnvReader, facadeEnv } from './env.ts'
+import { facadeEffects } from './effects.ts'
+import { facadeFiles } from './files.ts'
+import { facadeMessages } from './messages.ts'
+import { type FacadeBuffer, facadeValues, jsonCopy } from './values.ts'
+
+const MAX_EMIT_BYTES = 256 * 1024
+const MAX_STATUS_LENGTH = 1000
+
+/** What the state of a thread is made from. */
+export interface ThreadFacadeOptions {
+  readonly kernel: KernelState
+  readonly head: ThreadHead
+  readonly environment: KernelEnvironment
+  readonly env: EnvReader
+  readonly signal: AbortSignal
+  /** Commits and shows events at once: `emit` and `setStatus`. */
+  readonly immediate: (events: readonly RuntimeEvent[]) => Promise<void>
+  /** Runs another tool; without it none can be invoked. */
+  readonly invoke?: (name: string, args: JsonValue) => Promise<unknown>
+  /** The only tools that may be invoked; absent means any. */
+  readonly allowedTools?: readonly string[]
+  /** Who asks, for errors. */
+  readonly toolName?: string
+  readonly turnId?: string
+  readonly toolCallId?: string
+}
+
+/** What was written through a facade. It is committed together with the outcome of the tool, hook or effect that wrote it. */
+export interface FacadeChanges {
+  readonly events: readonly RuntimeEvent[]
+  readonly blobs: readonly Blob[]
+  readonly toParent: readonly { readonly text: string; readonly attachments: readonly string[] }[]
+  readonly stopSession?: {
+    readonly result: string
+    readonly failed: boolean
+    readonly attachments: readonly string[]
+  }
+  readonly terminates: boolean
+}
+
+/** The state of a thread with what was written through it. */
+export interface ThreadFacade {
+  readonly state: ThreadState
+  /** What was written since the last time; the facade is empty after it. */
+  takeChanges(): FacadeChanges
+  /** Every secret value, with those that were set through it: for redacting what its user answers. */
+  secrets(): string[]
+}
+
+/**
+ * The thread as tools, hooks, effects and endpoints see it. What they write is buffered, and their own
+ * reads see it; nothing reaches the thread before the changes are committed.
+ */
+export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
+  const { kernel, environment, head, signal } = options
+  const buffer: FacadeBuffer = {
+    ...options,
+    events: [],
+    blobs: new Map(),
+    at: () => new Date(environment.clock.now()).toISOString(),
+  }
+  const files = facadeFiles(buffer)
+  const messages = facadeMessages(buffer, files)
+  const values = facadeValues(buffer)
+  const env = facadeEnv(buffer, options.env)
+  const effects = facadeEffects(buffer)
+  const session = facadeSession(kernel, files.existing)
+  // What the parts have for each other is not shown to users.
+  const { existing: _existing, clear: _files, ...fileMembers } = files
+  const { clear: _messages, ...messageMembers } = messages
+  const { clear: _values, ...valueMembers } = values
+  const { clear: _env, secrets, ...envMembers } = env
+  const { clear: _effects, ...effectMembers } = effects
+  const state: ThreadState = {
+    threadId: kernel.threadId,
+    agentId: kernel.agent,
+    userId: head.owner,
+    tenant: head.tenant,
+    createdAt: microseconds(kernel.createdAt),
+    terminated: kernel.terminated ? microseconds(kernel.terminated.at) : null,
+    children: deepFreeze(childRegistry(kernel)),
+    arguments: deepFreeze(kernel.arguments),
+    signal,
+    ...messageMembers,
+    ...envMembers,
+    ...valueMembers,
+    ...effectMembers,
+    ...fileMembers,
+    ...session.members,
+    ...liveMembers(options, buffer),
+  }
+  return {
+    state: Object.freeze(state),
+    secrets,
+    takeChanges() {
+      const events = buffer.events.splice(0)
+      const blobs = [...buffer.blobs.values()]
+      buffer.blobs.clear()
+      for (const part of [files, messages, values, env, effects]) part.clear()
+      return { events, blobs, ...session.take() }
+    },
+  }
+}
+
+function microseconds(iso: string): number {
+  return Date.parse(iso) * 1000
+}
+
+type SessionMembers = Pick<
+  ThreadState,
+  'getParentThread' | 'notifyParent' | 'terminate' | 'stopSession'
+>
+
+/** What goes to the parent, and what ends the session or the thread. */
+function facadeSession(
+  { parent }: KernelState,
+  existing: (paths: readonly string[] | undefined) => readonly string[],
+): {
+  readonly members: SessionMembers
+  take(): Pick<FacadeChanges, 'toParent' | 'stopSession' | 'terminates'>
+} {
+  let toParent: { text: string; attachments: readonly string[] }[] = []
+  let stopSession: FacadeChanges['stopSession']
+  let terminates = false
+  return {
+    members: {
+      getParentThread: () => (parent ? { threadId: parent.threadId } : null),
+      notifyParent(content, attachments) {
+        if (typeof content !== 'string') throw noText('notifyParent')
+        const paths = existing(attachments)
+        // The same agent may run without a parent; then there is nobody to tell.
+        if (parent) toParent.push({ text: content, attachments: paths })
+      },
+      terminate() {
+        terminates = true
+      },
+      stopSession({ result = '', failed = false, attachments } = {}) {
+        if (typeof result !== 'string') throw noText('stopSession')
+        stopSession = { result, failed, attachments: existing(attachments) }
+      },
+    },
+    take() {
+      const taken = { toParent, stopSession, terminates }
+      toParent = []
+      stopSession = undefined
+      terminates = false
+      return taken
+    },
+  }
+}
+
+type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool'>
+
+/** What takes effect at once. */
+function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer): LiveMembers {
+  const { immediate, invoke, allowedTools, toolName } = options
+  return {
+    async setStatus(status) {
+      if (typeof status !== 'string') throw noText('setStatus')
+      const text = status.slice(0, MAX_STATUS_LENGTH)
+      await immediate([{ type: 'status_changed', at: at(), status: 'running', text }])
+    },
+    async emit(name, data, { transient = false } = {}) {
+      if (typeof name !== 'string' || name === '') throw noText('emit')
+      const copy = jsonCopy(data, {
+        subject: `The data of the event "${name}"`,
+        code: 'INPUT_INVALID',
+        maxBytes: MAX_EMIT_BYTES,
+      })
+      await immediate([
+        {
+          type: 'custom_event',
+          at: at(),
+          name,
+          data: copy,
+          turnId,
+          isTransient: transient || undefined,
+        },
+      ])
+    },
+    async invokeTool(name, args) {
+      if (!invoke || (allowedTools && !allowedTools.includes(name))) {
+        const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
+        const list = allowedTools?.join(', ')
+        throw new RuntimeError(`${who} may not invoke the tool "${name}" here.`, {
+          code: 'TOOL_NOT_ALLOWED',
+          hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
+        })
+      }
+      return invoke(name, args)
+    },
+  }
+}
+
+function noText(member: string): RuntimeError {
+  return new RuntimeError(`${member} was called without a text.`, { code: 'INPUT_INVALID' })
+}
+
+/**
+ * The children that a thread can still reach (Standard Agents §7.11): resumable ones always, the others
+ * while they live. `status` is the text that a running child published, else its lifecycle; a resumable
+ * child that has finished is idle, for it waits for its next message.
+ */
+export function childRegistry({
+  children,
+}: Pick<KernelState, 'children'>): SubagentRegistryEntry[] {
+  const listed = [...children.values()].filter(
+    ({ created, lifecycle }) =>
+      created.isResumable ||
+      lifecycle === 'running' ||
+      lifecycle === 'idle' ||
+      lifecycle === 'awaiting_human',
+  )
+  return listed.map(({ created, lifecycle, statusText }) => {
+    const { reference, name, title, description = '', threadName, spawnGroupId } = created
+    const state = lifecycle === 'completed' ? 'idle' : lifecycle
+    return {
+      reference,
+      name,
+      title,
+      description,
+      resumable: created.isResumable ?? false,
+      blocking: created.isBlocking ?? false,
+      threadName,
+      spawnGroupId,
+      createdAt: microseconds(created.at),
+      status: lifecycle === 'running' && statusText ? statusText : state,
+      parentCommunication: created.parentCommunication,
+    }
+  })
+}

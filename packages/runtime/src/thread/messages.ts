@@ -1,0 +1,247 @@
+import {
+  AssistantMessage,
+  isMessage,
+  type Message,
+  messageFromJSON,
+  messageToJSON,
+  UserMessage,
+} from '@skein/ai'
+import type { JsonObject } from '@skein/base'
+import type { MessageJSON } from '@skein/base'
+import { RuntimeError } from '../error.ts'
+import type { Entry, KernelState } from '../state.ts'
+import type { MessageQuery, NewMessage, StoredMessage, ThreadState } from '../thread-state.ts'
+import type { FacadeFiles } from './files.ts'
+import { type FacadeBuffer, jsonCopy } from './values.ts'
+
+const MAX_METADATA_BYTES = 64 * 1024
+
+type MessageMembers = Pick<
+  ThreadState,
+  | 'getMessages'
+  | 'getMessage'
+  | 'injectMessage'
+  | 'queueMessage'
+  | 'updateMessage'
+  | 'deleteMessage'
+>
+
+/** Messages of a thread, with what the facade needs. */
+export interface FacadeMessages extends MessageMembers {
+  clear(): void
+}
+
+/** Messages of a thread with what was added, changed or removed but not committed. */
+export function facadeMessages(
+  buffer: FacadeBuffer,
+  files: Pick<FacadeFiles, 'existing'>,
+): FacadeMessages {
+  const { environment, events } = buffer
+  const pending = new PendingMessages(buffer.kernel)
+
+  /** A new message, checked and ready for an event. */
+  function make({ content, attachments, metadata, isSilent }: NewMessage) {
+    const message = toMessage(content, environment)
+    if (pending.has(message.id)) throw refused(message.id, 'is in the thread already')
+    const paths = files.existing(attachments)
+    return {
+      message,
+      fields: {
+        message: toJson(message, environment.limits.maxMessageBytes),
+        isSilent: isSilent || undefined,
+        attachments: paths.length > 0 ? paths : undefined,
+        metadata:
+          metadata &&
+          (jsonCopy(metadata, {
+            subject: 'The metadata of a message',
+            code: 'INPUT_INVALID',
+            maxBytes: MAX_METADATA_BYTES,
+          }) as JsonObject), // a copy of an object is one
+      },
+    }
+  }
+
+  return {
+    getMessages: (query) => selectMessages(pending.all(), query),
+    getMessage: (id) => pending.get(id),
+    injectMessage(given) {
+      const { message, fields } = make(given)
+      const { id } = message
+      // The role says who speaks: a user is side B, or the person in its place.
+      const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
+      const at = buffer.at()
+      const turnId = environment.ids()
+      events.push({ type: 'message_added', at, turnId, side, ...fields })
+      const { isSilent = false, attachments = [], metadata } = fields
+      pending.added.set(id, { id, message, side, isSilent, at, turnId, attachments, metadata })
+      return id
+    },
+    queueMessage(given) {
+      const { message, fields } = make(given)
+      const queueId = message.id
+      const role = given.role ?? 'user'
+      events.push({ type: 'message_queued', at: buffer.at(), queueId, role, ...fields })
+      pending.queued.add(queueId)
+      return queueId
+    },
+    updateMessage(id, content) {
+      const message = changed(pending.find(id).message, content)
+      const json = toJson(message, environment.limits.maxMessageBytes)
+      events.push({ type: 'message_updated', at: buffer.at(), messageId: id, message: json })
+      pending.updated.set(id, message)
+    },
+    deleteMessage(id) {
+      pending.find(id)
+      const entry = buffer.kernel.entries[buffer.kernel.places.get(id) ?? -1]
+      if (entry?.calls.some(({ outcome }) => outcome === undefined))
+        throw refused(id, 'has calls that are not settled')
+      events.push({ type: 'message_removed', at: buffer.at(), messageId: id })
+      pending.removed.add(id)
+    },
+    clear: () => pending.clear(),
+  }
+}
+
+/** The messages of a thread with the changes of one user laid over them. */
+class PendingMessages {
+  readonly added = new Map<string, StoredMessage>()
+  readonly queued = new Set<string>()
+  readonly updated = new Map<string, Message>()
+  readonly removed = new Set<string>()
+  readonly #kernel: KernelState
+
+  constructor(kernel: KernelState) {
+    this.#kernel = kernel
+  }
+
+  all(): StoredMessage[] {
+    const all = [...storedMessages(this.#kernel), ...this.added.values()]
+    return all.flatMap((stored) => this.#shown(stored) ?? [])
+  }
+
+  get(id: string): StoredMessage | undefined {
+    const stored = this.added.get(id) ?? storedMessage(this.#kernel, id)
+    return stored && this.#shown(stored)
+  }
+
+  /** A message that may be changed; throws for others. */
+  find(id: string): StoredMessage {
+    const stored = this.get(id)
+    if (!stored)
+      throw new RuntimeError(`There is no message ${id} in thread ${this.#kernel.threadId}.`, {
+        code: 'MESSAGE_NOT_FOUND',
+        hint: 'A queued message can be changed after it was taken into the history.',
+      })
+    if (stored.message.type === 'tool_result') throw refused(id, 'holds the results of calls')
+    return stored
+  }
+
+  /** Whether the id is used, also by a message that is still queued. */
+  has(id: string): boolean {
+    const { places, queuedIds } = this.#kernel
+    return places.has(id) || queuedIds.has(id) || this.added.has(id) || this.queued.has(id)
+  }
+
+  clear(): void {
+    for (const memory of [this.added, this.queued, this.updated, this.removed]) memory.clear()
+  }
+
+  #shown(stored: StoredMessage): StoredMessage | undefined {
+    const { id } = stored
+    // The results of a removed message are removed with it.
+    if (this.removed.has(id) || this.removed.has(id.replace(/\.results$/, ''))) return undefined
+    const message = this.updated.get(id)
+    return message ? { ...stored, message } : stored
+  }
+}
+
+function toMessage(
+  content: string | Message,
+  { ids, clock }: Pick<FacadeBuffer['environment'], 'ids' | 'clock'>,
+): Message {
+  if (typeof content === 'string') return new UserMessage(content, { ids, clock })
+  if (!isMessage(content)) throw badContent('is neither a text nor a message')
+  if (content.type === 'tool_result') throw badContent('holds results of calls')
+  if (content.type === 'assistant' && content.toolCalls?.length) {
+    throw badContent('has calls that nobody would run')
+  }
+  return content
+}
+
+/** The message with other content. Its id, time and calls stay: results in the log belong to them. */
+function changed(before: Message, content: string | Message): Message {
+  if (typeof content !== 'string' && (!isMessage(content) || content.type !== before.type)) {
+    throw refused(before.id, `is of type ${before.type}, and its new content is not`)
+  }
+  const { id, timestamp, metadata } = before
+  const same = { id, timestamp, metadata }
+  if (before.type === 'assistant') {
+    const blocks = typeof content === 'string' ? content : (content as AssistantMessage).content
+    return new AssistantMessage(blocks, before.toolCalls, same)
+  }
+  return new UserMessage(
+    typeof content === 'string' ? content : (content as UserMessage).content,
+    same,
+  )
+}
+
+function toJson(message: Message, maxBytes: number): MessageJSON {
+  const json = jsonCopy(messageToJSON(message), {
+    subject: `The message ${message.id}`,
+    code: 'INPUT_INVALID',
+    maxBytes,
+  })
+  messageFromJSON(json) // what the log cannot be read from must not get in
+  return json as unknown as MessageJSON // a copy of it
+}
+
+function refused(id: string, problem: string): RuntimeError {
+  return new RuntimeError(`The message ${id} ${problem}.`, { code: 'INPUT_INVALID' })
+}
+
+function badContent(problem: string): RuntimeError {
+  return new RuntimeError(`The content of the new message ${problem}.`, {
+    code: 'INPUT_INVALID',
+    hint: 'Give a text, a UserMessage, or an AssistantMessage without calls.',
+  })
+}
+
+/** The messages of a thread in the order of its log, each call's results after it; removed ones left out. */
+export function storedMessages({ entries }: Pick<KernelState, 'entries'>): StoredMessage[] {
+  return entries.flatMap((entry) => (entry.isRemoved ? [] : linesOf(entry)))
+}
+
+/** One message or one message of results, by its id. */
+export function storedMessage(
+  { entries, places }: Pick<KernelState, 'entries' | 'places'>,
+  id: string,
+): StoredMessage | undefined {
+  const entry = entries[places.get(id) ?? places.get(id.replace(/\.results$/, '')) ?? -1]
+  if (!entry || entry.isRemoved) return undefined
+  return linesOf(entry).find((line) => line.id === id)
+}
+
+/** Silent messages only when they are asked for; then order, offset and limit. */
+export function selectMessages(
+  messages: readonly StoredMessage[],
+  { limit, offset = 0, order = 'asc', includeSilent = false }: MessageQuery = {},
+): readonly StoredMessage[] {
+  const shown = includeSilent ? [...messages] : messages.filter(({ isSilent }) => !isSilent)
+  if (order === 'desc') shown.reverse()
+  return shown.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
+function linesOf(entry: Entry): StoredMessage[] {
+  const line = (message: Message): StoredMessage => ({
+    id: message.id,
+    message,
+    side: entry.side,
+    isSilent: entry.isSilent,
+    at: entry.at,
+    turnId: entry.turnId,
+    attachments: message === entry.message ? entry.attachments : [],
+    subagentId: entry.subagentId,
+    metadata: entry.metadata,
+  })
+  return entry.results ? [line(entry.message), line(entry.results)] : [line(entry.message)]
+}

@@ -1,0 +1,89 @@
+import type { TokenUsage } from '@skein/ai'
+import type { Usage } from '@skein/threads'
+import type { DrainContext } from './context.ts'
+import type { ResolvedModel } from './definitions/resolved.ts'
+import type { Budget, ModelDefinition } from './definitions/types.ts'
+import type { RuntimeUsageRecorded } from './event.ts'
+
+/** Tokens of an answer as the log stores them. */
+export function toUsage(usage: TokenUsage): Usage {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cache_read_tokens: cacheReadTokens > 0 ? cacheReadTokens : undefined,
+    cache_write_tokens: cacheWriteTokens > 0 ? cacheWriteTokens : undefined,
+    thinking_tokens: reasoningTokens,
+  }
+}
+
+/** The event for tokens that were spent without a message in the history, e.g. on a summary. */
+export function spentOn(model: ResolvedModel, usage: TokenUsage, at: string): RuntimeUsageRecorded {
+  return { type: 'usage_recorded', at, usage: toUsage(usage), costUsd: costOf(model, usage) }
+}
+
+/** What an answer cost in US dollars: as the vendor says, else by the prices of the model. */
+export function costOf({ definition }: ResolvedModel, usage: TokenUsage): number | undefined {
+  return usage.costUsd ?? (definition && priceOf(definition, usage))
+}
+
+type Prices = Pick<ModelDefinition, 'inputPrice' | 'outputPrice' | 'cachedPrice'>
+
+/** What a usage cost by the prices of its model, in US dollars; undefined when they are not known. */
+export function priceOf(model: Prices, usage: TokenUsage): number | undefined {
+  const { inputPrice, outputPrice, cachedPrice = inputPrice } = model
+  if (inputPrice === undefined || outputPrice === undefined || cachedPrice === undefined) {
+    return undefined
+  }
+  // `inputTokens` includes what was read from a cache.
+  const cached = Math.min(usage.cacheReadTokens, usage.inputTokens)
+  const fresh = usage.inputTokens - cached
+  const total = fresh * inputPrice + cached * cachedPrice + usage.outputTokens * outputPrice
+  return total / 1_000_000 // prices are per million tokens
+}
+
+/** Why no further model call may be made: a limit of the thread or of its tree that is reached. */
+export async function overBudget(context: DrainContext): Promise<string | undefined> {
+  const budget = context.state.budget ?? context.agent.definition.budget
+  if (!budget) return undefined
+  const { environment, head, state } = context
+  const { tokens, costUsd, startedAt } = state.usage
+  const durationMs = startedAt === 0 ? 0 : environment.clock.now() - startedAt
+  const own = budgetReason(budget, { tokens, costUsd, durationMs })
+  if (own !== undefined || !budget.tree) return own
+  return budgetReason(budget.tree, {
+    ...(await environment.store.treeUsage(head.rootId)),
+    durationMs,
+  })
+}
+
+/** What was used so far, by a thread or by a whole tree. */
+interface BudgetUsage {
+  readonly tokens: number
+  readonly costUsd: number
+  readonly durationMs: number
+}
+
+/** Names the limit that is reached; undefined while none is. */
+export function budgetReason(budget: Omit<Budget, 'tree'>, used: BudgetUsage): string | undefined {
+  const { maxTokens, maxCostUsd, maxDurationMs } = budget
+  if (isReached(used.tokens, maxTokens)) {
+    return `maxTokens: ${used.tokens} of ${maxTokens} tokens are used.`
+  }
+  if (isReached(used.costUsd, maxCostUsd)) {
+    return `maxCostUsd: ${toDollars(used.costUsd)} of ${toDollars(maxCostUsd)} US dollars are used.`
+  }
+  if (isReached(used.durationMs, maxDurationMs)) {
+    return `maxDurationMs: ${used.durationMs} of ${maxDurationMs} ms are used.`
+  }
+  return undefined
+}
+
+function isReached(used: number, max: number | undefined): max is number {
+  return max !== undefined && used >= max
+}
+
+/** Without the noise of binary fractions: 0.1 + 0.2 is 0.3. */
+function toDollars(usd: number): string {
+  return String(Number(usd.toFixed(6)))
+}
