@@ -2,7 +2,11 @@ import type { LLMInstance, Tool } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from './definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
-import type { GovernanceWrites, SessionGovernor, SessionGovernors } from './governance/session-governors.ts'
+import type {
+  GovernanceWrites,
+  SessionGovernor,
+  SessionGovernors,
+} from './governance/session-governors.ts'
 import type { EnvReader } from './thread/env.ts'
 import type { FacadeChanges } from './thread/facade.ts'
 import type { Redactor, Vault } from './secrets/vault.ts'

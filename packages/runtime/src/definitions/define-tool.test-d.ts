@@ -10,7 +10,12 @@ import type { StoredMessage, ThreadState } from '../thread-state.ts'
 import { createRegistry } from './load/registry.ts'
 import { defineAgent, defineEffect, defineHook, definePrompt } from './define.ts'
 import { defineTool, toolFrom, type NoArguments } from './define-tool.ts'
-import { type AgentDefinition, type PromptDefinition, type RuntimeToolContext, type ToolDefinition } from './types.ts'
+import {
+  type AgentDefinition,
+  type PromptDefinition,
+  type RuntimeToolContext,
+  type ToolDefinition,
+} from './types.ts'
 import { type Registry } from './resolved.ts'
 
 const model = scripted([says('x')])

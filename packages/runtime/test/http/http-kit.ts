@@ -2,9 +2,18 @@ import { z } from 'zod'
 import type { LLMRequest } from '@skein/ai'
 import { calls, says, scripted, stops, waits, type ScriptPart } from '@skein/ai/testing'
 import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from '../../src/index.ts'
-import { defineAgent, defineEffect, defineEndpoint, definePrompt } from '../../src/definitions/define.ts'
+import {
+  defineAgent,
+  defineEffect,
+  defineEndpoint,
+  definePrompt,
+} from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
-import { type AgentDefinition, type EffectDefinition, type EndpointDefinition } from '../../src/definitions/types.ts'
+import {
+  type AgentDefinition,
+  type EffectDefinition,
+  type EndpointDefinition,
+} from '../../src/definitions/types.ts'
 import type { ApiKey, Connection, Http, HttpOptions } from '../../src/http/index.ts'
 import { createHttp } from '../../src/http/index.ts'
 

@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
 import { catalogue } from './catalogue.ts'
 import { createRegistry, type RegistryOptions } from './registry.ts'
-import { defineAgent, defineEffect, defineEndpoint, defineHook, defineModel, definePrompt } from '../define.ts'
+import {
+  defineAgent,
+  defineEffect,
+  defineEndpoint,
+  defineHook,
+  defineModel,
+  definePrompt,
+} from '../define.ts'
 import { DefinitionError, type Problem } from '../resolved.ts'
 import { defineTool } from '../define-tool.ts'
 import { type AgentDefinition, type PromptDefinition, type VariableDefinition } from '../types.ts'
