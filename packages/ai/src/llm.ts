@@ -115,11 +115,12 @@ class LLM<Data> implements LLMInstance<Data> {
     this.capabilities = frozen(this.model.capabilities)
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
+    // A request has only the members that were given: providers and middleware may look for them by name.
     this.#base = {
-      system,
+      ...(system !== undefined && { system }),
       params,
       tools: (options.tools ?? []).map((tool) => withJsonSchema(tool, this.#origin)),
-      structure: structure && toStructure(structure, this.#origin),
+      ...(structure && { structure: toStructure(structure, this.#origin) }),
       config: protectConfig(options.config),
       clock,
       ids,
