@@ -47,7 +47,7 @@ export function attachmentPath(sourcePath: string, salt: string): string {
   return `/attachments/${cutBytes(stem, MAX_STEM_BYTES)}-${hash}${extension}`
 }
 
-/** The extension with its dot; a leading dot is part of the name, and so is an ending no program knows. */
+/** Splits off the extension with its dot. A leading dot and an overlong ending belong to the name. */
 function splitName(name: string): { stem: string; extension: string } {
   const dot = name.lastIndexOf('.')
   const extension = name.slice(dot)
@@ -57,7 +57,7 @@ function splitName(name: string): { stem: string; extension: string } {
   return { stem: name.slice(0, dot), extension }
 }
 
-/** The longest beginning with at most so many bytes, without cutting a character. */
+/** The longest prefix of at most `maxBytes` bytes that does not cut a character. */
 function cutBytes(text: string, maxBytes: number): string {
   let result = ''
   let bytes = 0
@@ -98,8 +98,8 @@ export function createGlob(pattern: string): (path: string) => boolean {
 const ANY = Symbol('any')
 
 /**
- * Greedy with one way back: when an item does not fit, only the last `ANY` has to take one more, since
- * whatever an earlier one could take instead, the last one can take too.
+ * Greedy matching with one point to return to: when an item does not fit, the last `ANY` takes one more
+ * item. Earlier ones need not be tried again, because the last `ANY` can take whatever they could.
  */
 function matches<Item, One>(
   items: readonly Item[],
@@ -129,7 +129,7 @@ function matches<Item, One>(
 }
 
 const DEFAULT = 'application/octet-stream'
-/** Enough to tell text from bytes. */
+/** How many bytes are looked at to tell text from binary data. */
 const SAMPLE_BYTES = 8192
 
 const byExtension: Readonly<Record<string, string>> = {
