@@ -115,7 +115,14 @@ function link(nodes: Nodes): Links {
   const failure = new Int32Array(size)
   const match = new Int32Array(size)
   const open = new Int32Array(size)
-  for (const node of byDepth(nodes)) {
+  // All nodes but the first, by depth: a node comes after every node that is less deep.
+  const order: number[] = []
+  for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
+  for (let i = 0; i < order.length; i++) {
+    for (let child = nodes.child[order[i]!]!; child > 0; child = nodes.sibling[child]!)
+      order.push(child)
+  }
+  for (const node of order) {
     if (nodes.depth[node]! > 1) {
       let at = failure[nodes.parent[node]!]!
       while (at > 0 && childOf(nodes, at, nodes.unit[node]!) === 0) at = failure[at]!
@@ -126,15 +133,4 @@ function link(nodes: Nodes): Links {
     open[node] = nodes.child[node]! > 0 ? nodes.depth[node]! : open[fallback]!
   }
   return { failure, match, open }
-}
-
-/** All nodes but the first, by depth: a node comes after every node that is less deep. */
-function byDepth(nodes: Nodes): number[] {
-  const order: number[] = []
-  for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
-  for (let i = 0; i < order.length; i++) {
-    for (let child = nodes.child[order[i]!]!; child > 0; child = nodes.sibling[child]!)
-      order.push(child)
-  }
-  return order
 }

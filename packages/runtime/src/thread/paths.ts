@@ -42,19 +42,14 @@ export function normalisePath(path: string): string {
  */
 export function attachmentPath(sourcePath: string, salt: string): string {
   const name = normalisePath(sourcePath).split('/').at(-1)!
-  const { stem, extension } = splitName(name)
+  // A leading dot and an overlong ending belong to the name.
+  const dot = name.lastIndexOf('.')
+  const ending = name.slice(dot)
+  const isPlain = dot <= 0 || ending.length < 2 || Buffer.byteLength(ending) > MAX_EXTENSION_BYTES
+  const stem = isPlain ? name : name.slice(0, dot)
+  const extension = isPlain ? '' : ending
   const hash = sha256Hex(salt).slice(0, 8)
   return `/attachments/${cutBytes(stem, MAX_STEM_BYTES)}-${hash}${extension}`
-}
-
-/** Splits off the extension with its dot. A leading dot and an overlong ending belong to the name. */
-function splitName(name: string): { stem: string; extension: string } {
-  const dot = name.lastIndexOf('.')
-  const extension = name.slice(dot)
-  if (dot <= 0 || extension.length < 2 || Buffer.byteLength(extension) > MAX_EXTENSION_BYTES) {
-    return { stem: name, extension: '' }
-  }
-  return { stem: name.slice(0, dot), extension }
 }
 
 /** The longest prefix of at most `maxBytes` bytes that does not cut a character. */
