@@ -111,9 +111,9 @@ export interface KernelEnvironment {
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits {
-  /** Tries of one model request over all its models. Default 4. */
+  /** Requests for one inference, over all its models. Default 4. */
   readonly modelAttempts: number
-  /** Wait before the second try; doubles. Default 1 s. */
+  /** Wait before the second request; doubles with each. The vendor's longer wait is kept. Default 1 s. */
   readonly modelBackoffMs: number
   /** Claims of a thread without progress after which it is parked as failed. Default 5. */
   readonly drainAttempts: number

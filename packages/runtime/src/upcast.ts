@@ -3,19 +3,19 @@ import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
 import type { Store } from './store/store.ts'
 
 /**
- * Turns an event as version `from` wrote it into one of the next version. It is asked about every event of
- * a thread that began with `from` or earlier, also about those written since: what has the new shape
- * already is answered as it is.
+ * Turns an event of version `from` into an event of the next version. It is called for every event of a
+ * thread that began with `from` or earlier, also for events that were written by a later version: it
+ * returns an event that already has the new shape unchanged.
  */
 export interface Upcaster {
   readonly from: number
   upcast(event: RuntimeEvent): RuntimeEvent
 }
 
-/** What a program can read. */
+/** The versions of events that a program can read. */
 export interface EventVersions {
   readonly current: number
-  /** In order; one for each version before the current one that differs from the next. */
+  /** In order: one for each older version whose events differ from those of the version after it. */
   readonly upcasters: readonly Upcaster[]
 }
 
@@ -40,7 +40,7 @@ export function checkVersion(
   )
 }
 
-/** An event of a thread that began with `version`, as the current version has it. */
+/** Turns an event of a thread that began with `version` into an event of the current version. */
 export function upcastEvent(
   event: RuntimeEvent,
   version: number,
@@ -84,7 +84,7 @@ export function upcastingStore<S extends Store>(
   return new Proxy(store, {
     get(target, name) {
       const member: unknown = name === 'events' ? events : Reflect.get(target, name)
-      // Methods of the store look at its private fields.
+      // Bound, because methods of the store use its private fields, which a proxy does not have.
       return typeof member === 'function' ? member.bind(target) : member
     },
   })

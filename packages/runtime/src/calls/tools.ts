@@ -3,7 +3,6 @@ import { isPlainObject, type JsonObject } from '@skein/base'
 import { childTools } from '../children/tools.ts'
 import type { DrainContext } from '../context.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import type { KernelState } from '../state.ts'
 import { isEnabled } from '../thread/env.ts'
 import type { RunningCall } from './run.ts'
 
@@ -38,7 +37,16 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
     }
   }
   tools.push(...childTools(context, relations))
-  if (side.side === 'a') tools.push(...clientTools(context.state, tools))
+  const listed = side.side === 'a' ? context.state.values.get(CLIENT_TOOLS) : undefined
+  if (!Array.isArray(listed)) return tools
+  // A tool of the prompt wins over a tool of the client with the same name.
+  const names = new Set(tools.map(({ name }) => name))
+  for (const tool of listed) {
+    if (!isPlainObject(tool)) continue
+    const { name, description, parameters } = tool
+    if (typeof name !== 'string' || typeof description !== 'string' || names.has(name)) continue
+    if (isPlainObject(parameters)) tools.push(clientTool({ name, description, parameters }))
+  }
   return tools
 }
 
@@ -58,17 +66,4 @@ function clientTool({
     run: (args: JsonObject) =>
       defer({ kind: 'input', request: { kind: 'client_tool', toolName: name, arguments: args } }),
   } as Tool // Tool hides the types of its parameters
-}
-
-/** Tools that the client of this thread has declared. A tool of the prompt with the same name wins. */
-function clientTools({ values }: KernelState, own: readonly Tool[]): readonly Tool[] {
-  const listed = values.get(CLIENT_TOOLS)
-  if (!Array.isArray(listed)) return []
-  const names = new Set(own.map(({ name }) => name))
-  return listed.flatMap((tool) => {
-    if (!isPlainObject(tool)) return []
-    const { name, description, parameters } = tool
-    if (typeof name !== 'string' || typeof description !== 'string' || names.has(name)) return []
-    return isPlainObject(parameters) ? [clientTool({ name, description, parameters })] : []
-  })
 }

@@ -38,12 +38,28 @@ export async function reportToParent(
   // The parent's calls that wait; before a session has begun, those that wait for queued messages.
   const waiters =
     session?.waiters ?? queue.flatMap(({ parentInterruptId: id }) => (id === undefined ? [] : [id]))
+  // A disposable child ends with its session; a resumable one waits for the next message.
+  const at = context.at()
+  const reference = head.id
+  const { outcome, message: result } = report
+  const registered: RuntimeEvent =
+    outcome !== 'terminated' && parent.isResumable
+      ? { type: 'subagent_updated', at, reference, status: 'idle' }
+      : outcome === 'terminated'
+        ? { type: 'subagent_ended', at, reference, outcome }
+        : {
+            type: 'subagent_ended',
+            at,
+            reference,
+            outcome: outcome === 'completed' ? 'completed' : 'failed',
+            result,
+          }
   const isAwaited = waiters.length > 0
   const isTold =
     isAwaited || (parent.communication === 'implicit' && report.outcome !== 'terminated')
   const events: RuntimeEvent[] = [
     ...(isTold ? files.events : []),
-    registryEvent(context, report),
+    registered,
     ...waiters.map((interruptId) => answer(context, { report, files, interruptId })),
   ]
   if (!isAwaited && isTold) {
@@ -51,18 +67,6 @@ export async function reportToParent(
     events.push(silentMessage(context, text, files))
   }
   return [{ id: parentId, append: events, wake: { by: environment.clock.now() } }]
-}
-
-/** A disposable child ends with its session; a resumable one waits for the next message. */
-function registryEvent(context: DrainContext, { outcome, message }: Report): RuntimeEvent {
-  const { state, head } = context
-  const at = context.at()
-  const reference = head.id
-  if (outcome === 'terminated')
-    return { type: 'subagent_ended', at, reference, outcome: 'terminated' }
-  if (state.parent?.isResumable) return { type: 'subagent_updated', at, reference, status: 'idle' }
-  const ended = outcome === 'completed' ? 'completed' : 'failed'
-  return { type: 'subagent_ended', at, reference, outcome: ended, result: message }
 }
 
 /** The exact words of Standard Agents §7.10. */

@@ -51,7 +51,13 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   const interruptId = isAwaited ? environment.ids() : undefined
   const agent = environment.registry.agent(relation.agent)
   const files = copyFiles(context, child.attachments, reference)
-  const args = localArguments(child, files)
+  // Handed-over files have paths of their own in the child (Standard Agents §7.12).
+  const from = relation.config.initAttachmentsProperty
+  const given = from === undefined ? undefined : child.arguments[from]
+  const [path] = files.paths
+  const paths = Array.isArray(given) ? [...files.paths] : path
+  const isLocal = from !== undefined && given !== undefined && path !== undefined
+  const args = isLocal ? { ...child.arguments, [from]: paths } : child.arguments
   const text = child.message ?? (Object.keys(args).length > 0 ? JSON.stringify(args) : 'Begin.')
   const now = environment.clock.now()
   const created: ThreadChange = {
@@ -113,16 +119,6 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     spawnGroupId,
   }
   return { reference, events: [registered], others: [created], interruptId }
-}
-
-/** The arguments with the child's own paths of the files that were handed over (Standard Agents §7.12). */
-function localArguments(
-  { relation, arguments: args }: NewChild,
-  { paths }: CopiedFiles,
-): JsonObject {
-  const from = relation.config.initAttachmentsProperty
-  if (from === undefined || paths.length === 0 || args[from] === undefined) return args
-  return { ...args, [from]: Array.isArray(args[from]) ? [...paths] : paths[0]! }
 }
 
 /** The child inherits the variables of the thread, except those that are scoped to another child. */

@@ -107,14 +107,12 @@ function endCall(
       id: `${entry.message.id}.results`,
       timestamp: new Date(event.at),
     })
-  noteError(state, call)
-}
-
-/** Counts how often in a row the same tool failed with the same words: the model repeats itself. */
-function noteError({ session }: KernelState, { call, outcome }: CallState): void {
+  // Counts how often in a row the same tool failed with the same words: the model repeats itself.
+  const { session } = state
   if (!session) return
-  const hasFailed = outcome?.type === 'error' || outcome?.type === 'denied'
-  const error = hasFailed ? `${call.toolName}: ${wordsOf(outcome).slice(0, 500)}` : undefined
+  const { outcome } = call
+  const hasFailed = outcome.type === 'error' || outcome.type === 'denied'
+  const error = hasFailed ? `${call.call.toolName}: ${wordsOf(outcome).slice(0, 500)}` : undefined
   const isSame = error !== undefined && error === session.lastError
   session.sameErrors = error === undefined ? 0 : isSame ? session.sameErrors + 1 : 1
   session.lastError = error

@@ -37,7 +37,7 @@ const unchanged: Redactor = {
   stream: () => ({ push: (text) => text, end: () => '' }),
 }
 
-/** A stretch of the stream that is covered; positions count from its beginning. */
+/** A part of the stream that is a secret; positions count from the beginning of the stream. */
 interface Range {
   start: number
   end: number
@@ -45,17 +45,17 @@ interface Range {
 
 function redactStream(tree: SearchTree): { push(text: string): string; end(): string } {
   let node = 0
-  /** What is not given yet, and where it begins. */
+  /** Text that was not returned yet, and its position in the stream. */
   let held = ''
   let from = 0
   let found: Range[] = []
-  /** End of the last mark given: what overlaps or touches it belongs to the same mark. */
+  /** End of the last redacted part: a part that overlaps or touches it gets no mark of its own. */
   let covered = -1
 
-  /** Gives everything before `until`. */
+  /** Returns everything before `until`, with marks in place of secrets. */
   function give(until: number): string {
     let result = ''
-    // A mark that was given may reach into what is held.
+    // A part that has its mark already may reach into the text that is held back.
     let done = Math.max(from, covered)
     let given = 0
     for (; given < found.length && found[given]!.start < until; given++) {
@@ -108,7 +108,7 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
     if (typeof node !== 'object' || node === null) return node
     if (Array.isArray(node)) return walkList(node)
     if (isPlainObject(node)) return walkObject(node)
-    // An object with a JSON of its own, such as a message: shown as it is, or as the JSON without secrets.
+    // An object with `toJSON`, such as a message, is kept as it is, or replaced by its JSON without secrets.
     if (!('toJSON' in node) || typeof node.toJSON !== 'function') return node
     const json: unknown = node.toJSON()
     if (json === node) return node
@@ -136,8 +136,9 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
 const PLACES = 1 << 14
 
 /**
- * A fast look whether one of some patterns may occur in a text (Wu and Manber): it skips ahead by what a
- * pair of units allows, so that it reads a part of the text only. True may be wrong, false never is.
+ * A fast test whether any of the patterns may occur in a text (Wu and Manber). Each pair of code units
+ * says how far the search may skip ahead, so most of the text is not read. `true` may be wrong, `false`
+ * never is.
  */
 function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
   const list = [...patterns]
@@ -157,7 +158,7 @@ function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
   }
 
   return (text) => {
-    // A text made for it would be compared again and again; then the answer is left to the reader.
+    // A hostile text could make every comparison fail late. After too many, the answer is "maybe".
     let patience = text.length + 1000
     let at = length - 1
     while (at < text.length) {

@@ -42,7 +42,7 @@ interface Nodes<List = ArrayLike<number>> {
   /** 1 where a pattern ends. */
   readonly isEnd: List
   readonly first: Map<number, number>
-  /** For the many units that begin nothing: one look into a small table. */
+  /** Children of the first node by unit below 256: most units begin no pattern, and one look says so. */
   readonly firstByte: Int32Array
 }
 
@@ -88,7 +88,7 @@ function addChild(nodes: Nodes<number[]>, parent: number, unit: number): number 
   return node
 }
 
-/** The same in lists of fixed size, which are read several times faster. */
+/** The nodes in typed arrays, which are read several times faster. */
 function packed({ first, firstByte, ...lists }: Nodes): Nodes {
   const { unit, depth, parent, child, sibling, isEnd } = lists
   return {
@@ -109,13 +109,20 @@ interface Links {
   readonly open: Int32Array
 }
 
-/** Where to go on when a node has no child for a unit: the longest other beginning that fits. */
+/** For each node, where the search goes on when it has no child for a unit: the longest suffix of what was read that begins a pattern. */
 function link(nodes: Nodes): Links {
   const size = nodes.unit.length
   const failure = new Int32Array(size)
   const match = new Int32Array(size)
   const open = new Int32Array(size)
-  for (const node of byDepth(nodes)) {
+  // All nodes but the first, by depth: a node comes after every node that is less deep.
+  const order: number[] = []
+  for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
+  for (let i = 0; i < order.length; i++) {
+    for (let child = nodes.child[order[i]!]!; child > 0; child = nodes.sibling[child]!)
+      order.push(child)
+  }
+  for (const node of order) {
     if (nodes.depth[node]! > 1) {
       let at = failure[nodes.parent[node]!]!
       while (at > 0 && childOf(nodes, at, nodes.unit[node]!) === 0) at = failure[at]!
@@ -126,15 +133,4 @@ function link(nodes: Nodes): Links {
     open[node] = nodes.child[node]! > 0 ? nodes.depth[node]! : open[fallback]!
   }
   return { failure, match, open }
-}
-
-/** All nodes but the first, parents before their children's children. */
-function byDepth(nodes: Nodes): number[] {
-  const order: number[] = []
-  for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
-  for (let i = 0; i < order.length; i++) {
-    for (let child = nodes.child[order[i]!]!; child > 0; child = nodes.sibling[child]!)
-      order.push(child)
-  }
-  return order
 }

@@ -47,7 +47,7 @@ const TAG_BYTES = 16
 interface AesVaultOptions {
   /** 32 bytes. */
   readonly key: Uint8Array
-  /** Where nonces come from; one must never come twice. Default: the platform's secure generator. */
+  /** Source of nonces; the same nonce must never come twice. Default: the platform's secure generator. */
   readonly random?: (size: number) => Uint8Array
 }
 
@@ -62,7 +62,7 @@ export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault 
   const secretKey = Uint8Array.from(key)
   return {
     seal(secret, context) {
-      // UTF-8 would change a lone surrogate in silence.
+      // Encoding to UTF-8 would silently replace a lone surrogate.
       if (/\p{Surrogate}/u.test(secret))
         throw new RuntimeError(`The value of ${context} is not well-formed text.`, {
           code: 'ENV_INVALID',
@@ -124,7 +124,7 @@ function readKey(path: string): Uint8Array | undefined {
   }
 }
 
-/** Written whole before it has its name, so that two processes that start together agree on one key. */
+/** The file is written completely and then linked to its name, so that two processes that start together use one key. */
 function createKey(path: string): Uint8Array {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`

@@ -33,8 +33,20 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
+  // Open calls get a result that says why there is none: vendors refuse a history with open calls.
+  const why =
+    outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
+  const cut = openCalls(state).map(({ call: { toolCallId, toolName } }) => ({
+    type: 'tool_execution_end' as const,
+    at: context.at(),
+    turnId: session.turn?.id ?? '',
+    toolCallId,
+    toolName,
+    outcome: 'interrupted' as const,
+    result: `${why} This call has no result.`,
+  }))
   const events: RuntimeEvent[] = [
-    ...cutCalls(context, outcome),
+    ...cut,
     ...spoken,
     ...stepEnd(context),
     ...turnEnd(context, turnOutcome, reason),
@@ -55,22 +67,6 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const head = { waiting: 0, lifecycle }
   await context.commit('session_end', { events, others, isProgress: true, head })
   context.dropGovernor()
-}
-
-/** Open calls get a result that says why there is none: vendors refuse a history with open calls. */
-function cutCalls(context: DrainContext, outcome: SessionOutcome): RuntimeEvent[] {
-  const turnId = context.state.session?.turn?.id ?? ''
-  const why =
-    outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
-  return openCalls(context.state).map(({ call: { toolCallId, toolName } }) => ({
-    type: 'tool_execution_end' as const,
-    at: context.at(),
-    turnId,
-    toolCallId,
-    toolName,
-    outcome: 'interrupted' as const,
-    result: `${why} This call has no result.`,
-  }))
 }
 
 /** Stops the running children that a call of this thread waits for: their results have no reader. */

@@ -14,13 +14,13 @@ export interface EnvReader {
   get(name: string): string | undefined
   /** Undefined when it has no value. */
   typeOf(name: string): 'text' | 'secret' | undefined
-  /** Whether a value of this name is a secret, be there one or not. */
+  /** Whether a variable of this name is a secret, even if it has no value. */
   isSecret(name: string): boolean
   /** Throws `ENV_MISSING` naming the variable. */
   require(name: string): string
-  /** Every value that must not be seen, also those that a stronger one covers. */
+  /** Every secret value, also those that a stronger source overrides. */
   secrets(): string[]
-  /** The same with entries of the thread that are not in its log yet; null removes one. */
+  /** This reader with entries of the thread that are not committed yet; null removes an entry. */
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
@@ -32,7 +32,7 @@ export interface EnvReaderOptions {
   readonly instanceEnv: Values
   /** Of the tool's entry in the prompt. */
   readonly toolEnv?: Values
-  /** Declared by the tool itself, when it stands in no prompt. */
+  /** Declared by the tool itself, for a tool that no prompt lists. */
   readonly variables?: readonly VariableDefinition[]
   readonly vault: Vault
   readonly threadId: string
@@ -40,7 +40,7 @@ export interface EnvReaderOptions {
 
 type Values = Readonly<Record<string, string>>
 
-/** Strongest first: the tool's settings, the thread, this installation, the agent, its prompt. */
+/** Reads variables from five sources, the strongest first: the tool's settings, the thread, this installation, the agent, its prompt. */
 export function createEnvReader(options: EnvReaderOptions): EnvReader {
   return readerOver(options, new Map())
 }
@@ -112,7 +112,7 @@ function readerOver(
     return [...found]
   }
 
-  /** What cannot be opened can be read by nobody, so there is nothing to hide. */
+  /** A value that cannot be opened cannot leak, so it is left out of the list of secrets. */
   function openIfPossible(name: string, entry: EnvEntry): string {
     try {
       return open(name, entry)
@@ -143,7 +143,7 @@ function own(values: Values | undefined, name: string): string | undefined {
   return values && Object.hasOwn(values, name) ? values[name] : undefined
 }
 
-/** Both sides count: what one of them calls a secret, the other must not show either. */
+/** Names that either side declares as secret: neither side may show them. */
 function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<string> {
   const all = sidesOf(agent).flatMap(({ prompt }) => [
     ...prompt.variables,
@@ -175,7 +175,7 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
   return new Set(names)
 }
 
-/** Variables that no model may see: those handed to children, but for what is declared as a hint (Standard Agents §7.6). */
+/** Variables that no model may see: those scoped to children, except declared hints (Standard Agents §7.6). */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
   const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
@@ -212,9 +212,9 @@ export function facadeEnv(
     hasEnv: (name) => reader.get(name) !== undefined,
     envType: (name) => reader.typeOf(name),
     setEnv(name, value, { type } = {}) {
-      // What is a secret stays one, whatever the caller says.
+      // A secret stays a secret, even if the caller sets it as text.
       const valueType = reader.isSecret(name) ? 'secret' : (type ?? 'text')
-      // A child that changes a value it was given does not begin to hand it on.
+      // A scoped value stays scoped when the child changes it: its own children do not inherit it.
       const isScoped = kernel.env.get(name)?.isScoped ?? false
       const { threadId } = kernel
       const { vault } = environment
@@ -257,7 +257,7 @@ export function envSet(options: {
   }
 }
 
-/** A variable that was set, in the open. */
+/** A variable that was set, with its value unsealed. */
 interface EnvSetting {
   readonly name: string
   readonly value: string | null
@@ -274,7 +274,7 @@ interface InheritingEnv {
   load(threadId: string): Promise<KernelState | undefined>
 }
 
-/** The same setting for every live descendant, down to those that were given a value of their own. */
+/** Sets a variable for every live descendant, except below those that have a value of their own. */
 export async function inheritedEnv(
   parts: InheritingEnv,
   head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,

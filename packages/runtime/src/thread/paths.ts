@@ -42,22 +42,17 @@ export function normalisePath(path: string): string {
  */
 export function attachmentPath(sourcePath: string, salt: string): string {
   const name = normalisePath(sourcePath).split('/').at(-1)!
-  const { stem, extension } = splitName(name)
+  // A leading dot and an overlong ending belong to the name.
+  const dot = name.lastIndexOf('.')
+  const ending = name.slice(dot)
+  const isPlain = dot <= 0 || ending.length < 2 || Buffer.byteLength(ending) > MAX_EXTENSION_BYTES
+  const stem = isPlain ? name : name.slice(0, dot)
+  const extension = isPlain ? '' : ending
   const hash = sha256Hex(salt).slice(0, 8)
   return `/attachments/${cutBytes(stem, MAX_STEM_BYTES)}-${hash}${extension}`
 }
 
-/** The extension with its dot; a leading dot is part of the name, and so is an ending no program knows. */
-function splitName(name: string): { stem: string; extension: string } {
-  const dot = name.lastIndexOf('.')
-  const extension = name.slice(dot)
-  if (dot <= 0 || extension.length < 2 || Buffer.byteLength(extension) > MAX_EXTENSION_BYTES) {
-    return { stem: name, extension: '' }
-  }
-  return { stem: name.slice(0, dot), extension }
-}
-
-/** The longest beginning with at most so many bytes, without cutting a character. */
+/** The longest prefix of at most `maxBytes` bytes that does not cut a character. */
 function cutBytes(text: string, maxBytes: number): string {
   let result = ''
   let bytes = 0
@@ -98,8 +93,8 @@ export function createGlob(pattern: string): (path: string) => boolean {
 const ANY = Symbol('any')
 
 /**
- * Greedy with one way back: when an item does not fit, only the last `ANY` has to take one more, since
- * whatever an earlier one could take instead, the last one can take too.
+ * Greedy matching with one point to return to: when an item does not fit, the last `ANY` takes one more
+ * item. Earlier ones need not be tried again, because the last `ANY` can take whatever they could.
  */
 function matches<Item, One>(
   items: readonly Item[],
@@ -129,7 +124,7 @@ function matches<Item, One>(
 }
 
 const DEFAULT = 'application/octet-stream'
-/** Enough to tell text from bytes. */
+/** How many bytes are looked at to tell text from binary data. */
 const SAMPLE_BYTES = 8192
 
 const byExtension: Readonly<Record<string, string>> = {

@@ -59,7 +59,7 @@ export function checkedValue(key: string, value: unknown): JsonValue {
 export interface FacadeBuffer {
   readonly kernel: KernelState
   readonly environment: KernelEnvironment
-  /** Of the call that writes, for events that name it. */
+  /** The turn and the call of the writer, for events that name them. */
   readonly turnId?: string
   readonly toolCallId?: string
   readonly events: RuntimeEvent[]
@@ -68,7 +68,7 @@ export interface FacadeBuffer {
   at(): string
 }
 
-/** Looks up in what was written, then in the thread; null there means removed. */
+/** The pending value of a key, else the committed one; a pending null means removed. */
 export function overlaid<Key, Value>(
   pending: ReadonlyMap<Key, Value | null>,
   kept: ReadonlyMap<Key, Value>,
@@ -78,7 +78,7 @@ export function overlaid<Key, Value>(
   return own === undefined ? kept.get(key) : (own ?? undefined)
 }
 
-/** Everything there is, with what was written put over the thread's own. */
+/** All committed values with the pending ones laid over them. */
 export function allOverlaid<Key, Value>(
   pending: ReadonlyMap<Key, Value | null>,
   kept: ReadonlyMap<Key, Value>,
@@ -92,8 +92,8 @@ export function allOverlaid<Key, Value>(
 }
 
 /**
- * A copy of a value by way of JSON, so that later changes by its owner change nothing here. Refuses what
- * JSON would lose in silence, and what is too large.
+ * Copies a value through JSON, so that later changes to the original change nothing here. Throws for
+ * values that JSON would silently change, and for values that are too large.
  */
 export function jsonCopy(
   value: unknown,
