@@ -86,9 +86,9 @@ function roomOf(path: string): string {
   return path.replace(/\/[^/]*$/, '')
 }
 
-/** The public list of a package opens every door; it is no room and holds no code. */
+/** The public list of an entry opens every door: it is no room and holds no code. */
 function isPublicList(path: string): boolean {
-  return path.endsWith('/src/index.ts')
+  return path.endsWith('/index.ts')
 }
 
 function doorProblems(files: readonly SourceFile[], { doors }: HouseRules): string[] {

@@ -3,8 +3,8 @@ import { CLIENT_TOOLS, toolsOf } from './calls/tools.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain } from './dispatch/dispatcher.ts'
-import { RuntimeError } from './error.ts'
-import type { StoredEvent } from './event.ts'
+import { RuntimeError } from './contract/error.ts'
+import type { StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
 import { createEnvReader, type EnvReader } from './thread/env.ts'
 import { envContext, type Redactor } from './secrets/vault.ts'
@@ -32,11 +32,11 @@ import {
   isStop,
   type KernelEnvironment,
   type Write,
-} from './context.ts'
+} from './contract/context.ts'
 import { openFacade } from './thread/changes.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type Action, next } from './next.ts'
-import type { KernelState } from './state.ts'
+import type { KernelState } from './contract/state.ts'
 
 /** Keeps folds between drains, so that each event is folded once while a thread is busy. */
 export interface FoldMemory {

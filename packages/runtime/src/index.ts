@@ -1,9 +1,9 @@
 export { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from './runtime.ts'
-export type * from './runtime-api.ts'
-export type * from './thread-state.ts'
-export type * from './event.ts'
-export { EVENT_VERSION } from './event.ts'
-export { RuntimeError, type RuntimeErrorCode } from './error.ts'
+export type * from './contract/runtime-api.ts'
+export type * from './contract/thread-state.ts'
+export type * from './contract/event.ts'
+export { EVENT_VERSION } from './contract/event.ts'
+export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
   defineAgent,
   defineEffect,
@@ -46,7 +46,7 @@ export {
   type InProcessDispatcherOptions,
 } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type TimerHandle, type Timers } from './dispatch/dispatcher.ts'
-export type { RuntimeLimits } from './context.ts'
+export type { RuntimeLimits } from './contract/context.ts'
 export {
   memoryGovernanceKeys,
   openGovernanceKeys,

@@ -1,9 +1,19 @@
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { MessageQueued } from './event.ts'
-import type { Side } from './thread-state.ts'
+import type { MessageQueued } from './contract/event.ts'
+import type { Side } from './contract/thread-state.ts'
 import { decideStep, type StepDecision } from './session/decide.ts'
-import type { RuntimeLimits } from './context.ts'
-import type { CallState, Entry, KernelState, Session, Step, Turn } from './state.ts'
+import type { RuntimeLimits } from './contract/context.ts'
+import {
+  isWaiting,
+  openCalls,
+  sideOf,
+  startsSomething,
+  type CallState,
+  type Entry,
+  type KernelState,
+  type Session,
+  type Step,
+} from './contract/state.ts'
 
 /** What a drain does next. Each action is performed by one function (see `drain.ts`) and ends in a commit. */
 export type Action =
@@ -79,22 +89,6 @@ export function next(state: KernelState, options: NextOptions): Action {
   return session ? inSession(state, session, options) : outOfSession(state, options)
 }
 
-/** Calls of the running step without an outcome. */
-export function openCalls({ session, entries }: KernelState): readonly CallState[] {
-  const place = session?.turn?.step?.entry
-  if (place === undefined) return []
-  return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
-}
-
-/** Whether there is anything to do when a prompt of this agent becomes active. */
-export function startsSomething({ a, b }: ResolvedAgent): boolean {
-  return [a, b].some(
-    (side) =>
-      side?.hooks.some(({ hook }) => hook === 'after_thread_created') ||
-      side?.prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isImmediate),
-  )
-}
-
 function outOfSession(state: KernelState, { agent }: NextOptions): Action {
   const { queue, stop, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
@@ -150,16 +144,6 @@ function waitsForImmediate({ children }: KernelState): boolean {
       created.isBlocking &&
       (lifecycle === 'running' || lifecycle === 'awaiting_human'),
   )
-}
-
-/** The side of a turn. Agents with one side have side A only. */
-export function sideOf(agent: ResolvedAgent, { side }: Pick<Turn, 'side'>): ResolvedSide {
-  return side === 'b' && agent.b ? agent.b : agent.a
-}
-
-/** Whether the call waits for an answer that has not come. */
-export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
-  return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
 }
 
 /** When the next effect is due or the next interrupt expires; null when nothing is planned. */

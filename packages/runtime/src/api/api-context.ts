@@ -1,14 +1,13 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import { RuntimeError } from '../error.ts'
-import type { KernelEnvironment } from '../context.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { KernelEnvironment } from '../contract/context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { AuditExport } from '../runtime-api.ts'
+import type { AuditExport } from '../contract/runtime-api.ts'
 import { type Commit, isStoreError, type ThreadChange, type ThreadHead } from '../store/store.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
-import type { FacadeBuffer } from '../thread/values.ts'
-import type { KernelState } from '../state.ts'
+import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
+import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
-import { jsonCopy } from '../thread/values.ts'
 
 /** What the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {

@@ -1,5 +1,5 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
 

@@ -1,11 +1,15 @@
 import { facadeFiles } from '../thread/files.ts'
-import type { ThreadEffects, ThreadEnv, ThreadFiles, ThreadValues } from '../runtime-api.ts'
+import type {
+  ThreadEffects,
+  ThreadEnv,
+  ThreadFiles,
+  ThreadValues,
+} from '../contract/runtime-api.ts'
 import { type ApiContext, bufferOf, editThread, editWith, load } from './api-context.ts'
 import { facadeValues } from '../thread/values.ts'
-import { envSet } from '../thread/env.ts'
-import { inheritedEnv, isSecret } from '../thread/env.ts'
-import { RuntimeError } from '../error.ts'
-import type { EffectScheduled } from '../event.ts'
+import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 
 /** The files of threads, under the same rules as for tools. */

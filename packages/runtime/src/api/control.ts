@@ -1,5 +1,5 @@
-import type { RuntimeEvent } from '../event.ts'
-import type { Threads } from '../runtime-api.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { Threads } from '../contract/runtime-api.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
 import { type ApiContext, type Edit, editThread, headOf, isOver } from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'

@@ -1,7 +1,7 @@
-import { RuntimeError } from '../error.ts'
-import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../event.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
-import type { KernelState } from '../state.ts'
+import type { KernelState } from '../contract/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import { type ApiContext, headOf, toRuntimeError } from './api-context.ts'
 

@@ -1,20 +1,23 @@
 import type { ResolvedAgent } from '../definitions/resolved.ts'
-import { RuntimeError } from '../error.ts'
-import { EVENT_VERSION, type MessageQueued, type RuntimeEvent } from '../event.ts'
-import { startsSomething } from '../next.ts'
-import type { CreateThread } from '../runtime-api.ts'
-import { agentRegistrations } from '../event.ts'
-import { createEnvReader } from '../thread/env.ts'
-import { envSet } from '../thread/env.ts'
+import { RuntimeError } from '../contract/error.ts'
+import {
+  agentRegistrations,
+  EVENT_VERSION,
+  type MessageQueued,
+  type RuntimeEvent,
+} from '../contract/event.ts'
+import { startsSomething } from '../contract/state.ts'
+import type { CreateThread } from '../contract/runtime-api.ts'
+import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
 import { isStoreError, type ThreadHead } from '../store/store.ts'
 import {
+  type ApiContext,
   checkedMetadata,
   checkLabel,
   checkTags,
   headOf,
   toRuntimeError,
-  type ApiContext,
 } from './api-context.ts'
 import { queuedMessage } from './send-message.ts'
 

@@ -1,6 +1,6 @@
 import { KernelFold } from '../fold/fold.ts'
 import type { FoldMemory } from '../drain.ts'
-import type { KernelState } from '../state.ts'
+import type { KernelState } from '../contract/state.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 
 /**

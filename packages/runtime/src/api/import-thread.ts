@@ -1,14 +1,14 @@
 import { decodeBase64, encodeBase64, isPlainObject, sha256Hex } from '@skein/base'
 import { isThreadEvent } from '@skein/threads'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import {
   EVENT_VERSION,
   type RuntimeEvent,
   type RuntimeOnlyEvent,
   type StoredEvent,
-} from '../event.ts'
+} from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
-import { upcastEvent } from '../upcast.ts'
+import { upcastEvent } from '../contract/upcast.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'

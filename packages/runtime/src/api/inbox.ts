@@ -1,9 +1,9 @@
 import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
-import { RuntimeError } from '../error.ts'
-import type { RuntimeEvent } from '../event.ts'
-import type { KernelState, OpenInterrupt } from '../state.ts'
-import type { Decision, Inbox } from '../runtime-api.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { KernelState, OpenInterrupt } from '../contract/state.ts'
+import type { Decision, Inbox } from '../contract/runtime-api.ts'
 import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,

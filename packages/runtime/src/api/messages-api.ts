@@ -1,14 +1,19 @@
-import type { Threads } from '../runtime-api.ts'
+import type { Threads } from '../contract/runtime-api.ts'
 import type { FacadeBuffer } from '../thread/values.ts'
 import { facadeFiles } from '../thread/files.ts'
-import { facadeMessages, type FacadeMessages } from '../thread/messages.ts'
-import { selectMessages, storedMessage, storedMessages } from '../thread/messages.ts'
+import {
+  facadeMessages,
+  type FacadeMessages,
+  selectMessages,
+  storedMessage,
+  storedMessages,
+} from '../thread/messages.ts'
 import { type ApiContext, bufferOf, editWith, load } from './api-context.ts'
 import { unsendMessage } from './send-message.ts'
 import type { Message } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
-import { messageOf } from '../error.ts'
+import { messageOf } from '../contract/error.ts'
 import { within } from '../hooks/run.ts'
 import { withState } from './with-state.ts'
 

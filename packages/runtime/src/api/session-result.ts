@@ -1,6 +1,6 @@
-import type { KernelState } from '../state.ts'
+import type { KernelState } from '../contract/state.ts'
 import { isParked } from '../live/read-thread.ts'
-import type { SessionResult, Threads } from '../runtime-api.ts'
+import type { SessionResult, Threads } from '../contract/runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { sendMessage } from './send-message.ts'

@@ -1,5 +1,5 @@
-import { RuntimeError } from '../error.ts'
-import type { CostReport, Threads } from '../runtime-api.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { CostReport, Threads } from '../contract/runtime-api.ts'
 import { childRegistry } from '../thread/facade.ts'
 import {
   type ApiContext,

@@ -1,7 +1,7 @@
-import { RuntimeError } from '../error.ts'
-import type { VariablesProvided } from '../event.ts'
-import type { KernelState, PendingVariables } from '../state.ts'
-import type { ThreadVariables } from '../runtime-api.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { VariablesProvided } from '../contract/event.ts'
+import type { KernelState, PendingVariables } from '../contract/state.ts'
+import type { ThreadVariables } from '../contract/runtime-api.ts'
 import { envSet } from '../thread/env.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 

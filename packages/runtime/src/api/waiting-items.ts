@@ -1,8 +1,8 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import type { ApprovalRequest } from '@skein/governance'
 import { findCall } from '../fold/calls.ts'
-import type { KernelState, OpenInterrupt } from '../state.ts'
-import type { WaitingItem } from '../runtime-api.ts'
+import type { KernelState, OpenInterrupt } from '../contract/state.ts'
+import type { WaitingItem } from '../contract/runtime-api.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
 import type { ApiContext } from './api-context.ts'
 

@@ -1,7 +1,7 @@
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade } from '../thread/facade.ts'
-import type { ThreadState } from '../thread-state.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
 
 /** Gives code the state of a thread. What it changed is one commit when it returns. */

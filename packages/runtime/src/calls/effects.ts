@@ -1,9 +1,9 @@
-import type { DrainContext } from '../context.ts'
-import { messageOf } from '../error.ts'
-import type { RuntimeEvent } from '../event.ts'
+import type { DrainContext } from '../contract/context.ts'
+import { messageOf } from '../contract/error.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
 import { within } from '../hooks/run.ts'
-import type { Effect } from '../state.ts'
+import type { Effect } from '../contract/state.ts'
 import { nextCronTime } from '../thread/effects.ts'
 
 /**

@@ -1,11 +1,10 @@
 import type { SettledOutcome, ToolAdmission, ToolCall } from '@skein/ai'
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalAnswer } from '@skein/governance'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, findCall, wordsOf } from '../fold/calls.ts'
-import { failedCall } from '../governance/in-doubt.ts'
-import { effectiveRisk } from '../governance/in-doubt.ts'
+import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
 import { textOf } from '../session/decide.ts'
 

@@ -1,8 +1,8 @@
 import { settleInDoubt as settle } from '../governance/in-doubt.ts'
-import type { RuntimeEvent } from '../event.ts'
-import type { DrainContext } from '../context.ts'
-import { sideOf } from '../next.ts'
-import type { CallState } from '../state.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { DrainContext } from '../contract/context.ts'
+import { sideOf } from '../contract/state.ts'
+import type { CallState } from '../contract/state.ts'
 import { callIdOf } from '../fold/calls.ts'
 
 /**

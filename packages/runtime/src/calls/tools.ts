@@ -1,7 +1,7 @@
 import { defer, withToolContext, type Tool, type ToolContext } from '@skein/ai'
 import { isPlainObject, type JsonObject } from '@skein/base'
 import { childTools } from '../children/tools.ts'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import { isEnabled } from '../thread/env.ts'
 import type { RunningCall } from './run.ts'

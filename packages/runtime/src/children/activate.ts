@@ -1,12 +1,12 @@
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import { messageOf } from '../error.ts'
-import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../event.ts'
+import { messageOf } from '../contract/error.ts'
+import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { runHooks } from '../hooks/run.ts'
 import { envContext } from '../secrets/vault.ts'
 import { isStoreError, type ThreadChange } from '../store/store.ts'
 import { isEnabled } from '../thread/env.ts'
-import { spentOn } from '../usage.ts'
+import { spentOn } from '../contract/usage.ts'
 import {
   afterSpawn,
   missingVariables,

@@ -1,5 +1,5 @@
-import type { DrainContext } from '../context.ts'
-import type { ChildReport, RuntimeEvent, SessionOutcome } from '../event.ts'
+import type { DrainContext } from '../contract/context.ts'
+import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import type { ThreadChange } from '../store/store.ts'
 import {
   copyFiles,

@@ -1,12 +1,12 @@
 import type { JsonObject } from '@skein/base'
-import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../event.ts'
+import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
-import type { FileStat } from '../thread-state.ts'
+import type { FileStat } from '../contract/thread-state.ts'
 import { type CopiedFiles, copyFiles, queuedText } from '../thread/attachments.ts'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import { runHooks } from '../hooks/run.ts'
 
 /** What the creation of a child, or a message to a child, changes. It is part of the commit of the call. */

@@ -2,7 +2,7 @@ import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext 
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import { copyFiles, findFiles } from '../thread/attachments.ts'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import {
   messageToChild,
   missingVariables,

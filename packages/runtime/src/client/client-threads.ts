@@ -9,9 +9,9 @@ import type {
   Threads,
   ThreadValues,
   ThreadVariables,
-} from '../runtime-api.ts'
+} from '../contract/runtime-api.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
-import type { MessageQuery, Side } from '../thread-state.ts'
+import type { MessageQuery, Side } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import { ClientError, isThere, type Requester } from './requester.ts'
 

@@ -1,7 +1,7 @@
 import type { Answer } from '@skein/agents'
 import type { TreeEvent } from '../http/stream/tree-stream.ts'
 import type { AgentSummary } from '../operations/agents.ts'
-import type { Inbox, NumberedEvent, WaitingItem } from '../runtime-api.ts'
+import type { Inbox, NumberedEvent, WaitingItem } from '../contract/runtime-api.ts'
 import { threadsOf, type ClientThreads } from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'

@@ -5,7 +5,7 @@ import { DefinitionError } from './resolved.ts'
 import { defineAgent, definePrompt } from './define.ts'
 import { defineTool, toolFrom } from './define-tool.ts'
 import type { RuntimeToolContext, ToolDefinition } from './types.ts'
-import type { ThreadState } from '../thread-state.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 
 const state = { threadId: 't1' } as ThreadState
 const context: RuntimeToolContext = {

@@ -1,8 +1,8 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } from '@skein/ai'
 import { toolCore, type EvidenceClaim, type Risk } from '@skein/governance'
-import { RuntimeError } from '../error.ts'
-import type { ThreadState } from '../thread-state.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { checkedArguments, type CheckedArguments } from './checked-arguments.ts'
 import { frozenCopy } from './define.ts'
 import type {

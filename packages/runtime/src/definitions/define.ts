@@ -9,7 +9,7 @@ import type {
 import type { HookName } from './hooks.ts'
 import { isPlainObject, type JsonValue } from '@skein/base'
 import type { ToolSchema } from '@skein/ai'
-import type { ThreadState } from '../thread-state.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { checkedArguments } from './checked-arguments.ts'
 
 const brand: symbol = Symbol.for('skein.agent')

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
-import type { StoredMessage, ThreadState } from '../thread-state.ts'
+import type { StoredMessage, ThreadState } from '../contract/thread-state.ts'
 
 /** A tool call, for hooks. */
 export interface HookToolCall {

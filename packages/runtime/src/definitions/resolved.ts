@@ -1,5 +1,5 @@
 import type { ModelReference } from '@skein/ai'
-import type { Side } from '../thread-state.ts'
+import type { Side } from '../contract/thread-state.ts'
 import type {
   AgentDefinition,
   EffectDefinition,
@@ -14,7 +14,7 @@ import type {
   ToolDefinition,
   VariableDefinition,
 } from './types.ts'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 
 /** An agent with every reference found and every default in place. */
 export interface ResolvedAgent {

@@ -1,5 +1,5 @@
 import type { Clock } from '@skein/base'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Dispatcher,

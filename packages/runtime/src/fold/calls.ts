@@ -1,5 +1,5 @@
-import type { ChildReport, RuntimeEvent } from '../event.ts'
-import type { CallState, Entry, KernelState } from '../state.ts'
+import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
+import type { CallState, Entry, KernelState } from '../contract/state.ts'
 import { ToolResultMessage, type ToolOutcome as Outcome, type ToolResult } from '@skein/ai'
 import type { ToolOutcome as OutcomeWord } from '@skein/threads'
 

@@ -1,9 +1,14 @@
-import type { MessageQueued, RuntimeEvent, RuntimeMessageAdded, StoredEvent } from '../event.ts'
-import { checkVersion } from '../upcast.ts'
+import type {
+  MessageQueued,
+  RuntimeEvent,
+  RuntimeMessageAdded,
+  StoredEvent,
+} from '../contract/event.ts'
+import { checkVersion } from '../contract/upcast.ts'
 import { foldCall } from './calls.ts'
 import { foldService } from './services.ts'
 import { foldSession, isAwaited } from './sessions.ts'
-import { emptyKernelState, type Entry, type KernelState } from '../state.ts'
+import { emptyKernelState, type Entry, type KernelState } from '../contract/state.ts'
 import { messageFromJSON } from '@skein/ai'
 
 /** Folds a log. Pure: the same events give the same state, in any process. */

@@ -1,5 +1,5 @@
-import type { RuntimeEvent } from '../event.ts'
-import type { KernelState } from '../state.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
 
 /** Folds children, files, values and variables. Event types that this version does not know change nothing. */
 export function foldService(state: KernelState, event: RuntimeEvent): void {

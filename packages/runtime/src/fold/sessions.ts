@@ -1,5 +1,5 @@
-import type { RuntimeEvent } from '../event.ts'
-import type { KernelState } from '../state.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
 
 type SessionEvent = Extract<
   RuntimeEvent,

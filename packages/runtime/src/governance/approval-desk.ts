@@ -15,7 +15,7 @@ import {
   signGrant,
   toVerifyKey,
 } from '@skein/governance/approvals'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { THREAD_MEMBER } from './session-task.ts'
 

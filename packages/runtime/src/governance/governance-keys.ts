@@ -8,7 +8,7 @@ import {
   type PrivateJwk,
   type SigningKey,
 } from '@skein/governance/approvals'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import type { Store } from '../store/store.ts'
 
 /** The keys that an installation signs with. They may also be in a vault or a hardware module. */

@@ -19,7 +19,7 @@ import {
   type State,
   type TaskClass,
 } from '@skein/governance'
-import type { RuntimeEvent } from '../event.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 import type { Store } from '../store/store.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import { admissionEvents, deliveryEvent, evidenceEvent, SessionJournal } from './session-journal.ts'

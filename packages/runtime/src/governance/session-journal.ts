@@ -13,7 +13,7 @@ import type {
 } from '@skein/governance'
 import type { AuditLine, Blob, Store } from '../store/store.ts'
 import type { GovernanceWrites } from './session-governors.ts'
-import type { RuntimeEvent } from '../event.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 
 type Hash = Parameters<PayloadStore['put']>[0]
 type Writes = Omit<GovernanceWrites, 'events'>

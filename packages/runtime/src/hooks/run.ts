@@ -1,7 +1,7 @@
 import type { HookName, HookSignatures } from '../definitions/hooks.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { DrainContext } from '../context.ts'
-import { messageOf } from '../error.ts'
+import type { DrainContext } from '../contract/context.ts'
+import { messageOf } from '../contract/error.ts'
 import { writeOf } from '../thread/changes.ts'
 
 /** What a hook may return, apart from nothing. */

@@ -11,7 +11,7 @@ import {
 } from '../operations/principal.ts'
 import { SCHEMAS } from '../operations/schemas.ts'
 import { checkSchema } from '../operations/shape.ts'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import type { Verify } from './auth/authenticate.ts'
 import type { Connection } from './create-http.ts'
 import { TokenBuckets } from './guard.ts'

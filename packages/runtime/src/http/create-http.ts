@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { type Clock, type IdSource, systemClock, uuidV7 } from '@skein/base'
 import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import { admit } from './admit.ts'
 import { type Auth, toVerify } from './auth/authenticate.ts'
 import { errorCodeOf, errorResponse } from './error-response.ts'

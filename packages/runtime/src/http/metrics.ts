@@ -1,5 +1,5 @@
 import type { Clock } from '@skein/base'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 import { LIFECYCLES } from '../operations/schemas.ts'
 import type { OpenStreams } from './stream/event-stream.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { SkeinError } from '@skein/base'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import { createHttp, type Http, type HttpOptions } from './create-http.ts'
 import { isLoopback } from './guard.ts'
 import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'

@@ -1,4 +1,4 @@
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
 /** How many events of the log a watched thread keeps in memory. A reader further behind reads the store. */

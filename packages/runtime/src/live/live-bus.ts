@@ -1,6 +1,6 @@
 import type { Clock } from '@skein/base'
-import type { StoredEvent } from '../event.ts'
-import type { NumberedEvent, SubscribeOptions } from '../runtime-api.ts'
+import type { StoredEvent } from '../contract/event.ts'
+import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 import { AbortGate, Bell } from './bell.ts'
 import { beginsToShow, Channel } from './channel.ts'

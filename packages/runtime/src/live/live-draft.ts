@@ -1,5 +1,5 @@
 import type { ThreadEvent } from '@skein/threads'
-import type { RuntimeEvent } from '../event.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 
 /** What readers of a live thread can be shown: events of its log, and events that are never stored. */
 export type ShownEvent = RuntimeEvent | ThreadEvent

@@ -8,13 +8,13 @@ import {
   type Turn,
   UPPError,
 } from '@skein/ai'
-import { type DrainContext, isStop } from '../context.ts'
+import { type DrainContext, isStop } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeMessageAdded, StepFailed } from '../event.ts'
+import type { RuntimeMessageAdded, StepFailed } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/messages.ts'
 import { endSession } from '../session/end.ts'
-import type { Step, Turn as SideTurn } from '../state.ts'
-import { costOf, spentOn, toUsage } from '../usage.ts'
+import type { Step, Turn as SideTurn } from '../contract/state.ts'
+import { costOf, spentOn, toUsage } from '../contract/usage.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
 import type { ThreadEvent } from '@skein/threads'
 

@@ -1,8 +1,8 @@
 import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { DrainContext } from '../context.ts'
-import { messageOf } from '../error.ts'
-import { spentOn } from '../usage.ts'
+import type { DrainContext } from '../contract/context.ts'
+import { messageOf } from '../contract/error.ts'
+import { spentOn } from '../contract/usage.ts'
 import { viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { AssistantMessage, messageToJSON, UserMessage, type Message } from '@skein/ai'
-import { sha256Hex } from '@skein/base'
-import type { MessageJSON } from '@skein/base'
-import type { ModelRequested, RuntimeEvent, StoredEvent } from '../event.ts'
+import { AssistantMessage, type Message, messageToJSON, UserMessage } from '@skein/ai'
+import { type MessageJSON, sha256Hex } from '@skein/base'
+import type { ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
 import { deltaOf, frameOf, modelLogs, rebuildRequest, storedIn } from './log.ts'
 

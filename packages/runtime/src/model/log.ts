@@ -7,15 +7,15 @@ import type {
   RuntimeEvent,
   RuntimeMessageAdded,
   StoredEvent,
-} from '../event.ts'
+} from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { LiveStep } from './ask.ts'
-import { toUsage, costOf } from '../usage.ts'
-import { RuntimeError } from '../error.ts'
+import { toUsage, costOf } from '../contract/usage.ts'
+import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
-import type { KernelState, RequestLog } from '../state.ts'
-import type { ModelLog, ModelLogDetail } from '../runtime-api.ts'
+import type { KernelState, RequestLog } from '../contract/state.ts'
+import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
 
 /** A request as the log stores it: what it shares with the request before is not written again. */
 export interface LoggedRequest {

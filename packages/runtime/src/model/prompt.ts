@@ -1,5 +1,5 @@
 import type { ResolvedModel, ResolvedPrompt, ResolvedSide } from '../definitions/resolved.ts'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import { runHooks } from '../hooks/run.ts'
 import { messageFromJSON, messageToJSON, type Message, type Params } from '@skein/ai'
 import type { Redactor } from '../secrets/vault.ts'

@@ -7,8 +7,8 @@ import {
 } from '@skein/ai'
 import { sha256Hex } from '@skein/base'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
-import type { Entry, KernelState } from '../state.ts'
-import type { Side } from '../thread-state.ts'
+import type { Entry, KernelState } from '../contract/state.ts'
+import type { Side } from '../contract/thread-state.ts'
 
 /**
  * The conversation as one side sees it: its own messages are the assistant's, everybody else's are the

@@ -1,4 +1,4 @@
-import type { FileStat } from '../thread-state.ts'
+import type { FileStat } from '../contract/thread-state.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, jsonResponse, operation, raw, type Route } from './operation.ts'
 import { actorOf } from './principal.ts'

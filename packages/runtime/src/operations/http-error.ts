@@ -1,5 +1,5 @@
 import { SkeinError } from '@skein/base'
-import type { RuntimeErrorCode } from '../error.ts'
+import type { RuntimeErrorCode } from '../contract/error.ts'
 import type { StoreErrorCode } from '../store/store.ts'
 
 /** What the HTTP surface itself refuses. */

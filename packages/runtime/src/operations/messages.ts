@@ -1,6 +1,6 @@
 import { SkeinError, uuidV7 } from '@skein/base'
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
-import type { SendMessage } from '../runtime-api.ts'
+import type { SendMessage } from '../contract/runtime-api.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, operation, type Route } from './operation.ts'
 import type { Principal } from './principal.ts'

@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { Services } from '../http/services.ts'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
 import type { ErrorCode } from './http-error.ts'

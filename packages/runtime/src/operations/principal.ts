@@ -1,5 +1,5 @@
 import { SkeinError } from '@skein/base'
-import type { Runtime } from '../runtime-api.ts'
+import type { Runtime } from '../contract/runtime-api.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { threadNotFound } from './http-error.ts'
 

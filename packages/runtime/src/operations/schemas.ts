@@ -1,5 +1,5 @@
 import type { MessageJSON } from '@skein/ai'
-import type { StoredEvent } from '../event.ts'
+import type { StoredEvent } from '../contract/event.ts'
 import type {
   AuditExport,
   CostReport,
@@ -12,14 +12,14 @@ import type {
   ThreadEnv,
   VariablesRequest,
   WaitingItem,
-} from '../runtime-api.ts'
+} from '../contract/runtime-api.ts'
 import type { ThreadHead, ThreadLifecycle } from '../store/store.ts'
 import type {
   FileStat,
   ScheduledEffect,
   StoredMessage,
   SubagentRegistryEntry,
-} from '../thread-state.ts'
+} from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import type { AgentSummary } from './agents.ts'
 import type { ErrorBody } from './http-error.ts'

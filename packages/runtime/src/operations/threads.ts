@@ -1,4 +1,4 @@
-import type { CreateThread } from '../runtime-api.ts'
+import type { CreateThread } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
 import { publicEvent, threadView } from '../view/index.ts'
 import { HttpError } from './http-error.ts'

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { decodeBase64Url, encodeBase64Url } from '@skein/base'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import { createRedactor } from './redactor.ts'
 import {
   closeSync,

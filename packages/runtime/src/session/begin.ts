@@ -1,10 +1,10 @@
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeEvent, RuntimeMessageAdded } from '../event.ts'
+import type { RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/messages.ts'
-import { sideOf } from '../next.ts'
-import type { Step } from '../state.ts'
-import type { Side } from '../thread-state.ts'
+import { sideOf } from '../contract/state.ts'
+import type { Step } from '../contract/state.ts'
+import type { Side } from '../contract/thread-state.ts'
 
 /** Starts a session with the queued messages. `side` is the side that answers. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {

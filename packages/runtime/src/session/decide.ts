@@ -1,7 +1,7 @@
 import { isPlainObject } from '@skein/base'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeLimits } from '../context.ts'
-import type { CallState, Entry, KernelState, Session } from '../state.ts'
+import type { RuntimeLimits } from '../contract/context.ts'
+import type { CallState, Entry, KernelState, Session } from '../contract/state.ts'
 
 /** What follows from a finished step. */
 export type StepDecision =

@@ -1,6 +1,6 @@
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import { agentRegistrations, type RuntimeEvent } from '../event.ts'
+import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
 import { noteMessage, stepEnd, stepStart, turnEnd, turnStart } from './begin.ts'
 import { textOf, type StepDecision } from './decide.ts'
 import { endSession } from './end.ts'

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { DrainContext } from '../context.ts'
+import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { noteMessage, stepEnd } from './begin.ts'
 import { endSession, type SessionEnding } from './end.ts'

@@ -1,5 +1,5 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import {
   type BlobName,
   blobNames,

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { GroupCommit } from './group-commit.ts'
 import { blobNames, eventRows, jsonText, notFound, planCommit } from './plan-commit.ts'
 import {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { BlobName, CommitPlan, EventRow, StoreView } from './plan-commit.ts'
 import {
   headFrom,

@@ -1,5 +1,5 @@
 import { SkeinError, type JsonObject } from '@skein/base'
-import type { RuntimeEvent, StoredEvent } from '../event.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
 /** What a thread is doing, as lists show it. */
 export type ThreadLifecycle =

@@ -1,5 +1,5 @@
 import { canonicalJson } from '@skein/base'
-import type { RuntimeEvent } from '../event.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 import { isStoreError, type NewThread, type Store, type StoreErrorCode } from '../store/store.ts'
 
 /** Of your test runner. `describe` groups, `test` runs. */

@@ -1,7 +1,7 @@
-import type { ThreadPlace } from '../context.ts'
-import type { MessageQueued, RuntimeEvent } from '../event.ts'
+import type { ThreadPlace } from '../contract/context.ts'
+import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import type { ThreadChange } from '../store/store.ts'
-import type { FileStat } from '../thread-state.ts'
+import type { FileStat } from '../contract/thread-state.ts'
 import { attachmentPath, normalisePath } from './paths.ts'
 
 /** Copies of files for another thread: they share the content and have paths of their own there. */

@@ -1,6 +1,6 @@
-import { RuntimeError } from '../error.ts'
-import type { Effect } from '../state.ts'
-import type { EffectSchedule, ScheduledEffect, ThreadState } from '../thread-state.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { Effect } from '../contract/state.ts'
+import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024

@@ -1,6 +1,6 @@
 import { sha256Hex } from '@skein/base'
-import { RuntimeError } from '../error.ts'
-import type { FileStat, ThreadState } from '../thread-state.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { FileStat, ThreadState } from '../contract/thread-state.ts'
 import { createGlob, isText, mediaTypeOf, normalisePath } from './paths.ts'
 import { allOverlaid, type FacadeBuffer, overlaid } from './values.ts'
 

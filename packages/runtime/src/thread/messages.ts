@@ -6,11 +6,15 @@ import {
   messageToJSON,
   UserMessage,
 } from '@skein/ai'
-import type { JsonObject } from '@skein/base'
-import type { MessageJSON } from '@skein/base'
-import { RuntimeError } from '../error.ts'
-import type { Entry, KernelState } from '../state.ts'
-import type { MessageQuery, NewMessage, StoredMessage, ThreadState } from '../thread-state.ts'
+import type { JsonObject, MessageJSON } from '@skein/base'
+import { RuntimeError } from '../contract/error.ts'
+import type { Entry, KernelState } from '../contract/state.ts'
+import type {
+  MessageQuery,
+  NewMessage,
+  StoredMessage,
+  ThreadState,
+} from '../contract/thread-state.ts'
 import type { FacadeFiles } from './files.ts'
 import { type FacadeBuffer, jsonCopy } from './values.ts'
 

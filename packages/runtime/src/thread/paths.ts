@@ -1,5 +1,5 @@
 import { sha256Hex } from '@skein/base'
-import { RuntimeError } from '../error.ts'
+import { RuntimeError } from '../contract/error.ts'
 
 const MAX_PATH_BYTES = 1024
 const MAX_SEGMENT_BYTES = 255

@@ -1,9 +1,9 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import { RuntimeError, type RuntimeErrorCode } from '../error.ts'
-import type { ThreadState } from '../thread-state.ts'
-import type { KernelEnvironment } from '../context.ts'
-import type { RuntimeEvent } from '../event.ts'
-import type { KernelState } from '../state.ts'
+import { RuntimeError, type RuntimeErrorCode } from '../contract/error.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
+import type { KernelEnvironment } from '../contract/context.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
 import type { Blob } from '../store/store.ts'
 
 const MAX_KEY_LENGTH = 256

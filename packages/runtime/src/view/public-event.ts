@@ -1,4 +1,4 @@
-import type { NumberedEvent } from '../runtime-api.ts'
+import type { NumberedEvent } from '../contract/runtime-api.ts'
 
 type AnyEvent = NumberedEvent['event']
 

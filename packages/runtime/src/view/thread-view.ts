@@ -1,5 +1,5 @@
 import type { ToolOutcome } from '@skein/threads'
-import type { SessionOutcome } from '../event.ts'
+import type { SessionOutcome } from '../contract/event.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 
 /**

@@ -1,13 +1,12 @@
-import { isPlainObject, type JsonObject } from '@skein/base'
-import type { MessageJSON } from '@skein/base'
-import type { NumberedEvent } from '../runtime-api.ts'
+import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
+import type { NumberedEvent } from '../contract/runtime-api.ts'
 import type {
-  ViewCall,
-  ViewMessage,
   ThreadView,
+  ViewCall,
   ViewChild,
   ViewFailure,
   ViewItem,
+  ViewMessage,
   ViewWait,
 } from './thread-view.ts'
 

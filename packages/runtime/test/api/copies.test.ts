@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { validateThread } from '@skein/threads'
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { definitions } from './definitions.ts'
 import { childCreated, exchange, waitingSession } from './events.ts'
 import { coded, createHarness, START, type Harness } from './harness.ts'

@@ -1,4 +1,4 @@
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { definitions } from './definitions.ts'
 import { waitingSession } from './events.ts'
 import { coded, createHarness, START, type Harness } from './harness.ts'

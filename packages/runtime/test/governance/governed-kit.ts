@@ -20,7 +20,7 @@ import {
 } from '../../src/governance/session-governors.ts'
 import type { ResolvedAgent } from '../../src/definitions/resolved.ts'
 import type { AgentTaskClass, ToolDefinition } from '../../src/definitions/types.ts'
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalRequest } from '@skein/governance'
 import type { ToolDefinition } from '../../src/definitions/types.ts'
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { answerInDoubt, type InDoubt, settleInDoubt } from '../../src/governance/in-doubt.ts'
 import type {
   GovernanceWrites,

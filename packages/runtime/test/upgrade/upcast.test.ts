@@ -3,7 +3,7 @@ import { says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
 import { createRuntime, EVENT_VERSION, memoryStore } from '../../src/index.ts'
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
-import type { RuntimeEvent } from '../../src/event.ts'
+import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { manualTimers } from '../../src/testing/simulation.ts'
 import { foldKernel, KernelFold } from '../../src/fold/fold.ts'
 import { migrations } from '../../src/store/migrations.ts'
@@ -15,7 +15,7 @@ import {
   upcastingStore,
   type EventVersions,
   type Upcaster,
-} from '../../src/upcast.ts'
+} from '../../src/contract/upcast.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const at0 = Date.parse(at)

@@ -8,7 +8,7 @@ import { memoryGovernanceKeys, verifyAudit } from '../../src/index.ts'
 import { createRuntime, type EmbeddedRuntime } from '../../src/runtime.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { manualTimers, type ManualTimers } from '../../src/testing/simulation.ts'
-import type { SessionResult, WaitingItem } from '../../src/runtime-api.ts'
+import type { SessionResult, WaitingItem } from '../../src/contract/runtime-api.ts'
 import { parkedAgents, type World } from './parked-agents.ts'
 import { DOOR_KEY, KEYS_SEED, SECRET_KEY, WRITTEN_AT } from './parked-installation.ts'
 

@@ -1,5 +1,5 @@
 import { isPlainObject } from '@skein/base'
-import { RuntimeError } from '../../error.ts'
+import { RuntimeError } from '../../contract/error.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { checkGraph, fillRequiredVariables } from './graph.ts'
 import { type Catalog, type Found, gather, type Reads } from './gather.ts'

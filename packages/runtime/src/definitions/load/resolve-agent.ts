@@ -1,6 +1,6 @@
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
-import type { Side } from '../../thread-state.ts'
+import type { Side } from '../../contract/thread-state.ts'
 import { type Catalog, type Entry, find } from './gather.ts'
 import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'

@@ -14,7 +14,7 @@ import {
   ifFound,
   type Principal,
 } from '../../operations/principal.ts'
-import type { Runtime } from '../../runtime-api.ts'
+import type { Runtime } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'

@@ -1,6 +1,11 @@
 import type { ThreadEvent } from '@skein/threads'
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
-import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SessionResult,
+  WaitingItem,
+} from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { agentNames, isUserMessage, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'

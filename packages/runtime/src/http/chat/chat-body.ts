@@ -12,7 +12,7 @@ import {
   maxText,
   type Shape,
 } from '../../operations/shape.ts'
-import type { SendMessage } from '../../runtime-api.ts'
+import type { SendMessage } from '../../contract/runtime-api.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer = {

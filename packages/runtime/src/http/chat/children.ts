@@ -1,6 +1,6 @@
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, WaitingItem } from '../../runtime-api.ts'
+import type { NumberedEvent, Runtime, WaitingItem } from '../../contract/runtime-api.ts'
 import { MergeQueue } from '../stream/merge-queue.ts'
 import { agentNames, type ChatView, isUserMessage, ShownEvents } from './shown-events.ts'
 import type { ThreadHead } from '../../store/store.ts'

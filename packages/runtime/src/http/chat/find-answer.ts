@@ -1,5 +1,5 @@
-import type { StoredEvent } from '../../event.ts'
-import type { NumberedEvent, Runtime, SessionResult } from '../../runtime-api.ts'
+import type { StoredEvent } from '../../contract/event.ts'
+import type { NumberedEvent, Runtime, SessionResult } from '../../contract/runtime-api.ts'
 import { isUserMessage, isVisible } from './shown-events.ts'
 import { isParked } from '../../live/read-thread.ts'
 import type { ThreadHead } from '../../store/store.ts'

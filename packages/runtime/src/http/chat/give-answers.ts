@@ -1,5 +1,5 @@
 import { canonicalJson, SkeinError } from '@skein/base'
-import type { Runtime, WaitingItem } from '../../runtime-api.ts'
+import type { Runtime, WaitingItem } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { HttpError } from '../../operations/http-error.ts'
 import { actorOf, hasScope, type Principal } from '../../operations/principal.ts'

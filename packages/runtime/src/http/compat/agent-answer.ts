@@ -4,7 +4,7 @@ import { agentEvents } from './agent-events.ts'
 import { ApprovalRequiredError, toRefusal } from './compat-error.ts'
 import { compatId, compatToken } from './compat-id.ts'
 import { askThread, EPHEMERAL } from './compat-thread.ts'
-import type { Runtime } from '../../runtime-api.ts'
+import type { Runtime } from '../../contract/runtime-api.ts'
 
 const DAY_MS = 24 * 3_600_000
 

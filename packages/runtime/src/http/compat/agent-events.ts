@@ -1,5 +1,10 @@
 import { ErrorCode, zeroUsage, type StreamEvent, type TokenUsage } from '@skein/ai'
-import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '../../runtime-api.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SessionResult,
+  WaitingItem,
+} from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'

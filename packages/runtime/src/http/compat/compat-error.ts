@@ -1,6 +1,6 @@
 import { SkeinError, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from '@skein/ai'
-import type { WaitingItem } from '../../runtime-api.ts'
+import type { WaitingItem } from '../../contract/runtime-api.ts'
 
 /** An error that clients of both vendors understand. */
 export function refusal(

@@ -1,5 +1,5 @@
 import { encodeSse, SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, SubscribeOptions } from '../../runtime-api.ts'
+import type { NumberedEvent, Runtime, SubscribeOptions } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { MergeQueue } from './merge-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'

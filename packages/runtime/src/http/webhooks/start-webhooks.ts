@@ -1,6 +1,6 @@
 import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
-import type { Runtime } from '../../runtime-api.ts'
+import type { Runtime } from '../../contract/runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
 import type { Post } from './post.ts'
 import { toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'

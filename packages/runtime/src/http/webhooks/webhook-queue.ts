@@ -1,7 +1,7 @@
 import { type Clock, type JsonObject, sha256Hex } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
 import { keyOf, post as systemPost, type Post, signedHeaders } from './post.ts'
-import type { StoredEvent } from '../../event.ts'
+import type { StoredEvent } from '../../contract/event.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
 interface WebhookQueueOptions {

@@ -6,7 +6,7 @@ import {
   type ThreadHead,
 } from '@skein/runtime'
 import { foldKernel } from '../../../src/fold/fold.ts'
-import type { KernelState } from '../../../src/state.ts'
+import type { KernelState } from '../../../src/contract/state.ts'
 import type { Clients } from '../clients.ts'
 import { simulatedAgents } from '../simulated-agents.ts'
 import type { World } from '../world.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { foldKernel, KernelFold } from '../../../src/fold/fold.ts'
-import type { KernelState } from '../../../src/state.ts'
+import type { KernelState } from '../../../src/contract/state.ts'
 import type { Finished } from './finished.ts'
 
 const folds = new Set<KernelFold>()

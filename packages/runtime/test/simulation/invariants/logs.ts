@@ -1,4 +1,4 @@
-import type { KernelState } from '../../../src/state.ts'
+import type { KernelState } from '../../../src/contract/state.ts'
 import { next } from '../../../src/next.ts'
 import type { Finished } from './finished.ts'
 

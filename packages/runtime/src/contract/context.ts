@@ -1,15 +1,15 @@
 import type { LLMInstance, Tool } from '@skein/ai'
-import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { PromptToolConfig, ToolDefinition } from './definitions/types.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
 import type {
   GovernanceWrites,
   SessionGovernor,
   SessionGovernors,
-} from './governance/session-governors.ts'
-import type { EnvReader } from './thread/env.ts'
-import type { FacadeChanges } from './thread/facade.ts'
-import type { Redactor, Vault } from './secrets/vault.ts'
+} from '../governance/session-governors.ts'
+import type { EnvReader } from '../thread/env.ts'
+import type { FacadeChanges } from '../thread/facade.ts'
+import type { Redactor, Vault } from '../secrets/vault.ts'
 import type {
   Blob,
   Commit,
@@ -18,7 +18,7 @@ import type {
   Store,
   ThreadChange,
   ThreadHead,
-} from './store/store.ts'
+} from '../store/store.ts'
 import type { ThreadState } from './thread-state.ts'
 import type { KernelState } from './state.ts'
 import type { Clock, IdSource } from '@skein/base'

@@ -1,8 +1,8 @@
 import type { TokenUsage } from '@skein/ai'
 import type { Usage } from '@skein/threads'
 import type { DrainContext } from './context.ts'
-import type { ResolvedModel } from './definitions/resolved.ts'
-import type { Budget, ModelDefinition } from './definitions/types.ts'
+import type { ResolvedModel } from '../definitions/resolved.ts'
+import type { Budget, ModelDefinition } from '../definitions/types.ts'
 import type { RuntimeUsageRecorded } from './event.ts'
 
 /** Tokens of an answer as the log stores them. */

@@ -1,6 +1,6 @@
 import { RuntimeError } from './error.ts'
 import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
-import type { Store } from './store/store.ts'
+import type { Store } from '../store/store.ts'
 
 /**
  * Turns an event of version `from` into an event of the next version. It is called for every event of a

@@ -8,10 +8,10 @@ import type {
   ThreadEvent,
   ThreadState as FoldedThread,
 } from '@skein/threads'
-import type { Budget } from './definitions/types.ts'
-import type { Registry } from './definitions/resolved.ts'
+import type { Budget } from '../definitions/types.ts'
+import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
-import type { ThreadHead, ThreadQuery } from './store/store.ts'
+import type { ThreadHead, ThreadQuery } from '../store/store.ts'
 import type {
   EffectSchedule,
   FileStat,

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue, MessageJSON } from '@skein/base'
 import type {
   AgentRegistered,
   InterruptAnswered,
@@ -12,10 +12,9 @@ import type {
   TurnStart,
   UsageRecorded,
 } from '@skein/threads'
-import type { MessageJSON } from '@skein/base'
-import type { Budget } from './definitions/types.ts'
+import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
-import type { ResolvedAgent } from './definitions/resolved.ts'
+import type { ResolvedAgent } from '../definitions/resolved.ts'
 
 /** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
 export const EVENT_VERSION = 1

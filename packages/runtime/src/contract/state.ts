@@ -12,7 +12,8 @@ import type {
   VariablesProvided,
   VariablesRequested,
 } from './event.ts'
-import type { Budget } from './definitions/types.ts'
+import type { Budget } from '../definitions/types.ts'
+import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
@@ -259,4 +260,30 @@ export function emptyKernelState(): KernelState {
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
   }
+}
+
+/** Calls of the running step without an outcome. */
+export function openCalls({ session, entries }: KernelState): readonly CallState[] {
+  const place = session?.turn?.step?.entry
+  if (place === undefined) return []
+  return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
+}
+
+/** Whether there is anything to do when a prompt of this agent becomes active. */
+export function startsSomething({ a, b }: ResolvedAgent): boolean {
+  return [a, b].some(
+    (side) =>
+      side?.hooks.some(({ hook }) => hook === 'after_thread_created') ||
+      side?.prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isImmediate),
+  )
+}
+
+/** The side of a turn. Agents with one side have side A only. */
+export function sideOf(agent: ResolvedAgent, { side }: Pick<Turn, 'side'>): ResolvedSide {
+  return side === 'b' && agent.b ? agent.b : agent.a
+}
+
+/** Whether the call waits for an answer that has not come. */
+export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
+  return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
 }
