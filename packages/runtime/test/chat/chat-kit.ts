@@ -123,7 +123,9 @@ export function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPa
   if (asked.includes('hang')) return [says('One two three '), waits(Infinity)]
   if (asked.includes('work')) return calls('worker', { task: asked })
   if (asked.includes('silence')) return says('')
-  return says(`You said ${asked} and that is all there is to say.`)
+  // With waits between the pieces, so that a reader that streams sees more than one of them.
+  const pieces = [`You said ${asked} `, 'and that ', 'is ', 'all ', 'there ', 'is ', 'to say.']
+  return pieces.flatMap((piece) => [says(piece), waits(1)])
 }
 
 function textOf(message: LLMRequest['messages'][number] | undefined): string {

@@ -80,7 +80,9 @@ function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPart[] {
   if (text.includes('hang')) return [says('Working on it. '), waits(Infinity)]
   if (text.includes('secret work')) return calls('vault', { task: 'open the vault' })
   if (text.includes('work')) return calls('worker', { task: 'dig a hole' })
-  return [says(`You said: ${text}. ${'All the words there are. '.repeat(3)}`), use]
+  // With waits between the pieces, so that a reader that streams sees more than one of them.
+  const sentence = [says('All the words '), waits(1), says('there are. '), waits(1)]
+  return [says(`You said: ${text}. `), waits(1), ...sentence, ...sentence, ...sentence, use]
 }
 
 const model = scripted(answer)

@@ -157,10 +157,11 @@ test('a thread that is worked on without having been due is due, and taken up af
   const { open, play, store } = stage(agentOf([says('Lost.'), says('Done.')], []))
   const first = await open({ point: 'answer', moment: 'before' })
   void first.threads.create({ agent: 'a', message: 'go' })
-  const id = '00000000-0000-7000-8000-000000000001' // ids count
+  let id = ''
   // As when a thread was given up in the same moment in which mail came for it.
   const claim = store.claim.bind(store)
   store.claim = async (threadId) => {
+    id = threadId
     await store.commit({ point: 'given up', threads: [{ id: threadId, wake: { exactly: null } }] })
     return claim(threadId)
   }
