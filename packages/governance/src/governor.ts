@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer } from './contract/approval.ts'
-import type { TaskClass } from './contract/define-task-class.ts'
+import type { TaskClass } from './contract/governed.ts'
 import type { Actor } from './contract/envelope.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
 import type { Delivered, FailedSafe, Init, Result, Run } from './contract/run.ts'
@@ -19,7 +19,7 @@ import {
 } from './governor/recover.ts'
 import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
 import { settle, type CallOutcome, type Settlement } from './governor/settle.ts'
-import { isClosed, isInDoubt, type GovernorState } from './journal/state.ts'
+import { isClosed, isInDoubt, type GovernorState } from './journal/reduce.ts'
 
 /** What `resume` is given: the answers of people, and who listens from now on. */
 export interface Resume extends Pick<Init, 'approve' | 'onChunk' | 'signal'> {

@@ -75,18 +75,18 @@ export {
   type Verifier,
   type VerifierAnswer,
   type VerifierContext,
-} from './contract/define-task-class.ts'
+} from './contract/governed.ts'
 export {
   defineTaskClass,
   type RepairPolicy,
   type TaskClass,
   type TaskLimits,
-} from './contract/define-task-class.ts'
+} from './contract/governed.ts'
 export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
 export type { CallOptions, CallResult, Init, Run } from './contract/run.ts'
 export { governor, type Denial, type Governor, type Opening, type Resume } from './governor.ts'
 export type { GovernorLimits, GovernorOptions, Undoer } from './governor/options.ts'
-export type { CallState, GovernorState } from './journal/state.ts'
+export type { CallState, GovernorState } from './journal/reduce.ts'
 export type { Admission, CallRequest } from './governor/admit.ts'
 export type { CallOutcome, Settlement } from './governor/settle.ts'
 export type { Delivery } from './governor/deliver.ts'
@@ -102,6 +102,6 @@ export {
   validateReport,
 } from './schema/validate.ts'
 export type { ValidationLevel } from './schema/validate.ts'
-export type { Issue } from './schema/check-schema.ts'
+export type { Issue } from './schema/validate.ts'
 export { isSupportedVersion } from './contract/envelope.ts'
 export { checkChunks, type ChunkFault } from './contract/envelope.ts'

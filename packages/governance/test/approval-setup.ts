@@ -11,9 +11,10 @@ import {
   type ApprovalIssuer,
   approvals,
   type ApprovalsOptions,
+  approve,
+  type ApproveOptions,
   memorySpent,
 } from '../src/approvals/approvals.ts'
-import { approve, type ApproveOptions } from '../src/approvals/approve.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
 
 export const START: number = Date.UTC(2026, 0, 1, 12)

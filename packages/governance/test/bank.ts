@@ -14,8 +14,7 @@ import {
   rules,
   type TaskClass,
 } from '../src/index.ts'
-import { approvals, memorySpent } from '../src/approvals/approvals.ts'
-import { approve, type ApproveOptions } from '../src/approvals/approve.ts'
+import { approvals, approve, type ApproveOptions, memorySpent } from '../src/approvals/approvals.ts'
 import { memoryLog, type MemoryLog } from '../src/audit/memory-log.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
 

@@ -2,9 +2,12 @@ import { join } from 'node:path'
 import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
-import { type ApiContext, createApiContext } from './api/api-context.ts'
-import { createCommit } from './api/commit-and-tell.ts'
-import { createFoldMemory } from './api/fold-cache.ts'
+import {
+  type ApiContext,
+  createApiContext,
+  createCommit,
+  createFoldMemory,
+} from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
 import { withState } from './api/with-state.ts'

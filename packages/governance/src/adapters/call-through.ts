@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
-import { isNamedCall } from '../journal/state.ts'
+import { isNamedCall } from '../journal/reduce.ts'
 import type { Run } from '../contract/run.ts'
 
 /** What adapters need of a run. */

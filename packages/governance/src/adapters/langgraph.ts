@@ -1,7 +1,6 @@
 import { type JsonValue, sha256Hex } from '@skein/base'
 import type { ApprovalRequest } from '../contract/approval.ts'
-import type { TaskClass } from '../contract/define-task-class.ts'
-import type { GovernedTool } from '../contract/governed.ts'
+import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Governor } from '../governor.ts'
 import type { Delivered, FailedSafe, Init, Result, Run } from '../contract/run.ts'
 import { type CallingRun, callThrough } from './call-through.ts'

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { TaskClass } from '../contract/define-task-class.ts'
+import type { TaskClass } from '../contract/governed.ts'
 import type { Governor, Resume } from '../governor.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { Init, Result, Run } from '../contract/run.ts'

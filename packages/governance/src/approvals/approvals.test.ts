@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import * as jose from 'jose'
 import { encodeBase64Url } from '@skein/base'
 import { action, AUDIENCE, desk, ISSUER, request, START } from '../../test/approval-setup.ts'
-import { approvals, memorySpent } from './approvals.ts'
-import { approve, signGrant } from './approve.ts'
+import { approvals, approve, memorySpent, signGrant } from './approvals.ts'
 import { fromCryptoKeyPair, generateKey, toSigningKey } from '../keys/keys.ts'
 
 const encode = (value: unknown): string =>

@@ -1,4 +1,4 @@
-export { approve, signGrant, type ApproveOptions, type GrantScope } from './approve.ts'
+export { approve, signGrant, type ApproveOptions, type GrantScope } from './approvals.ts'
 export {
   approvals,
   type ApprovalIssuer,
@@ -7,7 +7,7 @@ export {
 } from './approvals.ts'
 export { APPROVAL_TYP, GRANT_TYP } from './approval-token.ts'
 export { memorySpent } from './approvals.ts'
-export type { IssuerKey } from './jws.ts'
+export type { IssuerKey } from './approval-token.ts'
 export {
   fromCryptoKeyPair,
   generateKey,

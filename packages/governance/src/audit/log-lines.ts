@@ -1,7 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { CONTROL_CLASSES, type Envelope, OUTCOMES, STATES } from '../contract/envelope.ts'
-import { isBareUuid, isStrictDateTime } from '../schema/check-schema.ts'
-import { validateEnvelope } from '../schema/validate.ts'
+import { isBareUuid, isStrictDateTime, validateEnvelope } from '../schema/validate.ts'
 
 /** One line of a stored log. */
 interface StoredLine {

@@ -1,6 +1,6 @@
 import { hashText, UAICP_VERSION, type Envelope, type Streaming } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/journal.ts'
-import { isClosed } from '../journal/state.ts'
+import { isClosed } from '../journal/reduce.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
 /** Streams text before it is verified, marked as such (UAICP §4.2). A new chunk is logged first. */

@@ -3,10 +3,16 @@ import { tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
 import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
-import { openReviews } from '../journal/state.ts'
+import { openReviews } from '../journal/reduce.ts'
 import { finalStreaming, send } from './chunks.ts'
-import { failSafe, receiptOf, settleChildren, toFailedSafe, walkToVerify } from './fail.ts'
-import type { Failure } from './fail.ts'
+import {
+  failSafe,
+  type Failure,
+  receiptOf,
+  settleChildren,
+  toFailedSafe,
+  walkToVerify,
+} from './fail.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
 import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './verify.ts'

@@ -1,19 +1,18 @@
-import { deepFreeze, SkeinError, type JsonValue } from '@skein/base'
-import type { TaskClass } from '../contract/define-task-class.ts'
+import { deepFreeze, type JsonValue, SkeinError } from '@skein/base'
+import type { TaskClass } from '../contract/governed.ts'
 import {
   CONTROL_CLASSES,
   hashText,
+  type Identity,
   isAtLeast,
   tryCanonicalJson,
-  type Identity,
 } from '../contract/envelope.ts'
 import { hashPolicies } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalItem, RunLimits } from '../journal/events.ts'
-import { identityOf, readItem, type JournalRecord } from '../journal/journal.ts'
-import { openState, reduceJournal } from '../journal/reduce.ts'
-import { isClosed, type GovernorState } from '../journal/state.ts'
-import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/check-schema.ts'
+import { identityOf, type JournalRecord, readItem } from '../journal/journal.ts'
+import { type GovernorState, isClosed, openState, reduceJournal } from '../journal/reduce.ts'
+import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/validate.ts'
 import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
 import type { Failure } from './fail.ts'
 import type { GovernorCore } from './options.ts'

@@ -6,9 +6,8 @@ import {
   memoryPayloads,
   type PayloadStore,
 } from '../journal/journal.ts'
-import type { TaskClass } from '../contract/define-task-class.ts'
+import type { GovernedContext, TaskClass } from '../contract/governed.ts'
 import type { RollbackAction } from '../contract/envelope.ts'
-import type { GovernedContext } from '../contract/governed.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Policy } from '../contract/policy.ts'
 

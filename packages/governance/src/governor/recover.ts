@@ -1,6 +1,6 @@
 import type { State } from '../contract/envelope.ts'
 import { reason, type Reason } from '../contract/reason.ts'
-import { isClosed, isInDoubt, openReviews, type CallState } from '../journal/state.ts'
+import { isClosed, isInDoubt, openReviews, type CallState } from '../journal/reduce.ts'
 import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'

@@ -1,25 +1,23 @@
-import { deepFreeze, SkeinError, type JsonValue } from '@skein/base'
+import { deepFreeze, type JsonValue, SkeinError } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
-import type { TaskClass } from '../contract/define-task-class.ts'
-import { hashText } from '../contract/envelope.ts'
-import type {
-  Actor,
-  Envelope,
-  Hash,
-  Outcome,
-  Risk,
-  RollbackAction,
-  State,
-  Streaming,
+import { type TaskClass, toolCore, type ToolCore } from '../contract/governed.ts'
+import {
+  type Actor,
+  type Envelope,
+  type Hash,
+  hashText,
+  type Outcome,
+  type Risk,
+  type RollbackAction,
+  type State,
+  type Streaming,
 } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import { toolCore, type ToolCore } from '../contract/governed.ts'
 import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem } from '../journal/events.ts'
-import { createLineWriter, type AppendOptions, type LineWriter } from '../journal/journal.ts'
-import { reduceJournal } from '../journal/reduce.ts'
-import { isClosed, type CallState, type GovernorState } from '../journal/state.ts'
+import { type AppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
+import { type CallState, type GovernorState, isClosed, reduceJournal } from '../journal/reduce.ts'
 import type { GovernorCore } from './options.ts'
 
 /** The rest of an entry's envelope. `state` is given for transitions only; else it is the present one. */

@@ -5,7 +5,7 @@ import type { EvidenceClaim } from '../contract/governed.ts'
 import { messageOf, reason, type Reason } from '../contract/reason.ts'
 import type { Effect, EvidenceData, SettledData } from '../journal/events.ts'
 import { timestampOf } from '../journal/journal.ts'
-import type { CallState } from '../journal/state.ts'
+import type { CallState } from '../journal/reduce.ts'
 import type { CallNames } from './candidate.ts'
 import { conflict, type AdmittedCall, type GovernedRequest } from './request.ts'
 

@@ -1,7 +1,7 @@
 import { messageOf } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
-import { effectKey, type CallState } from '../journal/state.ts'
+import { effectKey, type CallState } from '../journal/reduce.ts'
 import { contextOf, probe } from './execute.ts'
 import { loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'

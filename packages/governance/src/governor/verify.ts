@@ -1,10 +1,15 @@
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import type { Verifier } from '../contract/define-task-class.ts'
-import type { Check, Evidence, MissingNeed, Need } from '../contract/evidence.ts'
-import type { VerificationReport } from '../contract/evidence.ts'
+import type { Verifier } from '../contract/governed.ts'
+import type {
+  Check,
+  Evidence,
+  MissingNeed,
+  Need,
+  VerificationReport,
+} from '../contract/evidence.ts'
 import { messageOf, reason, type Reason } from '../contract/reason.ts'
 import { timestampOf } from '../journal/journal.ts'
-import { isInDoubt, standingCalls } from '../journal/state.ts'
+import { isInDoubt, standingCalls } from '../journal/reduce.ts'
 import { validateEvidence, validateReport } from '../schema/validate.ts'
 import { judge, toAction } from './decide.ts'
 import { TimeoutError, withTimeout } from './options.ts'

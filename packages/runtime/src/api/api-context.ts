@@ -3,11 +3,20 @@ import { RuntimeError } from '../contract/error.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport } from '../contract/runtime-api.ts'
-import { type Commit, isStoreError, type ThreadChange, type ThreadHead } from '../store/store.ts'
-import { createFoldCache, type FoldCache, type LoadedThread } from './fold-cache.ts'
+import {
+  type Commit,
+  type CommitResult,
+  isStoreError,
+  type Store,
+  type ThreadChange,
+  type ThreadHead,
+} from '../store/store.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import { KernelFold } from '../fold/fold.ts'
+import type { FoldMemory } from '../drain.ts'
 
 /** What the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
@@ -191,4 +200,145 @@ export function checkedMetadata(metadata: JsonObject, what: string): JsonObject 
     code: 'INPUT_INVALID',
     maxBytes: MAX_METADATA_BYTES,
   }) as JsonObject // a copy of an object is one
+}
+
+/** What a commit goes through. */
+interface CommitParts {
+  readonly store: Store
+  readonly live: LiveBus
+  readonly dispatcher: Dispatcher
+}
+
+/**
+ * Commits, then publishes the events to readers, then interrupts and wakes threads. Nothing is published
+ * that the store could still refuse.
+ */
+export function createCommit({
+  store,
+  live,
+  dispatcher,
+}: CommitParts): (commit: Commit) => Promise<CommitResult> {
+  return async (commit) => {
+    const result = await store.commit(commit)
+    for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
+    for (const { id, append = [], wake } of commit.threads) {
+      // First the drain whose work is in vain is interrupted, then the thread is woken for the next one.
+      if (append.some(({ type }) => type === 'thread_terminated'))
+        dispatcher.interrupt(id, 'terminate')
+      else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
+        dispatcher.interrupt(id, 'stop')
+      const at = wake && ('by' in wake ? wake.by : wake.exactly)
+      if (at !== undefined && at !== null) dispatcher.wake(id, at)
+    }
+    return result
+  }
+}
+
+/** The events of each thread with their numbers. One thread may have several changes. */
+function appended(
+  changes: readonly ThreadChange[],
+  { seqs }: CommitResult,
+): ReadonlyMap<string, readonly StoredEvent[]> {
+  const events = new Map<string, RuntimeEvent[]>()
+  for (const { id, append = [] } of changes) {
+    const own = events.get(id)
+    if (own) own.push(...append)
+    else events.set(id, [...append])
+  }
+  const numbered = new Map<string, readonly StoredEvent[]>()
+  for (const [id, own] of events) {
+    const first = (seqs.get(id) ?? own.length) - own.length + 1
+    numbered.set(
+      id,
+      own.map((event, index) => ({ seq: first + index, event })),
+    )
+  }
+  return numbered
+}
+
+/**
+ * A thread as it was when it was read. The state is shared and moves on with the next read by anybody:
+ * use it before the next `await`, or copy what is needed.
+ */
+export interface LoadedThread {
+  readonly head: ThreadHead
+  readonly state: KernelState
+}
+
+/** Folds of threads that were read lately, so that reading a growing thread folds each event once. */
+export interface FoldCache {
+  /** Undefined when there is no such thread. */
+  load(threadId: string): Promise<LoadedThread | undefined>
+  forget(threadId: string): void
+  /** How many folds are kept. */
+  readonly size: number
+}
+
+/** How much a cache keeps. */
+interface FoldCacheOptions {
+  /** Threads kept. Default 64. */
+  readonly max?: number
+  /** Events read at once. Default 1000. */
+  readonly pageSize?: number
+}
+
+/** A cache of folds over a store; the ones used least recently are dropped. */
+export function createFoldCache(
+  store: Pick<Store, 'head' | 'events'>,
+  { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
+): FoldCache {
+  const folds = new Map<string, KernelFold>()
+
+  /** The fold, now the one used last. */
+  function use(threadId: string, head: ThreadHead): KernelFold {
+    const known = folds.get(threadId)
+    // An erased thread has another log than the one that was folded.
+    const isCurrent = known?.state.isErased === (head.lifecycle === 'erased')
+    const fold = isCurrent ? known : new KernelFold()
+    folds.delete(threadId)
+    folds.set(threadId, fold)
+    if (folds.size > max) folds.delete(folds.keys().next().value!)
+    return fold
+  }
+
+  return {
+    async load(threadId) {
+      const head = await store.head(threadId)
+      if (!head) {
+        folds.delete(threadId)
+        return undefined
+      }
+      const fold = use(threadId, head)
+      for (;;) {
+        const after = fold.state.seq
+        if (after >= head.seq) break
+        const page = await store.events(threadId, { after, limit: pageSize })
+        // Others may have folded some of these meanwhile; the fold passes over what it has.
+        for (const stored of page) fold.push(stored)
+        if (page.length < pageSize) break
+      }
+      return { head, state: fold.state }
+    },
+    forget: (threadId) => void folds.delete(threadId),
+    get size() {
+      return folds.size
+    },
+  }
+}
+
+/** Folds of drains: each belongs to one drain while it runs, since a drain may see no mail but its own. */
+export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
+  const folds = new Map<string, KernelFold>()
+  return {
+    take(threadId) {
+      const fold = folds.get(threadId)
+      folds.delete(threadId)
+      return fold
+    },
+    put(threadId, fold) {
+      folds.delete(threadId)
+      folds.set(threadId, fold)
+      if (folds.size > max) folds.delete(folds.keys().next().value!)
+    },
+  }
 }

@@ -1,9 +1,15 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Threads } from '../contract/runtime-api.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
-import { type ApiContext, type Edit, editThread, headOf, isOver } from './api-context.ts'
+import {
+  type ApiContext,
+  type Edit,
+  editThread,
+  headOf,
+  isOver,
+  type LoadedThread,
+} from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'
-import type { LoadedThread } from './fold-cache.ts'
 import type { MessageJSON } from '@skein/base'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<

@@ -19,7 +19,7 @@ import {
   headOf,
   toRuntimeError,
 } from './api-context.ts'
-import { queuedMessage } from './send-message.ts'
+import { queuedMessage } from './messages-api.ts'
 
 /** Creates a thread with everything it begins with, in one commit. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<ThreadHead> {

@@ -1,5 +1,5 @@
-import type { Threads } from '../contract/runtime-api.ts'
-import type { FacadeBuffer } from '../thread/values.ts'
+import type { SendMessage, Sent, Threads } from '../contract/runtime-api.ts'
+import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import { facadeFiles } from '../thread/files.ts'
 import {
   facadeMessages,
@@ -8,14 +8,24 @@ import {
   storedMessage,
   storedMessages,
 } from '../thread/messages.ts'
-import { type ApiContext, bufferOf, editWith, load } from './api-context.ts'
-import { unsendMessage } from './send-message.ts'
-import type { Message } from '@skein/ai'
+import {
+  type ApiContext,
+  bufferOf,
+  checkedMetadata,
+  checkLabel,
+  editThread,
+  editWith,
+  load,
+} from './api-context.ts'
+import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
-import { messageOf } from '../contract/error.ts'
-import { within } from '../hooks/run.ts'
+import { messageOf, RuntimeError } from '../contract/error.ts'
+import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
+import type { MessageJSON } from '@skein/base'
+import type { MessageQueued } from '../contract/event.ts'
+import { normalisePath } from '../thread/paths.ts'
 
 /** The messages of threads, under the same rules as for tools. */
 export function messagesApi(
@@ -90,4 +100,93 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
     await context.commit({ point: 'hook_failed', threads: [{ id: threadId, append: [raised] }] })
     return undefined
   }
+}
+
+/** Queues a message, once per message id, and wakes the thread. */
+export async function sendMessage(
+  context: ApiContext,
+  threadId: string,
+  sent: SendMessage | string,
+): Promise<Sent> {
+  const message = queuedMessage(context, sent)
+  const { queueId, attachments = [] } = message
+  const target = { threadId, point: 'send_message' }
+  const { result, seq } = await editThread(context, target, ({ state }) => {
+    const known = state.queuedIds.get(queueId)
+    if (known !== undefined) return { result: known }
+    if (state.places.has(queueId))
+      throw invalid(`Thread ${threadId} has another message ${queueId}.`)
+    for (const path of attachments)
+      if (!state.files.has(path))
+        throw new RuntimeError(`There is no file ${path} in thread ${threadId}.`, {
+          code: 'FILE_NOT_FOUND',
+          hint: 'Write the file first; nothing was sent.',
+        })
+    const wake = { by: context.clock.now() }
+    return { result: undefined, change: { append: [message], wake } }
+  })
+  return { queueId, messageId: queueId, seq: result ?? seq }
+}
+
+/** Withdraws a message that is still in the queue; false when the thread has read it, or it was never sent. */
+export async function unsendMessage(
+  context: ApiContext,
+  threadId: string,
+  queueId: string,
+): Promise<boolean> {
+  const target = { threadId, point: 'unsend_message' }
+  const { result } = await editThread(context, target, ({ state }) => {
+    if (!state.queue.some((queued) => queued.queueId === queueId)) return { result: false }
+    const append = [{ type: 'message_unqueued', at: context.at(), queueId } as const]
+    return { result: true, change: { append } }
+  })
+  return result
+}
+
+/** The event of a message that somebody sends. Its queue id is the id of the message, so sending a message twice queues it once. */
+export function queuedMessage(context: ApiContext, sent: SendMessage | string): MessageQueued {
+  const message: SendMessage = typeof sent === 'string' ? { text: sent } : sent
+  const { role = 'user', text, content = [], metadata } = message
+  if (role !== 'user' && role !== 'assistant')
+    throw invalid(`A message cannot be sent as ${JSON.stringify(role)}.`)
+  if (text !== undefined && typeof text !== 'string')
+    throw invalid('The text of the message is not a string.')
+  const attachments = (message.attachments ?? []).map(normalisePath)
+  if ((text ?? '').trim() === '' && content.length === 0 && attachments.length === 0)
+    throw invalid('The message is empty.')
+  const at = context.at()
+  const id = message.messageId ?? context.ids()
+  checkLabel(id, 'The id of the message')
+  let json: MessageJSON
+  try {
+    const blocks = text === undefined ? content : [{ type: 'text', text } as const, ...content]
+    json = messageToJSON(new UserMessage([...blocks], { id, timestamp: new Date(at) }))
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new RuntimeError(`The message cannot be read: ${why}`, { code: 'INPUT_INVALID', cause })
+  }
+  const copy = jsonCopy(json, {
+    subject: `The message ${id}`,
+    code: 'INPUT_INVALID',
+    maxBytes: context.limits.maxMessageBytes,
+  })
+  return {
+    type: 'message_queued',
+    at,
+    queueId: id,
+    role,
+    message: copy as unknown as MessageJSON, // a copy of `json`
+    resumes: true,
+    isSilent: message.isSilent || undefined,
+    userId: message.userId,
+    attachments: attachments.length > 0 ? attachments : undefined,
+    metadata: metadata && checkedMetadata(metadata, 'the message'),
+  }
+}
+
+function invalid(message: string): RuntimeError {
+  return new RuntimeError(message, {
+    code: 'INPUT_INVALID',
+    hint: 'Give `text`, `content` or both.',
+  })
 }

@@ -3,8 +3,8 @@ import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../contract/runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'
 import { descendantsOf } from '../store/thread-head.ts'
-import { sendMessage } from './send-message.ts'
-import { waitingItems } from './waiting-items.ts'
+import { sendMessage } from './messages-api.ts'
+import { waitingItems } from './inbox.ts'
 
 interface Wait {
   readonly threadId: string

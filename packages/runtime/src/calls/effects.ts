@@ -1,8 +1,7 @@
 import type { DrainContext } from '../contract/context.ts'
 import { messageOf } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
-import { within } from '../hooks/run.ts'
+import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
 import type { Effect } from '../contract/state.ts'
 import { nextCronTime } from '../thread/effects.ts'
 

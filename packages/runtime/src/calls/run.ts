@@ -1,7 +1,7 @@
 import {
-  executeTools,
   type CallPorts,
   type DeferRequest,
+  executeTools,
   type SettledOutcome,
   type ToolAdmission,
   type ToolCall,
@@ -17,13 +17,11 @@ import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { callIdOf, findCall, toLogged, toToolResult } from '../fold/calls.ts'
 import { answerInDoubt } from '../governance/in-doubt.ts'
-import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
-import { runHooks } from '../hooks/run.ts'
-import { isWaiting } from '../contract/state.ts'
+import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
+import { type Entry, isWaiting } from '../contract/state.ts'
 import { boundAttachments, boundMessage } from '../session/decide.ts'
-import type { Entry } from '../contract/state.ts'
 import { isStoreError } from '../store/store.ts'
-import { statusToParent, type ChangesWrite } from '../thread/changes.ts'
+import { type ChangesWrite, statusToParent } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall } from './gate.ts'
 

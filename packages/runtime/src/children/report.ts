@@ -8,7 +8,7 @@ import {
   silentMessage,
   withPaths,
   type CopiedFiles,
-} from '../thread/attachments.ts'
+} from '../thread/changes.ts'
 import { normalisePath } from '../thread/paths.ts'
 
 /** How a session ended, as the parent is told. */

@@ -5,9 +5,9 @@ import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../contract/thread-state.ts'
-import { type CopiedFiles, copyFiles, queuedText } from '../thread/attachments.ts'
+import { type CopiedFiles, copyFiles, queuedText } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { runHooks } from '../hooks/run.ts'
+import { runHooks } from '../hooks/hooks.ts'
 
 /** What the creation of a child, or a message to a child, changes. It is part of the commit of the call. */
 export interface SpawnPlan {

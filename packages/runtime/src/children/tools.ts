@@ -1,7 +1,7 @@
 import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext } from '@skein/ai'
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import { copyFiles, findFiles } from '../thread/attachments.ts'
+import { copyFiles, findFiles } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
 import {
   messageToChild,

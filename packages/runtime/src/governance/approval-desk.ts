@@ -17,7 +17,7 @@ import {
 } from '@skein/governance/approvals'
 import { RuntimeError } from '../contract/error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
-import { THREAD_MEMBER } from './session-task.ts'
+import { THREAD_MEMBER } from './session-journal.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
   /** Id of this installation's governors; tokens are addressed to it. */

@@ -22,9 +22,15 @@ import {
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Store } from '../store/store.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
-import { admissionEvents, deliveryEvent, evidenceEvent, SessionJournal } from './session-journal.ts'
+import {
+  admissionEvents,
+  deliveryEvent,
+  evidenceEvent,
+  identityOf,
+  SessionJournal,
+  traceIdOf,
+} from './session-journal.ts'
 import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governors.ts'
-import { identityOf, traceIdOf } from './session-task.ts'
 
 /** What `JournaledSession` needs. */
 export interface JournaledSessionParts {

@@ -20,7 +20,7 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import { type ApprovalDesk, createApprovalDesk } from './approval-desk.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
-import { createSessionTasks, requestIdOf } from './session-task.ts'
+import { createSessionTasks, requestIdOf } from './session-journal.ts'
 
 /** The session that is governed. It is one request of the governor. */
 export interface GovernedSession {

@@ -15,7 +15,7 @@ import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
 import { endpointOperations } from './endpoints.ts'
 import { serverOperations } from './server-operations.ts'
-import { streamOperations } from './stream/stream-operations.ts'
+import { streamOperations } from './stream/event-stream.ts'
 
 /** The table of operations. The server, the OpenAPI document, `docs/http.md` and the tests of tenancy are made from it. */
 export const ROUTES: readonly Route[] = [

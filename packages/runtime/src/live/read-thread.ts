@@ -3,8 +3,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
-import type { AbortGate, Bell } from './bell.ts'
-import type { Channel } from './channel.ts'
+import type { AbortGate, Bell, Channel } from './channel.ts'
 import { endsDraft, isWords } from './live-draft.ts'
 
 interface Reading {

@@ -11,7 +11,7 @@ import {
 import { type DrainContext, isStop } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded, StepFailed } from '../contract/event.ts'
-import { afterStored, beforeCreate } from '../hooks/messages.ts'
+import { afterStored, beforeCreate } from '../hooks/hooks.ts'
 import { endSession } from '../session/end.ts'
 import type { Step, Turn as SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toUsage } from '../contract/usage.ts'

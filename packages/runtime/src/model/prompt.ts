@@ -1,6 +1,6 @@
 import type { ResolvedModel, ResolvedPrompt, ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { runHooks } from '../hooks/run.ts'
+import { runHooks } from '../hooks/hooks.ts'
 import { messageFromJSON, messageToJSON, type Message, type Params } from '@skein/ai'
 import type { Redactor } from '../secrets/vault.ts'
 import { noteMessage } from '../session/begin.ts'

@@ -1,9 +1,8 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
-import { afterStored, beforeCreate } from '../hooks/messages.ts'
-import { sideOf } from '../contract/state.ts'
-import type { Step } from '../contract/state.ts'
+import { afterStored, beforeCreate } from '../hooks/hooks.ts'
+import { sideOf, type Step } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 
 /** Starts a session with the queued messages. `side` is the side that answers. */

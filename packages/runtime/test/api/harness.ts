@@ -1,9 +1,12 @@
 import { expect } from 'vitest'
 import { aesVault } from '../../src/secrets/vault.ts'
-import { manualClock, sequentialIds, type ManualClock } from '@skein/base'
-import { createCommit } from '../../src/api/commit-and-tell.ts'
-import { createFoldCache, type FoldCache } from '../../src/api/fold-cache.ts'
-import type { ApiEnvironment } from '../../src/api/api-context.ts'
+import { manualClock, type ManualClock, sequentialIds } from '@skein/base'
+import {
+  type ApiEnvironment,
+  createCommit,
+  createFoldCache,
+  type FoldCache,
+} from '../../src/api/api-context.ts'
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
 import { createRegistry, type RegistryOptions } from '../../src/definitions/load/registry.ts'
