@@ -18,7 +18,7 @@ import {
   type Recovered,
 } from './governor/recover.ts'
 import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
-import { settle, type CallOutcome, type Settlement } from './governor/settle.ts'
+import { settle, type CallOutcome, type Settlement } from './governor/execute.ts'
 import { isClosed, isInDoubt, type GovernorState } from './journal/reduce.ts'
 
 /** What `resume` is given: the answers of people, and who listens from now on. */

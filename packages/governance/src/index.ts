@@ -88,7 +88,7 @@ export { governor, type Denial, type Governor, type Opening, type Resume } from 
 export type { GovernorLimits, GovernorOptions, Undoer } from './governor/options.ts'
 export type { CallState, GovernorState } from './journal/reduce.ts'
 export type { Admission, CallRequest } from './governor/admit.ts'
-export type { CallOutcome, Settlement } from './governor/settle.ts'
+export type { CallOutcome, Settlement } from './governor/execute.ts'
 export type { Delivery } from './governor/deliver.ts'
 export type { OpenRequest } from './governor/open.ts'
 export type { AdmittedCall } from './governor/request.ts'

@@ -1,14 +1,19 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
-import { hashText, type Hash, type RollbackAction } from '../contract/envelope.ts'
+import { type Hash, hashText, type RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import { reason, refusal, toLogText, type Reason } from '../contract/reason.ts'
+import { reason, type Reason, refusal, toLogText } from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
-import { declareRollback, findLimitReasons, snapshot } from './candidate.ts'
-import type { CallNames, Candidate } from './candidate.ts'
+import {
+  type CallNames,
+  type Candidate,
+  declareRollback,
+  findLimitReasons,
+  snapshot,
+} from './candidate.ts'
 import { judge, review, toAction } from './decide.ts'
-import { conflict, toAdmitted, type AdmittedCall, type GovernedRequest } from './request.ts'
-import { evidenceOf } from './settle.ts'
+import { type AdmittedCall, conflict, type GovernedRequest, toAdmitted } from './request.ts'
+import { evidenceOf } from './execute.ts'
 
 /** A call that somebody wants to make. `id` is unique in the request and the same on replay. */
 export interface CallRequest {

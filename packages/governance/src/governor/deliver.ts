@@ -4,7 +4,7 @@ import type { VerificationReport } from '../contract/evidence.ts'
 import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
 import { openReviews } from '../journal/reduce.ts'
-import { finalStreaming, send } from './chunks.ts'
+import { finalStreaming, send } from './execute.ts'
 import {
   failSafe,
   type Failure,

@@ -3,7 +3,7 @@ import { GovernanceError, messageOf, reason, refusal, type Reason } from '../con
 import type { Result, Run } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
 import { isClosed } from '../journal/reduce.ts'
-import { rewindChunks } from './chunks.ts'
+import { rewindChunks } from './execute.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
 import { GovernedRun, type Answers, type Child, type Waiting } from './governed-run.ts'

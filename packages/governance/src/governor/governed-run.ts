@@ -6,10 +6,8 @@ import { GovernanceError, messageOf, reason, type Reason, refusal } from '../con
 import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
-import { emitChunk } from './chunks.ts'
-import { execute } from './execute.ts'
+import { emitChunk, execute, settle } from './execute.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import { settle } from './settle.ts'
 
 /** A nested run that a body asks for. */
 export interface Child {

@@ -5,7 +5,7 @@ import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import { submitSettled } from './settle.ts'
+import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
 
 /** A request that had not ended, after recovery has settled what it could. */

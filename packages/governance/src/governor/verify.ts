@@ -14,7 +14,7 @@ import { validateEvidence, validateReport } from '../schema/validate.ts'
 import { judge, toAction } from './decide.ts'
 import { TimeoutError, withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import { approvalEvidence, evidenceOf } from './settle.ts'
+import { approvalEvidence, evidenceOf } from './execute.ts'
 
 /** The evidence of the present attempt, frozen, and why some of it could not be read back. */
 export async function collectEvidence(
