@@ -1,14 +1,14 @@
 import { agent, AgentState, type Middleware } from '@skein/agents'
-import { logging, type LogDetails, type LogLevel } from '@skein/agents/middleware'
+import { logging, type AgentLogDetails, type LogLevel } from '@skein/agents/middleware'
 import { recordEvents, scriptedAgent } from '@skein/agents/testing'
 import { manualClock } from '@skein/base'
 import { defer } from '@skein/ai'
 import { calls, fails, says, scripted } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 
-type Line = [string, LogDetails]
+type Line = [string, AgentLogDetails]
 
-function logger(): { lines: Line[]; logger: (line: string, details: LogDetails) => void } {
+function logger(): { lines: Line[]; logger: (line: string, details: AgentLogDetails) => void } {
   const lines: Line[] = []
   return { lines, logger: (line, details) => void lines.push([line, details]) }
 }

@@ -78,11 +78,11 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   approve: {
     summary: 'Allows a tool call that waits for approval.',
-    load: async () => (await inbox()).approve,
+    load: async () => (await inbox()).approveCommand,
   },
   deny: {
     summary: 'Refuses a tool call that waits for approval, with a reason.',
-    load: async () => (await inbox()).deny,
+    load: async () => (await inbox()).denyCommand,
   },
   check: {
     summary: 'Lists every problem with the definitions of a folder.',

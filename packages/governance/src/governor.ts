@@ -18,7 +18,7 @@ import {
   type Recovered,
 } from './governor/recover.ts'
 import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
-import { settle, type CallOutcome, type Settlement } from './governor/execute.ts'
+import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
 import { isClosed, isInDoubt, type GovernorState } from './journal/reduce.ts'
 
 /** What `resume` is given: the answers of people, and who listens from now on. */
@@ -72,7 +72,7 @@ export interface Governor {
   /** The gate before a call. Whoever is told `allow` runs `call.args` and then calls `settle`. */
   admit(requestId: string, call: CallRequest, answer?: ApprovalAnswer): Promise<Admission>
   /** Records how an admitted call ended. A result becomes evidence. */
-  settle(requestId: string, call: string, outcome: CallOutcome): Promise<Settlement>
+  settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** The gate before delivery. */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /** Ends an attempt that has no candidate. */
@@ -178,7 +178,7 @@ class JournalGovernor implements Governor {
     return admit(await this.#find(requestId), call, answer)
   }
 
-  async settle(requestId: string, call: string, outcome: CallOutcome): Promise<Settlement> {
+  async settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement> {
     const request = await this.#find(requestId)
     const running = request.running.get(call)?.call
     if (running) return settle(request, running, outcome)

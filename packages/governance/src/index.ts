@@ -47,14 +47,14 @@ export type {
   SpentStore,
 } from './contract/approval.ts'
 export type {
-  AppendOptions,
+  AuditAppendOptions,
   AuditLog,
   Checkpoint,
   Journal,
   JournalEntry,
   JournalRecord,
   PayloadStore,
-  ReadOptions,
+  LogReadOptions,
 } from './journal/journal.ts'
 export { memoryPayloads } from './journal/journal.ts'
 export type { JournalEvent, JournalEventType, JournalItem } from './journal/events.ts'
@@ -86,9 +86,9 @@ export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './co
 export type { CallOptions, CallResult, Init, Run } from './contract/run.ts'
 export { governor, type Denial, type Governor, type Opening, type Resume } from './governor.ts'
 export type { GovernorLimits, GovernorOptions, Undoer } from './governor/options.ts'
-export type { CallState, GovernorState } from './journal/reduce.ts'
+export type { GovernedCallState, GovernorState } from './journal/reduce.ts'
 export type { Admission, CallRequest } from './governor/admit.ts'
-export type { CallOutcome, Settlement } from './governor/execute.ts'
+export type { GovernedOutcome, Settlement } from './governor/execute.ts'
 export type { Delivery } from './governor/deliver.ts'
 export type { OpenRequest } from './governor/open.ts'
 export type { AdmittedCall } from './governor/request.ts'
@@ -102,6 +102,6 @@ export {
   validateReport,
 } from './schema/validate.ts'
 export type { ValidationLevel } from './schema/validate.ts'
-export type { Issue } from './schema/validate.ts'
+export type { ValidationIssue } from './schema/validate.ts'
 export { isSupportedVersion } from './contract/envelope.ts'
 export { checkChunks, type ChunkFault } from './contract/envelope.ts'

@@ -35,7 +35,7 @@ import {
 } from './contract/context.ts'
 import { openFacade } from './thread/changes.ts'
 import { KernelFold } from './fold/fold.ts'
-import { type Action, next } from './next.ts'
+import { type KernelAction, next } from './next.ts'
 import type { KernelState } from './contract/state.ts'
 
 /** Keeps folds between drains, so that each event is folded once while a thread is busy. */
@@ -119,13 +119,13 @@ class ThreadDrain implements DrainContext {
   }
 
   /** After an abort only closing and parking still happen: anything else would be aborted at once. */
-  #mustLeave({ type }: Action): boolean {
+  #mustLeave({ type }: KernelAction): boolean {
     if (!this.signal.aborted) return false
     const isClosing = type === 'close' || type === 'park' || type === 'cascade'
     return !(isClosing && isStop(this.signal.reason))
   }
 
-  #perform(action: Exclude<Action, { type: 'park' }>): Promise<void> {
+  #perform(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
     switch (action.type) {
       case 'cascade':
         return cascade(this, action.references)

@@ -16,7 +16,7 @@ import {
 } from './contract/state.ts'
 
 /** What a drain does next. Each action is performed by one function (see `drain.ts`) and ends in a commit. */
-export type Action =
+export type KernelAction =
   /**
    * Nothing to do until another thread or a person writes into the log, or until `wakeAt`. `retry` says
    * that the thread waits to ask its model again, when, and what failed.
@@ -51,7 +51,7 @@ export interface NextOptions {
 }
 
 /** The one place that decides what happens next. Pure: no clock, no I/O. */
-export function next(state: KernelState, options: NextOptions): Action {
+export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
   const { agent, epoch, now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
@@ -89,7 +89,7 @@ export function next(state: KernelState, options: NextOptions): Action {
   return session ? inSession(state, session, options) : outOfSession(state, options)
 }
 
-function outOfSession(state: KernelState, { agent }: NextOptions): Action {
+function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction {
   const { queue, stop, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
   // Messages are taken in order; the last one says which side answers.
@@ -109,7 +109,7 @@ function outOfSession(state: KernelState, { agent }: NextOptions): Action {
   return { type: 'begin_session', side: sideOfLast }
 }
 
-function inSession(state: KernelState, session: Session, options: NextOptions): Action {
+function inSession(state: KernelState, session: Session, options: NextOptions): KernelAction {
   const { agent, limits, now } = options
   const { turn } = session
   if (!turn) return { type: 'begin_session', side: 'a' }

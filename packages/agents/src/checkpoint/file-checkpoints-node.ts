@@ -10,7 +10,7 @@ import type {
   CheckpointErrorHandler,
   CheckpointMetadata,
   FullCheckpointStore,
-  JournalEntry,
+  CallRecord,
 } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { KeyedQueue, logCheckpointError, reportError } from './checkpointer.ts'
@@ -138,7 +138,7 @@ class SessionFiles {
     return ids.filter((id) => id !== undefined).sort()
   }
 
-  async record(sessionId: string, entry: JournalEntry): Promise<void> {
+  async record(sessionId: string, entry: CallRecord): Promise<void> {
     const folder = this.#folder(sessionId)
     const { files } = this.#system
     await locks.run(folder, async () => {
@@ -225,14 +225,14 @@ class SessionFiles {
     }
   }
 
-  async #journal(sessionId: string, folder: string): Promise<JournalEntry[]> {
+  async #journal(sessionId: string, folder: string): Promise<CallRecord[]> {
     const file = this.#file(folder, JOURNAL)
     const bytes = await readIfThere(this.#system, file)
     const lines = bytes ? new TextDecoder().decode(bytes).split('\n') : []
     return lines.flatMap((line) => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as JournalEntry] // `foldJournal` checks its fields
+        return [JSON.parse(line) as CallRecord] // `foldJournal` checks its fields
       } catch (error) {
         this.#report(error, sessionId, file)
         return []

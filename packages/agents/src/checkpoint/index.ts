@@ -3,7 +3,7 @@ export type {
   CheckpointMetadata,
   CheckpointStore,
   FullCheckpointStore,
-  JournalEntry,
+  CallRecord,
   JournalingStore,
 } from '../contract/checkpoint-store.ts'
 export { fileCheckpoints, type FileCheckpointOptions } from './file-checkpoints-node.ts'

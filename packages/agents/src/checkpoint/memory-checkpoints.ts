@@ -2,7 +2,7 @@ import { type Clock, type IdSource, isDeepFrozen, systemClock, uuidV4 } from '@s
 import type {
   CheckpointMetadata,
   FullCheckpointStore,
-  JournalEntry,
+  CallRecord,
 } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { checkpointMetadata, foldJournal } from './saved-state.ts'
@@ -18,7 +18,7 @@ export interface MemoryCheckpointOptions {
 interface Session {
   readonly state: AgentStateJSON
   readonly metadata: CheckpointMetadata
-  readonly journal: JournalEntry[]
+  readonly journal: CallRecord[]
 }
 
 /** Checkpoints that last as long as the process. For tests, and for undo within one run. */

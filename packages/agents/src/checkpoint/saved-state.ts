@@ -9,7 +9,7 @@ import {
   ToolResultMessage,
   toToolResult,
 } from '@skein/ai'
-import type { CheckpointMetadata, JournalEntry } from '../contract/checkpoint-store.ts'
+import type { CheckpointMetadata, CallRecord } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
@@ -47,7 +47,7 @@ export function checkpointMetadata(
 }
 
 /** The journal entry of a finished call. */
-export function journalEntry(call: ToolCall, outcome: ToolOutcome): JournalEntry {
+export function journalEntry(call: ToolCall, outcome: ToolOutcome): CallRecord {
   const message = new ToolResultMessage([toToolResult({ call, outcome, durationMs: 0 })])
   return { toolCallId: call.toolCallId, message: messageToJSON(message) }
 }
@@ -56,10 +56,7 @@ export function journalEntry(call: ToolCall, outcome: ToolOutcome): JournalEntry
  * The state with the results that a journal has for its open calls, so that `agent.resume` does not
  * run them again. Entries for other calls belong to an older state and are ignored.
  */
-export function foldJournal(
-  json: AgentStateJSON,
-  entries: readonly JournalEntry[],
-): AgentStateJSON {
+export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json
   const state = AgentState.fromJSON(json)
   const { answered, deferred = [] } = state.suspension ?? {}

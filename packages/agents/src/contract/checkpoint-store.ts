@@ -11,7 +11,7 @@ export interface CheckpointStore {
   delete(sessionId: string): Promise<void>
   list(): Promise<string[]>
   /** Optional journal: keeps the result of a finished call until the next `save`. */
-  record?(sessionId: string, entry: JournalEntry): Promise<void>
+  record?(sessionId: string, entry: CallRecord): Promise<void>
 }
 
 /** What is known of a checkpoint without reading the state (UAP §12.4.2). */
@@ -25,7 +25,7 @@ export interface CheckpointMetadata {
 }
 
 /** A finished call, recorded before the run continues. */
-export interface JournalEntry {
+export interface CallRecord {
   readonly toolCallId: string
   /** The call's result as a message, so that bytes survive JSON. */
   readonly message: MessageJSON

@@ -1,5 +1,10 @@
 export type { Middleware, MiddlewareContext, MiddlewareMetadata } from '../contract/agent-types.ts'
-export { logging, type LogDetails, type LoggingOptions, type LogLevel } from './logging.ts'
+export {
+  logging,
+  type AgentLogDetails,
+  type AgentLoggingOptions,
+  type LogLevel,
+} from './logging.ts'
 export {
   estimateTokens,
   pruneToolOutputs,

@@ -6,14 +6,14 @@ import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** The facts of a line as data. */
-export type LogDetails = Readonly<Record<string, unknown>>
+export type AgentLogDetails = Readonly<Record<string, unknown>>
 
 /** Options of `logging`. */
-export interface LoggingOptions {
+export interface AgentLoggingOptions {
   /** Lowest level that is logged. Default `info`. */
   readonly level?: LogLevel
   /** Default `console.log`. */
-  readonly logger?: (line: string, details: LogDetails) => void
+  readonly logger?: (line: string, details: AgentLogDetails) => void
   /** Also log the messages. They may be private; default false. */
   readonly includeMessages?: boolean
   /** Default true. */
@@ -24,11 +24,16 @@ export interface LoggingOptions {
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 /** Logs the start and the end of every run, or how it failed (UAP §9.3). */
-export function logging(options: LoggingOptions = {}): Middleware {
+export function logging(options: AgentLoggingOptions = {}): Middleware {
   const { level = 'info', logger = logToConsole, clock = systemClock } = options
   const lowest = levels.indexOf(level)
   const startTimes = new WeakMap<object, number>()
-  const log = (at: LogLevel, what: string, context: MiddlewareContext, more: LogDetails): void => {
+  const log = (
+    at: LogLevel,
+    what: string,
+    context: MiddlewareContext,
+    more: AgentLogDetails,
+  ): void => {
     if (levels.indexOf(at) < lowest) return
     const { agent, state } = context
     const { sessionId } = state.metadata
@@ -40,13 +45,15 @@ export function logging(options: LoggingOptions = {}): Middleware {
       ...more,
     })
   }
-  const timing = ({ metadata }: MiddlewareContext): { text: string; details: LogDetails } => {
+  const timing = ({ metadata }: MiddlewareContext): { text: string; details: AgentLogDetails } => {
     const startedAt = startTimes.get(metadata)
     if (options.includeTiming === false || startedAt === undefined) return { text: '', details: {} }
     const durationMs = clock.now() - startedAt
     return { text: ` in ${durationMs} ms`, details: { durationMs } }
   }
-  const content = (messages: () => readonly Message[]): { text: string; details: LogDetails } => {
+  const content = (
+    messages: () => readonly Message[],
+  ): { text: string; details: AgentLogDetails } => {
     if (!options.includeMessages) return { text: '', details: {} }
     const written = messages().map(messageToJSON)
     return { text: `: ${JSON.stringify(written)}`, details: { messages: written } }
@@ -90,7 +97,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
   }
 }
 
-function logToConsole(line: string, details: LogDetails): void {
+function logToConsole(line: string, details: AgentLogDetails): void {
   // oxlint-disable-next-line no-console -- UAP §9.3 names it as the default
   console.log(line, details)
 }

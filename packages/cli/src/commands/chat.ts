@@ -3,7 +3,7 @@ import type { ThreadHead } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'
 import { withConnection } from '../connect/connect.ts'
-import { findThread } from '../connect/find.ts'
+import { findThreadByPrefix } from '../connect/find.ts'
 import { type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
 import type { Output } from '../terminal/output.ts'
 
@@ -22,7 +22,7 @@ export const chat: Command = defineCommand({
       output,
       async ({ client }) => {
         const found =
-          values.thread === undefined ? undefined : await findThread(client, values.thread)
+          values.thread === undefined ? undefined : await findThreadByPrefix(client, values.thread)
         const thread = found ?? (await client.threads.create({ agent }))
         return new Chat(client, thread, output, options).talk()
       },

@@ -1,6 +1,6 @@
 import type { WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { withConnection, type Target } from '../connect/connect.ts'
+import { withConnection, type ConnectTarget } from '../connect/connect.ts'
 import { findWaiting } from '../connect/find.ts'
 import { showRun } from '../follow/show-run.ts'
 import {
@@ -53,7 +53,7 @@ const FOLLOW_OPTION: { readonly follow: Switch } = {
 }
 
 /** `skein approve` */
-export const approve: Command = defineCommand({
+export const approveCommand: Command = defineCommand({
   operands: DECISION_OPERANDS,
   options: {
     reason: { type: 'string', value: 'text', description: 'Recorded with the decision.' },
@@ -71,7 +71,7 @@ export const approve: Command = defineCommand({
 })
 
 /** `skein deny` */
-export const deny: Command = defineCommand({
+export const denyCommand: Command = defineCommand({
   operands: DECISION_OPERANDS,
   options: {
     reason: { type: 'string', value: 'text', description: 'Sent to the agent. Required.' },
@@ -93,7 +93,7 @@ export const deny: Command = defineCommand({
 })
 
 interface DecisionInput {
-  readonly values: Target & { readonly json?: boolean; readonly follow?: boolean }
+  readonly values: ConnectTarget & { readonly json?: boolean; readonly follow?: boolean }
   readonly operands: readonly string[]
   readonly output: Output
 }

@@ -1,6 +1,6 @@
 import { text as readAll } from 'node:stream/consumers'
 import { withConnection } from '../connect/connect.ts'
-import { findThread } from '../connect/find.ts'
+import { findThreadByPrefix } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import { defineCommand, RUN_OPTIONS, usageError, type Command } from '../terminal/command.ts'
 
@@ -34,7 +34,7 @@ export const run: Command = defineCommand({
       output,
       async ({ client }) => {
         const before =
-          values.thread === undefined ? undefined : await findThread(client, values.thread)
+          values.thread === undefined ? undefined : await findThreadByPrefix(client, values.thread)
         if (before) await client.threads.send(before.id, text)
         const thread = before ?? (await client.threads.create({ agent, message: text }))
         return (await showRun(client, thread, output, { ...values, timeoutMs, before })).code

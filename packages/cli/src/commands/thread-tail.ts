@@ -1,7 +1,7 @@
 import type { NumberedEvent, ThreadHead } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
-import { findThread } from '../connect/find.ts'
+import { findThreadByPrefix } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import {
   defineCommand,
@@ -33,7 +33,7 @@ export const threadTail: Command = defineCommand({
   examples: ['skein thread tail 7f3a', 'skein thread tail 7f3a --until-parked --jsonl'],
   async run({ values, operands: [given = ''], output }) {
     return withConnection(values, output, async ({ client, url }) => {
-      const thread = await findThread(client, given)
+      const thread = await findThreadByPrefix(client, given)
       const interrupt = new AbortController()
       const stop = (): void => interrupt.abort()
       process.once('SIGINT', stop).once('SIGTERM', stop)
@@ -86,7 +86,7 @@ export const threadResume: Command = defineCommand({
       values,
       output,
       async ({ client }) => {
-        const before = await findThread(client, text)
+        const before = await findThreadByPrefix(client, text)
         await client.threads.resume(before.id)
         return (await showRun(client, before, output, { ...values, timeoutMs, before })).code
       },

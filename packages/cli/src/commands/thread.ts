@@ -4,7 +4,7 @@ import { messageFromJSON } from '@skein/ai'
 import type { ThreadHead } from '@skein/runtime'
 import type { WireMessage } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
-import { findThread } from '../connect/find.ts'
+import { findThreadByPrefix } from '../connect/find.ts'
 import { waitingLines } from '../follow/show-run.ts'
 import {
   CommandError,
@@ -61,7 +61,7 @@ export const threadShow: Command = defineCommand({
   examples: ['skein thread show 7f3a', 'skein thread show 7f3a --json | jq .messages'],
   async run({ values, operands: [text = ''], output }) {
     return withConnection(values, output, async ({ client }) => {
-      const thread = await findThread(client, text)
+      const thread = await findThreadByPrefix(client, text)
       const messages = await client.threads.messages(thread.id, { limit: 1000 })
       if (values.json) {
         output.json({ thread, messages })
@@ -108,7 +108,7 @@ export const threadStop: Command = defineCommand({
   examples: ['skein thread stop 7f3a', 'skein thread stop 7f3a --after-step'],
   async run({ values, operands: [text = ''], output }) {
     return withConnection(values, output, async ({ client }) => {
-      const { id } = await findThread(client, text)
+      const { id } = await findThreadByPrefix(client, text)
       await client.threads.stop(id, { afterStep: values['after-step'] === true })
       if (values.json) output.json(await client.threads.get(id))
       else output.say(`Stopping ${id}. Continue with: skein thread resume ${id}`)
@@ -133,7 +133,7 @@ export const threadFork: Command = defineCommand({
   examples: ['skein thread fork 7f3a', 'skein thread fork 7f3a --title "Another way" --json'],
   async run({ values, operands: [text = ''], output }) {
     return withConnection(values, output, async ({ client }) => {
-      const { id } = await findThread(client, text)
+      const { id } = await findThreadByPrefix(client, text)
       const options = { upTo: values['up-to'], title: values.title }
       return printNew(await client.threads.fork(id, options), values, output)
     })
@@ -158,7 +158,7 @@ export const threadExport: Command = defineCommand({
     if (format !== 'jsonl' && format !== 'thread')
       throw usageError(`--format is jsonl or thread, not "${format}".`)
     return withConnection(values, output, async ({ client }) => {
-      const { id } = await findThread(client, text)
+      const { id } = await findThreadByPrefix(client, text)
       if (format === 'thread') output.json(await client.threads.document(id))
       else output.line((await client.threads.export(id)).trimEnd())
       return ExitCode.Done

@@ -4,7 +4,7 @@ import { clientOf, loadDefinitions, modelsOf, openRuntime } from './embed.ts'
 import { isAnswering, readServerFile } from './server-file.ts'
 
 /** A client of a runtime: of a server, or of one opened in this process. */
-export interface Connection {
+export interface ServerConnection {
   readonly client: Client
   /** Address of the server; absent when the runtime is in this process and ends with it. */
   readonly url?: string
@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 /** The flags that say which runtime is meant. */
-export interface Target {
+export interface ConnectTarget {
   readonly url?: string
   readonly key?: string
   readonly folder?: string
@@ -20,9 +20,9 @@ export interface Target {
 
 /** Connects, does the work, and closes the connection even when the work fails. */
 export async function withConnection<T>(
-  target: Target,
+  target: ConnectTarget,
   output: Output,
-  work: (connection: Connection) => Promise<T>,
+  work: (connection: ServerConnection) => Promise<T>,
   { works = false }: { readonly works?: boolean } = {},
 ): Promise<T> {
   const connection = await connect(target, output, works)
@@ -37,7 +37,11 @@ export async function withConnection<T>(
  * Uses the named server, or the one that runs in this folder. If there is none, this process opens the
  * store itself; `works` says whether it also runs threads, which commands that only read must not do.
  */
-async function connect(target: Target, output: Output, works: boolean): Promise<Connection> {
+async function connect(
+  target: ConnectTarget,
+  output: Output,
+  works: boolean,
+): Promise<ServerConnection> {
   const running = readServerFile()
   const url =
     target.url ??

@@ -5,7 +5,7 @@ import { CommandError } from '../terminal/command.ts'
 const UUID_LENGTH = 36
 
 /** The thread with this id, or the only one whose id begins or ends with the text. */
-export async function findThread({ threads }: Client, text: string): Promise<ThreadHead> {
+export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadHead> {
   if (text.length >= UUID_LENGTH) return threads.get(text)
   const all = await threads.list({ limit: 1000 })
   const exact = all.find(({ id }) => id === text)

@@ -13,7 +13,7 @@ export interface RunView {
 }
 
 /** Flags that decide how a run is shown. */
-export interface ViewOptions {
+export interface RunViewOptions {
   readonly json?: boolean
   readonly jsonl?: boolean
   readonly verbose?: boolean
@@ -22,7 +22,7 @@ export interface ViewOptions {
 }
 
 /** The view for these flags: with `jsonl` the events as the HTTP API sends them, one per line. */
-export function createView(output: Output, options: ViewOptions): RunView {
+export function createView(output: Output, options: RunViewOptions): RunView {
   if (!options.jsonl) return new PeopleView(output, options)
   return {
     show: ({ threadId, path, id, event }) => output.json({ threadId, path, id, event }),
@@ -37,14 +37,14 @@ export function createView(output: Output, options: ViewOptions): RunView {
  */
 class PeopleView implements RunView {
   readonly #output: Output
-  readonly #options: ViewOptions
+  readonly #options: RunViewOptions
   readonly #streams: boolean
   #isTextOpen = false
   #hasText = false
   /** Deltas of the current step were printed, so its whole message must not be printed again. */
   #isShown = false
 
-  constructor(output: Output, options: ViewOptions) {
+  constructor(output: Output, options: RunViewOptions) {
     this.#output = output
     this.#options = options
     this.#streams = output.isTerminal && !options.json && !options.isDialogue

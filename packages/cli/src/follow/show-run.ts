@@ -3,10 +3,10 @@ import type { Client } from '@skein/runtime/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
 import { formatDuration, type Output } from '../terminal/output.ts'
 import { follow, type Followed } from './follow.ts'
-import { createView, type ViewOptions } from './run-view.ts'
+import { createView, type RunViewOptions } from './run-view.ts'
 
 /** How a run is shown, and from where. */
-export interface ShowOptions extends ViewOptions {
+export interface ShowOptions extends RunViewOptions {
   readonly timeoutMs?: number
   /** The thread before the run; only later events are shown. Without it, all events are. */
   readonly before?: ThreadHead

@@ -5,7 +5,7 @@ import type { Governance, GovernedContext, GovernedTool, PlainTool } from '../co
 import { GovernanceError, reason } from '../contract/reason.ts'
 
 /** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
-export interface McpClient {
+export interface McpToolClient {
   listTools(params?: { cursor?: string }): Promise<{
     readonly tools: readonly McpTool[]
     readonly nextCursor?: string | undefined
@@ -42,7 +42,7 @@ export type McpGovernance = Readonly<
  *     const tools = await governedMcpTools(client, { search: { risk: 'read_only' } })
  */
 export async function governedMcpTools(
-  client: McpClient,
+  client: McpToolClient,
   governance: McpGovernance,
 ): Promise<GovernedTool<Record<string, JsonValue>, JsonValue>[]> {
   const found = await listAll(client)
@@ -69,7 +69,7 @@ export async function governedMcpTools(
   })
 }
 
-async function listAll(client: McpClient): Promise<Map<string, McpTool>> {
+async function listAll(client: McpToolClient): Promise<Map<string, McpTool>> {
   const found = new Map<string, McpTool>()
   let cursor: string | undefined
   // Bounded: a faulty server could return a next page for ever.

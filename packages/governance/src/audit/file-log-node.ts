@@ -12,12 +12,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { encodeBase64 } from '@skein/base'
 import type {
-  AppendOptions,
+  AuditAppendOptions,
   AuditLog,
   Checkpoint,
   JournalEntry,
   JournalRecord,
-  ReadOptions,
+  LogReadOptions,
 } from '../journal/journal.ts'
 import { parseCheckpoint, signCheckpoint } from './checkpoint.ts'
 import type { Envelope } from '../contract/envelope.ts'
@@ -133,7 +133,10 @@ export class FileLog implements AuditLog {
     return this.#key.jwk
   }
 
-  append(entry: JournalEntry, { durable, seal }: AppendOptions = {}): number | Promise<number> {
+  append(
+    entry: JournalEntry,
+    { durable, seal }: AuditAppendOptions = {},
+  ): number | Promise<number> {
     this.#assertUsable()
     this.#sequences.check(entry)
     const index = this.#tree.size
@@ -217,7 +220,7 @@ export class FileLog implements AuditLog {
     return checkpoint
   }
 
-  async *read({ from = 0, requestId }: ReadOptions = {}): AsyncGenerator<JournalRecord, void> {
+  async *read({ from = 0, requestId }: LogReadOptions = {}): AsyncGenerator<JournalRecord, void> {
     const place = requestId === undefined ? undefined : this.#sequences.get(requestId)
     if (requestId !== undefined && place === undefined) return
     const chunks = readChunks(join(this.#dir, ENTRIES_FILE), place?.offset ?? 0)

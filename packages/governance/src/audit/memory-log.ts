@@ -4,7 +4,7 @@ import type {
   Checkpoint,
   JournalEntry,
   JournalRecord,
-  ReadOptions,
+  LogReadOptions,
 } from '../journal/journal.ts'
 import { signCheckpoint } from './checkpoint.ts'
 import type { Envelope } from '../contract/envelope.ts'
@@ -78,7 +78,7 @@ export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): Me
 
 async function* readLines(
   lines: readonly string[],
-  { from = 0, requestId }: ReadOptions = {},
+  { from = 0, requestId }: LogReadOptions = {},
 ): AsyncIterable<JournalRecord> {
   for (let index = from; index < lines.length; index++) {
     const line = lines[index]!

@@ -2,10 +2,10 @@ import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import { hashText, isAtLeast, RISKS } from '../contract/envelope.ts'
 import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
-import { messageOf, reason, toLogText, type Reason } from '../contract/reason.ts'
+import { errorText, reason, toLogText, type Reason } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
 import type { CallRequest } from './admit.ts'
-import { contextOf } from './execute.ts'
+import { toolContext } from './execute.ts'
 import { toAdmitted, type GovernedRequest } from './request.ts'
 
 /** How the journal names a call. */
@@ -41,7 +41,7 @@ export function snapshot(
   try {
     text = canonicalJson(args ?? {})
   } catch (error) {
-    const reasons = [reason('SCHEMA_INVALID', tool, messageOf(error))]
+    const reasons = [reason('SCHEMA_INVALID', tool, errorText(error))]
     return { names: { ...named, args_hash: hashText('null') }, reasons }
   }
   const names = { ...named, args_hash: hashText(text) }
@@ -114,7 +114,7 @@ export async function declareRollback(
   if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
-    const declared = await rollback(made.args, contextOf(request, call))
+    const declared = await rollback(made.args, toolContext(request, call))
     const action = deepFreeze(JSON.parse(canonicalJson(declared)) as RollbackAction)
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)
@@ -129,6 +129,6 @@ export async function declareRollback(
       ? action
       : refuse(`nothing inverts actions of type "${type}"`)
   } catch (error) {
-    return refuse(messageOf(error))
+    return refuse(errorText(error))
   }
 }

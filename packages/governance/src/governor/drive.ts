@@ -1,12 +1,12 @@
 import type { JsonValue } from '@skein/base'
-import { GovernanceError, messageOf, reason, refusal, type Reason } from '../contract/reason.ts'
+import { GovernanceError, errorText, reason, refusal, type Reason } from '../contract/reason.ts'
 import type { Result, Run } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
 import { isClosed } from '../journal/reduce.ts'
 import { rewindChunks } from './execute.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
-import { GovernedRun, type Answers, type Child, type Waiting } from './governed-run.ts'
+import { GovernedRun, type ApprovalAnswers, type Child, type Waiting } from './governed-run.ts'
 import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
 import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
@@ -16,10 +16,10 @@ export type Body = (run: Run) => Promise<JsonValue>
 /** The answers that people gave while the request waited, and who listens from now on. */
 export interface DriveOptions extends Listeners {
   readonly signal?: AbortSignal
-  readonly answers?: Answers
+  readonly answers?: ApprovalAnswers
 }
 
-const NO_ANSWERS: Answers = { tokens: [], denials: new Map() }
+const NO_ANSWERS: ApprovalAnswers = { tokens: [], denials: new Map() }
 
 type Ended =
   | { readonly type: 'candidate'; readonly value: JsonValue }
@@ -76,7 +76,7 @@ async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
     const reasons =
       error instanceof GovernanceError
         ? error.reasons
-        : [reason('RUN_ERROR', undefined, messageOf(error))]
+        : [reason('RUN_ERROR', undefined, errorText(error))]
     return { type: 'failed', reasons }
   }
 }
@@ -130,7 +130,7 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
 async function driveChild(
   parent: GovernedRequest,
   child: Child,
-  answers: Answers,
+  answers: ApprovalAnswers,
 ): Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }> {
   const { core, state } = parent
   if (state.state === 'plan') await parent.move('execute')

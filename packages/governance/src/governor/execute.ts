@@ -1,5 +1,5 @@
 import type { EvidenceClaim, GovernedContext, ToolCore } from '../contract/governed.ts'
-import { messageOf, reason, type Reason, refusal } from '../contract/reason.ts'
+import { errorText, reason, type Reason, refusal } from '../contract/reason.ts'
 import { withTimeout } from './options.ts'
 import { type AdmittedCall, conflict, type GovernedRequest } from './request.ts'
 import {
@@ -10,17 +10,20 @@ import {
   UAICP_VERSION,
 } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/journal.ts'
-import { type CallState, isClosed } from '../journal/reduce.ts'
+import { type GovernedCallState, isClosed } from '../journal/reduce.ts'
 import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
-import type { Effect, EvidenceData, SettledData } from '../journal/events.ts'
+import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
 import type { CallNames } from './candidate.ts'
 
 /** Codes by which a tool says that it failed before it changed anything. */
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
 /** Runs the tool of an admitted call, within its time, and says what is known of its effect afterwards. */
-export async function execute(request: GovernedRequest, call: AdmittedCall): Promise<CallOutcome> {
+export async function execute(
+  request: GovernedRequest,
+  call: AdmittedCall,
+): Promise<GovernedOutcome> {
   const core = request.getTool(call.tool)
   // Writing the intent takes time. A run that was stopped meanwhile does not start the tool.
   if (request.stopped) return { type: 'error', reasons: [request.stopped], effect: 'absent' }
@@ -28,7 +31,7 @@ export async function execute(request: GovernedRequest, call: AdmittedCall): Pro
     return { type: 'result', value: await runTool(request, call, core) }
   } catch (error) {
     const why =
-      error instanceof Stopped ? error.why : reason('TOOL_ERROR', call.tool, messageOf(error))
+      error instanceof Stopped ? error.why : reason('TOOL_ERROR', call.tool, errorText(error))
     if (call.risk === 'read_only') return { type: 'error', reasons: [why], effect: 'absent' }
     const isClean = CLEAN_FAILURES.has((error as { readonly code?: unknown } | null)?.code)
     const effect = isClean ? 'absent' : await probe(request, call, core)
@@ -62,7 +65,7 @@ function runTool(
   const signal = own ? AbortSignal.any([controller.signal, own.signal]) : controller.signal
   // A tool declares the context of its own framework; ours has the shape that UPP asks for.
   const run = tool.run as (args: unknown, context: unknown) => unknown
-  const value = run(call.args, contextOf(request, call, signal))
+  const value = run(call.args, toolContext(request, call, signal))
   if (!isThenable(value)) return value
   return new Promise((resolve, reject) => {
     let cancelGrace: (() => void) | undefined
@@ -89,7 +92,7 @@ function runTool(
       },
       (error: unknown) => {
         cancel()
-        reject(error instanceof Error ? error : new Error(messageOf(error), { cause: error }))
+        reject(error instanceof Error ? error : new Error(errorText(error), { cause: error }))
       },
     )
   })
@@ -109,7 +112,7 @@ export async function probe(
   const { timer, limits } = request.core
   try {
     const found = await withTimeout(
-      async (signal) => look(call.args, contextOf(request, call, signal)),
+      async (signal) => look(call.args, toolContext(request, call, signal)),
       limits.undoTimeoutMs,
       timer,
     )
@@ -122,7 +125,7 @@ export async function probe(
 }
 
 /** What a tool is given beside its arguments. */
-export function contextOf(
+export function toolContext(
   request: GovernedRequest,
   call: AdmittedCall,
   signal: AbortSignal = request.controller.signal,
@@ -216,7 +219,7 @@ export function send(request: GovernedRequest, streaming: Streaming): void {
 }
 
 /** How an admitted call ended. */
-export type CallOutcome =
+export type GovernedOutcome =
   | { readonly type: 'result'; readonly value: unknown }
   /** `effect` of a write: known to be there, known not to be there, or neither. */
   | {
@@ -228,13 +231,17 @@ export type CallOutcome =
 /** What became of a settled call: its result and the evidence, or why it failed. */
 export type Settlement =
   | { readonly type: 'done'; readonly result: JsonValue; readonly evidence: Evidence }
-  | { readonly type: 'failed'; readonly reasons: readonly Reason[]; readonly effect: Effect }
+  | {
+      readonly type: 'failed'
+      readonly reasons: readonly Reason[]
+      readonly effect: RecordedEffect
+    }
 
 /** Records the end of an admitted call. This is the only place where a result becomes evidence. */
 export async function settle(
   request: GovernedRequest,
   admitted: AdmittedCall,
-  outcome: CallOutcome,
+  outcome: GovernedOutcome,
 ): Promise<Settlement> {
   const { state } = request
   const { call, tool, risk } = admitted
@@ -316,13 +323,16 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
       problem = 'custom needs a subtype'
     else return { claim, result, payload: toText(claim.payload) }
   } catch (error) {
-    problem = messageOf(error)
+    problem = errorText(error)
   }
   return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
 }
 
 /** The evidence of a settled call, from its record and its payload. */
-export async function evidenceOf(request: GovernedRequest, call: CallState): Promise<Evidence> {
+export async function evidenceOf(
+  request: GovernedRequest,
+  call: GovernedCallState,
+): Promise<Evidence> {
   const known = request.evidence.get(call.call)
   if (known) return known
   if (!call.evidence) throw conflict(request, `call ${call.call} left no evidence`)

@@ -2,7 +2,7 @@ import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import { GovernanceError, messageOf, reason, type Reason, refusal } from '../contract/reason.ts'
+import { GovernanceError, errorText, reason, type Reason, refusal } from '../contract/reason.ts'
 import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
@@ -21,7 +21,7 @@ export interface Child {
 export type RunChild = (
   parent: GovernedRequest,
   child: Child,
-  answers: Answers,
+  answers: ApprovalAnswers,
 ) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
 
 /** An open question and, where tokens were given, why they do not count. */
@@ -31,7 +31,7 @@ export interface Waiting {
 }
 
 /** What people answered: tokens, and denials by the id of the approval request. */
-export interface Answers {
+export interface ApprovalAnswers {
   readonly tokens: readonly string[]
   readonly denials: ReadonlyMap<string, ApprovalAnswer>
 }
@@ -48,7 +48,7 @@ export class GovernedRun implements Run {
   /** Questions this pass cannot go on without. */
   readonly waiting: Waiting[] = []
   readonly #request: GovernedRequest
-  readonly #answers: Answers
+  readonly #answers: ApprovalAnswers
   readonly #runChild: RunChild
   readonly #evidence: Evidence[] = []
   #calls = 0
@@ -56,7 +56,12 @@ export class GovernedRun implements Run {
   #children = 0
   #isOver = false
 
-  constructor(request: GovernedRequest, input: JsonValue, answers: Answers, runChild: RunChild) {
+  constructor(
+    request: GovernedRequest,
+    input: JsonValue,
+    answers: ApprovalAnswers,
+    runChild: RunChild,
+  ) {
     const { state } = request
     this.request_id = state.request_id
     this.trace_id = state.trace_id
@@ -209,7 +214,7 @@ export class GovernedRun implements Run {
       return deepFreeze(JSON.parse(text) as T)
     } catch (error) {
       if (request.broken) throw request.broken
-      const { detail = '' } = reason('RUN_ERROR', name, messageOf(error))
+      const { detail = '' } = reason('RUN_ERROR', name, errorText(error))
       await record(canonicalJson(detail), 'failure')
       // The same error that a later pass will throw, so that the body does the same in both.
       throw stepFailed(name, detail, error)

@@ -1,6 +1,6 @@
 import type { State } from '../contract/envelope.ts'
 import { reason, type Reason } from '../contract/reason.ts'
-import { isClosed, isInDoubt, openReviews, type CallState } from '../journal/reduce.ts'
+import { isClosed, isInDoubt, openReviews, type GovernedCallState } from '../journal/reduce.ts'
 import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'
@@ -61,7 +61,7 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
  */
 export async function settleDoubt(
   request: GovernedRequest,
-  call: CallState,
+  call: GovernedCallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
   const found = await probeCall(request, call)
   const isKnown = found !== 'in_doubt'
@@ -75,7 +75,7 @@ export async function settleDoubt(
 /** Records how an effect in doubt was settled. */
 export async function recordFound(
   request: GovernedRequest,
-  call: CallState,
+  call: GovernedCallState,
   effect: 'applied' | 'absent' | 'in_doubt',
   settled_by?: 'probe' | 'person' | 'idempotent',
 ): Promise<void> {

@@ -16,12 +16,17 @@ import type { Evidence } from '../contract/evidence.ts'
 import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem } from '../journal/events.ts'
-import { type AppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
-import { type CallState, type GovernorState, isClosed, reduceJournal } from '../journal/reduce.ts'
+import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
+import {
+  type GovernedCallState,
+  type GovernorState,
+  isClosed,
+  reduceJournal,
+} from '../journal/reduce.ts'
 import type { GovernorCore } from './options.ts'
 
 /** The rest of an entry's envelope. `state` is given for transitions only; else it is the present one. */
-export interface EntryOptions extends AppendOptions {
+export interface EntryOptions extends AuditAppendOptions {
   readonly outcome: Outcome
   readonly actor?: Actor
   readonly state?: State
@@ -134,7 +139,7 @@ export class GovernedRequest {
   }
 
   /** Writes the line of an entry that is folded already. */
-  append(item: JournalItem, { durable, seal }: AppendOptions = {}): number | Promise<number> {
+  append(item: JournalItem, { durable, seal }: AuditAppendOptions = {}): number | Promise<number> {
     const entry = { request_id: item.request_id, seq: item.seq, line: this.#write(item) }
     try {
       const options =
@@ -277,7 +282,7 @@ export function conflict({ state }: GovernedRequest, detail: string): Governance
 /** A call as its tool sees it: new, or read back from the journal. */
 export function toAdmitted(
   { state: { request_id } }: GovernedRequest,
-  made: Pick<CallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
+  made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
   args: JsonValue,
 ): AdmittedCall {
   const { call, tool, risk, args_hash, attempt } = made

@@ -1,8 +1,8 @@
-import { messageOf } from '../contract/reason.ts'
+import { errorText } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
-import { effectKey, type CallState } from '../journal/reduce.ts'
-import { contextOf, probe } from './execute.ts'
+import { effectKey, type GovernedCallState } from '../journal/reduce.ts'
+import { toolContext, probe } from './execute.ts'
 import { loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'
 import { toAdmitted, type GovernedRequest } from './request.ts'
@@ -69,7 +69,7 @@ type UndoEnd = Pick<UndoData, 'status' | 'tries' | 'error'>
 async function undoOne(
   request: GovernedRequest,
   owner: GovernedRequest,
-  call: CallState,
+  call: GovernedCallState,
 ): Promise<UndoEnd> {
   const { rollback } = call
   if (!rollback) return { status: 'skipped', tries: 0 }
@@ -99,15 +99,15 @@ async function undoOne(
       return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {
       if (tries >= request.core.limits.undoTries)
-        return { status: 'failed', tries, error: messageOf(error) }
+        return { status: 'failed', tries, error: errorText(error) }
     }
   }
 }
 
 function runInverse(
   owner: GovernedRequest,
-  call: CallState,
-  rollback: NonNullable<CallState['rollback']>,
+  call: GovernedCallState,
+  rollback: NonNullable<GovernedCallState['rollback']>,
 ): Promise<unknown> {
   const { timer, limits, undoers } = owner.core
   const { type, target, payload } = rollback
@@ -115,7 +115,7 @@ function runInverse(
   return withTimeout(
     async (signal) => {
       const idempotencyKey = `${admitted.idempotency_key}:undo`
-      const context = { ...contextOf(owner, admitted, signal), idempotencyKey }
+      const context = { ...toolContext(owner, admitted, signal), idempotencyKey }
       if (type !== 'tool_call') return undoers[type]?.(rollback, context)
       const run = owner.getTool(target).tool.run as (args: unknown, context: unknown) => unknown
       return run(payload, context)
@@ -128,7 +128,7 @@ function runInverse(
 /** Asks the probe of a recorded call. Whatever prevents that leaves the effect in doubt. */
 export async function probeCall(
   owner: GovernedRequest,
-  call: CallState,
+  call: GovernedCallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
   try {
     const args = await owner.fetch(call.args_hash)
@@ -142,7 +142,7 @@ export async function probeCall(
 /** What a result says of one write. */
 export function toUndo(
   { request_id, call }: EffectReference,
-  known: CallState | undefined,
+  known: GovernedCallState | undefined,
   { status, error }: Pick<UndoData, 'status' | 'error'>,
 ): Undo {
   const tool = known?.tool ?? 'unknown'

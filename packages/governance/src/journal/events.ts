@@ -138,11 +138,11 @@ export interface ShadowData {
 }
 
 /** What is known of a call's effect. `none` for reads. */
-export type Effect = 'none' | 'applied' | 'absent' | 'in_doubt'
+export type RecordedEffect = 'none' | 'applied' | 'absent' | 'in_doubt'
 
 /** `call_settled`: the end of a call. */
 export interface SettledData extends CallData {
-  readonly effect: Effect
+  readonly effect: RecordedEffect
   readonly evidence?: EvidenceData
   readonly reasons?: readonly Reason[]
   /** How an in-doubt effect was settled afterwards. */

@@ -20,7 +20,7 @@ export interface JournalEntry {
 }
 
 /** How safe a line has to be when `append` resolves. */
-export interface AppendOptions {
+export interface AuditAppendOptions {
   /** Resolve only when the line survives a crash of the machine. Set for intents of writes. */
   readonly durable?: boolean
   /** Ask for a checkpoint that covers the line. Set for high-risk intents. */
@@ -36,7 +36,7 @@ export interface JournalRecord {
 }
 
 /** Which lines to read. */
-export interface ReadOptions {
+export interface LogReadOptions {
   /** First index; 0 by default. */
   readonly from?: number
   /** Only entries of this request. */
@@ -50,8 +50,8 @@ export interface ReadOptions {
  * rejection the governor does nothing more for that request.
  */
 export interface Journal {
-  append(entry: JournalEntry, options?: AppendOptions): number | Promise<number>
-  read(options?: ReadOptions): AsyncIterable<JournalRecord>
+  append(entry: JournalEntry, options?: AuditAppendOptions): number | Promise<number>
+  read(options?: LogReadOptions): AsyncIterable<JournalRecord>
 }
 
 /** Text of a signed tree head (C2SP signed note). */

@@ -12,7 +12,7 @@ import type {
   ChildData,
   ChildSettledData,
   DeliveredData,
-  Effect,
+  RecordedEffect,
   EffectReference,
   EvidenceData,
   FailedData,
@@ -29,7 +29,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A GovernorState that this file may change in place. Everybody else gets it readonly. */
 type Draft = Mutable<GovernorState> & {
-  readonly calls: Map<string, CallState>
+  readonly calls: Map<string, GovernedCallState>
   readonly reviews: Map<string, ReviewState>
   readonly steps: Map<string, StepState>
   readonly children: Map<string, ChildState>
@@ -179,7 +179,7 @@ function reduceCall(
   // An end belongs to the start that is still open. Any other entry is a new call under this id.
   const isOpen = before?.status === 'started' || before?.effect === 'in_doubt'
   if (!isOpen) draft.callCount += 1
-  const base: CallState = {
+  const base: GovernedCallState = {
     call,
     tool,
     risk,
@@ -233,7 +233,7 @@ export interface GovernorState {
   /** Sequence number of the next entry. */
   readonly seq: number
   readonly startedAt: number
-  readonly calls: ReadonlyMap<string, CallState>
+  readonly calls: ReadonlyMap<string, GovernedCallState>
   readonly callCount: number
   readonly reviews: ReadonlyMap<string, ReviewState>
   readonly steps: ReadonlyMap<string, StepState>
@@ -257,7 +257,7 @@ export interface GovernorState {
 }
 
 /** One call of a request. */
-export interface CallState {
+export interface GovernedCallState {
   readonly call: string
   readonly tool: string
   readonly risk: Risk
@@ -265,7 +265,7 @@ export interface CallState {
   readonly attempt: number
   /** A call that is `started` is in doubt once the process that made it is gone. */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
-  readonly effect: Effect
+  readonly effect: RecordedEffect
   readonly policy_hash: Hash | undefined
   readonly rollback: RollbackAction | undefined
   readonly evidence: (EvidenceData & { readonly at: number }) | undefined
@@ -317,7 +317,7 @@ export function isClosed({ delivered, failed }: GovernorState): boolean {
 }
 
 /** True for a write that may or may not have happened. */
-export function isInDoubt({ effect, status }: CallState): boolean {
+export function isInDoubt({ effect, status }: GovernedCallState): boolean {
   return effect === 'in_doubt' && status !== 'undone'
 }
 
@@ -330,8 +330,8 @@ export function isNamedCall(call: string): boolean {
 }
 
 /** Calls whose results count in the present attempt: its own, and named ones of earlier attempts. */
-export function standingCalls(state: GovernorState): CallState[] {
-  const standing: CallState[] = []
+export function standingCalls(state: GovernorState): GovernedCallState[] {
+  const standing: GovernedCallState[] = []
   for (const call of state.calls.values()) {
     const isCurrent = call.attempt === state.attempt || isNamedCall(call.call)
     if (isCurrent && call.status === 'done') standing.push(call)

@@ -29,7 +29,10 @@ const NAMESPACED = /^[^:\s]+:[^\s]+$/
  * What is wrong with an envelope; empty when nothing is. At the gate, ids and times must have the form
  * that this package writes, and the streaming and rollback blocks must be complete.
  */
-export function validateEnvelope(value: unknown, level: ValidationLevel = 'schema'): Issue[] {
+export function validateEnvelope(
+  value: unknown,
+  level: ValidationLevel = 'schema',
+): ValidationIssue[] {
   const issues = findSchemaIssues(ENVELOPE_SCHEMA, value)
   if (issues.length > 0 || level === 'schema') return issues
   const find = collectIn(issues)
@@ -59,8 +62,8 @@ export function validateEnvelope(value: unknown, level: ValidationLevel = 'schem
 }
 
 /** What a rollback action lacks (UAICP §5.3). */
-export function findRollbackIssues(action: unknown): Issue[] {
-  const issues: Issue[] = []
+export function findRollbackIssues(action: unknown): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
   const find = collectIn(issues)
   const at = '/rollback_action'
   if (!isPlainObject(action)) return [{ path: at, rule: 'rollback', message: 'must be an object' }]
@@ -77,7 +80,10 @@ export function findRollbackIssues(action: unknown): Issue[] {
  * What is wrong with an evidence object. At the gate, its hash must be that of its payload, its time
  * strict RFC 3339, and its extensions namespaced.
  */
-export function validateEvidence(value: unknown, level: ValidationLevel = 'schema'): Issue[] {
+export function validateEvidence(
+  value: unknown,
+  level: ValidationLevel = 'schema',
+): ValidationIssue[] {
   const issues = findSchemaIssues(EVIDENCE_SCHEMA, value)
   if (issues.length > 0 || level === 'schema') return issues
   const find = collectIn(issues)
@@ -100,7 +106,10 @@ export function validateEvidence(value: unknown, level: ValidationLevel = 'schem
  * What is wrong with a verification report. At the gate, it must name its verifier and the evidence,
  * hold at least one check, and every check and the whole must pass.
  */
-export function validateReport(value: unknown, level: ValidationLevel = 'schema'): Issue[] {
+export function validateReport(
+  value: unknown,
+  level: ValidationLevel = 'schema',
+): ValidationIssue[] {
   const issues = findSchemaIssues(REPORT_SCHEMA, value)
   if (issues.length > 0 || level === 'schema') return issues
   const find = collectIn(issues)
@@ -120,7 +129,7 @@ export function validateReport(value: unknown, level: ValidationLevel = 'schema'
 
 type Find = (rule: string, path: string, message: string) => void
 
-function collectIn(issues: Issue[]): Find {
+function collectIn(issues: ValidationIssue[]): Find {
   return (rule, path, message) => void issues.push({ path, rule, message })
 }
 
@@ -161,7 +170,7 @@ export function parseEnvelope(value: unknown): Envelope {
 }
 
 /** One thing that is wrong with an object, and where. */
-export interface Issue {
+export interface ValidationIssue {
   /** JSON pointer, empty for the object itself. */
   readonly path: string
   readonly rule: string
@@ -172,12 +181,16 @@ export interface Issue {
  * Judges a value as a 2020-12 validator does that asserts formats. Finds all issues, not only the
  * first. Arrays are read by index: an array from outside may have replaced its own methods.
  */
-export function findSchemaIssues(schema: ContractSchema, value: unknown, path = ''): Issue[] {
+export function findSchemaIssues(
+  schema: ContractSchema,
+  value: unknown,
+  path = '',
+): ValidationIssue[] {
   const types = [schema.type].flat() as readonly JsonType[]
   if (!types.some((type) => isOfType(type, value))) {
     return [{ path, rule: 'type', message: `must be ${types.join(' or ')}` }]
   }
-  const issues: Issue[] = []
+  const issues: ValidationIssue[] = []
   if (typeof value === 'string') {
     if (schema.minLength && value === '') {
       issues.push({ path, rule: 'minLength', message: 'must not be empty' })

@@ -8,7 +8,7 @@ import {
   validateEvidence,
   validateReport,
   type Action,
-  type Issue,
+  type ValidationIssue,
   type Policy,
 } from '../../src/index.ts'
 import { ENVELOPE_SCHEMA } from '../../src/schema/schemas.ts'
@@ -26,12 +26,12 @@ export interface BaselineCheck {
 type Look = () => boolean | Promise<boolean>
 
 const accepts =
-  (validate: (value: unknown) => Issue[], value: unknown): Look =>
+  (validate: (value: unknown) => ValidationIssue[], value: unknown): Look =>
   () =>
     validate(value).length === 0
 
 const refuses =
-  (validate: (value: unknown) => Issue[], value: unknown): Look =>
+  (validate: (value: unknown) => ValidationIssue[], value: unknown): Look =>
   () =>
     validate(value).length > 0
 

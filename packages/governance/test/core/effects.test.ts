@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   hashJson,
   NoEffectError,
-  type AppendOptions,
+  type AuditAppendOptions,
   type FailedSafe,
   type GovernorOptions,
   type JournalEntry,
@@ -330,7 +330,7 @@ test('intents, inversions and ends are durable, high-risk intents sealed; reads 
   const kept: string[] = []
   const audit = {
     read: made.log.read,
-    append: (entry: JournalEntry, options?: AppendOptions) => {
+    append: (entry: JournalEntry, options?: AuditAppendOptions) => {
       const type = /"uaicp:event":"(\w+)"/.exec(entry.line)?.[1]
       const state = /"state":"(\w+)"/.exec(entry.line)?.[1]
       if (options?.durable) kept.push(`${type} ${state}${options.seal ? ' sealed' : ''}`)

@@ -5,12 +5,12 @@ import {
   validateEnvelope,
   validateEvidence,
   validateReport,
-  type Issue,
+  type ValidationIssue,
 } from '../../src/index.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'
 
-const validators: Record<Kind, (value: unknown, level?: 'schema' | 'gate') => Issue[]> = {
+const validators: Record<Kind, (value: unknown, level?: 'schema' | 'gate') => ValidationIssue[]> = {
   envelope: validateEnvelope,
   evidence: validateEvidence,
   report: validateReport,

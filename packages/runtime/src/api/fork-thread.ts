@@ -10,7 +10,7 @@ import { isCopied } from './import-thread.ts'
 type ForkOptions = NonNullable<Parameters<Threads['fork']>[1]>
 
 /** A new thread with the history up to and with a message. Contents are shared by their hashes. */
-export async function forkThread(
+export async function forkStoredThread(
   context: ApiContext,
   threadId: string,
   { upTo, owner, title }: ForkOptions = {},

@@ -3,7 +3,7 @@ import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState, OpenInterrupt } from '../contract/state.ts'
-import type { Decision, Inbox, WaitingItem } from '../contract/runtime-api.ts'
+import type { ApprovalDecision, Inbox, WaitingItem } from '../contract/runtime-api.ts'
 import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,
@@ -32,7 +32,11 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
 }
 
 /** Records an approval. The request is answered once as many people have approved as the policy asks for. */
-async function approve(context: ApiContext, decision: Decision, sign: SignApproval): Promise<void> {
+async function approve(
+  context: ApiContext,
+  decision: ApprovalDecision,
+  sign: SignApproval,
+): Promise<void> {
   const { threadId, interruptId, by, reason } = decision
   const own = decision.tokens ?? (await signed(context, decision, sign))
   await editThread(context, { threadId, point: 'approve' }, async ({ state }) => {
@@ -70,7 +74,7 @@ async function approve(context: ApiContext, decision: Decision, sign: SignApprov
 /** Signs for the person. The request is looked up first, so that no token is made for one that was answered already. */
 async function signed(
   context: ApiContext,
-  { threadId, interruptId, by }: Decision,
+  { threadId, interruptId, by }: ApprovalDecision,
   sign: SignApproval,
 ): Promise<readonly string[]> {
   const { state } = await load(context, threadId)

@@ -20,10 +20,10 @@ import {
 import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
-import { messageOf, RuntimeError } from '../contract/error.ts'
+import { RuntimeError } from '../contract/error.ts'
 import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
-import type { MessageJSON } from '@skein/base'
+import { messageOf, type MessageJSON } from '@skein/base'
 import type { MessageQueued } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 

@@ -15,7 +15,7 @@ import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } 
 import { createThread } from './create-thread.ts'
 import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
 import { exportThread, importThread } from './import-thread.ts'
-import { forkThread } from './fork-thread.ts'
+import { forkStoredThread } from './fork-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
 import { runThread, settledThread } from './session-result.ts'
 import { variablesApi } from './variables-api.ts'
@@ -61,7 +61,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
     children: async (threadId) => childRegistry((await load(context, threadId)).state),
     export: (threadId) => exportThread(context, threadId),
     import: (lines, options) => importThread(context, lines, options),
-    fork: (threadId, options) => forkThread(context, threadId, options),
+    fork: (threadId, options) => forkStoredThread(context, threadId, options),
     files: filesApi(context),
     values: valuesApi(context),
     env: envApi(context),

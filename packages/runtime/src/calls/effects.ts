@@ -1,8 +1,8 @@
+import { messageOf } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
-import { messageOf } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
-import type { Effect } from '../contract/state.ts'
+import type { EffectState } from '../contract/state.ts'
 import { nextCronTime } from '../thread/effects.ts'
 
 /**
@@ -43,7 +43,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
 
 function ended(
   context: DrainContext,
-  { scheduled: { effectId, cron } }: Effect,
+  { scheduled: { effectId, cron } }: EffectState,
   { error, runAt }: { readonly error?: string; readonly runAt?: number | undefined },
 ): RuntimeEvent {
   const now = context.environment.clock.now()

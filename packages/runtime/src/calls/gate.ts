@@ -6,7 +6,7 @@ import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, findCall, wordsOf } from '../fold/calls.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
-import { textOf } from '../session/decide.ts'
+import { messageText } from '../session/decide.ts'
 
 /** Opens the governor of the running session: a new request, or the one that the audit log has. */
 export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
@@ -26,7 +26,7 @@ export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
     owner: head.owner,
     agent,
     sessionId: state.session?.id ?? state.lastSession?.id ?? head.id,
-    input: first ? textOf(first) : '',
+    input: first ? messageText(first) : '',
     tools: [...tools.values()],
     commit: (writes) => context.commit('undo', { governance: writes }),
   })

@@ -1,4 +1,4 @@
-import { settleInDoubt as settle } from '../governance/in-doubt.ts'
+import { settleUnknownEffect as settle } from '../governance/in-doubt.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { sideOf } from '../contract/state.ts'

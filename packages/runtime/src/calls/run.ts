@@ -15,7 +15,7 @@ import type { DrainContext, Write } from '../contract/context.ts'
 import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { callIdOf, findCall, toLogged, toToolResult } from '../fold/calls.ts'
+import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt } from '../governance/in-doubt.ts'
 import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import { type Entry, isWaiting } from '../contract/state.ts'
@@ -371,6 +371,6 @@ function seenCall({ toolCallId, toolName, arguments: args }: ToolCall): HookTool
 }
 
 function seenResult(call: ToolCall, outcome: SettledOutcome): HookToolResult {
-  const { result, isError = false } = toToolResult({ call, outcome })
+  const { result, isError = false } = toLoggedResult({ call, outcome })
   return { result, isError }
 }

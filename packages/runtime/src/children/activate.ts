@@ -1,6 +1,6 @@
+import { messageOf } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import { messageOf } from '../contract/error.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'

@@ -12,7 +12,7 @@ import {
 import { normalisePath } from '../thread/paths.ts'
 
 /** How a session ended, as the parent is told. */
-export interface Report {
+export interface ChildOutcome {
   readonly outcome: SessionOutcome
   readonly reason: string
   readonly message: string
@@ -25,7 +25,7 @@ export interface Report {
  */
 export async function reportToParent(
   context: DrainContext,
-  report: Report,
+  report: ChildOutcome,
 ): Promise<readonly ThreadChange[]> {
   const { state, environment, head } = context
   const { parent, session, queue } = state
@@ -70,7 +70,7 @@ export async function reportToParent(
 }
 
 /** The exact words of Standard Agents §7.10. */
-function openingOf(reference: string, { outcome }: Report): string {
+function openingOf(reference: string, { outcome }: ChildOutcome): string {
   return outcome === 'completed'
     ? `Subagent (reference: ${reference}) has returned the following result:\n\n`
     : `Subagent (reference: ${reference}) has reported a failure:\n\n`
@@ -80,7 +80,7 @@ function openingOf(reference: string, { outcome }: Report): string {
  * The message of the session with one path per line. Words that a tool of the child chose are passed on
  * unchanged; when the runtime ended the session, the reason is added.
  */
-function bodyText({ outcome, reason, message }: Report, files: CopiedFiles): string {
+function bodyText({ outcome, reason, message }: ChildOutcome, files: CopiedFiles): string {
   const isChosen =
     outcome === 'completed' ||
     reason === 'session_fail' ||
@@ -97,7 +97,7 @@ function answer(
     report,
     files,
     interruptId,
-  }: { readonly report: Report; readonly files: CopiedFiles; readonly interruptId: string },
+  }: { readonly report: ChildOutcome; readonly files: CopiedFiles; readonly interruptId: string },
 ): RuntimeEvent {
   const { state, head } = context
   const opening = openingOf(head.id, report)

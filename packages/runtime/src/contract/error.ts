@@ -42,8 +42,3 @@ export class RuntimeError extends SkeinError {
     super(message, options)
   }
 }
-
-/** The words of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -137,7 +137,7 @@ export interface WaitingItem {
 }
 
 /** What a person decided about a waiting call. */
-export interface Decision {
+export interface ApprovalDecision {
   readonly threadId: string
   readonly interruptId: string
   /** The authenticated person. */
@@ -153,8 +153,8 @@ export interface Inbox {
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
   ): Promise<readonly WaitingItem[]>
   /** The first decision counts; later ones are refused with `ALREADY_ANSWERED`. */
-  approve(decision: Decision): Promise<void>
-  deny(decision: Decision & { readonly reason: string }): Promise<void>
+  approve(decision: ApprovalDecision): Promise<void>
+  deny(decision: ApprovalDecision & { readonly reason: string }): Promise<void>
   /** Answers a tool that runs at the client, or any other question. */
   answer(
     item: { readonly threadId: string; readonly interruptId: string; readonly by?: string },

@@ -58,11 +58,11 @@ export interface KernelState {
   /** The agent whose immediate children were created last. */
   immediateFor: string | undefined
   readonly interrupts: Map<string, OpenInterrupt>
-  readonly children: Map<string, Child>
+  readonly children: Map<string, ChildState>
   readonly values: Map<string, JsonValue>
   readonly env: Map<string, EnvEntry>
   readonly files: Map<string, FileStat>
-  readonly effects: Map<string, Effect>
+  readonly effects: Map<string, EffectState>
   readonly variables: Map<string, PendingVariables>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   readonly usage: { tokens: number; costUsd: number; startedAt: number }
@@ -120,7 +120,7 @@ export interface Session {
   isGoverned: boolean
   /** A tool asked to end it. */
   stopRequest: SessionStopRequested | undefined
-  turn: Turn | undefined
+  turn: SideTurn | undefined
   /** Completed turns of both sides. */
   turns: number
   /** Steps taken, per side. */
@@ -131,7 +131,7 @@ export interface Session {
 }
 
 /** The running turn of a side. */
-export interface Turn {
+export interface SideTurn {
   readonly id: string
   readonly side: Side
   step: Step | undefined
@@ -173,7 +173,7 @@ export interface OpenInterrupt {
 }
 
 /** A child as its parent knows it. */
-export interface Child {
+export interface ChildState {
   readonly created: RuntimeSubagentCreated
   lifecycle: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
   statusText: string | undefined
@@ -188,7 +188,7 @@ export interface EnvEntry {
 }
 
 /** Scheduled work. */
-export interface Effect {
+export interface EffectState {
   readonly scheduled: EffectScheduled
   runAt: string
   attempts: number
@@ -279,7 +279,7 @@ export function startsSomething({ a, b }: ResolvedAgent): boolean {
 }
 
 /** The side of a turn. Agents with one side have side A only. */
-export function sideOf(agent: ResolvedAgent, { side }: Pick<Turn, 'side'>): ResolvedSide {
+export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): ResolvedSide {
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 

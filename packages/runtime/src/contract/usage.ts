@@ -6,7 +6,7 @@ import type { Budget, ModelDefinition } from '../definitions/types.ts'
 import type { RuntimeUsageRecorded } from './event.ts'
 
 /** Tokens of an answer as the log stores them. */
-export function toUsage(usage: TokenUsage): Usage {
+export function toThreadUsage(usage: TokenUsage): Usage {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   return {
     input_tokens: inputTokens,
@@ -19,7 +19,7 @@ export function toUsage(usage: TokenUsage): Usage {
 
 /** The event for tokens that were spent without a message in the history, e.g. on a summary. */
 export function spentOn(model: ResolvedModel, usage: TokenUsage, at: string): RuntimeUsageRecorded {
-  return { type: 'usage_recorded', at, usage: toUsage(usage), costUsd: costOf(model, usage) }
+  return { type: 'usage_recorded', at, usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
 }
 
 /** What an answer cost in US dollars: as the vendor says, else by the prices of the model. */

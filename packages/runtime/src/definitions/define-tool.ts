@@ -4,7 +4,7 @@ import { toolCore, type EvidenceClaim, type Risk } from '@skein/governance'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { checkedArguments, type CheckedArguments } from './checked-arguments.ts'
-import { frozenCopy } from './define.ts'
+import { frozenDefinition } from './define.ts'
 import type {
   AnyTool,
   Ref,
@@ -82,7 +82,7 @@ export function defineTool<Args = NoArguments, Result = unknown>(
   }
   const governance = { risk, idempotent, timeoutMs, raise, rollback, probe, evidence }
   const definition: Record<string, unknown> = {
-    ...frozenCopy(rest),
+    ...frozenDefinition(rest),
     kind: 'tool',
     risk,
     parameters: checked.parameters,

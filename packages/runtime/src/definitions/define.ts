@@ -25,7 +25,7 @@ const brand: symbol = Symbol.for('skein.agent')
  */
 export function defineAgent(agent: AgentDefinition): AgentDefinition {
   const { taskClass, ...rest } = agent
-  const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenCopy(v)]))
+  const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenDefinition(v)]))
   const defined = taskClass === undefined ? copy : { ...copy, taskClass }
   // Not enumerable: the brand only tells an agent from a configuration that names one.
   Object.defineProperty(defined, brand, { value: true })
@@ -48,7 +48,7 @@ export function isAgentLike(value: object): boolean {
  *     })
  */
 export function definePrompt(prompt: Omit<PromptDefinition, 'kind'>): PromptDefinition {
-  const fields = Object.entries(prompt).map(([key, value]) => [key, frozenCopy(value)])
+  const fields = Object.entries(prompt).map(([key, value]) => [key, frozenDefinition(value)])
   return Object.freeze({ ...Object.fromEntries(fields), kind: 'prompt' }) as PromptDefinition
 }
 
@@ -57,8 +57,8 @@ export function defineModel(model: Omit<ModelDefinition, 'kind'>): ModelDefiniti
   return Object.freeze({
     ...model,
     kind: 'model' as const,
-    fallbacks: frozenCopy(model.fallbacks),
-    capabilities: frozenCopy(model.capabilities),
+    fallbacks: frozenDefinition(model.fallbacks),
+    capabilities: frozenDefinition(model.capabilities),
   })
 }
 
@@ -127,7 +127,7 @@ export function defineEndpoint(
  * A frozen copy of plain data. Objects with an identity inside it (definitions, models, schemas, tools,
  * class instances, anything already frozen) are not copied.
  */
-export function frozenCopy<T>(value: T): T {
+export function frozenDefinition<T>(value: T): T {
   return copy(value, new Map()) as T // a copy has the type of what it copies
 }
 

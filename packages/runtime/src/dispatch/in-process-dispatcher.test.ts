@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualClock } from '@skein/base'
 import { memoryStore } from '../store/memory-store.ts'
-import { createThreads } from '../testing/contract.ts'
+import { threadsToCreate } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { inProcessDispatcher } from './in-process-dispatcher.ts'
@@ -17,7 +17,7 @@ describeDispatcher(suiteFunctions(), { name: 'in process', open: inProcessDispat
 async function setUp(count: number) {
   const store = memoryStore()
   const ids = Array.from({ length: count }, (_, index) => `t${String(index).padStart(4, '0')}`)
-  await createThreads(store, ...ids)
+  await threadsToCreate(store, ...ids)
   const threads = ids.map((id) => ({ id, wake: { by: 0 } }))
   await store.commit({ point: 'test', threads })
   const park = (id: string) =>
@@ -221,7 +221,7 @@ test(
         fc.integer({ min: 1, max: 3 }),
         async (events, outcomes, maxConcurrent) => {
           const store = memoryStore()
-          await createThreads(store, ...ids)
+          await threadsToCreate(store, ...ids)
           const timers = manualTimers(manualClock(1000))
           const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent })
           const running = new Set<string>()

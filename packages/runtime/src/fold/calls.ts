@@ -1,6 +1,6 @@
 import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
 import type { CallState, Entry, KernelState } from '../contract/state.ts'
-import { ToolResultMessage, type ToolOutcome as Outcome, type ToolResult } from '@skein/ai'
+import { ToolResultMessage, type SettledOutcome, type ToolResult } from '@skein/ai'
 import type { ToolOutcome as OutcomeWord } from '@skein/threads'
 
 type CallEvent = Extract<
@@ -103,7 +103,7 @@ function endCall(
   call.interruptId = undefined
   // Once every call has a result, the message of results is made. Its id is the same in every fold.
   if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
-    entry.results = new ToolResultMessage(entry.calls.map(toToolResult), {
+    entry.results = new ToolResultMessage(entry.calls.map(toLoggedResult), {
       id: `${entry.message.id}.results`,
       timestamp: new Date(event.at),
     })
@@ -132,11 +132,8 @@ export function findCall(
 export const UNKNOWN_OUTCOME =
   'The process stopped while this call ran. Whether it had an effect is unknown; check before you call it again.'
 
-/** How a call ended. */
-export type SettledOutcome = Exclude<Outcome, { type: 'deferred' }>
-
 /** What the model is told about a call. */
-export function toToolResult({ call, outcome }: Pick<CallState, 'call' | 'outcome'>): ToolResult {
+export function toLoggedResult({ call, outcome }: Pick<CallState, 'call' | 'outcome'>): ToolResult {
   const { toolCallId, toolName } = call
   if (outcome?.type === 'done') return { toolCallId, toolName, result: outcome.result }
   const result = outcome ? wordsOf(outcome) : UNKNOWN_OUTCOME

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type AdmittedCall, NoEffectError } from '@skein/governance'
 import { kit, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { answerInDoubt, effectiveRisk, failedCall, settleInDoubt } from './in-doubt.ts'
+import { answerInDoubt, effectiveRisk, failedCall, settleUnknownEffect } from './in-doubt.ts'
 
 const context = { signal: new AbortController().signal, idempotencyKey: 'key' }
 const low = { risk: 'write_low_risk' }
@@ -22,7 +22,7 @@ describe.each(['with a governor', 'without'])('a call that a crash cut off, %s',
       await made.admit(governor, call, await made.sign(admission.request))
     }
     governor = await made.open()
-    const settled = await settleInDoubt({
+    const settled = await settleUnknownEffect({
       tool,
       callId: 'c',
       args: { n: 1 },

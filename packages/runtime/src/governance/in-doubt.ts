@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, SkeinError } from '@skein/base'
 import {
   type AdmittedCall,
-  type CallOutcome,
+  type GovernedOutcome,
   type GovernedContext,
   type Probed,
   reason,
@@ -47,7 +47,7 @@ interface InDoubtRequest extends JsonObject {
  * repeats a call that can be repeated safely, asks a person about a high-risk write, and otherwise tells
  * the model that the outcome is unknown. The governor records it with its next writes.
  */
-export async function settleInDoubt(call: CallInDoubt): Promise<InDoubt> {
+export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   const { tool, args } = call
   const risk = effectiveRisk(tool, args)
   switch (await findEffect(call, risk)) {
@@ -115,7 +115,7 @@ export async function failedCall(
     message,
     signal,
   }: { readonly error: unknown; readonly message: string; readonly signal: AbortSignal },
-): Promise<CallOutcome & { readonly type: 'error' }> {
+): Promise<GovernedOutcome & { readonly type: 'error' }> {
   const why = reason('TOOL_ERROR', tool.name, message)
   const isClean = risk === 'read_only' || (SkeinError.is(error) && CLEAN.has(error.code))
   if (isClean) return { type: 'error', reasons: [why], effect: 'absent' }

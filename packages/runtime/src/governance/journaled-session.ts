@@ -3,7 +3,7 @@ import {
   type Admission,
   type ApprovalAnswer,
   type Approvals,
-  type CallOutcome,
+  type GovernedOutcome,
   defineTaskClass,
   type Delivery,
   type Envelope,
@@ -26,7 +26,7 @@ import {
   admissionEvents,
   deliveryEvent,
   evidenceEvent,
-  identityOf,
+  sessionIdentity,
   SessionJournal,
   traceIdOf,
 } from './session-journal.ts'
@@ -99,7 +99,7 @@ export class JournaledSession implements SessionGovernor {
   async #begin(): Promise<void> {
     const { session, task } = this.#parts
     const opening = await this.#governor.open(task, {
-      identity: identityOf(session),
+      identity: sessionIdentity(session),
       input: toCanonical(session.input),
       request_id: this.requestId,
       trace_id: traceIdOf(session),
@@ -137,7 +137,7 @@ export class JournaledSession implements SessionGovernor {
 
   async settle(
     callId: string,
-    outcome: CallOutcome,
+    outcome: GovernedOutcome,
     turnId: string,
     earlier?: Parameters<SessionGovernor['settle']>[3],
   ): Promise<Settlement> {

@@ -2,7 +2,7 @@ import type { Clock, IdSource, JsonValue } from '@skein/base'
 import {
   type Admission,
   type ApprovalAnswer,
-  type CallOutcome,
+  type GovernedOutcome,
   type Delivery,
   type GovernedContext,
   governor,
@@ -20,7 +20,7 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import { type ApprovalDesk, createApprovalDesk } from './approval-desk.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
-import { createSessionTasks, requestIdOf } from './session-journal.ts'
+import { createSessionTasks, sessionRequestId } from './session-journal.ts'
 
 /** The session that is governed. It is one request of the governor. */
 export interface GovernedSession {
@@ -82,7 +82,7 @@ export interface SessionGovernor {
    */
   settle(
     callId: string,
-    outcome: CallOutcome,
+    outcome: GovernedOutcome,
     turnId: string,
     earlier?: { readonly tool: string; readonly args: JsonValue; readonly toolCallId?: string },
   ): Promise<Settlement>
@@ -151,7 +151,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
     open: (session) =>
       JournaledSession.open({
         session,
-        requestId: requestIdOf(session),
+        requestId: sessionRequestId(session),
         store,
         clock,
         desk,

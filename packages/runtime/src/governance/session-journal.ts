@@ -12,7 +12,7 @@ import {
   type JournalEntry,
   type JournalRecord,
   type PayloadStore,
-  type ReadOptions,
+  type LogReadOptions,
   type Reason,
   type SpentStore,
   type TaskClass,
@@ -75,7 +75,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
-  async *read({ requestId = this.#options.requestId }: ReadOptions = {}): AsyncGenerator<
+  async *read({ requestId = this.#options.requestId }: LogReadOptions = {}): AsyncGenerator<
     JournalRecord,
     void
   > {
@@ -249,7 +249,7 @@ function toGoverned(tool: ToolDefinition, invert: Invert): GovernedTool {
 export const THREAD_MEMBER = 'skein:thread'
 
 /** Id of the governed request of a session: the session's id if it is a UUID, else a UUID derived from it. */
-export function requestIdOf({
+export function sessionRequestId({
   threadId,
   sessionId,
 }: Pick<GovernedSession, 'threadId' | 'sessionId'>): string {
@@ -265,7 +265,7 @@ export function traceIdOf({
 }
 
 /** For whom the session acts: the tenant owns the session, and the owner of the thread is its user. */
-export function identityOf({ agent, tenant, owner, threadId }: GovernedSession): Identity {
+export function sessionIdentity({ agent, tenant, owner, threadId }: GovernedSession): Identity {
   return {
     agent_id: agent.name,
     owner_id: tenant || 'default',

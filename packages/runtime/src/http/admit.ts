@@ -1,7 +1,7 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 import { HttpError, rateLimited, type RequestProblem } from '../operations/http-error.ts'
-import type { Call, Route, RouteBody, ThreadCall } from '../operations/operation.ts'
+import type { Call, OperationRoute, RouteBody, ThreadCall } from '../operations/operation.ts'
 import {
   accountOf,
   findChat,
@@ -13,7 +13,7 @@ import { SCHEMAS } from '../operations/schemas.ts'
 import { checkSchema } from '../operations/shape.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import type { Verify } from './auth/authenticate.ts'
-import type { Connection } from './create-http.ts'
+import type { ClientConnection } from './create-http.ts'
 import { TokenBuckets } from './guard.ts'
 import type { Services } from './services.ts'
 
@@ -24,15 +24,20 @@ type Params = Readonly<Record<string, string>>
  * they may, then the thread, then the query, and only then is the body read. Each step throws the error
  * that is answered.
  */
-export function admit(
+export function admitRequest(
   runtime: Runtime,
   verify: Verify,
   services: Services,
-): (route: Route, request: Request, params: Params, connection: Connection) => Promise<Call> {
+): (
+  route: OperationRoute,
+  request: Request,
+  params: Params,
+  connection: ClientConnection,
+) => Promise<Call> {
   const { clock, limits } = services
   const perClient = new TokenBuckets({ perMinute: limits.requestsPerMinute, clock })
 
-  const identify = async (route: Route, request: Request): Promise<Principal> => {
+  const identify = async (route: OperationRoute, request: Request): Promise<Principal> => {
     if (route.scope === 'public') return { tenant: '', scopes: [] }
     const principal = await verify(request)
     if (!principal || (principal.expiresAt ?? Infinity) <= clock.now())
@@ -70,7 +75,7 @@ export function admit(
  * A parameter that the operation does not have is refused: a misspelt filter would otherwise be ignored,
  * and the answer would look right.
  */
-function parseQuery({ query }: Route, request: Request): Call['query'] {
+function parseQuery({ query }: OperationRoute, request: Request): Call['query'] {
   const values: Record<string, string | number | boolean> = {}
   if (!query) return values
   const problems: RequestProblem[] = []

@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { type Clock, type IdSource, systemClock, uuidV7 } from '@skein/base'
 import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
-import { admit } from './admit.ts'
+import { admitRequest } from './admit.ts'
 import { type Auth, toVerify } from './auth/authenticate.ts'
 import { errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
@@ -11,7 +11,7 @@ import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
 import type { Principal } from '../operations/principal.ts'
 import { RequestGuard, TokenBuckets } from './guard.ts'
-import type { Route, ThreadCall } from '../operations/operation.ts'
+import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
 
@@ -36,7 +36,7 @@ export interface HttpOptions {
    */
   readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
   /** Routes besides ours. */
-  readonly routes?: readonly Route[]
+  readonly routes?: readonly OperationRoute[]
   /** The client of all requests where `auth` is `'none'`. Default: tenant `default`, all scopes. */
   readonly local?: Principal
   /** Called with every error whose message the client does not get; the client gets the id. */
@@ -47,7 +47,7 @@ export interface HttpOptions {
 }
 
 /** What a server knows about a connection and a `Request` does not say. */
-export interface Connection {
+export interface ClientConnection {
   /** The address of the client, for limits. */
   readonly address?: string
   /** Closes the connection at once. */
@@ -56,8 +56,8 @@ export interface Connection {
 
 /** The runtime on the network: a `fetch` handler that can be mounted in any server. */
 export interface Http {
-  fetch(request: Request, connection?: Connection): Promise<Response>
-  readonly routes: readonly Route[]
+  fetch(request: Request, connection?: ClientConnection): Promise<Response>
+  readonly routes: readonly OperationRoute[]
   openapi(): Record<string, unknown>
   /** Ends all streams; clients that want more reconnect. Requests are still answered. */
   endStreams(): void
@@ -74,17 +74,17 @@ export function createHttp(runtime: Runtime, options: HttpOptions): Http {
 }
 
 interface Env {
-  Bindings: { readonly connection: Connection }
+  Bindings: { readonly connection: ClientConnection }
 }
 
 class HttpSurface implements Http {
-  readonly routes: readonly Route[]
+  readonly routes: readonly OperationRoute[]
   readonly #options: HttpOptions
   readonly #guard: RequestGuard
   readonly #services: Services
   readonly #app = new Hono<Env>()
   readonly #perAddress: TokenBuckets
-  readonly #admit: ReturnType<typeof admit>
+  readonly #admit: ReturnType<typeof admitRequest>
   #isClosing = false
 
   constructor(runtime: Runtime, options: HttpOptions) {
@@ -107,11 +107,11 @@ class HttpSurface implements Http {
       isClosing: () => this.#isClosing,
       report: (error) => options.onError?.(error, (options.ids ?? uuidV7)()),
     }
-    this.#admit = admit(runtime, toVerify(options.auth, local), this.#services)
+    this.#admit = admitRequest(runtime, toVerify(options.auth, local), this.#services)
     this.#mount(prefix)
   }
 
-  async fetch(request: Request, connection: Connection = {}): Promise<Response> {
+  async fetch(request: Request, connection: ClientConnection = {}): Promise<Response> {
     const response = await this.#guarded(request, connection)
     return this.#guard.finish(request, response)
   }
@@ -125,7 +125,7 @@ class HttpSurface implements Http {
     this.#services.streams.endAll()
   }
 
-  async #guarded(request: Request, connection: Connection): Promise<Response> {
+  async #guarded(request: Request, connection: ClientConnection): Promise<Response> {
     try {
       this.#guard.check(request)
       const address = this.#options.clientAddress?.(request) ?? connection.address
@@ -139,7 +139,7 @@ class HttpSurface implements Http {
   }
 
   #mount(prefix: string): void {
-    const byPath = new Map<string, Route[]>()
+    const byPath = new Map<string, OperationRoute[]>()
     for (const route of this.routes) {
       const paths = [`${prefix}${route.path}`, ...(route.isAlsoAtRoot ? [route.path] : [])]
       for (const path of new Set(paths)) {
@@ -175,10 +175,10 @@ class HttpSurface implements Http {
   }
 
   async #answer(
-    route: Route,
+    route: OperationRoute,
     request: Request,
     params: Readonly<Record<string, string>>,
-    connection: Connection,
+    connection: ClientConnection,
   ): Promise<Response> {
     const { clock, metrics } = this.#services
     const startedAt = clock.now()

@@ -1,6 +1,12 @@
 import type { EndpointDefinition } from '../definitions/types.ts'
 import { HttpError } from '../operations/http-error.ts'
-import { operation, raw, type Call, type Method, type Route } from '../operations/operation.ts'
+import {
+  operation,
+  raw,
+  type Call,
+  type Method,
+  type OperationRoute,
+} from '../operations/operation.ts'
 
 const IDS = {
   GET: 'getEndpoint',
@@ -12,7 +18,7 @@ const IDS = {
 const METHODS = Object.keys(IDS) as readonly Method[] // the keys of the record above
 
 /** Endpoints that agents bring along: `endpoints` of the registry, under the thread they belong to. */
-export const endpointOperations: readonly Route[] = METHODS.map((method) =>
+export const endpointOperations: readonly OperationRoute[] = METHODS.map((method) =>
   operation(IDS[method], {
     tag: 'endpoints',
     summary: `An endpoint of your own, by ${method}.`,

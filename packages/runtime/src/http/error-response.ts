@@ -4,7 +4,7 @@ import {
   STATUS,
   threadNotFound,
   type ErrorBody,
-  type ErrorCode,
+  type ApiErrorCode,
 } from '../operations/http-error.ts'
 import { jsonResponse } from '../operations/operation.ts'
 
@@ -26,19 +26,19 @@ export function errorResponse(
 }
 
 /** The code under which metrics count an error. */
-export function errorCodeOf(error: unknown): ErrorCode {
+export function errorCodeOf(error: unknown): ApiErrorCode {
   return toKnown(error)?.code ?? 'INTERNAL'
 }
 
 /** The errors whose messages a client may read; undefined for all others. */
-function toKnown(error: unknown): (SkeinError & { code: ErrorCode }) | undefined {
+function toKnown(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   if (!SkeinError.is(error) || !(error.code in STATUS)) return undefined
   if (error.code === 'THREAD_NOT_FOUND') return threadNotFound()
-  const known = error as SkeinError & { code: ErrorCode } // looked up just above
+  const known = error as SkeinError & { code: ApiErrorCode } // looked up just above
   return STATUS[known.code] === 500 ? undefined : known
 }
 
-function written(error: SkeinError & { code: ErrorCode }): Response {
+function written(error: SkeinError & { code: ApiErrorCode }): Response {
   const { code, message, hint } = error
   const { problems = [], headers = {} } = error instanceof HttpError ? error : {}
   const body: ErrorBody = {

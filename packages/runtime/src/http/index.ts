@@ -1,4 +1,4 @@
-export { createHttp, type Connection, type Http, type HttpOptions } from './create-http.ts'
+export { createHttp, type ClientConnection, type Http, type HttpOptions } from './create-http.ts'
 export { serve, type ServeOptions, type Serving } from './serve.ts'
 export type { Auth, Verify } from './auth/authenticate.ts'
 export type { ApiKey } from './auth/authenticate.ts'
@@ -10,7 +10,7 @@ export {
   HttpError,
   STATUS,
   type ErrorBody,
-  type ErrorCode,
+  type ApiErrorCode,
   type HttpErrorCode,
 } from '../operations/http-error.ts'
 export type {
@@ -18,7 +18,7 @@ export type {
   Method,
   OpenRoute,
   Probe,
-  Route,
+  OperationRoute,
   ThreadCall,
   ThreadRoute,
 } from '../operations/operation.ts'

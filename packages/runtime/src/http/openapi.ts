@@ -1,12 +1,12 @@
 import type { JsonSchema } from '@skein/base'
-import { STATUS, type ErrorCode } from '../operations/http-error.ts'
-import { pathParams, type Route } from '../operations/operation.ts'
+import { STATUS, type ApiErrorCode } from '../operations/http-error.ts'
+import { pathParams, type OperationRoute } from '../operations/operation.ts'
 import { SCHEMAS } from '../operations/schemas.ts'
 
 type Json = Record<string, unknown>
 
 /** The OpenAPI 3.1 document of a list of routes. */
-export function openApi(routes: readonly Route[], prefix: string): Json {
+export function openApi(routes: readonly OperationRoute[], prefix: string): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = `${prefix}${route.path.replace('*}', '}')}`
@@ -31,7 +31,7 @@ export function openApi(routes: readonly Route[], prefix: string): Json {
   }
 }
 
-function describe(route: Route): Json {
+function describe(route: OperationRoute): Json {
   const { id, tag, summary, scope, body, probe } = route
   const isPublic = scope === 'public'
   return {
@@ -47,7 +47,7 @@ function describe(route: Route): Json {
   }
 }
 
-function parameters(route: Route): readonly Json[] {
+function parameters(route: OperationRoute): readonly Json[] {
   const isRest = (name: string): boolean => route.path.includes(`{${name}*}`)
   const inPath = pathParams(route.path).map((name) => ({
     name,
@@ -66,7 +66,7 @@ function parameters(route: Route): readonly Json[] {
   return [...inPath, ...inQuery]
 }
 
-function requestBody(body: NonNullable<Route['body']>, example: unknown): Json {
+function requestBody(body: NonNullable<OperationRoute['body']>, example: unknown): Json {
   if ('json' in body)
     return {
       required: !body.isOptional,
@@ -80,7 +80,7 @@ function requestBody(body: NonNullable<Route['body']>, example: unknown): Json {
   }
 }
 
-function responses(route: Route): Json {
+function responses(route: OperationRoute): Json {
   const all: Record<string, { description: string; content?: Json }> = {}
   for (const { status, description, mediaType, schema } of route.answers) {
     const hasContent = schema !== undefined || mediaType !== undefined
@@ -103,10 +103,10 @@ function responses(route: Route): Json {
 }
 
 /** Every code that a route can answer with. */
-export function errorsOf(route: Route): readonly ErrorCode[] {
+export function errorsOf(route: OperationRoute): readonly ApiErrorCode[] {
   const { scope, addresses, body, query, errors = [] } = route
   return [
-    ...new Set<ErrorCode>([
+    ...new Set<ApiErrorCode>([
       'HOST_NOT_ALLOWED',
       'ORIGIN_NOT_ALLOWED',
       'URL_TOO_LONG',

@@ -9,7 +9,7 @@ import {
 import { controlOperations } from '../operations/control.ts'
 import { fileOperations } from '../operations/files.ts'
 import { messageOperations } from '../operations/messages.ts'
-import type { Route } from '../operations/operation.ts'
+import type { OperationRoute } from '../operations/operation.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
@@ -18,7 +18,7 @@ import { serverOperations } from './server-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
 
 /** The table of operations. The server, the OpenAPI document, `docs/http.md` and the tests of tenancy are made from it. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly OperationRoute[] = [
   ...serverOperations,
   ...agentOperations,
   ...threadOperations,

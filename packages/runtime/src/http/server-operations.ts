@@ -1,11 +1,11 @@
 import { HttpError } from '../operations/http-error.ts'
-import { json, operation, raw, type Route } from '../operations/operation.ts'
+import { json, operation, raw, type OperationRoute } from '../operations/operation.ts'
 import { answer, object, outline, string } from '../operations/shape.ts'
 
 const status = answer({ status: string })
 
 /** The server itself. Monitors add parameters of their own to these addresses, so the query is not checked. */
-export const serverOperations: readonly Route[] = [
+export const serverOperations: readonly OperationRoute[] = [
   operation('getHealth', {
     tag: 'server',
     summary: 'Whether the process answers.',

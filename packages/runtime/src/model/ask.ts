@@ -13,8 +13,8 @@ import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeMessageAdded, StepFailed } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
 import { endSession } from '../session/end.ts'
-import type { Step, Turn as SideTurn } from '../contract/state.ts'
-import { costOf, spentOn, toUsage } from '../contract/usage.ts'
+import type { Step, SideTurn as SideTurn } from '../contract/state.ts'
+import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
 import type { ThreadEvent } from '@skein/threads'
 
@@ -93,7 +93,7 @@ async function answerOf(
     modelName: model.model.modelId,
     providerName: model.model.provider.name,
     finishReason: turn.stopReason,
-    usage: toUsage(turn.usage),
+    usage: toThreadUsage(turn.usage),
     costUsd: costOf(model, turn.usage),
   })
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '@skein/ai'
-import { chooseCut, estimateTokens, summaryRequest } from './compact.ts'
+import { chooseCut, estimateViewTokens, summaryRequest } from './compact.ts'
 import { summaryMessage } from './view.ts'
 
 const user = (text: string) => new UserMessage(text)
@@ -16,16 +16,16 @@ const gives = (...ids: string[]) =>
 
 test('tokens grow with the text, and a picture costs the same whatever its size', () => {
   const [short, long] = [user('x'), user('x'.repeat(4001))]
-  expect(estimateTokens([long]) - estimateTokens([short])).toBe(1000)
-  expect(estimateTokens([])).toBe(0)
+  expect(estimateViewTokens([long]) - estimateViewTokens([short])).toBe(1000)
+  expect(estimateViewTokens([])).toBe(0)
   const picture = (size: number) =>
     new UserMessage([
       { type: 'text', text: 'look' },
       { type: 'image', mimeType: 'image/png', source: { type: 'base64', data: 'A'.repeat(size) } },
     ])
-  expect(estimateTokens([picture(4)])).toBe(estimateTokens([picture(400_000)]))
-  expect(estimateTokens([picture(4)])).toBeGreaterThanOrEqual(1000)
-  expect(estimateTokens([picture(4)])).toBeLessThan(1100)
+  expect(estimateViewTokens([picture(4)])).toBe(estimateViewTokens([picture(400_000)]))
+  expect(estimateViewTokens([picture(4)])).toBeGreaterThanOrEqual(1000)
+  expect(estimateViewTokens([picture(4)])).toBeLessThan(1100)
 })
 
 test.each([

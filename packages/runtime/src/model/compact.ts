@@ -1,7 +1,7 @@
+import { messageOf } from '@skein/base'
 import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { messageOf } from '../contract/error.ts'
 import { spentOn } from '../contract/usage.ts'
 import { viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
@@ -14,7 +14,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
   const limit = maxTokens ?? (window === undefined ? undefined : Math.floor(window * 0.8))
   if (!enabled || limit === undefined) return
   const view = viewOf(context.state, side.side, prompt)
-  if (estimateTokens(view) <= limit) return
+  if (estimateViewTokens(view) <= limit) return
   const older = view.slice(0, chooseCut(view, { keepMessages }) ?? 0)
   // The last message of the older part that is in the log under its own id.
   const upTo = older
@@ -48,7 +48,7 @@ const MAX_RESULT_LENGTH = 4000
 const estimates = new WeakMap<Message, number>()
 
 /** Guesses the tokens of messages: four characters are one. Counted once per message. */
-export function estimateTokens(messages: readonly Message[]): number {
+export function estimateViewTokens(messages: readonly Message[]): number {
   let tokens = 0
   for (const message of messages) {
     let own = estimates.get(message)

@@ -5,7 +5,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { afterStored, HookBlockedError } from '../hooks/hooks.ts'
 import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
 import { endSession, waitText } from '../session/end.ts'
-import type { Step, Turn } from '../contract/state.ts'
+import type { Step, SideTurn } from '../contract/state.ts'
 import { childRegistry } from '../thread/facade.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'
@@ -39,7 +39,7 @@ export async function infer(context: DrainContext, side: ResolvedSide): Promise<
 async function beginStep(
   context: DrainContext,
   side: ResolvedSide,
-): Promise<{ turn: Turn; step: Step }> {
+): Promise<{ turn: SideTurn; step: Step }> {
   const { state, epoch } = context
   const at = context.at()
   const turn = state.session!.turn! // `next` asks for a step within a turn only

@@ -11,7 +11,7 @@ import type {
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../contract/context.ts'
 import type { LiveStep } from './ask.ts'
-import { toUsage, costOf } from '../contract/usage.ts'
+import { toThreadUsage, costOf } from '../contract/usage.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
@@ -91,7 +91,7 @@ export function logAnswer(
     messageId: message.id,
     costUsd,
     finishReason: turn.stopReason,
-    usage: { ...toUsage(turn.usage) } as JsonObject,
+    usage: { ...toThreadUsage(turn.usage) } as JsonObject,
     firstTokenMs,
   })
 }
@@ -108,7 +108,7 @@ export function logFailure(
   const costUsd = usage && costOf(model, usage)
   return writes(context, log, {
     error: { code, message },
-    usage: usage && ({ ...toUsage(usage) } as JsonObject),
+    usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })
 }

@@ -1,6 +1,6 @@
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
-import { json, operation, type Route } from './operation.ts'
+import { json, operation, type OperationRoute } from './operation.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf } from './shape.ts'
 
@@ -29,7 +29,7 @@ export interface AgentSummary {
 }
 
 /** What can be asked about agents. */
-export const agentOperations: readonly Route[] = [
+export const agentOperations: readonly OperationRoute[] = [
   operation('listAgents', {
     tag: 'agents',
     summary: 'The agents that threads can be created for.',

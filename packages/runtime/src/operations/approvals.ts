@@ -1,4 +1,4 @@
-import { done, json, operation, type Route } from './operation.ts'
+import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf, seesAllOwners } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, eitherOf, anything, between, exactly, arrayOf, shape, maxText } from './shape.ts'
@@ -6,7 +6,7 @@ import { answer, eitherOf, anything, between, exactly, arrayOf, shape, maxText }
 const reason = maxText(10_000)
 
 /** What waits for a person, and how it is decided. */
-export const approvalOperations: readonly Route[] = [
+export const approvalOperations: readonly OperationRoute[] = [
   operation('listApprovals', {
     tag: 'approvals',
     summary: 'Everything that waits for a person, over all threads and depths.',

@@ -1,5 +1,5 @@
 import { HttpError } from './http-error.ts'
-import { done, json, operation, type Route } from './operation.ts'
+import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref, textMap } from './schemas.ts'
 import {
@@ -15,7 +15,7 @@ import {
 } from './shape.ts'
 
 /** Durable values of a thread. */
-export const valueOperations: readonly Route[] = [
+export const valueOperations: readonly OperationRoute[] = [
   operation('listValues', {
     tag: 'values',
     summary: 'The durable values of the thread.',
@@ -60,7 +60,7 @@ export const valueOperations: readonly Route[] = [
 ]
 
 /** Environment variables of a thread. */
-export const envOperations: readonly Route[] = [
+export const envOperations: readonly OperationRoute[] = [
   operation('listEnv', {
     tag: 'env',
     summary:
@@ -101,7 +101,7 @@ export const envOperations: readonly Route[] = [
 ]
 
 /** Standard Agents §7.8: a child that lacked variables is created when they are provided. */
-export const variableOperations: readonly Route[] = [
+export const variableOperations: readonly OperationRoute[] = [
   operation('getVariablesRequest', {
     tag: 'variables',
     summary: 'Which variables a child needs and which are missing. Names only.',
@@ -137,7 +137,7 @@ export const variableOperations: readonly Route[] = [
 const YEAR_MS = 31_536_000_000
 
 /** Work that a thread has scheduled. */
-export const effectOperations: readonly Route[] = [
+export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',
     summary: 'Scheduled work.',

@@ -1,10 +1,10 @@
-import { done, json, operation, type Route } from './operation.ts'
+import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref, side } from './schemas.ts'
 import { between, boolean, shape, maxText } from './shape.ts'
 
 /** Stopping, resuming, ending and copying threads, and waiting for what comes of them. */
-export const controlOperations: readonly Route[] = [
+export const controlOperations: readonly OperationRoute[] = [
   operation('stopThread', {
     tag: 'control',
     summary: 'Stops the run. Its messages stay; a new message or a resume continues the thread.',

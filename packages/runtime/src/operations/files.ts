@@ -1,12 +1,12 @@
 import type { FileStat } from '../contract/thread-state.ts'
 import { HttpError } from './http-error.ts'
-import { done, json, jsonResponse, operation, raw, type Route } from './operation.ts'
+import { done, json, jsonResponse, operation, raw, type OperationRoute } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf, maxText } from './shape.ts'
 
 /** Files of a thread. Paths begin with a slash there; the runtime refuses those that could leave the thread. */
-export const fileOperations: readonly Route[] = [
+export const fileOperations: readonly OperationRoute[] = [
   operation('listFiles', {
     tag: 'files',
     summary: 'The files of the thread.',

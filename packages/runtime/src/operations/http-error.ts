@@ -25,10 +25,10 @@ export type HttpErrorCode =
   | 'INTERNAL'
 
 /** Every code that can stand in an error of the HTTP surface. */
-export type ErrorCode = HttpErrorCode | RuntimeErrorCode | StoreErrorCode
+export type ApiErrorCode = HttpErrorCode | RuntimeErrorCode | StoreErrorCode
 
 /** The status of each code: the only place that says so. */
-export const STATUS: Readonly<Record<ErrorCode, number>> = {
+export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   ROUTE_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   UNAUTHENTICATED: 401,
@@ -109,14 +109,14 @@ export interface ErrorBody {
 
 /** A refusal of the HTTP surface. */
 export class HttpError extends SkeinError {
-  declare readonly code: ErrorCode
+  declare readonly code: ApiErrorCode
   readonly problems: readonly RequestProblem[]
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     message: string,
     options: {
-      readonly code: ErrorCode
+      readonly code: ApiErrorCode
       readonly hint?: string
       readonly cause?: unknown
       readonly problems?: readonly RequestProblem[]

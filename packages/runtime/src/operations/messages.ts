@@ -2,7 +2,7 @@ import { SkeinError, uuidV7 } from '@skein/base'
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import type { SendMessage } from '../contract/runtime-api.ts'
 import { HttpError } from './http-error.ts'
-import { done, json, operation, type Route } from './operation.ts'
+import { done, json, operation, type OperationRoute } from './operation.ts'
 import type { Principal } from './principal.ts'
 import { ref, type MessageBody } from './schemas.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from './shape.ts'
 
 /** The conversation of a thread. */
-export const messageOperations: readonly Route[] = [
+export const messageOperations: readonly OperationRoute[] = [
   operation('listMessages', {
     tag: 'messages',
     summary: 'The conversation.',

@@ -3,7 +3,7 @@ import type { Services } from '../http/services.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import type { ThreadHead } from '../store/store.ts'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
-import type { ErrorCode } from './http-error.ts'
+import type { ApiErrorCode } from './http-error.ts'
 import type { Principal, Scope } from './principal.ts'
 import type { ShapeFields, Infer, Shape } from './shape.ts'
 
@@ -70,7 +70,7 @@ interface RouteBase {
   readonly body?: RouteBody
   readonly answers: readonly RouteAnswer[]
   /** Errors beyond those that every route can answer with. */
-  readonly errors?: readonly ErrorCode[]
+  readonly errors?: readonly ApiErrorCode[]
   /** Also served without the prefix, because a specification names the address. */
   readonly isAlsoAtRoot?: boolean
 }
@@ -92,7 +92,7 @@ export interface ThreadRoute extends RouteBase {
 }
 
 /** An operation with its address, as the server serves it. */
-export type Route = OpenRoute | ThreadRoute
+export type OperationRoute = OpenRoute | ThreadRoute
 
 /** An answer whose type the compiler knows: the operation has to give such a value. */
 interface Answer<T> extends RouteAnswer {
@@ -130,7 +130,7 @@ export interface Operation<
   readonly query?: Query | 'any'
   readonly body?: JsonBody<Body> | { readonly bytes: 'file' | 'lines' | 'any' }
   readonly answers: Answers
-  readonly errors?: readonly ErrorCode[]
+  readonly errors?: readonly ApiErrorCode[]
   readonly isAlsoAtRoot?: boolean
   readonly isChat?: boolean
   /** Default, for an operation about a thread: the address is enough. */
@@ -165,7 +165,7 @@ export function operation<
   const Answers extends readonly Answer<unknown>[],
   const Query extends ShapeFields = Record<never, never>,
   Body = unknown,
->(id: Id, { query, run, ...rest }: Operation<Id, Query, Body, Answers>): Route {
+>(id: Id, { query, run, ...rest }: Operation<Id, Query, Body, Answers>): OperationRoute {
   const { method, path } = addressOf(id)
   const isAboutThread = path.includes('{threadId}')
   const handle = async (call: Call): Promise<Response> => {

@@ -10,7 +10,7 @@ import {
   operation,
   raw,
   type OperationCall,
-  type Route,
+  type OperationRoute,
 } from './operation.ts'
 import { hasScope, seesAllOwners, type Principal } from './principal.ts'
 import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
@@ -36,7 +36,7 @@ const listQuery = {
 }
 
 /** Finding, creating, reading and removing threads. */
-export const threadOperations: readonly Route[] = [
+export const threadOperations: readonly OperationRoute[] = [
   operation('listThreads', {
     tag: 'threads',
     summary: 'Threads that you may see, the latest first.',
@@ -160,7 +160,7 @@ function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal
 const LINES = 'application/jsonl'
 
 /** The log of a thread, and threads as files. */
-export const logOperations: readonly Route[] = [
+export const logOperations: readonly OperationRoute[] = [
   operation('listEvents', {
     tag: 'events',
     summary: 'The log, in order.',

@@ -57,13 +57,13 @@ export function decideStep(facts: StepFacts): StepDecision {
   }
   const stop = entry.calls.find(({ call }) => call.toolName === side.stopTool)
   if (side.stopTool !== undefined && stop)
-    return { type: 'yield', reason: 'stop_tool', text: stopText(stop, side) ?? textOf(entry) }
+    return { type: 'yield', reason: 'stop_tool', text: stopText(stop, side) ?? messageText(entry) }
   for (const { call } of done) {
     const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
     if (tool?.kind === 'handoff')
       return { type: 'handoff', agent: tool.agent, toolCallId: call.toolCallId }
   }
-  const text = textOf(entry)
+  const text = messageText(entry)
   if (text.trim() !== '' && !lacksCall(side, entry)) {
     // A side without any stop rule yields with whatever it says; otherwise it would speak for ever.
     const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
@@ -160,10 +160,10 @@ function nudge({ side, entry }: StepFacts): string | undefined {
 }
 
 function isEmpty(entry: Entry | undefined): boolean {
-  return entry !== undefined && entry.calls.length === 0 && textOf(entry).trim() === ''
+  return entry !== undefined && entry.calls.length === 0 && messageText(entry).trim() === ''
 }
 
 /** The text of an entry; none for results of calls. */
-export function textOf({ message }: Entry): string {
+export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }

@@ -2,7 +2,7 @@ import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
 import { noteMessage, stepEnd, stepStart, turnEnd, turnStart } from './begin.ts'
-import { textOf, type StepDecision } from './decide.ts'
+import { messageText, type StepDecision } from './decide.ts'
 import { endSession } from './end.ts'
 import { endGoverned, passesGate, readOutput } from './gate-delivery.ts'
 
@@ -82,7 +82,7 @@ function stopToolMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
   const turn = state.session?.turn
   const entry = turn?.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
-  if (!turn || !entry || text === '' || textOf(entry) === text) return []
+  if (!turn || !entry || text === '' || messageText(entry) === text) return []
   const at = context.at()
   const id = environment.ids()
   return [

@@ -3,7 +3,7 @@ import { reportToParent } from '../children/report.ts'
 import type { DrainContext, Write } from '../contract/context.ts'
 import type { RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import { isWaiting, openCalls } from '../contract/state.ts'
-import { type Action } from '../next.ts'
+import { type KernelAction } from '../next.ts'
 import type { Step } from '../contract/state.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
 import { stepEnd, turnEnd } from './begin.ts'
@@ -129,7 +129,7 @@ const LONG_WAIT_MS = 60_000
  */
 export async function park(
   context: DrainContext,
-  { wakeAt, retry }: Extract<Action, { type: 'park' }>,
+  { wakeAt, retry }: Extract<KernelAction, { type: 'park' }>,
 ): Promise<boolean> {
   const { state } = context
   const isLong = retry && Date.parse(retry.at) - context.environment.clock.now() > LONG_WAIT_MS

@@ -36,13 +36,13 @@ export async function passesGate(context: DrainContext, candidate: JsonValue): P
 }
 
 /** An answer as data, or why it does not have the declared shape. */
-export type Output = { readonly data: JsonValue } | { readonly problem: string }
+export type Delivery = { readonly data: JsonValue } | { readonly problem: string }
 
 /** Reads the answer of a side whose prompt declares an output. Undefined when it declares none. */
 export async function readOutput(
   { prompt }: ResolvedSide,
   text: string,
-): Promise<Output | undefined> {
+): Promise<Delivery | undefined> {
   const { output } = prompt.definition
   if (!output) return undefined
   let data: JsonValue

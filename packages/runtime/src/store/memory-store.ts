@@ -6,7 +6,7 @@ import {
   type CommitPlan,
   type EventRow,
   eventRows,
-  jsonText,
+  storedText,
   notFound,
   planCommit,
 } from './plan-commit.ts'
@@ -165,7 +165,7 @@ class MemoryStore implements Store {
 
   async setSetting(name: string, value: JsonObject): Promise<void> {
     this.#mustBeOpen()
-    this.#settings.set(name, jsonText(value, `The setting ${name}`))
+    this.#settings.set(name, storedText(value, `The setting ${name}`))
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { valueSet } from '../testing/contract.ts'
-import { migrate, migrations, type Migration } from './migrations.ts'
+import { migrate, migrations, type StoreMigration } from './migrations.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-migrations-'))
@@ -66,12 +66,12 @@ test('a step that was released has not been changed since', () => {
   expect(schemaOf(now)).toEqual(schemaOf(then))
 })
 
-const two: Migration = {
+const two: StoreMigration = {
   version: 2,
   sql: `ALTER TABLE threads ADD COLUMN color TEXT NOT NULL DEFAULT 'grey';
         UPDATE threads SET color = 'red' WHERE owner = 'ada';`,
 }
-const three: Migration = { version: 3, sql: 'CREATE TABLE extra (id TEXT)' }
+const three: StoreMigration = { version: 3, sql: 'CREATE TABLE extra (id TEXT)' }
 
 test('an older database goes through every step it lacks, once, and keeps its rows', () => {
   const database = new DatabaseSync(':memory:')

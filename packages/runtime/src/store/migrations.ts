@@ -2,13 +2,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from './store.ts'
 
 /** One step of the schema, from the version before it. A step that was released is never changed. */
-export interface Migration {
+export interface StoreMigration {
   readonly version: number
   readonly sql: string
 }
 
 /** The schema, step by step; a new file goes through all of them. */
-export const migrations: readonly Migration[] = [
+export const migrations: readonly StoreMigration[] = [
   {
     version: 1,
     sql: `
@@ -93,7 +93,7 @@ const APPLICATION_ID = 0x73_6b_65_69
 export function migrate(
   database: DatabaseSync,
   path: string,
-  steps: readonly Migration[] = migrations,
+  steps: readonly StoreMigration[] = migrations,
 ): void {
   const newest = steps.at(-1)?.version ?? 0
   const version = pragma(database, 'user_version')
@@ -114,7 +114,7 @@ export function migrate(
   for (const step of steps) if (step.version > version) apply(database, step)
 }
 
-function apply(database: DatabaseSync, { version, sql }: Migration): void {
+function apply(database: DatabaseSync, { version, sql }: StoreMigration): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     database.exec(sql)

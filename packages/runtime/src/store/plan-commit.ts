@@ -89,7 +89,7 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
     seq: after + index + 1,
     type: event.type,
     at: event.at,
-    json: jsonText(event, `The event ${event.type} of thread ${change.id}`),
+    json: storedText(event, `The event ${event.type} of thread ${change.id}`),
   }))
 }
 
@@ -200,7 +200,7 @@ const MAX_DEPTH = 1000
  * else, such as a Date or NaN. Members that are undefined are left out, as by `JSON.stringify`. `what`
  * names the value in the error.
  */
-export function jsonText(value: unknown, what: string): string {
+export function storedText(value: unknown, what: string): string {
   const problem = findProblem(value, [])
   if (problem)
     throw new StoreError(`${what} is not JSON: it has ${problem}.`, {

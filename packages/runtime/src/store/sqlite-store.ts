@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { GroupCommit } from './group-commit.ts'
-import { blobNames, eventRows, jsonText, notFound, planCommit } from './plan-commit.ts'
+import { blobNames, eventRows, storedText, notFound, planCommit } from './plan-commit.ts'
 import {
   copyDatabase,
   createPrivately,
@@ -174,7 +174,9 @@ class FileStore implements SqliteStore {
   }
 
   setSetting(name: string, value: JsonObject): Promise<void> {
-    return this.#write(() => this.#tables.setSetting(name, jsonText(value, `The setting ${name}`)))
+    return this.#write(() =>
+      this.#tables.setSetting(name, storedText(value, `The setting ${name}`)),
+    )
   }
 
   async backup(toPath: string): Promise<void> {

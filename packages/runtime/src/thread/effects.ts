@@ -1,5 +1,5 @@
 import { RuntimeError } from '../contract/error.ts'
-import type { Effect } from '../contract/state.ts'
+import type { EffectState } from '../contract/state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
@@ -19,7 +19,7 @@ interface FacadeEffects extends EffectMembers {
 /** Scheduled effects of a thread with what was scheduled or removed but not committed. */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   const { kernel, environment, events } = buffer
-  const pending = new Map<string, Effect | null>()
+  const pending = new Map<string, EffectState | null>()
   const all = () => allOverlaid(pending, kernel.effects)
 
   function remove(effectId: string): void {
@@ -73,7 +73,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
 
 /** Effects as users see them, the next one first. */
 export function scheduledEffects(
-  effects: ReadonlyMap<string, Effect>,
+  effects: ReadonlyMap<string, EffectState>,
   name?: string,
 ): ScheduledEffect[] {
   return [...effects.values()]

@@ -1,7 +1,7 @@
 import { sha256Hex } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { FileStat, ThreadState } from '../contract/thread-state.ts'
-import { createGlob, isText, mediaTypeOf, normalisePath } from './paths.ts'
+import { createGlob, isTextFile, fileMediaType, normalisePath } from './paths.ts'
 import { allOverlaid, type FacadeBuffer, overlaid } from './values.ts'
 
 /** The part of a thread's state that concerns files. */
@@ -84,7 +84,7 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
         })
       const hash = sha256Hex(bytes)
       blobs.set(hash, { hash, bytes })
-      const type = mediaType ?? mediaTypeOf(normal, bytes)
+      const type = mediaType ?? fileMediaType(normal, bytes)
       return put({ path: normal, mediaType: type, sizeBytes: bytes.length, hash })
     },
     readFile: async (path) => read(find(path)),
@@ -107,7 +107,7 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
       const found = []
       for (const stat of list(prefix)) {
         const bytes = await read(stat)
-        if (isText(bytes))
+        if (isTextFile(bytes))
           found.push(...linesWith(text, stat.path, new TextDecoder().decode(bytes)))
       }
       return found

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isText, mediaTypeOf } from './paths.ts'
+import { isTextFile, fileMediaType } from './paths.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'latin1')
 
@@ -16,11 +16,11 @@ test.each([
   ['/empty', '', 'application/octet-stream'],
   ['/x.constructor', '\0', 'application/octet-stream'],
 ])('%s is known', (path, content, type) => {
-  expect(mediaTypeOf(path, bytes(content))).toBe(type)
+  expect(fileMediaType(path, bytes(content))).toBe(type)
 })
 
 test('a long text may be cut within a character', () => {
-  expect(isText(Buffer.from('x' + 'é'.repeat(8192)))).toBe(true)
-  expect(isText(Buffer.from('é'.slice(0, 1)).subarray(0, 1))).toBe(false)
-  expect(isText(new Uint8Array())).toBe(true)
+  expect(isTextFile(Buffer.from('x' + 'é'.repeat(8192)))).toBe(true)
+  expect(isTextFile(Buffer.from('é'.slice(0, 1)).subarray(0, 1))).toBe(false)
+  expect(isTextFile(new Uint8Array())).toBe(true)
 })

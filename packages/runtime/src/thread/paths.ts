@@ -202,18 +202,18 @@ const signatures: readonly (readonly [string, number, string])[] = [
 ]
 
 /** The media type of a file: by its extension, else by its first bytes, else text or plain bytes. */
-export function mediaTypeOf(path: string, bytes: Uint8Array): string {
+export function fileMediaType(path: string, bytes: Uint8Array): string {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const extension = name.includes('.') ? name.slice(name.lastIndexOf('.') + 1).toLowerCase() : ''
   if (Object.hasOwn(byExtension, extension)) return byExtension[extension]!
   const head = Buffer.from(bytes.subarray(0, 16)).toString('latin1')
   const known = signatures.find(([signature, offset]) => head.startsWith(signature, offset))
   if (known) return known[2]
-  return bytes.length > 0 && isText(bytes) ? 'text/plain' : DEFAULT
+  return bytes.length > 0 && isTextFile(bytes) ? 'text/plain' : DEFAULT
 }
 
 /** True for UTF-8 without zero bytes, as far as the beginning shows. */
-export function isText(bytes: Uint8Array): boolean {
+export function isTextFile(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
   if (sample.includes(0)) return false
   try {

@@ -2,7 +2,7 @@ import type { JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalRequest } from '@skein/governance'
 import type { ToolDefinition } from '../../src/definitions/types.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
-import { answerInDoubt, type InDoubt, settleInDoubt } from '../../src/governance/in-doubt.ts'
+import { answerInDoubt, type InDoubt, settleUnknownEffect } from '../../src/governance/in-doubt.ts'
 import type {
   GovernanceWrites,
   SessionGovernor,
@@ -86,7 +86,7 @@ class PlayKernel {
       return answerInDoubt({ tool, callId: id, governor, answer: this.#state.get(`answer/${id}`) })
     }
     const context = { signal: new AbortController().signal, idempotencyKey: id }
-    return settleInDoubt({ tool, callId: id, args: {}, governor, context })
+    return settleUnknownEffect({ tool, callId: id, args: {}, governor, context })
   }
 
   async #admit(id: string, tool: ToolDefinition): Promise<Waiting | undefined> {

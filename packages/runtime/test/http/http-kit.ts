@@ -14,7 +14,7 @@ import {
   type EffectDefinition,
   type EndpointDefinition,
 } from '../../src/definitions/types.ts'
-import type { ApiKey, Connection, Http, HttpOptions } from '../../src/http/index.ts'
+import type { ApiKey, ClientConnection, Http, HttpOptions } from '../../src/http/index.ts'
 import { createHttp } from '../../src/http/index.ts'
 
 /** Every scope but those that look over owners or tenants. */
@@ -183,7 +183,7 @@ export interface Kit {
 export interface KitOptions {
   readonly http?: Partial<HttpOptions>
   readonly runtime?: Partial<RuntimeOptions>
-  readonly connection?: Connection
+  readonly connection?: ClientConnection
 }
 
 /** A runtime with one agent, on the network but without one. */

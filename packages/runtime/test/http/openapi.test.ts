@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/routes.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
-import { STATUS, type ErrorCode } from '../../src/operations/http-error.ts'
+import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
 import { startKit, type Kit, type Who } from './http-kit.ts'
 import { OpenApiClient, type Operation } from './openapi-client.ts'
 import { buildWorld, type World } from './world.ts'
@@ -179,7 +179,7 @@ describe('errors that every route has are as the document says', () => {
 describe('errors of one route are as the document says', () => {
   const cases: readonly [
     id: string,
-    code: ErrorCode,
+    code: ApiErrorCode,
     changes: (world: World) => Changes | Promise<Changes>,
   ][] = [
     ['createThread', 'AGENT_NOT_FOUND', () => ({ body: { agent: 'nobody' } })],
@@ -284,7 +284,7 @@ describe('errors of one route are as the document says', () => {
 })
 
 test('every error that a route may answer was seen, or is one that only a broken server gives', () => {
-  const rare: readonly ErrorCode[] = [
+  const rare: readonly ApiErrorCode[] = [
     'INTERNAL',
     'RUNTIME_STOPPED',
     'RATE_LIMITED',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pathParams, type Route } from '../../src/operations/operation.ts'
+import { pathParams, type OperationRoute } from '../../src/operations/operation.ts'
 import { ROUTES } from '../../src/http/routes.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 import { buildWorld, fillPath, type World } from './world.ts'
@@ -14,9 +14,9 @@ afterAll(() => kit.stop())
 
 const aboutThreads = ROUTES.filter(({ addresses }) => addresses === 'thread')
 /** The stream has two forms. */
-const matrix = aboutThreads.flatMap((route): [string, Route, Record<string, string>][] => {
+const matrix = aboutThreads.flatMap((route): [string, OperationRoute, Record<string, string>][] => {
   const query = route.probe?.query ?? {}
-  const plain: [string, Route, Record<string, string>] = [route.id, route, query]
+  const plain: [string, OperationRoute, Record<string, string>] = [route.id, route, query]
   return route.id === 'streamThread'
     ? [plain, ['streamThread as tree', route, { tree: 'true' }]]
     : [plain]
@@ -27,7 +27,7 @@ const bodies: Record<string, unknown> = { provideVariables: { VAULT_CODE: '1234'
 
 async function probe(
   who: Who | undefined,
-  route: Route,
+  route: OperationRoute,
   query: Record<string, string>,
   params: Readonly<Record<string, string>>,
 ): Promise<{ status: number; body: string; headers: Record<string, string> }> {

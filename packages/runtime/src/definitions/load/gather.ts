@@ -19,7 +19,7 @@ import { readAgent, type ReadAgent } from './read-agent.ts'
 import { readPrompt, type ReadPrompt } from './read-prompt.ts'
 
 /** A definition that was found: the object itself, and those of its fields that are right. */
-export interface Entry<Read> {
+export interface GatheredDefinition<Read> {
   readonly definition: object
   readonly read: Read
   /** Undefined if the definition has no valid name. */
@@ -29,9 +29,9 @@ export interface Entry<Read> {
 
 /** All definitions of one kind. */
 export interface Shelf<Read> {
-  readonly all: Entry<Read>[]
-  readonly byName: Map<string, Entry<Read>>
-  readonly byObject: Map<object, Entry<Read>>
+  readonly all: GatheredDefinition<Read>[]
+  readonly byName: Map<string, GatheredDefinition<Read>>
+  readonly byObject: Map<object, GatheredDefinition<Read>>
 }
 
 /** What the reader of each kind returns. */
@@ -109,7 +109,7 @@ function take<Kind extends DefinitionKind>(
   const read = readers[kind](value, place)
   if (read === undefined) return []
   const name = label?.trim() === '' ? undefined : label
-  const entry: Entry<Reads[Kind]> = { definition: value, read, name, place }
+  const entry: GatheredDefinition<Reads[Kind]> = { definition: value, read, name, place }
   shelf.all.push(entry)
   shelf.byObject.set(value, entry)
   const other = name === undefined ? undefined : shelf.byName.get(name)
@@ -192,7 +192,7 @@ export function find<Read>(
   shelf: Shelf<Read>,
   reference: string | object | undefined,
   { kind, place }: { readonly kind: string; readonly place: Place },
-): Entry<Read> | undefined {
+): GatheredDefinition<Read> | undefined {
   if (reference === undefined) return undefined
   if (typeof reference === 'object') return shelf.byObject.get(reference)
   const entry = shelf.byName.get(reference)

@@ -18,7 +18,7 @@ import {
   type Fields,
   flag,
   kindOf,
-  listOf,
+  readList,
   oneOf,
   plainObject,
   type Reader,
@@ -108,7 +108,7 @@ const limits: Fields<Omit<Budget, 'tree'>> = {
 const taskClass = readFields<ReadTaskClass>(
   {
     name: word,
-    needs: listOf(
+    needs: readList(
       readFields<Need>(
         {
           type: oneOf(...EVIDENCE_TYPES),
@@ -121,7 +121,7 @@ const taskClass = readFields<ReadTaskClass>(
         ['type'],
       ),
     ),
-    verifiers: listOf<unknown>(plainObject),
+    verifiers: readList<unknown>(plainObject),
     policy: callback(),
     repair: readFields<NonNullable<TaskClass['repair']>>(
       { max: amount, to: oneOf('plan', 'execute'), undoFirst: flag },
@@ -152,7 +152,7 @@ const agentFields: Fields<ReadAgent> = {
   exposeAsTool: flag,
   toolDescription: word,
   env: textRecord,
-  hooks: listOf(reference<HookDefinition>('hook')),
+  hooks: readList(reference<HookDefinition>('hook')),
   packageName: text,
   version: text,
   author: text,

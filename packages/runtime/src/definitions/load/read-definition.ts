@@ -20,7 +20,7 @@ import {
   type Fields,
   flag,
   kindOf,
-  listOf,
+  readList,
   oneOf,
   type Place,
   plainObject,
@@ -108,8 +108,8 @@ const toolFields: Fields<ReadTool> = {
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
   governance: readFields(governance, ['risk']),
-  variables: listOf(variable),
-  uses: listOf(reference<ToolDefinition>('tool')),
+  variables: readList(variable),
+  uses: readList(reference<ToolDefinition>('tool')),
   timeoutMs: count,
 }
 
@@ -132,7 +132,7 @@ const modelFields: Fields<ReadModel> = {
   name: word,
   model: modelReference,
   config: settings,
-  fallbacks: listOf(modelOrReference),
+  fallbacks: readList(modelOrReference),
   inputPrice: amount,
   outputPrice: amount,
   cachedPrice: amount,

@@ -22,7 +22,7 @@ import {
   type Fields,
   flag,
   kindOf,
-  listOf,
+  readList,
   oneOf,
   type Place,
   plainObject,
@@ -117,7 +117,7 @@ const part: Reader<PromptPart> = (value, place) => {
 
 const promptText: Reader<string | readonly (PromptPart | undefined)[]> = (value, place) => {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return listOf(part)(value, place)
+  if (Array.isArray(value)) return readList(part)(value, place)
   return report(place, `must be a string or a list of parts, not ${kindOf(value)}`)
 }
 
@@ -133,8 +133,8 @@ const promptFields: Fields<ReadPrompt> = {
   toolChoice: oneOf('auto', 'none', 'required'),
   requiredSchema: schema,
   output: schema,
-  variables: listOf(variable),
-  tools: listOf(promptTool),
+  variables: readList(variable),
+  tools: readList(promptTool),
   env: textRecord,
   reasoning: readFields<ReasoningOptions>({
     effort: oneOf('low', 'medium', 'high'),
@@ -142,7 +142,7 @@ const promptFields: Fields<ReadPrompt> = {
   }),
   recentImageThreshold: (value, place) => (value === 0 ? 0 : count(value, place)),
   providerOptions: settings,
-  hooks: listOf(reference<HookDefinition>('hook')),
+  hooks: readList(reference<HookDefinition>('hook')),
   compaction: readFields<CompactionOptions>({
     maxTokens: count,
     keepMessages: count,
@@ -171,7 +171,7 @@ export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolCon
 const immediate = readFields<ImmediateOptions>({
   nameEnv: word,
   descriptionEnv: word,
-  scopedEnv: listOf(word) as Reader<readonly string[]>, // holes are problems already
+  scopedEnv: readList(word) as Reader<readonly string[]>, // holes are problems already
 })
 
 const side = oneOf('side_a', 'side_b')

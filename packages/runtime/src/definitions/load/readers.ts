@@ -85,7 +85,7 @@ export function oneOf<T extends string | boolean>(...values: readonly T[]): Read
 }
 
 /** A list. A wrong item becomes undefined, so that the indexes in later problems stay right. */
-export function listOf<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
+export function readList<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
   return (value, place) => {
     if (!Array.isArray(value)) return report(place, `must be a list, not ${kindOf(value)}`)
     return Array.from(value, (entry: unknown, index) => item(entry, at(place, index)))

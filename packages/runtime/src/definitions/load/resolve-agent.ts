@@ -1,7 +1,7 @@
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../contract/thread-state.ts'
-import { type Catalog, type Entry, find } from './gather.ts'
+import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
@@ -10,7 +10,7 @@ import { typeOf } from './resolve-tools.ts'
 
 /** An agent with its references looked up; `resolved` is undefined if one was not found. */
 export interface LoadedAgent {
-  readonly entry: Entry<ReadAgent>
+  readonly entry: GatheredDefinition<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
   /** The prompts of the sides, where they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
@@ -22,9 +22,9 @@ export const DEFAULT_SESSION_TURNS = 250
 
 /** Looks up what an agent refers to, and fills in the defaults. */
 export function resolveAgent(
-  entry: Entry<ReadAgent>,
+  entry: GatheredDefinition<ReadAgent>,
   catalog: Catalog,
-  all: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
+  all: ReadonlyMap<GatheredDefinition<ReadPrompt>, LoadedPrompt>,
 ): LoadedAgent {
   const { read, place, name } = entry
   const type = typeOf(entry)
@@ -82,7 +82,7 @@ function resolveSide(
     readonly place: Place
   },
   catalog: Catalog,
-  prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
+  prompts: ReadonlyMap<GatheredDefinition<ReadPrompt>, LoadedPrompt>,
 ): LoadedSide {
   const { side, config, place } = given
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })

@@ -1,7 +1,7 @@
 import type { ModelReference } from '@skein/ai'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
 import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
-import { type Catalog, type Entry, find } from './gather.ts'
+import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report } from './readers.ts'
 import { isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
@@ -10,16 +10,18 @@ import { mergeVariables } from './graph.ts'
 
 /** A resolved prompt, with the places of its parts and tools for problems that are found later. */
 export interface LoadedPrompt {
-  readonly entry: Entry<ReadPrompt>
+  readonly entry: GatheredDefinition<ReadPrompt>
   readonly unfolded: Unfolded
   readonly tools: readonly LoadedTool[]
   readonly resolved: ResolvedPrompt
 }
 
 /** Resolves every prompt once. */
-export function resolvePrompts(catalog: Catalog): ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt> {
+export function resolvePrompts(
+  catalog: Catalog,
+): ReadonlyMap<GatheredDefinition<ReadPrompt>, LoadedPrompt> {
   const unfold = partsResolver(catalog)
-  const prompts = new Map<Entry<ReadPrompt>, LoadedPrompt>()
+  const prompts = new Map<GatheredDefinition<ReadPrompt>, LoadedPrompt>()
   for (const entry of catalog.prompt.all) {
     const unfolded = unfold(entry)
     const tools = resolveTools(entry, catalog)
@@ -42,7 +44,10 @@ export function resolvePrompts(catalog: Catalog): ReadonlyMap<Entry<ReadPrompt>,
 
 type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
 
-function resolveModels({ read, place }: Entry<ReadPrompt>, catalog: Catalog): ResolvedModel[] {
+function resolveModels(
+  { read, place }: GatheredDefinition<ReadPrompt>,
+  catalog: Catalog,
+): ResolvedModel[] {
   find(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
   const models = new Map<object, ResolvedModel>()
   // The list grows while it is walked: fallbacks of fallbacks come last, and `models` ends cycles.
@@ -70,7 +75,10 @@ function nameIn(reference: unknown): string | undefined {
 }
 
 /** Reports names of fallbacks that no model has. */
-export function checkFallbacks({ read, place }: Entry<ReadModel>, { model: shelf }: Catalog): void {
+export function checkFallbacks(
+  { read, place }: GatheredDefinition<ReadModel>,
+  { model: shelf }: Catalog,
+): void {
   for (const [index, reference] of (read.fallbacks ?? []).entries()) {
     find(shelf, nameIn(reference), { kind: 'model', place: at(at(place, 'fallbacks'), index) })
   }
@@ -82,18 +90,18 @@ type Part = ResolvedPrompt['parts'][number]
 interface Unfolded {
   readonly parts: readonly { readonly part: Part; readonly place: Place }[]
   /** The prompt itself and all prompts that it includes. */
-  readonly prompts: ReadonlySet<Entry<ReadPrompt>>
+  readonly prompts: ReadonlySet<GatheredDefinition<ReadPrompt>>
 }
 
 /** More parts than this are a mistake, such as includes that double at every level. */
 const MAX_PARTS = 10_000
 
 /** Replaces includes by their contents. Each prompt is resolved once, so each problem is reported once. */
-function partsResolver(catalog: Catalog): (entry: Entry<ReadPrompt>) => Unfolded {
-  const known = new Map<Entry<ReadPrompt>, Unfolded>()
-  const path: Entry<ReadPrompt>[] = []
+function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>) => Unfolded {
+  const known = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
+  const path: GatheredDefinition<ReadPrompt>[] = []
 
-  function unfold(entry: Entry<ReadPrompt>): Unfolded {
+  function unfold(entry: GatheredDefinition<ReadPrompt>): Unfolded {
     const earlier = known.get(entry)
     if (earlier) return earlier
     path.push(entry)

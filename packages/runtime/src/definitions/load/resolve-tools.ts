@@ -1,6 +1,6 @@
 import type { Relation, ResolvedTool } from '../resolved.ts'
 import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
-import { find, unknownName, type Catalog, type Entry } from './gather.ts'
+import { find, unknownName, type Catalog, type GatheredDefinition } from './gather.ts'
 import { at, report, type Place } from './readers.ts'
 import type { ReadAgent } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
@@ -18,11 +18,14 @@ export interface LoadedTool {
   /** Whether the prompt lists it with a configuration; an agent must be listed in one way only. */
   readonly isConfigured: boolean
   /** The definition of the tool, for its variables. */
-  readonly entry: Entry<ReadTool> | undefined
+  readonly entry: GatheredDefinition<ReadTool> | undefined
 }
 
 /** Resolves the tools of a prompt, and reports every problem of the list. */
-export function resolveTools(entry: Entry<ReadPrompt>, catalog: Catalog): readonly LoadedTool[] {
+export function resolveTools(
+  entry: GatheredDefinition<ReadPrompt>,
+  catalog: Catalog,
+): readonly LoadedTool[] {
   const tools: LoadedTool[] = []
   const place = at(entry.place, 'tools')
   for (const [index, tool] of (entry.read.tools ?? []).entries()) {
@@ -66,8 +69,8 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
 }
 
 type Target =
-  | { readonly tool: Entry<ReadTool>; readonly agent?: undefined }
-  | { readonly agent: Entry<ReadAgent>; readonly tool?: undefined }
+  | { readonly tool: GatheredDefinition<ReadTool>; readonly agent?: undefined }
+  | { readonly agent: GatheredDefinition<ReadAgent>; readonly tool?: undefined }
 
 function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Target | undefined {
   if (tool.form === 'tool') return wrap(catalog.tool.byObject.get(tool.tool), undefined)
@@ -87,14 +90,14 @@ function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Targe
 }
 
 function wrap(
-  tool: Entry<ReadTool> | undefined,
-  agent: Entry<ReadAgent> | undefined,
+  tool: GatheredDefinition<ReadTool> | undefined,
+  agent: GatheredDefinition<ReadAgent> | undefined,
 ): Target | undefined {
   return tool ? { tool } : agent && { agent }
 }
 
 function resolveAgentTool(
-  agent: Entry<ReadAgent>,
+  agent: GatheredDefinition<ReadAgent>,
   { config, place }: { config: Record<string, unknown> | undefined; place: Place },
 ): LoadedTool | undefined {
   const { name, read } = agent
@@ -120,7 +123,10 @@ function resolveAgentTool(
 }
 
 /** The type of an agent; undefined if its `type` is not valid. */
-export function typeOf({ read, definition }: Entry<ReadAgent>): 'ai_human' | 'dual_ai' | undefined {
+export function typeOf({
+  read,
+  definition,
+}: GatheredDefinition<ReadAgent>): 'ai_human' | 'dual_ai' | undefined {
   if (read.type !== undefined) return read.type
   return (definition as { type?: unknown }).type === undefined ? 'ai_human' : undefined
 }
@@ -156,7 +162,10 @@ function toRelation(
 }
 
 /** The tools, the tools that they may use, and so on. */
-export function withUses(tools: Iterable<Entry<ReadTool>>, catalog: Catalog): Set<Entry<ReadTool>> {
+export function withUses(
+  tools: Iterable<GatheredDefinition<ReadTool>>,
+  catalog: Catalog,
+): Set<GatheredDefinition<ReadTool>> {
   const reached = new Set(tools)
   for (const { read } of reached) {
     for (const reference of read.uses ?? []) {
@@ -171,7 +180,7 @@ export function withUses(tools: Iterable<Entry<ReadTool>>, catalog: Catalog): Se
 }
 
 /** Reports names in `uses` that no tool has. */
-export function checkUses({ read, place }: Entry<ReadTool>, catalog: Catalog): void {
+export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {
     find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
   }

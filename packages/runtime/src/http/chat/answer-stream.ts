@@ -7,7 +7,7 @@ import type {
   WaitingItem,
 } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
-import { agentNames, isUserMessage, ShownEvents } from './shown-events.ts'
+import { agentNames, isShownUserMessage, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
 import { untilSettled } from './find-answer.ts'
@@ -109,7 +109,7 @@ class Answer {
     const taken = this.#take(event)
     if (event.type === 'turn_start') this.#hasTurn = this.#isTurnOpen = true
     if (event.type === 'turn_end') this.#isTurnOpen = false
-    if (isUserMessage(event)) {
+    if (isShownUserMessage(event)) {
       this.#wasSpokenTo = this.#hasTurn
       return taken // a message of its own
     }

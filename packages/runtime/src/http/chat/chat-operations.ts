@@ -1,6 +1,6 @@
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { threadFromEvents } from '@skein/threads/events'
-import { done, json, operation, stream, type Route } from '../../operations/operation.ts'
+import { done, json, operation, stream, type OperationRoute } from '../../operations/operation.ts'
 import { actorOf } from '../../operations/principal.ts'
 import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
 import type { Runtime } from '../../contract/runtime-api.ts'
@@ -8,7 +8,7 @@ import type { ThreadHead } from '../../store/store.ts'
 import { answerChat, holds, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
-import { findAnswer, isAnswering } from './find-answer.ts'
+import { findAnswer, isAnsweringChat } from './find-answer.ts'
 import { isDelivered } from './hold-back.ts'
 import { isGovernedAgent, ShownEvents } from './shown-events.ts'
 
@@ -16,7 +16,7 @@ const uiMessage: Shape<UIMessage> = { type: 'object' }
 const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')
 
 /** What `useChat` of the AI SDK speaks. `{threadId}` is the id that the page gave its chat, or the thread's own. */
-export const chatOperations: readonly Route[] = [
+export const chatOperations: readonly OperationRoute[] = [
   operation('chat', {
     tag: 'chat',
     summary: 'Takes new messages, decisions and tool results of a page, and streams the answer.',
@@ -58,7 +58,7 @@ export const chatOperations: readonly Route[] = [
       return {
         threadId: thread.id,
         messages: await chatHistory(runtime, thread, { hold: holds(call) }),
-        isAnswering: await isAnswering(runtime, thread, services.clock.now()),
+        isAnswering: await isAnsweringChat(runtime, thread, services.clock.now()),
       }
     },
   }),
@@ -72,7 +72,7 @@ export const chatOperations: readonly Route[] = [
     errors: ['STREAM_LIMIT'],
     async run(call) {
       const { runtime, thread, services } = call
-      if (!(await isAnswering(runtime, thread, services.clock.now()))) return
+      if (!(await isAnsweringChat(runtime, thread, services.clock.now()))) return
       const { after } = await findAnswer(runtime, thread.id, thread.seq)
       return streamAnswer(call, thread, { after })
     },

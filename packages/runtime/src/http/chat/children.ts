@@ -2,7 +2,7 @@ import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem } from '../../contract/runtime-api.ts'
 import { MergeQueue } from '../stream/merge-queue.ts'
-import { agentNames, type ChatView, isUserMessage, ShownEvents } from './shown-events.ts'
+import { agentNames, type ChatView, isShownUserMessage, ShownEvents } from './shown-events.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
 /** Chunks that wait to be sent; each thread may have one more in hand. */
@@ -54,7 +54,7 @@ export class ChildChunks {
     const { signal } = this.#abort
     for await (const { event } of this.#runtime.subscribe(reference, { signal })) {
       this.follow(event, path)
-      if (isUserMessage(event)) continue
+      if (isShownUserMessage(event)) continue
       for (const chunk of shown.push(event).flatMap((one) => encoder.push(one))) {
         const data = { reference, path, chunk }
         const wrapped: UIMessageChunk = { type: 'data-child-chunk', data, transient: true }

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../contract/event.ts'
 import type { NumberedEvent, Runtime, SessionResult } from '../../contract/runtime-api.ts'
-import { isUserMessage, isVisible } from './shown-events.ts'
+import { isShownUserMessage, isVisible } from './shown-events.ts'
 import { isParked } from '../../live/read-thread.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
@@ -47,7 +47,7 @@ function isOpening(events: readonly StoredEvent[], index: number): boolean {
   if (events[index]!.event.type !== 'session_start') return false
   for (let next = index + 1; next < events.length; next++) {
     const { event } = events[next]!
-    if (isUserMessage(event)) return true
+    if (isShownUserMessage(event)) return true
     if (event.type === 'turn_start') return false
   }
   return false
@@ -62,7 +62,7 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
     if (event.type === 'message_queued' && isVisible(event)) queued.add(event.queueId)
     if (event.type === 'message_unqueued') queued.delete(event.queueId)
     if (event.type === 'message_added' && event.queueId !== undefined) queued.delete(event.queueId)
-    if (isUserMessage(event)) isNew = true
+    if (isShownUserMessage(event)) isNew = true
     if (event.type === 'turn_end') openTurn = undefined
     if (event.type !== 'turn_start') continue
     openTurn = event.turnId
@@ -117,7 +117,7 @@ export async function* untilSettled(
 }
 
 /** Whether the thread or a child that it waits for is working. False when a person has to answer first. */
-export async function isAnswering(
+export async function isAnsweringChat(
   runtime: Runtime,
   thread: ThreadHead,
   now: number,

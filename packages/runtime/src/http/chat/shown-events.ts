@@ -148,7 +148,7 @@ export function isVisible(event: AnyEvent): boolean {
 }
 
 /** Whether this is a message of a person: what follows it is another answer. */
-export function isUserMessage(event: AnyEvent): boolean {
+export function isShownUserMessage(event: AnyEvent): boolean {
   return event.type === 'message_added' && event.message.type === 'user' && isVisible(event)
 }
 

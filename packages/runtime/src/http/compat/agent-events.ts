@@ -8,7 +8,7 @@ import type {
 import type { ThreadHead } from '../../store/store.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
-import { ApprovalRequiredError, refusal } from './compat-error.ts'
+import { ApprovalRequiredError, compatRefusal } from './compat-error.ts'
 import { compatId } from './compat-id.ts'
 
 /** Which answer of a thread, and how it is sent. */
@@ -90,10 +90,13 @@ class AgentAnswer {
             : []
         case 'step_reset':
           if (this.#given !== '')
-            throw refusal('The answer broke off and was begun again; send the request again.', {
-              code: ErrorCode.ProviderError,
-              statusCode: 500,
-            })
+            throw compatRefusal(
+              'The answer broke off and was begun again; send the request again.',
+              {
+                code: ErrorCode.ProviderError,
+                statusCode: 500,
+              },
+            )
           return []
         case 'turn_end':
           if (shown.outcome === 'failed') throw failed(shown.reason)
@@ -108,7 +111,7 @@ class AgentAnswer {
     const { outcome, waiting, text, reason } = result
     if (outcome === 'failed' || outcome === 'terminated') throw failed(text || reason)
     if (outcome === 'stopped')
-      throw refusal('The run was stopped.', { code: ErrorCode.Cancelled, statusCode: 409 })
+      throw compatRefusal('The run was stopped.', { code: ErrorCode.Cancelled, statusCode: 409 })
     if (outcome === 'waiting') return this.#calls(waiting)
     // When a tool ended the session, its result is the answer, and no message contains it.
     const rest = this.#hasWords || text === '' ? [] : this.#message([{ type: 'text', text }])
@@ -199,5 +202,5 @@ function isOfSideA(agentId: string | undefined): boolean {
 
 function failed(reason: string | undefined): Error {
   const message = reason === undefined || reason === '' ? 'The run failed.' : reason
-  return refusal(message, { code: ErrorCode.ProviderError, statusCode: 500 })
+  return compatRefusal(message, { code: ErrorCode.ProviderError, statusCode: 500 })
 }

@@ -3,7 +3,7 @@ import { ErrorCode, UPPError } from '@skein/ai'
 import type { WaitingItem } from '../../contract/runtime-api.ts'
 
 /** An error that clients of both vendors understand. */
-export function refusal(
+export function compatRefusal(
   message: string,
   {
     code = ErrorCode.InvalidRequest,
@@ -15,7 +15,7 @@ export function refusal(
 
 /** The same error for a thread of somebody else as for one that does not exist. */
 export function conversationNotFound(): UPPError {
-  return refusal('There is no such conversation.', { statusCode: 404 })
+  return compatRefusal('There is no such conversation.', { statusCode: 404 })
 }
 
 /** Errors of the runtime that a client may read; everything else stays as it is. */
@@ -23,7 +23,7 @@ export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
   const statusCode = STATUS[error.code]
-  return statusCode === undefined ? error : refusal(error.message, { statusCode })
+  return statusCode === undefined ? error : compatRefusal(error.message, { statusCode })
 }
 
 const STATUS: Readonly<Record<string, number>> = {

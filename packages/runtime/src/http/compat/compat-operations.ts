@@ -7,7 +7,7 @@ import {
   stream,
   type Call,
   type Probe,
-  type Route,
+  type OperationRoute,
 } from '../../operations/operation.ts'
 import { accountOf } from '../../operations/principal.ts'
 import { answer, object, string } from '../../operations/shape.ts'
@@ -21,7 +21,7 @@ const question = [{ role: 'user', content: 'Hello' }]
  * Agents as models for ordinary clients of OpenAI and Anthropic. These clients add parameters of their
  * own (`?beta=true`), so the query is not checked.
  */
-export const compatOperations: readonly Route[] = [
+export const compatOperations: readonly OperationRoute[] = [
   inference('chatCompletions', { body: { model: 'desk', messages: question } }),
   inference('responses', { body: { model: 'desk', input: 'Hello' } }),
   inference('messages', { body: { model: 'desk', max_tokens: 1000, messages: question } }),
@@ -29,7 +29,7 @@ export const compatOperations: readonly Route[] = [
   models('getModel', 'One agent as a model.'),
 ]
 
-function inference(id: OperationId, probe: Probe): Route {
+function inference(id: OperationId, probe: Probe): OperationRoute {
   return operation(id, {
     tag: 'compatible',
     summary: 'Asks an agent as the API of a vendor asks a model; `model` is the name of the agent.',
@@ -43,7 +43,7 @@ function inference(id: OperationId, probe: Probe): Route {
   })
 }
 
-function models(id: OperationId, summary: string): Route {
+function models(id: OperationId, summary: string): OperationRoute {
   return operation(id, {
     tag: 'compatible',
     summary,

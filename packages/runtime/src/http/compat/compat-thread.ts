@@ -5,7 +5,7 @@ import { CLIENT_TOOLS } from '../../calls/tools.ts'
 import type { Runtime } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
-import { conversationNotFound, refusal } from './compat-error.ts'
+import { conversationNotFound, compatRefusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
 
 /** The tag of threads that are created for one answer. */
@@ -120,7 +120,7 @@ async function goOn(
   for (const { toolCallId, result, isError } of results) {
     const call = parseCompatId('call', toolCallId)
     if (call?.threadId !== id)
-      throw refusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
+      throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
     const item = { threadId: id, interruptId: call.part, by: principal.user }
     const value = result as JsonValue // decoded from JSON
     await runtime.inbox.answer(
@@ -130,7 +130,7 @@ async function goOn(
   }
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
-    throw refusal('There is nothing to answer: send a message or the result of a call.')
+    throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
   // A thread continues with results at once; a message has to be read from the queue first.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
@@ -142,7 +142,9 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
   const isDurable = wire === 'openai-responses' && params['store'] !== false
   const last = messages.at(-1)
   if (!last || last.type === 'assistant' || start > messages.length - 1)
-    throw refusal('The conversation must end with a message of the user or the result of a call.')
+    throw compatRefusal(
+      'The conversation must end with a message of the user or the result of a call.',
+    )
   const { tenant, user } = principal
   const created = await runtime.threads.create({
     agent,
@@ -181,7 +183,7 @@ async function sendAll(
 function declaredTools({ runtime, agent, request }: Asking): JsonValue {
   const own = new Set(runtime.registry.agent(agent).a.prompt.tools.map(({ name }) => name))
   return request.tools.map(({ name, description, parameters }) => {
-    if (own.has(name)) throw refusal(`The agent has a tool "${name}" of its own.`)
+    if (own.has(name)) throw compatRefusal(`The agent has a tool "${name}" of its own.`)
     return { name, description, parameters: parameters as JsonValue }
   })
 }

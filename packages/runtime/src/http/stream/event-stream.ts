@@ -1,7 +1,7 @@
 import type { Clock } from '@skein/base'
 import type { Timers } from '../../dispatch/dispatcher.ts'
 import { HttpError } from '../../operations/http-error.ts'
-import { type Call, operation, type Route, stream } from '../../operations/operation.ts'
+import { type Call, operation, type OperationRoute, stream } from '../../operations/operation.ts'
 import { accountOf } from '../../operations/principal.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
@@ -211,7 +211,7 @@ export class OpenStreams {
 }
 
 /** The log of a thread as it grows. */
-export const streamOperations: readonly Route[] = [
+export const streamOperations: readonly OperationRoute[] = [
   operation('streamThread', {
     tag: 'events',
     summary: 'The log and then what happens, as server-sent events.',
