@@ -3,6 +3,7 @@
  * shows every problem.
  */
 import { findDependencyProblems } from './check/dependencies.ts'
+import { findHouseProblems } from './check/house.ts'
 import { findPublicAny } from './check/public-any.ts'
 import { findPackages, root, run } from './workspace.ts'
 
@@ -25,6 +26,11 @@ const steps: readonly Step[] = [
   },
   { name: 'dependencies', problems: async () => findDependencyProblems(root).join('\n') },
   { name: 'public types', problems: publicTypes },
+  { name: 'house (rooms, doors, names)', problems: async () => findHouseProblems(root).join('\n') },
+  {
+    name: 'walk (one request)',
+    problems: () => tool('node', ['--conditions=@skein/source', 'scripts/walk.ts', '--check']),
+  },
 ]
 
 /** Declarations are emitted first: only they show what users see, and only here is isolatedDeclarations on. */
