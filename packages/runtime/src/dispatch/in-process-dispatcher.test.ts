@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualClock } from '@skein/base'
 import { memoryStore } from '../store/memory-store.ts'
-import { threadsToCreate } from '../testing/contract.ts'
+import { addThreads } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { inProcessDispatcher } from './in-process-dispatcher.ts'
@@ -17,7 +17,7 @@ describeDispatcher(suiteFunctions(), { name: 'in process', open: inProcessDispat
 async function setUp(count: number) {
   const store = memoryStore()
   const ids = Array.from({ length: count }, (_, index) => `t${String(index).padStart(4, '0')}`)
-  await threadsToCreate(store, ...ids)
+  await addThreads(store, ...ids)
   const threads = ids.map((id) => ({ id, wake: { by: 0 } }))
   await store.commit({ point: 'test', threads })
   const park = (id: string) =>
@@ -186,9 +186,9 @@ test('threads that wait do not hold the process', async () => {
   const program = `
     import { memoryStore } from ${JSON.stringify(import.meta.resolve('../store/memory-store.ts'))}
     import { inProcessDispatcher } from ${JSON.stringify(import.meta.resolve('./in-process-dispatcher.ts'))}
-    import { createThreads } from ${JSON.stringify(import.meta.resolve('../testing/contract.ts'))}
+    import { addThreads } from ${JSON.stringify(import.meta.resolve('../testing/contract.ts'))}
     const store = memoryStore()
-    await createThreads(store, 'a')
+    await addThreads(store, 'a')
     await store.commit({ point: 'test', threads: [{ id: 'a', wake: { by: Date.now() + 3_600_000 } }] })
     await inProcessDispatcher({ store }).start(async () => {})
     console.log('started')`
@@ -221,7 +221,7 @@ test(
         fc.integer({ min: 1, max: 3 }),
         async (events, outcomes, maxConcurrent) => {
           const store = memoryStore()
-          await threadsToCreate(store, ...ids)
+          await addThreads(store, ...ids)
           const timers = manualTimers(manualClock(1000))
           const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent })
           const running = new Set<string>()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
-import { threadsToCreate, newThread, valueSet } from '../testing/contract.ts'
+import { addThreads, newThread, valueSet } from '../testing/contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
 
@@ -70,7 +70,7 @@ describe('the file', () => {
   test('only its owner can read it and what is beside it', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
-    await threadsToCreate(store, 'a')
+    await addThreads(store, 'a')
     await store.backup(`${path}.copy`)
     const files = readdirSync(join(path, '..'))
     expect(files.toSorted()).toEqual(
@@ -94,7 +94,7 @@ describe('the file', () => {
   test('pages that were damaged are refused when they are read', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
-    await threadsToCreate(store, 'a')
+    await addThreads(store, 'a')
     for (let i = 0; i < 40; i++) await append(store, 'a', 'x'.repeat(3000))
     await store.close()
     const bytes = readFileSync(path)
@@ -138,7 +138,7 @@ describe('backup', () => {
   test('a copy made while commits go on is whole, and opens as a store', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
-    await threadsToCreate(store, 'a', 'b')
+    await addThreads(store, 'a', 'b')
     for (let i = 0; i < 300; i++) await append(store, 'a', 'x'.repeat(2000))
     let isCopying = true
     const copying = store.backup(`${path}.copy`).finally(() => (isCopying = false))
@@ -176,7 +176,7 @@ describe('erasure', () => {
     const store = sqliteStore({ path })
     const secret = 'only-for-your-eyes'
     const others = Array.from({ length: 5 }, (_, index) => `t${index}`)
-    await threadsToCreate(store, 'private', ...others)
+    await addThreads(store, 'private', ...others)
     for (let i = 0; i < 200; i++) {
       const title = `${secret} ${i}`
       const long = valueSet(secret.repeat((i * 37) % 300))
@@ -199,7 +199,7 @@ describe('erasure', () => {
   test('an erasure that a crash cut short is finished when the store is opened', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
-    await threadsToCreate(store, 'a')
+    await addThreads(store, 'a')
     for (let i = 0; i < 50; i++) await append(store, 'a', 'only-for-your-eyes')
     await store.close()
     // As far as a process gets that dies between the two halves.
@@ -217,7 +217,7 @@ describe('erasure', () => {
 describe('many commits at once', () => {
   test('share a transaction, and a failing write among them leaves the others whole', async () => {
     const store = sqliteStore({ path: newPath() })
-    await threadsToCreate(store, 'a')
+    await addThreads(store, 'a')
     const tooLong = { hash: 'x', bytes: 'not bytes' as unknown as Uint8Array }
     const wrong = { hash: 'y', bytes: {} as unknown as Uint8Array }
     const outcomes = await Promise.allSettled([
@@ -239,7 +239,7 @@ describe('many commits at once', () => {
   test('closing waits for those that were asked for', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
-    const created = threadsToCreate(store, 'a')
+    const created = addThreads(store, 'a')
     const appended = append(store, 'a', 'last')
     await store.close()
     await Promise.all([created, appended])

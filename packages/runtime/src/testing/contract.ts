@@ -49,7 +49,7 @@ export function valueSet(value: unknown, time = 2000): RuntimeEvent {
 }
 
 /** Creates root threads with these ids. */
-export async function threadsToCreate(store: Store, ...ids: readonly string[]): Promise<void> {
+export async function addThreads(store: Store, ...ids: readonly string[]): Promise<void> {
   await store.commit({
     point: 'test',
     threads: ids.map((id) => ({ id, create: newThread(id) })),

@@ -2,7 +2,7 @@ import { manualClock } from '@skein/base'
 import type { Dispatcher, Drain, Timers } from '../dispatch/dispatcher.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
-import { threadsToCreate, same, type TestFunctions } from './contract.ts'
+import { addThreads, same, type TestFunctions } from './contract.ts'
 import { manualTimers, type ManualTimers } from './simulation.ts'
 
 /** The dispatcher that `describeDispatcher` tests. */
@@ -21,7 +21,7 @@ export function describeDispatcher(functions: TestFunctions, contract: Dispatche
         const timers = manualTimers(manualClock(1000))
         const dispatcher = contract.open({ store, timers })
         const rig = new Rig(store, timers, dispatcher)
-        await threadsToCreate(store, 'a', 'b', 'c')
+        await addThreads(store, 'a', 'b', 'c')
         await body(rig)
         rig.finishAll()
         await dispatcher.stop()

@@ -1,5 +1,5 @@
 import type { NewThread, Store, ThreadHead, ThreadQuery } from '../store/store.ts'
-import { threadsToCreate, newThread, refused, same, valueSet } from './contract.ts'
+import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
 
@@ -31,12 +31,12 @@ export const readingCases: Readonly<Record<string, Case>> = {
   },
   'a list has 50 threads unless asked for more, and never more than 1000': async (store) => {
     const ids = Array.from({ length: 1010 }, (_, index) => `t${index}`)
-    await threadsToCreate(store, ...ids)
+    await addThreads(store, ...ids)
     same((await store.list({})).length, 50, 'the default')
     same((await store.list({ limit: 5000 })).length, 1000, 'the most')
   },
   'the longest waiting thread is due first': async (store) => {
-    await threadsToCreate(store, 'a', 'b', 'c', 'd')
+    await addThreads(store, 'a', 'b', 'c', 'd')
     same([await store.due(1e15, 9), await store.nextWake()], [[], undefined], 'nothing')
     const times: [string, number][] = [
       ['a', 30],
@@ -113,7 +113,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await refused(store.erase('nobody', []), 'THREAD_NOT_FOUND')
   },
   'blobs go with the last thread that names them': async (store) => {
-    await threadsToCreate(store, 'a', 'b')
+    await addThreads(store, 'a', 'b')
     const [own, shared, evidence, free] = ['0', '1', '2', '3'].map((digit) => digit.repeat(64))
     if (!own || !shared || !evidence || !free) return
     const bytes = Uint8Array.of(7)
@@ -160,7 +160,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same([await store.events('a'), await store.audit('a')], [[], []], 'the logs')
     same([await store.nextWake(), (await store.list({})).length], [undefined, 3], 'the rest')
     same((await store.audit('d')).length, 1, 'the audit log of d')
-    await threadsToCreate(store, 'a')
+    await addThreads(store, 'a')
     same(await store.events('a'), [], 'the log of a thread with the same id')
     const again = await store.commit({ point: 'test', threads: [], audit: lines.slice(0, 1) })
     same(again.auditFrom, 0, 'the first index of its new audit log')

@@ -1,12 +1,5 @@
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
-import {
-  threadsToCreate,
-  newThread,
-  refused,
-  same,
-  valueSet,
-  type TestFunctions,
-} from './contract.ts'
+import { addThreads, newThread, refused, same, valueSet, type TestFunctions } from './contract.ts'
 import { readingCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */
@@ -60,7 +53,7 @@ const writingCases: Readonly<Record<string, Case>> = {
   },
   'creating twice and changing what is not there are refused': async (store) => {
     await refused(store.commit(change({ append: [valueSet(1)] })), 'THREAD_NOT_FOUND')
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     await refused(store.commit(change({ create: newThread('t') })), 'THREAD_EXISTS')
     const twice = { id: 'u', create: newThread('u') }
     await refused(store.commit({ point: 'test', threads: [twice, twice] }), 'THREAD_EXISTS')
@@ -80,7 +73,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await store.commit(change({ create }))
   },
   'events are numbered from 1, in order, and come back as they went in': async (store) => {
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     const values = [null, 'ä\u{1F9F6}\u0000"\\', [1.5, -0.25, 1e21, { deep: [true] }], {}]
     const append = values.map((value) => valueSet(value))
     const { seqs } = await store.commit(change({ append: append.slice(0, 3) }))
@@ -95,7 +88,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.head('t'))?.updatedAt, 2000, 'the time of the last event')
   },
   'what is not JSON is refused and nothing is written': async (store) => {
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     const cyclic: unknown[] = []
     cyclic.push(cyclic)
     let deep: unknown = 1
@@ -138,7 +131,7 @@ const writingCases: Readonly<Record<string, Case>> = {
   },
   'a claim raises epoch and attempts, and fences off whoever came before': async (store) => {
     same(await store.claim('t'), undefined, 'the claim of no thread')
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     await store.claim('t')
     const claim = await store.claim('t')
     same([claim?.epoch, claim?.head.epoch, claim?.head.attempts], [2, 2, 2], 'the claim')
@@ -151,7 +144,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same([epoch, attempts, seq], [3, 0, 1], 'epoch, attempts and number')
   },
   'a writer that has not seen the last event is refused': async (store) => {
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     await store.commit(change({ expectSeq: 0, append: [valueSet(1)] }))
     await refused(store.commit(change({ expectSeq: 0, wake: { exactly: null } })), 'LOG_MOVED')
     await refused(store.commit(change({ expectSeq: 2, append: [valueSet(2)] })), 'LOG_MOVED')
@@ -160,7 +153,7 @@ const writingCases: Readonly<Record<string, Case>> = {
   'of writers that expect the same event one wins, and all others keep their order': async (
     store,
   ) => {
-    await threadsToCreate(store, 't', 'u')
+    await addThreads(store, 't', 'u')
     const race = Array.from({ length: 8 }, (_, index) =>
       store.commit(change({ expectSeq: 0, append: [valueSet(index)] })),
     )
@@ -185,7 +178,7 @@ const writingCases: Readonly<Record<string, Case>> = {
   'a thread that is over is refused to those who need it live': async (store) => {
     for (const [index, lifecycle] of (['terminated', 'erased', 'failed'] as const).entries()) {
       const id = `t${index}`
-      await threadsToCreate(store, id)
+      await addThreads(store, id)
       await store.commit({ point: 'test', threads: [{ id, head: { lifecycle } }] })
       const threads = [{ id, mustBeLive: true, append: [valueSet(1)] }]
       const mail = store.commit({ point: 'test', threads })
@@ -195,7 +188,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     }
   },
   'a refused commit leaves no trace, whatever else is in it': async (store) => {
-    await threadsToCreate(store, 't', 'u')
+    await addThreads(store, 't', 'u')
     const spent = [{ jti: 'j', exp: 9 }]
     const audit = [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }]
     await store.commit({ point: 'test', threads: [], spent, audit })
@@ -233,7 +226,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.audit('t')).length, 2, 'the length of the audit log')
   },
   'a refused commit does not fail those that came with it': async (store) => {
-    await threadsToCreate(store, 't', 'u')
+    await addThreads(store, 't', 'u')
     const outcomes = await Promise.allSettled([
       store.commit(change({ append: [valueSet(1)] })),
       store.commit(change({ fence: 9, append: [valueSet(2)] })),
@@ -249,7 +242,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.events('u')).length, 1, 'the length of the log of u')
   },
   'wake by keeps the earlier time, wake exactly replaces it': async (store) => {
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     const wakeAt = async (wake: NonNullable<ThreadChange['wake']>) => {
       await store.commit(change({ wake }))
       return (await store.head('t'))?.wakeAt
@@ -293,7 +286,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await spend('c', 'd')
   },
   'a closed store says so': async (store) => {
-    await threadsToCreate(store, 't')
+    await addThreads(store, 't')
     await store.close()
     await store.close()
     await refused(store.commit(change({})), 'STORE_CLOSED')
