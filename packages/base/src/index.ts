@@ -45,6 +45,8 @@ export {
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
 export { linkAbort, untilAborted } from './abort.ts'
+export { closest } from './closest.ts'
 export { displayText } from './display-text.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
+export type { TestFunctions } from './test-functions.ts'

@@ -2,7 +2,7 @@ import {
   foldThread,
   isThreadEvent,
   type Thread,
-  type ThreadState,
+  type FoldedThread,
   type UnknownThreadEvent,
 } from '@skein/threads'
 import { threadFromEvents } from '@skein/threads/events'
@@ -17,7 +17,7 @@ export async function documentOf(context: ApiContext, threadId: string): Promise
 }
 
 /** The fold of the whole log, as whoever subscribes to the thread gets it. */
-export async function foldedThread(context: ApiContext, threadId: string): Promise<ThreadState> {
+export async function foldedThread(context: ApiContext, threadId: string): Promise<FoldedThread> {
   const events = await eventsOf(context, threadId)
   return foldThread(events as unknown as Iterable<UnknownThreadEvent>) // known ones too are plain JSON
 }

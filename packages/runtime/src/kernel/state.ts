@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
-import type { Interrupt, InterruptAnswer, ThreadStatus } from '@skein/threads'
+import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
   EffectScheduled,
   MessageQueued,
@@ -153,7 +153,7 @@ export interface EndedSession {
 }
 
 export interface OpenInterrupt {
-  readonly interrupt: Interrupt
+  readonly interrupt: InterruptRecord
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined

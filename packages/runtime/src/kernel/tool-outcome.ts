@@ -1,5 +1,5 @@
 import type { ToolOutcome as Outcome, ToolResult } from '@skein/ai'
-import type { ToolOutcome as OutcomeWord } from '@skein/threads'
+import type { LoggedOutcome } from '@skein/threads'
 import type { CallState } from './state.ts'
 
 /** What is told to a model whose call a crash cut off. */
@@ -21,7 +21,7 @@ function textOf(outcome: SettledOutcome | undefined): string {
 }
 
 /** An outcome as the log has it. */
-export function toLogged(outcome: SettledOutcome): { outcome: OutcomeWord; result: unknown } {
+export function toLogged(outcome: SettledOutcome): { outcome: LoggedOutcome; result: unknown } {
   switch (outcome.type) {
     case 'done':
       return { outcome: 'success', result: outcome.result ?? null }
@@ -33,7 +33,7 @@ export function toLogged(outcome: SettledOutcome): { outcome: OutcomeWord; resul
 }
 
 /** The same, read back. */
-export function fromLogged(word: OutcomeWord, result: unknown): SettledOutcome {
+export function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
   switch (word) {
     case 'success':
       return { type: 'done', result }

@@ -1,9 +1,9 @@
 import { assistantParts, userParts } from './message-parts.ts'
 import {
   isThreadEvent,
-  type Interrupt,
+  type InterruptRecord,
   type ThreadEvent,
-  type ToolOutcome,
+  type LoggedOutcome,
   type UnknownThreadEvent,
 } from './event.ts'
 import type { Converted, Loss } from '../issue.ts'
@@ -12,9 +12,9 @@ import type {
   AgentTurnState,
   MessageItem,
   ResultItem,
-  ThreadState,
+  FoldedThread,
   UserTurnState,
-} from './thread-state.ts'
+} from './folded-thread.ts'
 import type {
   AgentConfig,
   AgentTurn,
@@ -43,7 +43,7 @@ export function threadFromEvents(
 
 /** The ThreadProtocol document of a live thread: one AgentTurn per side turn, facts as system messages. */
 export function threadFromState(
-  state: ThreadState,
+  state: FoldedThread,
   { includeRunning = false }: ThreadFromStateOptions = {},
 ): Converted<Thread> {
   const lost: Loss[] = []
@@ -74,7 +74,7 @@ export function threadFromState(
   return { value: document(state, turns), lost }
 }
 
-function document(state: ThreadState, turns: Turn[]): Thread {
+function document(state: FoldedThread, turns: Turn[]): Thread {
   const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
   return {
     version: '2.0.0',
@@ -90,7 +90,7 @@ function document(state: ThreadState, turns: Turn[]): Thread {
 }
 
 /** The registry; an agent that spoke without being registered gets an entry, because turns must refer to one. */
-function registry(state: ThreadState, turns: readonly Turn[]): Record<string, AgentConfig> {
+function registry(state: FoldedThread, turns: readonly Turn[]): Record<string, AgentConfig> {
   const agents = { ...state.agents }
   for (const turn of turns) {
     if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
@@ -129,7 +129,7 @@ function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn
 
 function agentTurn(
   turn: AgentTurnState,
-  state: ThreadState,
+  state: FoldedThread,
   before: readonly SystemMessage[],
   pointer: string,
   lost: Loss[],
@@ -165,7 +165,7 @@ function completion({ outcome, reason }: AgentTurnState, at: string): Partial<Ag
 
 function* agentMessages(
   turn: AgentTurnState,
-  state: ThreadState,
+  state: FoldedThread,
 ): Generator<ThreadMessage | SystemMessage> {
   let results: ResultItem[] = []
   for (const item of turn.items) {
@@ -239,7 +239,7 @@ function resultPart({ toolCallId, toolName, outcome, result, at }: ResultItem): 
 
 type Settled = { status: 'success' | 'error'; outcome?: 'failed' | 'denied' | 'interrupted' }
 
-const STATUS: Readonly<Record<Exclude<ToolOutcome, 'retry'>, Settled>> = {
+const STATUS: Readonly<Record<Exclude<LoggedOutcome, 'retry'>, Settled>> = {
   success: { status: 'success' },
   failed: { status: 'error', outcome: 'failed' },
   denied: { status: 'error', outcome: 'denied' },
@@ -278,7 +278,7 @@ function draftMessage(
  */
 export function systemMessageOf(
   event: ThreadEvent | UnknownThreadEvent,
-  interrupts: (id: string) => Interrupt | undefined,
+  interrupts: (id: string) => InterruptRecord | undefined,
 ): SystemMessage {
   if (!isThreadEvent(event)) return plainMessage(event)
   switch (event.type) {
@@ -369,7 +369,7 @@ function opened({
 
 function answered(
   { interruptId, answer, answeredBy, at }: Extract<ThreadEvent, { type: 'interrupt_answered' }>,
-  interrupt: Interrupt | undefined,
+  interrupt: InterruptRecord | undefined,
 ): SystemMessage {
   const by = answeredBy === undefined ? {} : { answered_by: answeredBy }
   const call = interrupt ? { tool_call_id: interrupt.toolCallId } : {}

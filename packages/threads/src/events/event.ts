@@ -12,7 +12,7 @@ interface EventBase<Type extends string> {
 }
 
 /** How a tool call ended. `retry` asks the model to try again; `unknown` is an outcome lost in a crash. */
-export type ToolOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
+export type LoggedOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
 
 /** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
 export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
@@ -52,7 +52,7 @@ export interface MessageAdded extends EventBase<'message_added'> {
   readonly finishReason?: string
   readonly usage?: Usage
   /** For tool results: how each call ended, when `isError` alone does not say. */
-  readonly outcomes?: Readonly<Record<string, ToolOutcome>>
+  readonly outcomes?: Readonly<Record<string, LoggedOutcome>>
 }
 
 /** Replaces a message, for example after an edit by a person. */
@@ -142,7 +142,7 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly turnId: string
   readonly toolCallId: string
   readonly toolName: string
-  readonly outcome: ToolOutcome
+  readonly outcome: LoggedOutcome
   readonly result: unknown
   readonly durationMs?: number
 }
@@ -153,7 +153,7 @@ export interface ToolCallHidden extends EventBase<'tool_call_hidden'> {
 }
 
 /** A call that waits for a person, a child or a timer. */
-export interface Interrupt {
+export interface InterruptRecord {
   readonly id: string
   readonly toolCallId: string
   readonly path?: readonly string[]
@@ -171,7 +171,7 @@ export type InterruptAnswer =
 /** A call begins to wait. */
 export interface InterruptOpened extends EventBase<'interrupt_opened'> {
   readonly turnId: string
-  readonly interrupt: Interrupt
+  readonly interrupt: InterruptRecord
 }
 
 /** What a call waited for has come. */

@@ -1,13 +1,13 @@
 import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
 import {
-  emptyThreadState,
+  emptyFoldedThread,
   getKey,
   setKey,
   StateEditor,
   type SubagentState,
-  type ThreadState,
+  type FoldedThread,
   type Writable,
-} from './thread-state.ts'
+} from './folded-thread.ts'
 import {
   addItem,
   applyMessage,
@@ -21,16 +21,16 @@ import {
 import { sumUsage } from '../document/stats.ts'
 
 /** A state that the current batch may write to. */
-export type StateDraft = Writable<ThreadState>
+export type StateDraft = Writable<FoldedThread>
 
 /**
  * Folds one event into the state of a thread: the only place where that state is made. The state given is left as it
  * was. Events of unknown type are counted and otherwise ignored.
  */
 export function reduceThread(
-  state: ThreadState,
+  state: FoldedThread,
   event: ThreadEvent | UnknownThreadEvent,
-): ThreadState {
+): FoldedThread {
   const fold = new ThreadFold(state)
   fold.push(event)
   return fold.state
@@ -39,8 +39,8 @@ export function reduceThread(
 /** Folds many events; linear in their number. */
 export function foldThread(
   events: Iterable<ThreadEvent | UnknownThreadEvent>,
-  from: ThreadState = emptyThreadState,
-): ThreadState {
+  from: FoldedThread = emptyFoldedThread,
+): FoldedThread {
   const fold = new ThreadFold(from)
   for (const event of events) fold.push(event)
   return fold.state
@@ -51,7 +51,7 @@ export class ThreadFold {
   #editor = new StateEditor()
   #state: StateDraft
 
-  constructor(from: ThreadState = emptyThreadState) {
+  constructor(from: FoldedThread = emptyFoldedThread) {
     this.#state = this.#editor.own(from)
   }
 
@@ -67,7 +67,7 @@ export class ThreadFold {
     }
   }
 
-  get state(): ThreadState {
+  get state(): FoldedThread {
     this.#editor = new StateEditor()
     return this.#state
   }

@@ -3,7 +3,7 @@ import type {
   MessageRemoved,
   MessageUpdated,
   ThreadEvent,
-  ToolOutcome,
+  LoggedOutcome,
   TurnEnd,
   TurnStart,
   UnknownThreadEvent,
@@ -20,7 +20,7 @@ import {
   type StateEditor,
   type TurnState,
   type Writable,
-} from './thread-state.ts'
+} from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
 import type { AssistantMessageJSON, ToolResultMessageJSON } from '@skein/base'
 import { sumUsage } from '../document/stats.ts'
@@ -199,7 +199,7 @@ interface Settlement {
   readonly at: string
   readonly toolCallId: string
   readonly toolName?: string
-  readonly outcome: ToolOutcome
+  readonly outcome: LoggedOutcome
   readonly result: unknown
   readonly durationMs?: number
 }
@@ -358,7 +358,7 @@ function settleResults(
 ): void {
   for (const { toolCallId, result, isError } of message.results) {
     const told = event.outcomes && getKey(event.outcomes, toolCallId)
-    const outcome: ToolOutcome = told ?? (isError ? 'failed' : 'success')
+    const outcome: LoggedOutcome = told ?? (isError ? 'failed' : 'success')
     settleCall(edit, state, { turnId: event.turnId, at: event.at, toolCallId, outcome, result })
   }
 }

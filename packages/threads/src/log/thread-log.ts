@@ -13,18 +13,18 @@ import type { Thread, Turn } from '../document/thread.ts'
 export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
 
 /** A thread without its turns. `updated_at` is derived from the last turn, so that an append changes no old line. */
-export type ThreadHead = Omit<Thread, 'turns' | 'updated_at'>
+export type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
 
 /** Settings of `openThreadLog`. */
 export interface OpenThreadLogOptions {
   /** The thread's own fields, needed when the log is new; ignored otherwise. */
-  readonly thread?: ThreadHead
+  readonly thread?: ThreadLogHead
   /** Keep the intact lines before damage instead of failing. */
   readonly repair?: boolean
 }
 
 /** Settings of an append. */
-export interface AppendOptions {
+export interface LogAppendOptions {
   /** How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown. */
   readonly expectedLength?: number
   /** Wait until a power cut cannot undo it. Default false: then it survives the end of the process only. */
@@ -44,7 +44,7 @@ export async function openThreadLog(
   return log
 }
 
-type LogRecord = { readonly thread: ThreadHead } | { readonly turn: Turn }
+type LogRecord = { readonly thread: ThreadLogHead } | { readonly turn: Turn }
 
 /** An append-only thread: its first line is the thread's own fields, every further line one turn or new fields. */
 export class ThreadLog {
@@ -53,7 +53,7 @@ export class ThreadLog {
   /** Turns by position: parsed, or the place of their line until someone asks. */
   readonly #turns: (Turn | Line)[] = []
   readonly #recoveredBytes: number
-  #head: ThreadHead | undefined
+  #head: ThreadLogHead | undefined
   #size: number
   #sum: number
   #needsNewline: boolean
@@ -69,7 +69,7 @@ export class ThreadLog {
     this.#recoveredBytes = scan.droppedBytes
     for (const line of scan.lines) {
       if (line.isTurn) this.#turns.push(line)
-      else this.#head = (this.#parse(line) as { thread: ThreadHead }).thread
+      else this.#head = (this.#parse(line) as { thread: ThreadLogHead }).thread
     }
   }
 
@@ -102,7 +102,7 @@ export class ThreadLog {
   }
 
   /** Adds a turn; returns the new length. Cost does not depend on how long the log is. */
-  append(turn: Turn, { expectedLength, sync = false }: AppendOptions = {}): Promise<number> {
+  append(turn: Turn, { expectedLength, sync = false }: LogAppendOptions = {}): Promise<number> {
     return this.#serialise(async () => {
       if (expectedLength !== undefined && expectedLength !== this.length) {
         throw new LogConflictError(expectedLength, this.length)
@@ -115,7 +115,7 @@ export class ThreadLog {
   }
 
   /** Replaces the thread's own fields: a title, a new agent in the registry. */
-  update(thread: ThreadHead): Promise<void> {
+  update(thread: ThreadLogHead): Promise<void> {
     return this.#serialise(async () => {
       await this.#write({ thread })
       this.#head = thread
@@ -131,7 +131,7 @@ export class ThreadLog {
   }
 
   /** @internal */
-  async begin(thread: ThreadHead | undefined): Promise<void> {
+  async begin(thread: ThreadLogHead | undefined): Promise<void> {
     if (!thread) {
       throw new ThreadError('The thread log is empty and no thread was given to begin it with.', {
         code: 'LOG_EMPTY',

@@ -1,6 +1,6 @@
+import { parsePartialJson } from '@skein/base'
 import { ThreadError } from '../../issue.ts'
-import { parsePartialJson } from './partial-json.ts'
-import type { OpenToolPart, ProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
+import type { OpenToolPart, UIProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
 
 type ToolChunk = Extract<UIMessageChunk, { type: `tool-${string}` }>
 type CallChunk = Extract<ToolChunk, { toolName: string }>
@@ -251,7 +251,7 @@ interface Description {
   providerExecuted?: boolean
   title?: string
   toolMetadata?: OpenToolPart['toolMetadata']
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** What is said once of a call stays said. */

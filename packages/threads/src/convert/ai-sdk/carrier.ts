@@ -1,5 +1,5 @@
 import { isObject } from '@skein/base'
-import type { DataUIPart, ProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
+import type { DataUIPart, UIProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 
 /** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
@@ -55,10 +55,10 @@ export interface MessageCarrier {
 export type CallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
 /** Wraps a carrier, beside metadata that a part already had. */
-export function carry(carrier: PartCarrier, part?: object): ProviderMetadata {
+export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
   // Parts come from JSON, so what they hold is JSON.
   const own = { [CARRIER]: carrier as unknown as UIJsonObject }
-  const others = part && (part as { provider_metadata?: ProviderMetadata }).provider_metadata
+  const others = part && (part as { provider_metadata?: UIProviderMetadata }).provider_metadata
   return others ? { ...others, ...own } : own
 }
 
@@ -155,8 +155,8 @@ function text<K extends string>(key: K, value: unknown): { [key in K]?: string }
   return (typeof value === 'string' ? { [key]: value } : {}) as { [key in K]?: string }
 }
 
-function metadata({ provider_metadata }: Fields): { providerMetadata?: ProviderMetadata } {
+function metadata({ provider_metadata }: Fields): { providerMetadata?: UIProviderMetadata } {
   return isObject(provider_metadata)
-    ? { providerMetadata: provider_metadata as ProviderMetadata }
+    ? { providerMetadata: provider_metadata as UIProviderMetadata }
     : {}
 }

@@ -1,11 +1,11 @@
-import type { ToolOutcome } from '../../events/event.ts'
+import type { LoggedOutcome } from '../../events/event.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { mediaContent } from '../../events/message-parts.ts'
 import type { AssistantMessageJSON } from '@skein/base'
 import { CARRIER } from './carrier.ts'
 import { reasoningId } from './to-ui-parts.ts'
-import type { ProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
+import type { UIProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
 
 interface Block {
   readonly type: 'text' | 'reasoning' | 'tool'
@@ -19,7 +19,7 @@ interface Block {
 /** The chunks of one model call at a time: what it streams, its complete message, and what became of its calls. */
 export class EventStepEncoder {
   #turnId = ''
-  #metadata: ProviderMetadata = {}
+  #metadata: UIProviderMetadata = {}
   #isOpen = false
   #blocks: Block[] = []
   #texts = 0
@@ -29,7 +29,7 @@ export class EventStepEncoder {
   readonly #settled = new Set<string>()
   readonly #asked = new Set<string>()
 
-  beginTurn(turnId: string, metadata: ProviderMetadata): void {
+  beginTurn(turnId: string, metadata: UIProviderMetadata): void {
     this.#turnId = turnId
     this.#metadata = metadata
     this.#texts = 0
@@ -166,7 +166,7 @@ export class EventStepEncoder {
   }
 
   /** The outcome of a call, once. A call of an earlier response is the client's already. */
-  settle(toolCallId: string, outcome: ToolOutcome, result: unknown): UIMessageChunk[] {
+  settle(toolCallId: string, outcome: LoggedOutcome, result: unknown): UIMessageChunk[] {
     if (this.#settled.has(toolCallId)) return []
     this.#settled.add(toolCallId)
     const isAsked = this.#calls.get(toolCallId)

@@ -1,5 +1,5 @@
 import {
-  type Interrupt,
+  type InterruptRecord,
   isThreadEvent,
   type ThreadEvent,
   type UnknownThreadEvent,
@@ -35,7 +35,7 @@ type ToolEvent = Extract<
 export class UIStreamEncoder {
   readonly #options: UIStreamEncoderOptions
   readonly #names = new Map<string, string>()
-  readonly #interrupts = new Map<string, Interrupt>()
+  readonly #interrupts = new Map<string, InterruptRecord>()
   readonly #turns: TurnCarrier[] = []
   readonly #step = new EventStepEncoder()
   #hasStarted = false

@@ -9,7 +9,7 @@ import type {
 } from '../../document/thread.ts'
 import { carried, CARRIER, without } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
-import type { OpenToolPart, ProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
+import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
 
 /** What a stream told beyond the message that it made. */
 export interface StreamNotes {
@@ -58,11 +58,11 @@ function contentItem(part: UIMessagePart): UserContent | undefined {
 
 /** Metadata of other systems, under the name that `toUIMessages` reads it from again. */
 export function foreignMetadata(
-  metadata: ProviderMetadata | undefined,
+  metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
-): { provider_metadata: ProviderMetadata } | undefined {
+): { provider_metadata: UIProviderMetadata } | undefined {
   if (!metadata) return undefined
-  const others = without(metadata, CARRIER, ...consumed) as ProviderMetadata
+  const others = without(metadata, CARRIER, ...consumed) as UIProviderMetadata
   return Object.keys(others).length === 0 ? undefined : { provider_metadata: others }
 }
 

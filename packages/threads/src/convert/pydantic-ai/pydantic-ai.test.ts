@@ -23,7 +23,14 @@ import {
 } from '../../../test/samples.ts'
 import { parseThread, pendingToolCalls, stringifyThread, validateThread } from '../../index.ts'
 import type { AgentTurn, MessagePart, ThreadMessage } from '../../index.ts'
-import { PydanticExportError, createConfigStore, loadConfigs, fromPydanticAI, toPydanticAI, toPydanticAIText } from './index.ts'
+import {
+  PydanticExportError,
+  createConfigStore,
+  loadConfigs,
+  fromPydanticAI,
+  toPydanticAI,
+  toPydanticAIText,
+} from './index.ts'
 
 function ownSamples(): readonly string[] {
   return [everyKind(), pausedRun(), oldDump(), '[]']

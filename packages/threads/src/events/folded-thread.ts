@@ -3,19 +3,19 @@ import type {
   ErrorRaised,
   EvidenceAdded,
   GateDecided,
-  Interrupt,
+  InterruptRecord,
   InterruptAnswer,
   SubagentCreated,
   ThreadEvent,
   ThreadStatus,
-  ToolOutcome,
+  LoggedOutcome,
   TurnOutcome,
   UnknownThreadEvent,
 } from './event.ts'
 import type { AgentConfig, Usage } from '../document/thread.ts'
 
 /** Everything known about a thread after some of its events: plain JSON, never changed in place. */
-export interface ThreadState {
+export interface FoldedThread {
   readonly threadId: string
   readonly createdAt: string
   readonly updatedAt: string
@@ -101,7 +101,7 @@ export interface ResultItem {
   readonly at: string
   readonly toolCallId: string
   readonly toolName: string
-  readonly outcome: ToolOutcome
+  readonly outcome: LoggedOutcome
   readonly result: unknown
 }
 
@@ -135,7 +135,7 @@ export interface LiveToolCall {
   readonly toolName: string
   readonly arguments: unknown
   /** `requested` until it runs; `waiting` while an interrupt is open; then its outcome. */
-  readonly status: 'requested' | 'waiting' | 'running' | ToolOutcome
+  readonly status: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly startedAt?: string
   readonly endedAt?: string
   readonly durationMs?: number
@@ -147,7 +147,7 @@ export interface LiveToolCall {
 }
 
 /** What a call waits for, and the answer once there is one. */
-export interface InterruptState extends Interrupt {
+export interface InterruptState extends InterruptRecord {
   readonly turnId: string
   readonly openedAt: string
   readonly answer?: InterruptAnswer
@@ -174,7 +174,7 @@ export interface FileState {
 }
 
 /** The state before the first event. */
-export const emptyThreadState: ThreadState = {
+export const emptyFoldedThread: FoldedThread = {
   threadId: '',
   createdAt: '',
   updatedAt: '',
