@@ -1,5 +1,5 @@
 import { isObject } from '@skein/base'
-import type { DataUIPart, UIProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
+import type { UIProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 
 /** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
@@ -138,14 +138,10 @@ export function eventPart(
     default:
       if (RESERVED.test(event_type)) return undefined
   }
-  return dataPart(message, dataId)
-}
-
-function dataPart(message: SystemMessage, dataId: string | undefined): DataUIPart {
   const { event_id } = message as { event_id?: unknown }
   const id = dataId ?? (typeof event_id === 'string' ? event_id : undefined)
-  const type = `data-${message.event_type}` as const
-  const data = message.event_data ?? null
+  const type = `data-${event_type}` as const
+  const data = event_data ?? null
   return id === undefined ? { type, data } : { type, id, data }
 }
 

@@ -175,7 +175,15 @@ export class EventStepEncoder {
       return [{ type: 'tool-output-available', toolCallId, output: result ?? null }]
     if (outcome === 'denied') {
       const denied: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
-      return isAsked === false ? [...deniedByRule(toolCallId, result), denied] : [denied]
+      if (isAsked !== false) return [denied]
+      // A denial that no person gave: the client's types still want the approval that was refused.
+      const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
+      const approvalId = toolCallId
+      return [
+        { type: 'tool-approval-request', approvalId, toolCallId },
+        { type: 'tool-approval-response', approvalId, approved: false, ...reason },
+        denied,
+      ]
     }
     const isText = typeof result === 'string'
     const carrier = {
@@ -245,13 +253,4 @@ export class EventStepEncoder {
       return [{ type: `${block.type}-end`, id: block.chunkId }]
     })
   }
-}
-
-/** A denial that no person gave: the client's types still want the approval that was refused. */
-function deniedByRule(toolCallId: string, result: unknown): UIMessageChunk[] {
-  const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
-  return [
-    { type: 'tool-approval-request', approvalId: toolCallId, toolCallId },
-    { type: 'tool-approval-response', approvalId: toolCallId, approved: false, ...reason },
-  ]
 }

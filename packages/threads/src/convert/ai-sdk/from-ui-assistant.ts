@@ -152,7 +152,10 @@ class TurnReader {
 
   #nextTurn(data: unknown): void {
     const { turn_id, agent_id } = (data ?? {}) as { turn_id?: string; agent_id?: string }
-    if (this.#messages.length > 0 || !isEmpty(this.#step)) this.#closeTurn()
+    const { hasResponse, before, approvals, returns, after } = this.#step
+    const isStepEmpty =
+      !hasResponse && before.length + approvals.length + returns.size + after.length === 0
+    if (this.#messages.length > 0 || !isStepEmpty) this.#closeTurn()
     if (typeof turn_id === 'string') this.#turnId = turn_id
     if (typeof agent_id === 'string') this.#agentId = agent_id
   }
@@ -185,9 +188,15 @@ class TurnReader {
       this.#messages.push(this.#lastResponse)
     }
     this.#messages.push(...approvals)
-    const results = inOrder(returns, this.#context.notes)
-    if (results.length > 0)
+    if (returns.size > 0) {
+      // Outcomes in the order in which the stream brought them; those it did not bring come as they stand.
+      const streamed = [...(this.#context.notes?.outcomes ?? [])].filter((part) =>
+        returns.has(part),
+      )
+      const order = new Set<object>([...streamed, ...returns.keys()])
+      const results = [...order].map((part) => returns.get(part)!)
       this.#messages.push({ message_type: 'request', timestamp, agent_id, parts: results })
+    }
     this.#messages.push(...after)
     this.#step = emptyStep()
   }
@@ -238,21 +247,6 @@ function emptyStep(): Step {
     returns: new Map(),
     after: [],
   }
-}
-
-function isEmpty(step: Step): boolean {
-  const { hasResponse, before, approvals, returns, after } = step
-  return !hasResponse && before.length + approvals.length + returns.size + after.length === 0
-}
-
-/** Outcomes in the order in which the stream brought them; those it did not bring come as they stand. */
-function inOrder(
-  returns: ReadonlyMap<object, MessagePart>,
-  notes: StreamNotes | undefined,
-): MessagePart[] {
-  if (!notes || returns.size < 2) return [...returns.values()]
-  const streamed = [...notes.outcomes].filter((part) => returns.has(part))
-  return [...new Set<object>([...streamed, ...returns.keys()])].map((part) => returns.get(part)!)
 }
 
 /** A return shown as data has an outcome but no status; a thread asks for both. */

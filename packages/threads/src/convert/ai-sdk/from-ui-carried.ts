@@ -52,24 +52,15 @@ function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements)
   if (turn?.['turn_type'] === 'user')
     return { ...turn, parts: placed.partsAt(`${index}`) } as unknown as Turn
   if (!messages) return turn as unknown as Turn
-  const rebuilt = messages.map((message, place) =>
-    rebuildMessage(message, `${index}.${place}`, placed),
-  )
+  const rebuilt = messages.map((message, place) => {
+    const { shown } = message
+    if (message['message_type'] === 'system') {
+      if (typeof shown !== 'string') return message
+      return { ...without(message, 'shown'), event_data: placed.dataOf(shown) }
+    }
+    return 'parts' in message ? message : { ...message, parts: placed.partsAt(`${index}.${place}`) }
+  })
   return { ...turn, messages: rebuilt } as unknown as Turn
-}
-
-function rebuildMessage(
-  message: Readonly<Record<string, unknown>>,
-  at: string,
-  placed: Placements,
-): object {
-  const { shown } = message
-  if (message['message_type'] === 'system') {
-    if (typeof shown !== 'string') return message
-    return { ...without(message, 'shown'), event_data: placed.dataOf(shown) }
-  }
-  if ('parts' in message) return message
-  return { ...message, parts: placed.partsAt(at) }
 }
 
 /** Parts and content items by their place. */
@@ -120,10 +111,15 @@ class Placements {
     const { at, prompt, from } = carrier
     if (typeof at !== 'string') return
     if (prompt !== undefined) this.#prompts.set(at.slice(0, at.lastIndexOf('.')), prompt)
-    this.#values.set(
-      at,
-      from === 'data' ? restoreBytes(carrier, String(shown)) : restore(carrier, shown),
-    )
+    if (from !== 'data') {
+      this.#values.set(at, restore(carrier, shown))
+      return
+    }
+    // The bytes of a data URL go back where they were: on a content item, or inside a file part.
+    const data = dataUrlBody(String(shown)) ?? ''
+    const part = carrier.part as { content?: object }
+    const { content } = part
+    this.#values.set(at, content ? { ...part, content: { ...content, data } } : { ...part, data })
   }
 
   dataOf(id: string): unknown {
@@ -147,15 +143,6 @@ class Placements {
       content.push(this.#values.get(`${at}.${index}`))
     return { ...(this.#prompts.get(at) as object), content } as MessagePart
   }
-}
-
-/** Puts the bytes of a data URL back where they were: on a content item, or inside a file part. */
-function restoreBytes({ part }: PartCarrier, url: string): unknown {
-  const data = dataUrlBody(url) ?? ''
-  const { content } = part as { content?: object }
-  return content
-    ? { ...(part as object), content: { ...content, data } }
-    : { ...(part as object), data }
 }
 
 /** Answers and outputs that the client put on carried calls: the beginning of the next run. */

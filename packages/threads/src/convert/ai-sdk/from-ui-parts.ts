@@ -31,9 +31,15 @@ export function userPrompt(
 ): MessagePart[] {
   const items: UserContent[] = []
   parts.forEach((part, index) => {
-    const item = contentItem(part)
-    if (item !== undefined) items.push(item)
-    else {
+    if (part.type === 'text') {
+      const others = foreignMetadata(part.providerMetadata)
+      const { text: content } = part
+      items.push(others ? ({ kind: 'text-content', content, ...others } as UserContent) : content)
+    } else if (part.type === 'file') {
+      const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+      const others = foreignMetadata(part.providerMetadata)
+      items.push({ ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others })
+    } else {
       const reason = `a user turn has no place for a part of type ${part.type}`
       lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
     }
@@ -41,19 +47,6 @@ export function userPrompt(
   if (items.length === 0) return []
   const content = items.length === 1 && typeof items[0] === 'string' ? items[0] : items
   return [{ part_kind: 'user-prompt', content }]
-}
-
-function contentItem(part: UIMessagePart): UserContent | undefined {
-  if (part.type === 'text') {
-    const others = foreignMetadata(part.providerMetadata)
-    return others
-      ? ({ kind: 'text-content', content: part.text, ...others } as UserContent)
-      : part.text
-  }
-  if (part.type !== 'file') return undefined
-  const unnamed = { filename: part.filename, provider_reference: part.providerReference }
-  const others = foreignMetadata(part.providerMetadata)
-  return { ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others }
 }
 
 /** Metadata of other systems, under the name that `toUIMessages` reads it from again. */

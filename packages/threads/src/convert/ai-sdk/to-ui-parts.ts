@@ -224,7 +224,11 @@ function contentItem(
   }
   const file = fileOf(item)
   if (file) {
-    return [{ ...file, ...own(hiddenOf(item)) }]
+    // Without the bytes or the address that the URL shows; whole when the base64 is of the other alphabet.
+    const isWhole =
+      item.kind === 'uploaded-file' || (item.kind === 'binary' && /[-_]/.test(item.data))
+    const from = item.kind === 'binary' ? 'data' : 'url'
+    return [{ ...file, ...own(isWhole ? { part: item } : { part: without(item, from), from }) }]
   }
   return mode === 'all'
     ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { ...extra, part: item } }]
@@ -269,13 +273,6 @@ function fileOf(item: MultiModalContent): FileUIPart | undefined {
 interface Extras {
   readonly filename?: string
   readonly provider_reference?: Record<string, string>
-}
-
-/** The item without the bytes or address that its URL shows; whole when its base64 is of the other alphabet. */
-function hiddenOf(item: MultiModalContent): PartCarrier {
-  if (item.kind === 'uploaded-file') return { part: item }
-  if (item.kind !== 'binary') return { part: without(item, 'url'), from: 'url' }
-  return /[-_]/.test(item.data) ? { part: item } : { part: without(item, 'data'), from: 'data' }
 }
 
 function othersOf(value: unknown): object {

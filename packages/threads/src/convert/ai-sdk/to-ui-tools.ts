@@ -43,8 +43,18 @@ export class UIToolBuilder {
     this.#stepCalls.add(id)
     const isShown = typeof part.args === 'object' && part.args !== null
     const hidden: HiddenFields = { part, at, from: isShown ? 'args' : undefined }
+    const { title, tool_metadata, dynamic } = part as {
+      title?: string
+      tool_metadata?: OpenToolPart['toolMetadata']
+      dynamic?: boolean
+    }
     const tool: OpenToolPart = {
-      ...describe(part),
+      ...(dynamic
+        ? { type: 'dynamic-tool', toolName: part.tool_name }
+        : { type: `tool-${part.tool_name}` }),
+      title,
+      toolMetadata: tool_metadata,
+      providerExecuted: part.part_kind === 'builtin-tool-call' || undefined,
       toolCallId: id,
       state: 'input-available',
       input: shownInput(part.args),
@@ -112,7 +122,15 @@ export class UIToolBuilder {
     const tool = this.#open.get(tool_call_id ?? '')?.at(-1)
     if (!tool || typeof approval_id !== 'string') return false
     tool.state = 'approval-requested'
-    tool.approval = { id: this.#approvalId(approval_id), ...requestFields(event) }
+    const { reason, is_automatic, signature, descriptor, input_schema_input } = event
+    const asked: object = {
+      descriptor: descriptor ?? undefined,
+      ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
+      requestReason: typeof reason === 'string' ? reason : undefined,
+      isAutomatic: is_automatic === true || undefined,
+      signature: typeof signature === 'string' ? signature : undefined,
+    }
+    tool.approval = { id: this.#approvalId(approval_id), ...asked }
     this.#approvals.set(approval_id, tool)
     return true
   }
@@ -144,36 +162,6 @@ interface ApprovalEvent {
   readonly signature?: unknown
   readonly descriptor?: unknown
   readonly input_schema_input?: unknown
-}
-
-function requestFields(event: ApprovalEvent): object {
-  const { reason, is_automatic, signature, descriptor, input_schema_input } = event
-  return {
-    descriptor: descriptor ?? undefined,
-    ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
-    requestReason: typeof reason === 'string' ? reason : undefined,
-    isAutomatic: is_automatic === true || undefined,
-    signature: typeof signature === 'string' ? signature : undefined,
-  }
-}
-
-/** What the client is told of a call beside its input. */
-function describe(
-  part: AnyCall,
-): Pick<OpenToolPart, 'type' | 'toolName' | 'title' | 'toolMetadata' | 'providerExecuted'> {
-  const { title, tool_metadata, dynamic } = part as {
-    title?: string
-    tool_metadata?: OpenToolPart['toolMetadata']
-    dynamic?: boolean
-  }
-  return {
-    ...(dynamic
-      ? { type: 'dynamic-tool', toolName: part.tool_name }
-      : { type: `tool-${part.tool_name}` }),
-    title,
-    toolMetadata: tool_metadata,
-    providerExecuted: part.part_kind === 'builtin-tool-call' || undefined,
-  }
 }
 
 /** How a call ended, by the finest of the fields that say so. */

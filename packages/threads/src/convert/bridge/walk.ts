@@ -1,6 +1,5 @@
 import { joinPointer, type Loss } from '../../issue.ts'
 import type {
-  AgentTurn,
   MessagePart,
   SystemMessage,
   Thread,
@@ -51,28 +50,20 @@ export function* walkMessages(
       yield { kind: 'request', message: turn, parts, at, agentId: undefined, pointer, id }
     } else if (Array.isArray(turn.messages)) {
       losses.rest(turn, pointer, TURN_FIELDS, `${format} has no turns`)
-      yield* walkTurn(turn, pointer, id)
+      for (const [messageIndex, message] of turn.messages.entries()) {
+        const place = {
+          at: message.timestamp,
+          pointer: joinPointer(pointer, 'messages', messageIndex),
+          id: `${id}.${messageIndex}`,
+        }
+        if (message.message_type === 'system') yield { kind: 'system', message, ...place }
+        else {
+          const { message_type: kind, parts, agent_id: agentId } = message
+          yield { kind, message, parts, agentId, ...place }
+        }
+      }
     } else {
       losses.add(pointer, 'a kind of turn that is not known here')
-    }
-  }
-}
-
-function* walkTurn(
-  turn: AgentTurn,
-  pointer: string,
-  id: string,
-): Generator<WalkedMessage, void, undefined> {
-  for (const [index, message] of turn.messages.entries()) {
-    const place = {
-      at: message.timestamp,
-      pointer: joinPointer(pointer, 'messages', index),
-      id: `${id}.${index}`,
-    }
-    if (message.message_type === 'system') yield { kind: 'system', message, ...place }
-    else {
-      const { message_type: kind, parts, agent_id: agentId } = message
-      yield { kind, message, parts, agentId, ...place }
     }
   }
 }

@@ -115,18 +115,18 @@ function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft
   if (source['instructions_ref'] !== undefined) {
     given['instructions'] = lookUp(source['instructions_ref'], `${at}/instructions_ref`, context)
   }
-  if (kind === 'response') given['usage'] = exportUsage(source['usage'], `${at}/usage`, context)
+  const { usage } = source
+  if (kind === 'response' && !isObject(usage)) given['usage'] = { ...USAGE_FIELDS }
+  else if (kind === 'response' && isObject(usage)) {
+    // ThreadProtocol's two derived counters are not Pydantic AI's: its totals are inclusive.
+    const { thinking_tokens, total_tokens, ...counters } = usage
+    if (thinking_tokens !== undefined)
+      context.lose(`${at}/usage/thinking_tokens`, 'Pydantic AI counts it inside output_tokens')
+    if (total_tokens !== undefined)
+      context.lose(`${at}/usage/total_tokens`, 'Pydantic AI derives it')
+    given['usage'] = keepJsonText(usage, inOrder(counters, USAGE_FIELDS))
+  }
   return keepJsonText(source, inOrder(given, known))
-}
-
-/** The specification's two derived counters are not Pydantic AI's: its totals are inclusive. */
-function exportUsage(usage: unknown, at: string, context: ExportContext): unknown {
-  if (!isObject(usage)) return { ...USAGE_FIELDS }
-  const { thinking_tokens, total_tokens, ...counters } = usage
-  if (thinking_tokens !== undefined)
-    context.lose(`${at}/thinking_tokens`, 'Pydantic AI counts it inside output_tokens')
-  if (total_tokens !== undefined) context.lose(`${at}/total_tokens`, 'Pydantic AI derives it')
-  return keepJsonText(usage, inOrder(counters, USAGE_FIELDS))
 }
 
 function exportParts(message: Fields, kind: string, at: string, context: ExportContext): unknown[] {

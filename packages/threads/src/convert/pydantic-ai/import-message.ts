@@ -76,6 +76,7 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
+/** Stores the parts in `draft`. System prompts go into the config store; a mark remembers where each one stood. */
 function importParts(
   parts: readonly unknown[],
   configs: ConfigStore | undefined,
@@ -87,7 +88,14 @@ function importParts(
   const verbatim: number[] = []
   for (const part of parts) {
     if (isObject(part) && part['part_kind'] === 'system-prompt' && configs) {
-      marks.push(markPrompt(part, stored.length, configs))
+      const at = stored.length
+      if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
+        marks.push({ at, prompt: {}, part_ref: configs.put(stringifyJson(part)) })
+      } else {
+        const prompt = renameKey(part, 'content', 'content_ref')
+        prompt['content_ref'] = configs.put(part['content'])
+        marks.push({ at, prompt })
+      }
       continue
     }
     const own = importPart(part)
@@ -99,16 +107,6 @@ function importParts(
   if (verbatim.length > 0) origin['verbatim'] = verbatim
 }
 
-function markPrompt(part: Fields, at: number, configs: ConfigStore): SystemPromptMark {
-  if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
-    return { at, prompt: {}, part_ref: configs.put(stringifyJson(part)) }
-  }
-  const ref = configs.put(part['content'])
-  const prompt = renameKey(part, 'content', 'content_ref')
-  prompt['content_ref'] = ref
-  return { at, prompt }
-}
-
 /** The part as the thread keeps it; undefined when its own field names clash with the thread's. */
 function importPart(part: unknown): unknown {
   if (!isObject(part)) return part
@@ -118,14 +116,13 @@ function importPart(part: unknown): unknown {
   }
   if (part['part_kind'] === 'tool-return') {
     if (Object.hasOwn(part, 'status')) return undefined
-    return keepJsonText(part, { ...part, status: statusOf(part['outcome']) })
+    // Only success is success; histories from before `outcome` existed hold nothing else.
+    const { outcome } = part
+    const isSuccess = outcome === undefined || outcome === 'success'
+    const status: ToolReturnStatus = isSuccess ? 'success' : 'error'
+    return keepJsonText(part, { ...part, status })
   }
   return part
-}
-
-/** Only success is success; dumps from before `outcome` existed hold nothing else. */
-function statusOf(outcome: unknown): ToolReturnStatus {
-  return outcome === undefined || outcome === 'success' ? 'success' : 'error'
 }
 
 /** A copy in which one key has another name, in the same place. */
