@@ -227,7 +227,10 @@ export class IssueCollector {
     }
     if (this.#total++ >= this.#maxIssues) return
     const pointer = this.#place() + tail
-    this.#issues.push({ code, severity, pointer, message: describe(code, pointer, wanted) })
+    // The message says what is wrong and where, never with the value itself: it may be private.
+    const what = code.replaceAll('_', ' ') + (wanted ? `, expected ${wanted}` : '')
+    const message = `${pointer || 'the document'}: ${what}`
+    this.#issues.push({ code, severity, pointer, message })
   }
 
   #place(): string {
@@ -242,10 +245,4 @@ export class IssueCollector {
 /** In every engine since 2023, but not in the library types that this package compiles against. */
 function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
-}
-
-/** Says what is wrong where, never with the value itself: it may be private. */
-function describe(code: IssueCode, pointer: string, wanted: string | undefined): string {
-  const what = code.replaceAll('_', ' ')
-  return `${pointer || 'the document'}: ${what}${wanted ? `, expected ${wanted}` : ''}`
 }

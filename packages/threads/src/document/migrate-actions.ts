@@ -264,7 +264,9 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const kind = typeof type === 'string' ? type : (mediaType?.split('/')[0] ?? 'file')
   const url = item[`${kind}_url`] ?? item['url']
   const data = item[`${kind}_base64`] ?? item['data']
-  const name = item['name'] === undefined ? {} : { vendor_metadata: describe(item) }
+  const { name: fileName, size_bytes } = item
+  const sized = size_bytes === undefined ? {} : { size_bytes }
+  const name = fileName === undefined ? {} : { vendor_metadata: { name: fileName, ...sized } }
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     return {
@@ -295,8 +297,3 @@ const URL_KINDS: ReadonlyMap<string, string> = new Map([
   ['video', 'video-url'],
   ['file', 'document-url'],
 ])
-
-function describe(item: Fields): Fields {
-  const { name, size_bytes } = item
-  return size_bytes === undefined ? { name } : { name, size_bytes }
-}

@@ -71,12 +71,15 @@ export function threadFromState(
       reason: `${event_type} came after the last agent turn and has no place yet`,
     })
   }
-  return { value: document(state, turns), lost }
-}
-
-function document(state: FoldedThread, turns: Turn[]): Thread {
   const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
-  return {
+  // An agent that spoke without being registered gets an entry, because turns must refer to one.
+  const agents: Record<string, AgentConfig> = { ...state.agents }
+  for (const turn of turns) {
+    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
+    const { agent_id } = turn
+    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: createdAt }
+  }
+  const value: Thread = {
     version: '2.0.0',
     thread_id: threadId,
     created_at: createdAt,
@@ -84,20 +87,10 @@ function document(state: FoldedThread, turns: Turn[]): Thread {
     title,
     metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
     parent_thread_id: parentThreadId,
-    agents: registry(state, turns),
+    agents,
     turns,
   }
-}
-
-/** The registry; an agent that spoke without being registered gets an entry, because turns must refer to one. */
-function registry(state: FoldedThread, turns: readonly Turn[]): Record<string, AgentConfig> {
-  const agents = { ...state.agents }
-  for (const turn of turns) {
-    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
-    const { agent_id } = turn
-    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: state.createdAt }
-  }
-  return agents
+  return { value, lost }
 }
 
 /** Fields of ours that ThreadProtocol does not name; readers of other make keep them. */
@@ -141,6 +134,11 @@ function agentTurn(
     ...draftMessage(turn, endedAt, pointer, lost),
   ]
   const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
+  const { outcome } = turn
+  const isWhole = outcome === 'completed' || outcome === 'parked'
+  const reason =
+    turn.reason ??
+    (outcome === 'failed' ? 'error' : outcome === 'running' ? 'running' : 'user_cancelled')
   const document: AgentTurn & Unnamed = {
     turn_type: 'agent',
     turn_id: turnId,
@@ -148,19 +146,12 @@ function agentTurn(
     started_at: startedAt,
     completed_at: endedAt,
     continues,
-    ...completion(turn, endedAt),
+    completion_status: isWhole ? undefined : 'interrupted',
+    interruption: isWhole ? undefined : { reason, interrupted_at: endedAt },
     messages,
     total_usage: usage,
   }
   return document
-}
-
-function completion({ outcome, reason }: AgentTurnState, at: string): Partial<AgentTurn> {
-  if (outcome === 'completed' || outcome === 'parked') return {}
-  const why =
-    reason ??
-    (outcome === 'failed' ? 'error' : outcome === 'running' ? 'running' : 'user_cancelled')
-  return { completion_status: 'interrupted', interruption: { reason: why, interrupted_at: at } }
 }
 
 function* agentMessages(
@@ -223,18 +214,16 @@ const FINISH_REASONS = ['stop', 'length', 'content_filter', 'tool_call', 'error'
 
 function requestOf(results: readonly ResultItem[], agent_id: string): ThreadMessage {
   const timestamp = results.at(-1)!.at
-  return { message_type: 'request', timestamp, agent_id, parts: results.map(resultPart) }
-}
-
-function resultPart({ toolCallId, toolName, outcome, result, at }: ResultItem): MessagePart {
-  const ids = { tool_name: toolName, tool_call_id: toolCallId }
-  const content = result ?? null
-  if (outcome === 'retry') {
+  const parts = results.map(({ toolCallId, toolName, outcome, result, at }): MessagePart => {
+    const ids = { tool_name: toolName, tool_call_id: toolCallId }
+    const content = result ?? null
+    if (outcome !== 'retry')
+      return { part_kind: 'tool-return', ...ids, ...STATUS[outcome], content, timestamp: at }
     const text =
       typeof content === 'string' || Array.isArray(content) ? content : JSON.stringify(content)
     return { part_kind: 'retry-prompt', content: text, ...ids, timestamp: at }
-  }
-  return { part_kind: 'tool-return', ...ids, ...STATUS[outcome], content, timestamp: at }
+  })
+  return { message_type: 'request', timestamp, agent_id, parts }
 }
 
 type Settled = { status: 'success' | 'error'; outcome?: 'failed' | 'denied' | 'interrupted' }
@@ -291,8 +280,12 @@ export function systemMessageOf(
       const data = { from, to, reason }
       return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
     }
-    case 'source_added':
-      return source(event)
+    case 'source_added': {
+      const { sourceId: source_id, url, title, mediaType: media_type, filename, at } = event
+      return url === undefined
+        ? message('source.document', { source_id, media_type, title, filename }, at)
+        : message('source.url', { source_id, url, title }, at)
+    }
     case 'custom_event': {
       const system: SystemMessage & { event_id?: string } = {
         ...message(event.name, event.data ?? null, event.at),
@@ -385,12 +378,4 @@ function answered(
     { approval_id: interruptId, ...call, approved, ...why, ...by },
     at,
   )
-}
-
-function source(event: Extract<ThreadEvent, { type: 'source_added' }>): SystemMessage {
-  const { sourceId: source_id, url, title, mediaType, filename, at } = event
-  const named = title === undefined ? {} : { title }
-  if (url !== undefined) return message('source.url', { source_id, url, ...named }, at)
-  const file = filename === undefined ? {} : { filename }
-  return message('source.document', { source_id, media_type: mediaType, ...named, ...file }, at)
 }

@@ -22,7 +22,7 @@ import {
   type Writable,
 } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
-import type { AssistantMessageJSON, ToolResultMessageJSON } from '@skein/base'
+import type { AssistantMessageJSON } from '@skein/base'
 import { sumUsage } from '../document/stats.ts'
 
 /** Folds the beginning of a side's turn. */
@@ -304,31 +304,27 @@ function answerInterrupt(
 
 /** Folds a complete message: a prompt, an answer with its calls, or results. */
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
-  const { message } = event
+  const { message, turnId, at, userId } = event
   state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
-  if (message.type === 'user') return addUserMessage(edit, state, event)
-  agentTurn(edit, state, event.turnId, event.at, event.agentId)
-  pushMessage(edit, state, event)
-  if (message.type === 'assistant') openCalls(edit, state, event, message)
-  else settleResults(edit, state, event, message)
-}
-
-function addUserMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
-  const { turnId, at, userId } = event
-  if (getKey(state.index.turns, turnId) === undefined) {
+  if (message.type !== 'user') agentTurn(edit, state, turnId, at, event.agentId)
+  else if (getKey(state.index.turns, turnId) === undefined) {
     const turn = { kind: 'user', turnId, startedAt: at, items: edit.adopt([]) } as const
     pushTurn(edit, state, userId === undefined ? turn : { ...turn, userId })
   }
-  pushMessage(edit, state, event)
-}
-
-function pushMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
-  const index = getKey(state.index.turns, event.turnId)!
+  const index = getKey(state.index.turns, turnId)!
   const items = edit.at(edit.at(edit.at(state, 'turns'), index), 'items')
   const place = [index, items.length] as const
-  setKey(edit.at(edit.at(state, 'index'), 'messages'), event.message.id, place)
+  setKey(edit.at(edit.at(state, 'index'), 'messages'), message.id, place)
   const { type: _type, turnId: _turn, outcomes: _outcomes, userId: _user, ...fields } = event
   items.push({ kind: 'message', ...fields })
+  if (message.type === 'assistant') openCalls(edit, state, event, message)
+  else if (message.type === 'tool_result') {
+    for (const { toolCallId, result, isError } of message.results) {
+      const told = event.outcomes && getKey(event.outcomes, toolCallId)
+      const outcome: LoggedOutcome = told ?? (isError ? 'failed' : 'success')
+      settleCall(edit, state, { turnId, at, toolCallId, outcome, result })
+    }
+  }
 }
 
 function openCalls(
@@ -347,19 +343,6 @@ function openCalls(
     setKey(index, toolCallId, [turnIndex, calls.length])
     const call: LiveToolCall = { toolCallId, toolName, arguments: args, status: 'requested' }
     calls.push(edit.adopt(call))
-  }
-}
-
-function settleResults(
-  edit: StateEditor,
-  state: StateDraft,
-  event: MessageAdded,
-  message: ToolResultMessageJSON,
-): void {
-  for (const { toolCallId, result, isError } of message.results) {
-    const told = event.outcomes && getKey(event.outcomes, toolCallId)
-    const outcome: LoggedOutcome = told ?? (isError ? 'failed' : 'success')
-    settleCall(edit, state, { turnId: event.turnId, at: event.at, toolCallId, outcome, result })
   }
 }
 

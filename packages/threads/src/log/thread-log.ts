@@ -143,7 +143,12 @@ export class ThreadLog {
 
   async #write(record: LogRecord): Promise<void> {
     const { bytes, sum } = encodeRecord(stringifyJson(record), this.#sum)
-    const line = this.#needsNewline ? withNewline(bytes) : bytes
+    let line = bytes
+    if (this.#needsNewline) {
+      line = new Uint8Array(bytes.length + 1)
+      line[0] = 0x0a
+      line.set(bytes, 1)
+    }
     const written = this.#storage.append(line, this.#size)
     // Awaiting only what is asynchronous: a file's append is not, and a tick costs more than the write.
     if (!(typeof written === 'boolean' ? written : await written)) {
@@ -213,13 +218,6 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   }
   const needsNewline = start === bytes.length && start > 0 && bytes[start - 1] !== 0x0a
   return { lines, size: start, sum, droppedBytes: bytes.length - start, needsNewline }
-}
-
-function withNewline(bytes: Uint8Array): Uint8Array {
-  const line = new Uint8Array(bytes.length + 1)
-  line[0] = 0x0a
-  line.set(bytes, 1)
-  return line
 }
 
 /**

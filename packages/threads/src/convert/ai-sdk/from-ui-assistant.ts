@@ -189,12 +189,14 @@ class TurnReader {
     }
     this.#messages.push(...approvals)
     if (returns.size > 0) {
-      // Outcomes in the order in which the stream brought them; those it did not bring come as they stand.
-      const streamed = [...(this.#context.notes?.outcomes ?? [])].filter((part) =>
-        returns.has(part),
-      )
-      const order = new Set<object>([...streamed, ...returns.keys()])
-      const results = [...order].map((part) => returns.get(part)!)
+      const { notes } = this.#context
+      let results = [...returns.values()]
+      if (notes && returns.size > 1) {
+        // Outcomes in the order in which the stream brought them; those it did not bring come as they stand.
+        const streamed = [...notes.outcomes].filter((part) => returns.has(part))
+        const order = new Set<object>([...streamed, ...returns.keys()])
+        results = [...order].map((part) => returns.get(part)!)
+      }
       this.#messages.push({ message_type: 'request', timestamp, agent_id, parts: results })
     }
     this.#messages.push(...after)
