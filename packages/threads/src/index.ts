@@ -1,4 +1,5 @@
 export type * from './document/thread.ts'
+export type * from './document/part.ts'
 export type { Converted, Issue, Loss, Severity } from './issue.ts'
 export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
 export { IssueCode, type Profile } from './document/issue-code.ts'

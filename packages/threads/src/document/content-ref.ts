@@ -2,15 +2,8 @@ import { sha256Hex } from '@skein/base'
 import { ThreadError } from '../issue.ts'
 import { keepJsonText, stringifyJson } from '../json/json-stringify.ts'
 import { parseJson } from '../json/json-parse.ts'
-import type {
-  ContentRef,
-  MessagePart,
-  SystemMessage,
-  Thread,
-  ThreadMessage,
-  ToolReturnPart,
-  Turn,
-} from './thread.ts'
+import type { SystemMessage, Thread, ThreadMessage, Turn } from './thread.ts'
+import type { ContentRef, MessagePart, ToolReturnPart } from './part.ts'
 
 /** Where large contents are kept, by address. */
 export interface ContentStore {

@@ -1,12 +1,6 @@
 import { isObject } from '@skein/base'
-import type {
-  MessagePart,
-  RetryPromptPart,
-  Thread,
-  ToolCallPart,
-  ToolReturnPart,
-  Turn,
-} from './thread.ts'
+import type { Thread, Turn } from './thread.ts'
+import type { MessagePart, RetryPromptPart, ToolCallPart, ToolReturnPart } from './part.ts'
 
 /**
  * Where a call stands: nobody answered yet; it returned; it returned an error; a person refused it; it was cut off; or

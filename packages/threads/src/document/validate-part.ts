@@ -1,5 +1,5 @@
 import { isObject } from '@skein/base'
-import type { MessagePart, MultiModalContent } from './thread.ts'
+import type { MessagePart, MultiModalContent } from './part.ts'
 import { IssueCode, type IssueCollector } from './issue-code.ts'
 
 type Fields = { readonly [key: string]: unknown }

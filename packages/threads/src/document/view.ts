@@ -1,14 +1,7 @@
 import { ThreadError } from '../issue.ts'
 import { keepJsonText } from '../json/json-stringify.ts'
-import type {
-  AgentTurn,
-  MessagePart,
-  TextPart,
-  Thread,
-  ThreadMessage,
-  UserPromptPart,
-  UserTurn,
-} from './thread.ts'
+import type { AgentTurn, Thread, ThreadMessage, UserTurn } from './thread.ts'
+import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
 
 /**
  * How one agent sees what others did: `prefix` puts `{agent:NAME}: ` before their text (the specification's way),

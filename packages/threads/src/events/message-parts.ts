@@ -14,7 +14,7 @@ import type {
   ToolCallPart,
   UrlContent,
   UserContent,
-} from '../document/thread.ts'
+} from '../document/part.ts'
 
 /**
  * The blocks of UPP messages as parts of a thread document. Events carry UPP messages, so the fold needs this as well

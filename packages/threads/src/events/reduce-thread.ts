@@ -1,23 +1,8 @@
 import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
-import {
-  emptyFoldedThread,
-  getKey,
-  setKey,
-  StateEditor,
-  type SubagentState,
-  type FoldedThread,
-  type Writable,
-} from './folded-thread.ts'
-import {
-  addItem,
-  applyMessage,
-  applyStream,
-  applyTool,
-  applyTurnEnd,
-  applyTurnStart,
-  removeMessage,
-  updateMessage,
-} from './reduce-turn.ts'
+import { emptyFoldedThread, type SubagentState, type FoldedThread } from './folded-thread.ts'
+import { getKey, setKey, StateEditor, type Writable } from './state-editor.ts'
+import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-turn.ts'
+import { applyMessage, applyTool, removeMessage, updateMessage } from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** A state that the current batch may write to. */

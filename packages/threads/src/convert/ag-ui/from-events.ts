@@ -1,5 +1,6 @@
 import type { Converted } from '../../issue.ts'
-import type { AgentTurn, MessagePart, Thread } from '../../document/thread.ts'
+import type { AgentTurn, Thread } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { ThreadBuilder, type ImportOptions } from '../bridge/build.ts'
 import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiKnownEvent, AgUiOutcome } from './types.ts'

@@ -2,12 +2,12 @@ import { joinPointer, type Converted } from '../../issue.ts'
 import { pendingToolCalls } from '../../document/tool-calls.ts'
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   UserTurn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
 

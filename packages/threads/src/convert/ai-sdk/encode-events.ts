@@ -4,7 +4,7 @@ import {
   type ThreadEvent,
   type UnknownThreadEvent,
 } from '../../events/event.ts'
-import { systemMessageOf } from '../../events/event-to-thread.ts'
+import { systemMessageOf } from '../../events/system-message.ts'
 import { userParts } from '../../events/message-parts.ts'
 import { CARRIER, carry, eventPart, type TurnCarrier } from './carrier.ts'
 import { EventStepEncoder } from './encode-event-step.ts'

@@ -1,5 +1,6 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../document/thread.ts'
+import type { AgentTurn, SystemMessage, ThreadMessage } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { carried, messageCarrier, without } from './carrier.ts'
 import {

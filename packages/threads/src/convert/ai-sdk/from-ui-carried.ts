@@ -1,11 +1,11 @@
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
 import {
   carried,

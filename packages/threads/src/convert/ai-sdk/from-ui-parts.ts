@@ -2,11 +2,10 @@ import { joinPointer, type Loss } from '../../issue.ts'
 import type {
   AgentTurn,
   FinishReason,
-  MessagePart,
   SystemMessage,
   ThreadMessage,
-  UserContent,
 } from '../../document/thread.ts'
+import type { MessagePart, UserContent } from '../../document/part.ts'
 import { carried, CARRIER, without } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'

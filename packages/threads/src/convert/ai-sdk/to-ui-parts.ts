@@ -1,12 +1,11 @@
+import type { SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import type {
   FilePart,
   MessagePart,
   MultiModalContent,
-  SystemMessage,
-  ThreadMessage,
   UserContent,
   UserPromptPart,
-} from '../../document/thread.ts'
+} from '../../document/part.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { carry, eventPart, type PartCarrier, type ShownField, without } from './carrier.ts'
 import { type AnyReturn, outcomeOf, UIToolBuilder } from './to-ui-tools.ts'

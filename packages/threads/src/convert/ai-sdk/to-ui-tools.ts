@@ -3,7 +3,7 @@ import type {
   RetryPromptPart,
   ToolCallPart,
   ToolReturnPart,
-} from '../../document/thread.ts'
+} from '../../document/part.ts'
 import { CARRIER, carry, type CallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'

@@ -1,13 +1,13 @@
 import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
   UserTurn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 
 /** Who and when, for formats that do not say. */
 export interface ImportOptions {

@@ -1,5 +1,5 @@
 import { sha256Hex } from '@skein/base'
-import type { BinaryContent, UrlContent } from '../../document/thread.ts'
+import type { BinaryContent, UrlContent } from '../../document/part.ts'
 
 /** Bytes as a `data:` URL. Pydantic AI writes URL-safe base64, which no browser reads there. */
 export function dataUrl(mediaType: string, base64: string): string {

@@ -1,11 +1,6 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type {
-  MessagePart,
-  SystemMessage,
-  Thread,
-  ThreadMessage,
-  UserTurn,
-} from '../../document/thread.ts'
+import type { SystemMessage, Thread, ThreadMessage, UserTurn } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 
 /** One message of a thread, wherever it stands. */
 export type WalkedMessage =

@@ -2,7 +2,8 @@ import { isObject } from '@skein/base'
 import type { ConfigStore } from './config-store.ts'
 import { keepJsonText, stringifyJson } from '../../json/json-stringify.ts'
 import { setOwn } from '../../json/json-parse.ts'
-import type { SystemPromptMark, ToolReturnStatus } from '../../document/thread.ts'
+import type { SystemPromptMark } from '../../document/thread.ts'
+import type { ToolReturnStatus } from '../../document/part.ts'
 import { instantOf } from '../../document/timestamp.ts'
 
 type Fields = { readonly [key: string]: unknown }
