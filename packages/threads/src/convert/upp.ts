@@ -37,7 +37,7 @@ export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   return { value: messages, lost: losses.list }
 }
 
-/** UPP messages as a thread. What UPP names and ThreadProtocol does not stands on the part, and comes back. */
+/** UPP messages as a thread. Fields that only UPP has are stored on the part, and `toUppMessages` restores them. */
 export function fromUppMessages(
   messages: readonly MessageJSON[],
   options?: ImportOptions,

@@ -2,7 +2,10 @@ import type { Issue, Severity } from '../issue.ts'
 import { CallLedger } from './tool-calls.ts'
 import { instantOf, isZoneless } from './timestamp.ts'
 
-/** How strictly to judge: the letter of the specification, what real threads need (default), or only what readers trip over. */
+/**
+ * How strictly to judge a thread: `strict` follows the letter of the specification, `standard` (the default) also
+ * accepts what real threads contain, `lenient` counts as errors only what readers cannot handle.
+ */
 export type Profile = 'strict' | 'standard' | 'lenient'
 
 /** Every code that validation reports. Codes are stable. */

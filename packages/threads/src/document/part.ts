@@ -73,7 +73,7 @@ export type ToolReturnStatus = 'success' | 'error' | 'validation_error'
 /** How a call ended, in the words of Pydantic AI. */
 export type ToolReturnOutcome = 'success' | 'failed' | 'denied' | 'interrupted'
 
-/** A large value kept outside the thread, addressed by its hash. */
+/** Points to a large value that is stored outside the thread; `hash` proves that the stored bytes are the same. */
 export interface ContentRef {
   readonly uri: string
   readonly size_bytes: number
@@ -90,7 +90,10 @@ export interface RetryPromptPart {
   readonly timestamp?: string | null
 }
 
-/** One problem that the model is asked to mend (Pydantic's error details; the specification leaves it open). */
+/**
+ * One problem that the model is asked to correct: Pydantic's error details. The specification does not define the
+ * fields.
+ */
 export interface ValidationError {
   readonly type: string
   readonly loc: readonly (string | number)[]
@@ -177,7 +180,7 @@ export type UrlContent = ImageUrl | AudioUrl | DocumentUrl | VideoUrl
 
 interface UrlFields {
   readonly url: string
-  /** For tool references. */
+  /** Short name by which a tool call can refer to the file. */
   readonly identifier: string
   readonly force_download?: boolean | 'allow-local'
   readonly vendor_metadata?: unknown

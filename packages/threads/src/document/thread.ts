@@ -1,9 +1,9 @@
 /**
  * The objects of ThreadProtocol 2.0.0, named as the specification names them.
  *
- * Two things widen the letter of the specification, both because threads carry Pydantic AI data untouched: fields that
- * Pydantic AI writes as `null` may be `null` here, and its further part kinds are members of `MessagePart`.
- * At run time any object may hold fields, and any list parts, that no type names: they are kept.
+ * The types allow two things that the specification does not, because threads carry Pydantic AI data unchanged: fields
+ * that Pydantic AI writes as `null` may be `null`, and its further part kinds are members of `MessagePart`.
+ * Documents may hold fields and parts that no type here names; reading and writing a thread keeps them.
  */
 import type { MessagePart } from './part.ts'
 
@@ -118,11 +118,11 @@ export interface PydanticRequestFields {
   readonly instructions_ref?: string
   /** Where system prompts stood among the parts. */
   readonly system_prompts?: readonly SystemPromptMark[]
-  /** Present on everything that came from Pydantic AI; says what the thread had to change. */
+  /** Present on every message that came from Pydantic AI; says what the import changed in it. */
   readonly pydantic_ai?: PydanticOrigin
 }
 
-/** The place of one system prompt: it stood before the part that is now at `at`. */
+/** Where a system prompt stood before it moved to the config store: in front of the part that is now at index `at`. */
 export interface SystemPromptMark {
   /** Index among the stored parts, counted without system prompts. */
   readonly at: number
@@ -186,7 +186,7 @@ export interface Usage {
 /** Why a response ended. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_call' | 'error'
 
-/** For hosts; no object of the protocol refers to it. */
+/** A file beside a conversation, for hosts that list attachments. No other object of ThreadProtocol refers to it. */
 export interface Attachment {
   readonly name: string
   readonly url?: string

@@ -13,9 +13,13 @@ export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy
-  /** Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`. */
+  /**
+   * Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`.
+   */
   readonly foreignThinking?: 'drop' | 'keep'
-  /** With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label. */
+  /**
+   * With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label.
+   */
   readonly label?: boolean
   /** Goes first, as its own request. */
   readonly systemPrompt?: string

@@ -43,7 +43,7 @@ export function threadFromState(
 ): Converted<Thread> {
   const lost: Loss[] = []
   const turns: Turn[] = []
-  // A user turn has no place for events: they open the next agent turn.
+  // A user turn cannot hold events, so they are put at the start of the next agent turn.
   let waiting: SystemMessage[] = []
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
@@ -88,7 +88,7 @@ export function threadFromState(
   return { value, lost }
 }
 
-/** Fields of ours that ThreadProtocol does not name; readers of other make keep them. */
+/** Fields that ThreadProtocol does not name. Other implementations must keep unknown fields, so these survive. */
 interface Unnamed {
   readonly is_silent?: boolean
   readonly continues?: string
@@ -185,7 +185,7 @@ function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage
     case 'tool_result':
       return { message_type: 'request', ...fields, parts: [] }
     case 'assistant': {
-      // The protocol knows five reasons; a vendor's own word is kept beside.
+      // ThreadProtocol has five finish reasons; a vendor's other word is kept in `provider_finish_reason`.
       const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
       const response: ThreadMessage & Unnamed = {
         message_type: 'response',
@@ -231,7 +231,7 @@ const STATUS: Readonly<Record<Exclude<LoggedOutcome, 'retry'>, Settled>> = {
   unknown: { status: 'error', outcome: 'interrupted' },
 }
 
-/** What was streamed before a turn broke off: words are kept, half a call is not. */
+/** A response made of what was streamed before the turn broke off: text is kept, an incomplete call is not. */
 function draftMessage(
   { draft, agentId }: AgentTurnState,
   at: string,

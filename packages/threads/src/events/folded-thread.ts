@@ -37,7 +37,7 @@ export interface FoldedThread {
   /** Events folded so far, unknown ones included: the number to resume a stream from. */
   readonly eventCount: number
   readonly unknownEvents: number
-  /** Where turns, messages and calls without an outcome stand. Ids may repeat; the latest is meant. */
+  /** Where turns, messages and calls are, by id. When an id repeats, the latest is found. */
   readonly index: ThreadIndex
 }
 
@@ -51,7 +51,7 @@ export interface ThreadIndex {
 /** One turn of the live thread. */
 export type TurnState = UserTurnState | AgentTurnState
 
-/** What a person sent, with the facts that followed it. */
+/** What a person sent, with the events that followed it. */
 export interface UserTurnState {
   readonly kind: 'user'
   readonly turnId: string
@@ -105,7 +105,7 @@ export interface ResultItem {
   readonly result: unknown
 }
 
-/** A fact to be shown at this place of the turn, verbatim. */
+/** An event that is shown at this place of the turn, unchanged. */
 export interface EventItem {
   readonly kind: 'event'
   readonly event: ThreadEvent | UnknownThreadEvent
@@ -115,7 +115,7 @@ export interface EventItem {
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
-  /** Facts that came while the model spoke: they follow its message. */
+  /** Events that came while the model was streaming. They are placed after its message. */
   readonly events: readonly EventItem[]
 }
 

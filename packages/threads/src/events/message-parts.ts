@@ -69,7 +69,10 @@ export function userParts(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** A record, so that a new type of block does not compile until it is decided what part it becomes. */
+/**
+ * The part that each type of block becomes. Because this is a record, a new type does not compile until it has an
+ * entry.
+ */
 const BLOCK_PARTS: {
   readonly [Type in ContentBlockJSON['type']]: (block: BlockOf<Type>) => object
 } = {

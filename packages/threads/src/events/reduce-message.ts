@@ -133,8 +133,8 @@ interface Settlement {
 }
 
 /**
- * Closes a call, once: an executor's outcome and the tool result message that repeats it are one fact, so whichever
- * comes second changes nothing.
+ * Gives a call its outcome. The outcome arrives twice: as an event of the tool executor and in the tool result message.
+ * Whichever comes second changes nothing.
  */
 function settleCall(edit: StateEditor, state: StateDraft, settlement: Settlement): void {
   const { turnId, at, toolCallId, outcome, result, durationMs } = settlement
@@ -167,7 +167,7 @@ function findCall(
   return turn.kind === 'agent' ? edit.at(edit.at(turn, 'calls'), place[1]) : undefined
 }
 
-/** A call that runs without having been asked for in a message, such as one a hook queued. */
+/** Adds a call that no message asked for, such as one that a hook queued. */
 function addCall(
   edit: StateEditor,
   state: StateDraft,
@@ -208,7 +208,7 @@ function openInterrupt(
   addItem(edit, state, event)
 }
 
-/** An interrupt is answered once; what comes later is noise. */
+/** Stores the first answer to an interrupt. Later answers are ignored. */
 function answerInterrupt(
   edit: StateEditor,
   state: StateDraft,

@@ -25,7 +25,7 @@ export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEn
   turn.outcome = event.outcome
   turn.endedAt = event.at
   if (event.reason !== undefined) turn.reason = event.reason
-  // A stream that was cut short is a fact of the turn; of a finished one nothing can be left.
+  // A turn that broke off keeps the words that were streamed; a completed turn has them in its messages.
   const { draft } = turn
   closeDraft(edit, turn)
   if (draft && event.outcome !== 'completed') turn.draft = { ...draft, events: [] }
@@ -84,13 +84,13 @@ export function applyStream(edit: StateEditor, state: StateDraft, event: StreamE
 function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: DraftBlock): void {
   turn.draft ??= newDraft(edit, '')
   const blocks = edit.at(edit.at(turn as { draft: DraftState }, 'draft'), 'blocks')
-  // From the end: nearly always the last block grows.
+  // Searched from the end, because the block that grows is nearly always the last one.
   const index = blocks.findLastIndex((block) => block.id === delta.id && block.type === delta.type)
   if (index < 0) blocks.push(edit.adopt({ ...delta }))
   else edit.at(blocks, index).text += delta.text
 }
 
-/** Puts a fact at the end of the turn it names, or of the last turn. Before the first turn there is no place. */
+/** Puts an event at the end of the turn that it names, or of the last turn. Before the first turn it is left out. */
 export function addItem(
   edit: StateEditor,
   state: StateDraft,

@@ -2,9 +2,9 @@
 export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K in keyof T]: T[K] }
 
 /**
- * Copy on first write. One editor lives for one batch of events: the first time a batch touches an object it is
- * copied, later writes of the same batch go to that copy. So a fold over n events is linear, and a state that was
- * handed out before never changes.
+ * Changes a state without changing the objects it was made of. One editor lives for one batch of events: the first time
+ * the batch writes to an object, the object is copied; later writes of the same batch go to that copy. So a fold over n
+ * events takes linear time, and a state that was handed out before never changes.
  */
 export class StateEditor {
   readonly #owned = new Set<object>()

@@ -7,8 +7,8 @@ import {
 import type { SystemMessage } from '../document/thread.ts'
 
 /**
- * A fact of the live thread as a system message of the document. Approvals, handoffs and sources have names that the
- * bridges know; anything else is its own type with a dot, and its own fields.
+ * An event of the live thread as a system message of the document. Approvals, handoffs and sources get the names that
+ * the bridges to other formats read; every other event gets its own type with a dot, and its own fields.
  */
 export function systemMessageOf(
   event: ThreadEvent | UnknownThreadEvent,
@@ -117,7 +117,7 @@ function answered(
   const { reason } = answer
   const why = reason === undefined ? {} : { reason }
   const approved = answer.type === 'approve'
-  // The token stays behind: it is a credential, and a document is not a place for one.
+  // The approval token is left out: it is a credential, and documents are copied and shared.
   return message(
     'tool.approval.responded',
     { approval_id: interruptId, ...call, approved, ...why, ...by },

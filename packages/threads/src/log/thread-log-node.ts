@@ -32,7 +32,9 @@ export async function openThreadLogFile(
   }
 }
 
-/** A file, readable by its owner only. Appends are one synchronous write: for a line that is faster than a thread pool. */
+/**
+ * A file, readable by its owner only. Appends are one synchronous write: for a line that is faster than a thread pool.
+ */
 export class FileLogStorage implements LogStorage {
   readonly #path: string
   readonly #file: number

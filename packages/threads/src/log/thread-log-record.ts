@@ -114,7 +114,7 @@ export class LogCorruptError extends ThreadError {
   }
 }
 
-/** Someone else appended first. */
+/** Another writer appended to the log first. */
 export class LogConflictError extends ThreadError {
   readonly expected: number
   /** The real length; undefined when another process wrote, so that this one cannot know. */

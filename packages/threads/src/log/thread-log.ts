@@ -25,9 +25,11 @@ export interface OpenThreadLogOptions {
 
 /** Settings of an append. */
 export interface LogAppendOptions {
-  /** How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown. */
+  /**
+   * How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown.
+   */
   readonly expectedLength?: number
-  /** Wait until a power cut cannot undo it. Default false: then it survives the end of the process only. */
+  /** Wait until the turn is on disk. By default it survives a crash of the process, but not a power cut. */
   readonly sync?: boolean
 }
 
@@ -193,7 +195,7 @@ interface Scan {
   readonly needsNewline: boolean
 }
 
-/** `{"sum":"00000000","rec":{"turn":` tells what a line is without parsing it. */
+/** One byte of `{"sum":"00000000","rec":{"turn":` says whether a line is a turn, without parsing it. */
 const TURN_MARK = 0x75 // the `u` of "turn"; "thread" has an `h` there
 const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
 

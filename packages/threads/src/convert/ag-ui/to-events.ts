@@ -96,7 +96,7 @@ class EventWriter {
     }
   }
 
-  /** Calls that wait at the end of the thread are what the run asks for. */
+  /** The tool calls that are open at the end of the thread, as the questions that the run waits for. */
   #interrupts(): AgUiInterrupt[] {
     return pendingToolCalls(this.#thread).map(({ tool_call_id: id }) => ({
       id,

@@ -14,7 +14,7 @@ export interface PartCarrier {
   readonly agent_id?: string
   /** How a call ended, where the UI has only one word for several endings. */
   readonly outcome?: CallOutcome
-  /** The problems that a retry asks the model to mend, when they are a list. */
+  /** The problems that a retry asks the model to correct, when they are a list. */
   readonly errors?: unknown
   /** Place in the thread: turn.message.part, or turn.part in a user turn; one more number for a content item. */
   readonly at?: string
@@ -106,7 +106,7 @@ export function without<T extends object>(value: T, ...keys: readonly string[]):
   return copy as Partial<T>
 }
 
-/** Names that our own data parts use; an event called so stays in the metadata. */
+/** Names that this package's own data parts use. An event with such a name is not shown; it stays in the metadata. */
 const RESERVED = /^tp-/
 
 /** The part that shows an event: a source, provider content, or `data-NAME`. Undefined when it is not shown. */
@@ -131,7 +131,7 @@ export function eventPart(
     }
     case 'content.custom': {
       const { kind } = fields
-      // The client asks for `provider.type`.
+      // The client requires the form `provider.type`.
       if (typeof kind !== 'string' || !kind.includes('.')) break
       return { type: 'custom', kind: kind as `${string}.${string}`, ...metadata(fields) }
     }

@@ -9,14 +9,17 @@ import type { UIProviderMetadata, UIJsonObject, UIMessageChunk } from './types.t
 
 interface Block {
   readonly type: 'text' | 'reasoning' | 'tool'
-  /** The id in events, and in chunks. */
+  /** The id that events use. */
   readonly id: string
+  /** The id that chunks use. */
   readonly chunkId: string
   text: string
   isOpen: boolean
 }
 
-/** The chunks of one model call at a time: what it streams, its complete message, and what became of its calls. */
+/**
+ * Makes the chunks of one model call at a time: what it streams, its complete message, and the outcomes of its calls.
+ */
 export class EventStepEncoder {
   #turnId = ''
   #metadata: UIProviderMetadata = {}
@@ -81,7 +84,7 @@ export class EventStepEncoder {
     return chunks
   }
 
-  /** The whole message. What was streamed stands if it says the same; otherwise the step is shown anew. */
+  /** The chunks of the complete message. If the streamed text differs from it, the step is reset and sent again. */
   complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()
     const wanted = message.content.filter(
@@ -165,7 +168,7 @@ export class EventStepEncoder {
     })
   }
 
-  /** The outcome of a call, once. A call of an earlier response is the client's already. */
+  /** The chunks for the outcome of a call; none when the outcome was sent before. */
   settle(toolCallId: string, outcome: LoggedOutcome, result: unknown): UIMessageChunk[] {
     if (this.#settled.has(toolCallId)) return []
     this.#settled.add(toolCallId)
@@ -201,7 +204,10 @@ export class EventStepEncoder {
     ]
   }
 
-  /** An approval is shown on its call; undefined when the event is none, or its call is not of this message. */
+  /**
+   * The chunks that show an approval on its call. Undefined when the event is no approval, or its call is not open
+   * here.
+   */
   approval({ event_type, event_data }: SystemMessage): UIMessageChunk[] | undefined {
     const data = event_data as {
       approval_id: string
@@ -223,7 +229,7 @@ export class EventStepEncoder {
       ]
     }
     if (event_type !== 'tool.approval.responded') return undefined
-    // An answer to an earlier response: the client gave it, so it knows.
+    // The question was part of an earlier response. The client sent this answer itself, so it needs no chunk.
     if (!this.#asked.has(data.approval_id)) return []
     const { approval_id: approvalId, approved, reason } = data
     return [

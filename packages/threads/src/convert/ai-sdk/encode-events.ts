@@ -180,7 +180,7 @@ export class UIStreamEncoder {
     ]
   }
 
-  /** Shows a fact where the stored thread will show it: on its call, or as a part of its own. */
+  /** Shows an event where the stored thread will show it: on its call, or as a part of its own. */
   #fact(event: ThreadEvent | UnknownThreadEvent): UIMessageChunk[] {
     if (!this.#hasStarted) return []
     const message = systemMessageOf(event, (id) => this.#interrupts.get(id))

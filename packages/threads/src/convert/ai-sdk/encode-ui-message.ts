@@ -10,7 +10,7 @@ import type {
   UIMessagePart,
 } from './types.ts'
 
-/** What a message does not say about the stream that made it. */
+/** Settings of `encodeUIMessage`: what the stream says and the message does not hold. */
 export interface EncodeUIMessageOptions {
   readonly finishReason?: UIFinishReason | undefined
 }
@@ -33,7 +33,8 @@ export function* encodeUIMessage(
     }
   }
   if (isStepOpen) yield { type: 'finish-step' }
-  // A step boundary alone does not make the client look; metadata does, and the same again changes nothing.
+  // The client redraws when metadata comes, but not for a step boundary alone. So a message that ends in one gets its
+  // metadata a second time, which changes nothing else.
   const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
   yield { type: 'finish', finishReason, ...wake }
 }
@@ -72,7 +73,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
-/** The chunks of one part of a finished message, in the order that the client asks for. */
+/** The chunks of one part of a finished message, in the order that the client requires. */
 export function* encodePart(
   part: OtherPart,
   id: string,
@@ -116,7 +117,7 @@ function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { provid
   return providerMetadata === undefined ? {} : { providerMetadata }
 }
 
-/** The chunks of one call, in the order that the client asks for: input, approval, outcome. */
+/** The chunks of one call, in the order that the client requires: input, approval, outcome. */
 function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
   const isDynamic = part.type === 'dynamic-tool'
   const call = {

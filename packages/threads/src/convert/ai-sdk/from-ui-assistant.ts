@@ -28,7 +28,10 @@ export interface AssistantContext {
   readonly notes: StreamNotes | undefined
 }
 
-/** Reads an assistant message step by step: one step is one response, then what became of its calls. */
+/**
+ * Reads an assistant message step by step. Each step becomes one response and one request with the outcomes of its
+ * calls.
+ */
 export function agentTurns(message: UIMessage, context: AssistantContext): AgentTurn[] {
   const reader = new TurnReader(message, context)
   message.parts.forEach((part, index) => reader.read(part, index))
@@ -252,7 +255,7 @@ function emptyStep(): Step {
   }
 }
 
-/** A return shown as data has an outcome but no status; a thread asks for both. */
+/** A tool return that was shown as data has an outcome but no status; a thread requires the status. */
 function withStatus(part: MessagePart): MessagePart {
   const shown = part as { part_kind: string; status?: string; outcome?: string }
   if (shown.part_kind !== 'tool-return' || shown.status) return part

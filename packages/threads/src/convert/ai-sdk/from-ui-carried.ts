@@ -27,7 +27,10 @@ export interface RebuiltTurns {
   turnsOf(message: UIMessage, at: string): Turn[]
 }
 
-/** Reads what the messages carry. Parts of one turn may stand in another turn's message: a return stands with its call. */
+/**
+ * Reads what the messages carry. All messages are read first, because a return is carried by the message of its call,
+ * which may belong to another turn.
+ */
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   const placed = new Placements()
   for (const message of messages) for (const part of message.parts) placed.read(part)
@@ -145,7 +148,7 @@ class Placements {
   }
 }
 
-/** Answers and outputs that the client put on carried calls: the beginning of the next run. */
+/** A turn for the answers and outputs that the client has put on carried calls; they begin the next run. */
 function addedByClient(
   message: UIMessage,
   turns: readonly Turn[],

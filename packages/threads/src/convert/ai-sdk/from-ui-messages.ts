@@ -69,7 +69,7 @@ export function fromUIMessages(
   return { value, lost }
 }
 
-/** The client's own metadata stays with the turn; ours has been read by now. */
+/** Keeps the client's own metadata on the turn, without the carrier, which has been read by now. */
 function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
   if (metadata === undefined || metadata === null) return turn
   const client_metadata =

@@ -14,7 +14,7 @@ import type { Citation, FileUIPart, UIMessagePart } from './types.ts'
 /** How much of a thread travels with its UI messages. */
 export type Carry = 'public' | 'all'
 
-/** What only `all` carries of a part. */
+/** What `carry: 'all'` sends of a part and `public` does not. */
 export interface HiddenFields {
   readonly part: object
   readonly at: string
@@ -125,7 +125,8 @@ export class UIPartBuilder {
     const type = (part as { reasoning?: boolean }).reasoning ? 'reasoning-file' : 'file'
     const isBinary = content.kind === 'binary'
     const url = isBinary ? dataUrl(content.media_type, content.data) : content.url
-    // The bytes travel in the URL. A carrier would double them, and does so only when their text is unusual.
+    // The bytes travel in the URL; carrying them too would double them. Only base64 in the URL-safe alphabet is carried
+    // whole, because the URL has the standard alphabet and the original could not be restored from it.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
         ? { part: { ...part, content: without(content, 'data') }, at, from: 'data' }
@@ -154,7 +155,7 @@ export class UIPartBuilder {
     }
     const key = part.id === undefined ? undefined : `${part.type}\0${part.id}`
     const known = key === undefined ? undefined : this.#data.get(key)
-    // The same data id replaces, as in the client.
+    // Data with the same id replaces the earlier part, as in the client.
     if (known) Object.assign(known, part)
     else this.#parts.push(part)
     if (key !== undefined && !known) this.#data.set(key, part)
@@ -180,7 +181,9 @@ export class UIPartBuilder {
   }
 }
 
-/** The client asks for an id on reasoning; live stream and stored thread must agree on it. */
+/**
+ * The id of a reasoning part, which the client requires. A live stream and the stored thread must give the same one.
+ */
 export function reasoningId(turnId: string, index: number): string {
   return `${turnId}:r${index}`
 }

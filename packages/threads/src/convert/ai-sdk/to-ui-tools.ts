@@ -17,7 +17,7 @@ export type AnyReturn = ToolReturnPart | RetryPromptPart
 /** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
 export class UIToolBuilder {
   readonly #hide: Hide
-  /** Calls without a return, by id; ids may repeat, the nearest is meant. */
+  /** Calls without a return, by id. When an id repeats, a return belongs to the nearest earlier call. */
   readonly #open = new Map<string, OpenToolPart[]>()
   readonly #approvals = new Map<string, OpenToolPart>()
   #stepCalls = new Set<string>()
@@ -78,7 +78,7 @@ export class UIToolBuilder {
   }
 
   #finish(tool: OpenToolPart, part: AnyReturn, at: string, outcome: CallOutcome | 'success'): void {
-    // What ran was approved; the client's types know no other case.
+    // A call that ran counts as approved: the client's types have no other state for it.
     if (tool.approval) tool.approval.approved = true
     const isText = typeof part.content === 'string'
     if (outcome === 'success') {
@@ -181,7 +181,7 @@ function shownInput(args: unknown): unknown {
   try {
     return JSON.parse(args)
   } catch {
-    // Models do write arguments that are no JSON; the text itself is then the input.
+    // Models sometimes write arguments that are no JSON. Then the text itself is shown as the input.
     return args
   }
 }

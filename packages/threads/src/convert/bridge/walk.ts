@@ -25,7 +25,10 @@ export type WalkedMessage =
 
 const TURN_FIELDS = ['turn_type', 'messages']
 
-/** The messages of a thread in order, for formats that are lists of messages. Reports what stays with thread and turns. */
+/**
+ * The messages of a thread in order, for formats that are lists of messages. Fields of the thread and its turns are
+ * reported as losses.
+ */
 export function* walkMessages(
   thread: Thread,
   losses: Losses,

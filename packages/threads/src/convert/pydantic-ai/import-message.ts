@@ -19,7 +19,7 @@ interface MessageImport {
   readonly configs: ConfigStore | undefined
 }
 
-/** Names that the thread uses for itself, so a source field of that name must step aside. */
+/** Names that the thread uses for itself. A source field of that name is kept in `pydantic_ai.fields` instead. */
 export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
   user: new Set([
     'turn_type',
@@ -37,7 +37,7 @@ export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<strin
 
 /**
  * One message, key by key in the order of the source, so that the export can go the same way back: `kind` becomes
- * `turn_type` or `message_type` in its place, and so on. What cannot be told from the result goes into `pydantic_ai`.
+ * `turn_type` or `message_type` in its place, and so on. What the result does not show is noted in `pydantic_ai`.
  */
 export function importMessage(source: Fields, options: MessageImport): Draft {
   const { owner, time, configs } = options

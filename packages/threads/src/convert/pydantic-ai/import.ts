@@ -91,7 +91,7 @@ class HistoryImport {
     return this.#thread(times)
   }
 
-  /** Takes up the last turn of the thread that is continued, if the new messages may belong to its run. */
+  /** Reopens the last turn of the thread that is continued, if the new messages may belong to its run. */
   #resume(): void {
     const last = this.#turns.at(-1)
     if (last?.turn_type === 'user') this.#runId = last.run_id ?? undefined
@@ -134,7 +134,7 @@ class HistoryImport {
     this.#push(this.#convert(readable, 'agent', time) as ThreadMessage)
   }
 
-  /** Runs are told apart by `run_id`; histories without it, by the prompts. */
+  /** Whether a message belongs to the run before it: by `run_id`, or, in histories without one, if it has no prompt. */
   #sameRun(runId: unknown, prompted: boolean): boolean {
     return runId === this.#runId && (runId !== null || !prompted)
   }
