@@ -40,9 +40,9 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 }
 
 /**
- * Platforms differ in what they let pass: white space, both alphabets at once, stray bits at the
- * end, and Node even characters beyond Latin-1. Comparing with what the bytes encode to is strict
- * and still fast.
+ * Platforms differ in what they accept: white space, both alphabets at once, stray bits at the end,
+ * and in Node even characters beyond Latin-1. Encoding the bytes again and comparing the texts is
+ * strict everywhere, and still fast.
  */
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as NativeFromBase64

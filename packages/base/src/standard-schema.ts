@@ -28,7 +28,7 @@ export interface StandardJSONSchemaV1<Input = unknown, Output = Input> {
 /** The dialect to write. The two drafts are widely supported, others as far as the vendor goes. */
 export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07' | 'openapi-3.0' | ({} & string)
 
-/** What validation answers: a value, or issues. */
+/** The result of a validation: the value, or what is wrong with it. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }

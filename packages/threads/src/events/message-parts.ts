@@ -115,7 +115,7 @@ function callPart(call: ToolCallJSON): MessagePart {
   return part
 }
 
-/** The fields beside a block, call or result that UPP names and ThreadProtocol does not. */
+/** The fields of a block, call or result that UPP has and ThreadProtocol does not. */
 export function extrasOf(source: { readonly metadata?: object; readonly title?: string }): Extras {
   return { title: source.title, upp_metadata: source.metadata }
 }

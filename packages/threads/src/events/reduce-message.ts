@@ -9,7 +9,8 @@ import type {
 import type { InterruptState, LiveToolCall, MessageItem } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
 import { addItem, agentTurn, closeDraft, pushTurn } from './reduce-turn.ts'
-import { getKey, setKey, type StateEditor, type Writable } from './state-editor.ts'
+import { getKey, type StateEditor, type Writable } from './state-editor.ts'
+import { setOwn } from '../json/json-parse.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** Folds a complete message: a prompt, an answer with its calls, or results. */
@@ -24,7 +25,7 @@ export function applyMessage(edit: StateEditor, state: StateDraft, event: Messag
   const index = getKey(state.index.turns, turnId)!
   const items = edit.at(edit.at(edit.at(state, 'turns'), index), 'items')
   const place = [index, items.length] as const
-  setKey(edit.at(edit.at(state, 'index'), 'messages'), message.id, place)
+  setOwn(edit.at(edit.at(state, 'index'), 'messages'), message.id, place)
   const { type: _type, turnId: _turn, outcomes: _outcomes, userId: _user, ...fields } = event
   items.push({ kind: 'message', ...fields })
   if (message.type === 'assistant') openCalls(edit, state, event, message)
@@ -50,7 +51,7 @@ function openCalls(
   const calls = edit.at(turn, 'calls')
   const index = edit.at(edit.at(state, 'index'), 'calls')
   for (const { toolCallId, toolName, arguments: args } of message.toolCalls) {
-    setKey(index, toolCallId, [turnIndex, calls.length])
+    setOwn(index, toolCallId, [turnIndex, calls.length])
     const call: LiveToolCall = { toolCallId, toolName, arguments: args, status: 'requested' }
     calls.push(edit.adopt(call))
   }
@@ -181,7 +182,7 @@ function addCall(
     arguments: event.arguments,
     status: 'requested',
   })
-  setKey(edit.at(edit.at(state, 'index'), 'calls'), toolCallId, [
+  setOwn(edit.at(edit.at(state, 'index'), 'calls'), toolCallId, [
     getKey(state.index.turns, turnId)!,
     calls.length,
   ])
@@ -195,7 +196,7 @@ function openInterrupt(
   event: Extract<ThreadEvent, { type: 'interrupt_opened' }>,
 ): void {
   const { interrupt, turnId, at } = event
-  setKey<InterruptState>(edit.at(state, 'interrupts'), interrupt.id, {
+  setOwn<InterruptState>(edit.at(state, 'interrupts'), interrupt.id, {
     ...interrupt,
     turnId,
     openedAt: at,
@@ -219,7 +220,7 @@ function answerInterrupt(
   const known = getKey(interrupts, interruptId)
   if (!known || known.answer) return
   const answered = { ...known, answer, answeredAt: at }
-  setKey<InterruptState>(
+  setOwn<InterruptState>(
     interrupts,
     interruptId,
     answeredBy === undefined ? answered : { ...answered, answeredBy },

@@ -1,6 +1,7 @@
 import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
 import { emptyFoldedThread, type SubagentState, type FoldedThread } from './folded-thread.ts'
-import { getKey, setKey, StateEditor, type Writable } from './state-editor.ts'
+import { getKey, StateEditor, type Writable } from './state-editor.ts'
+import { setOwn } from '../json/json-parse.ts'
 import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-turn.ts'
 import { applyMessage, applyTool, removeMessage, updateMessage } from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
@@ -64,7 +65,7 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
     case 'thread_updated':
       return applyThread(edit, state, event)
     case 'agent_registered':
-      return setKey(edit.at(state, 'agents'), event.agent.agent_id, event.agent)
+      return setOwn(edit.at(state, 'agents'), event.agent.agent_id, event.agent)
     case 'message_added':
       return applyMessage(edit, state, event)
     case 'message_updated':
@@ -140,7 +141,7 @@ function applyThread(
   const metadata = edit.at(state, 'metadata')
   for (const [key, value] of Object.entries(event.metadata)) {
     if (value === null) delete metadata[key]
-    else setKey(metadata, key, value)
+    else setOwn(metadata, key, value)
   }
 }
 
@@ -152,7 +153,7 @@ function applySubagent(
   const subagents = edit.at(state, 'subagents')
   if (event.type === 'subagent_created') {
     const { type: _, at, ...fields } = event
-    return setKey<SubagentState>(subagents, event.reference, {
+    return setOwn<SubagentState>(subagents, event.reference, {
       ...fields,
       createdAt: at,
       status: 'running',
@@ -164,7 +165,7 @@ function applySubagent(
     event.type === 'subagent_updated'
       ? { ...known, status: event.status, statusText: event.statusText ?? known.statusText }
       : { ...known, status: event.outcome, endedAt: event.at, result: event.result }
-  setKey<SubagentState>(subagents, event.reference, next)
+  setOwn<SubagentState>(subagents, event.reference, next)
 }
 
 function applyFile(
@@ -178,7 +179,7 @@ function applyFile(
     return
   }
   const { path, mediaType, sizeBytes, hash, at } = event
-  setKey(files, path, {
+  setOwn(files, path, {
     path,
     mediaType,
     sizeBytes,

@@ -1,7 +1,8 @@
 import type { ThreadEvent, TurnEnd, TurnStart, UnknownThreadEvent } from './event.ts'
 import type { AgentTurnState, DraftBlock, DraftState, TurnState } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
-import { getKey, setKey, type StateEditor, type Writable } from './state-editor.ts'
+import { getKey, type StateEditor, type Writable } from './state-editor.ts'
+import { setOwn } from '../json/json-parse.ts'
 
 /** Folds the beginning of a side's turn. */
 export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
@@ -129,6 +130,6 @@ export function agentTurn(
 /** Adds a turn at the end and enters it into the index. */
 export function pushTurn(edit: StateEditor, state: StateDraft, turn: TurnState): void {
   const turns = edit.at(state, 'turns')
-  setKey(edit.at(edit.at(state, 'index'), 'turns'), turn.turnId, turns.length)
+  setOwn(edit.at(edit.at(state, 'index'), 'turns'), turn.turnId, turns.length)
   turns.push(edit.adopt(turn))
 }

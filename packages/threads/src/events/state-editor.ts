@@ -31,20 +31,6 @@ export class StateEditor {
   }
 }
 
-/** Sets a key of a record as plain data, `__proto__` included. */
-export function setKey<T>(record: Record<string, T>, key: string, value: NoInfer<T>): void {
-  if (key === '__proto__') {
-    Object.defineProperty(record, key, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    })
-  } else {
-    record[key] = value
-  }
-}
-
 /** Reads an own key of a record, so that ids such as `constructor` find nothing by accident. */
 export function getKey<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined

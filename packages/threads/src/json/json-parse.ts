@@ -165,7 +165,7 @@ class ExactReader {
 }
 
 /** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
-export function setOwn(object: { [key: string]: unknown }, key: string, value: unknown): void {
+export function setOwn<T>(object: { [key: string]: T }, key: string, value: NoInfer<T>): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {
       value,

@@ -54,7 +54,7 @@ export interface MessageCarrier {
 /** The endings that a UI shows as an error but a thread keeps apart. */
 export type CallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
-/** Wraps a carrier, beside metadata that a part already had. */
+/** Metadata with this carrier, added to the metadata of other systems that the part already had. */
 export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
   // Parts come from JSON, so what they hold is JSON.
   const own = { [CARRIER]: carrier as unknown as UIJsonObject }

@@ -18,7 +18,7 @@ import {
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
-/** What the reading of one assistant message needs beside the message. */
+/** What `agentTurns` needs in addition to the message. */
 export interface AssistantContext {
   readonly at: string
   readonly pointer: string
