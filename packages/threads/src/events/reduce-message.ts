@@ -58,12 +58,20 @@ function openCalls(
 }
 
 /** Folds the replacement of a message. */
-export function updateMessage(edit: StateEditor, state: StateDraft, event: MessageUpdated): void {
+export function applyMessageUpdate(
+  edit: StateEditor,
+  state: StateDraft,
+  event: MessageUpdated,
+): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, message: event.message }))
 }
 
 /** Folds the removal of a message: it is marked, so that its place stays. */
-export function removeMessage(edit: StateEditor, state: StateDraft, event: MessageRemoved): void {
+export function applyMessageRemoval(
+  edit: StateEditor,
+  state: StateDraft,
+  event: MessageRemoved,
+): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, isRemoved: true }))
 }
 

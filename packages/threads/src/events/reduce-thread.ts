@@ -3,7 +3,12 @@ import { emptyFoldedThread, type SubagentState, type FoldedThread } from './fold
 import { getKey, StateEditor, type Writable } from './state-editor.ts'
 import { setOwn } from '../json/json-parse.ts'
 import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-turn.ts'
-import { applyMessage, applyTool, removeMessage, updateMessage } from './reduce-message.ts'
+import {
+  applyMessage,
+  applyTool,
+  applyMessageRemoval,
+  applyMessageUpdate,
+} from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** A state that the current batch may write to. */
@@ -69,9 +74,9 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
     case 'message_added':
       return applyMessage(edit, state, event)
     case 'message_updated':
-      return updateMessage(edit, state, event)
+      return applyMessageUpdate(edit, state, event)
     case 'message_removed':
-      return removeMessage(edit, state, event)
+      return applyMessageRemoval(edit, state, event)
     case 'turn_start':
       return applyTurnStart(edit, state, event)
     case 'turn_end':

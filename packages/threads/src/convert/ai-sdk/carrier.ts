@@ -13,7 +13,7 @@ export interface PartCarrier {
   /** Who said it. */
   readonly agent_id?: string
   /** How a call ended, where the UI has only one word for several endings. */
-  readonly outcome?: CallOutcome
+  readonly outcome?: UICallOutcome
   /** The problems that a retry asks the model to correct, when they are a list. */
   readonly errors?: unknown
   /** Place in the thread: turn.message.part, or turn.part in a user turn; one more number for a content item. */
@@ -52,7 +52,7 @@ export interface MessageCarrier {
 }
 
 /** The endings that a UI shows as an error but a thread keeps apart. */
-export type CallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
+export type UICallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
 /** Metadata with this carrier, added to the metadata of other systems that the part already had. */
 export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
@@ -100,7 +100,7 @@ export function restore(carrier: PartCarrier, shown: unknown): unknown {
 }
 
 /** A copy without some keys. */
-export function without<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
+export function omitKeys<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
   const copy: Record<string, unknown> = { ...value } as Record<string, unknown>
   for (const key of keys) delete copy[key]
   return copy as Partial<T>

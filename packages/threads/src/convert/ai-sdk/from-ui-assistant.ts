@@ -2,7 +2,7 @@ import { joinPointer, type Loss } from '../../issue.ts'
 import type { AgentTurn, SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
-import { carried, messageCarrier, without } from './carrier.ts'
+import { carried, messageCarrier, omitKeys } from './carrier.ts'
 import {
   approvalEvents,
   callPart,
@@ -260,7 +260,7 @@ function withStatus(part: MessagePart): MessagePart {
   const shown = part as { part_kind: string; status?: string; outcome?: string }
   if (shown.part_kind !== 'tool-return' || shown.status) return part
   if (shown.outcome === 'validation_error') {
-    return { ...without(shown, 'outcome'), status: 'validation_error' } as MessagePart
+    return { ...omitKeys(shown, 'outcome'), status: 'validation_error' } as MessagePart
   }
   return { ...shown, status: shown.outcome === 'success' ? 'success' : 'error' } as MessagePart
 }

@@ -11,7 +11,7 @@ import {
   carried,
   messageCarrier,
   restore,
-  without,
+  omitKeys,
   type PartCarrier,
   type TurnCarrier,
 } from './carrier.ts'
@@ -59,7 +59,7 @@ function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements)
     const { shown } = message
     if (message['message_type'] === 'system') {
       if (typeof shown !== 'string') return message
-      return { ...without(message, 'shown'), event_data: placed.dataOf(shown) }
+      return { ...omitKeys(message, 'shown'), event_data: placed.dataOf(shown) }
     }
     return 'parts' in message ? message : { ...message, parts: placed.partsAt(`${index}.${place}`) }
   })

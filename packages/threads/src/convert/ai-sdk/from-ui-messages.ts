@@ -2,7 +2,7 @@ import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/b
 import type { Converted, Loss } from '../../issue.ts'
 import { instantOf } from '../../document/timestamp.ts'
 import type { AgentConfig, Thread, Turn } from '../../document/thread.ts'
-import { CARRIER, messageCarrier, without } from './carrier.ts'
+import { CARRIER, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
 import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
@@ -73,7 +73,7 @@ export function fromUIMessages(
 function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
   if (metadata === undefined || metadata === null) return turn
   const client_metadata =
-    typeof metadata === 'object' ? without(metadata, CARRIER) : { value: metadata }
+    typeof metadata === 'object' ? omitKeys(metadata, CARRIER) : { value: metadata }
   return Object.keys(client_metadata).length === 0 ? turn : { ...turn, client_metadata }
 }
 

@@ -6,7 +6,7 @@ import type {
   ThreadMessage,
 } from '../../document/thread.ts'
 import type { MessagePart, UserContent } from '../../document/part.ts'
-import { carried, CARRIER, without } from './carrier.ts'
+import { carried, CARRIER, omitKeys } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
 
@@ -54,7 +54,7 @@ export function foreignMetadata(
   ...consumed: readonly string[]
 ): { provider_metadata: UIProviderMetadata } | undefined {
   if (!metadata) return undefined
-  const others = without(metadata, CARRIER, ...consumed) as UIProviderMetadata
+  const others = omitKeys(metadata, CARRIER, ...consumed) as UIProviderMetadata
   return Object.keys(others).length === 0 ? undefined : { provider_metadata: others }
 }
 

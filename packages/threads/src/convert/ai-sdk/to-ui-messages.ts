@@ -1,5 +1,5 @@
 import type { AgentTurn, Thread, Turn, UserTurn } from '../../document/thread.ts'
-import { CARRIER, without, type MessageCarrier, type TurnCarrier } from './carrier.ts'
+import { CARRIER, omitKeys, type MessageCarrier, type TurnCarrier } from './carrier.ts'
 import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
@@ -39,7 +39,7 @@ export function toUIMessages(
   if (carry === 'all' && first) {
     // The fields of the thread itself travel with its first message.
     const metadata = first.metadata as { [CARRIER]: MessageCarrier }
-    const root = without(thread, 'turns') as Record<string, unknown>
+    const root = omitKeys(thread, 'turns') as Record<string, unknown>
     first.metadata = { ...metadata, [CARRIER]: { ...metadata[CARRIER], thread: root } }
   }
   return messages
@@ -71,7 +71,7 @@ function userMessage(
   if (builder.carry === 'all') {
     // A user message must have a part, also when a turn only brought tool results.
     if (parts.length === 0) parts.push({ type: 'data-tp-turn', id: `tp-${start}`, data: {} })
-    const entry = { index: start, turn: without(turn, 'parts') as Record<string, unknown> }
+    const entry = { index: start, turn: omitKeys(turn, 'parts') as Record<string, unknown> }
     return message('user', thread, start, parts, metadataOf(turns, { turns: [entry] }))
   }
   return parts.length === 0 ? undefined : message('user', thread, start, parts, metadataOf(turns))
@@ -113,7 +113,7 @@ function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): T
     builder.addMessage(entry, `${index}.${place}`),
   )
   if (builder.carry !== 'all') return {}
-  return { index, turn: without(turn, 'messages') as Record<string, unknown>, messages }
+  return { index, turn: omitKeys(turn, 'messages') as Record<string, unknown>, messages }
 }
 
 function metadataOf(turns: readonly Turn[], carrier?: MessageCarrier): object | undefined {

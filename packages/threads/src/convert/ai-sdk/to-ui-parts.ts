@@ -7,7 +7,7 @@ import type {
   UserPromptPart,
 } from '../../document/part.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
-import { carry, eventPart, type PartCarrier, type ShownField, without } from './carrier.ts'
+import { carry, eventPart, type PartCarrier, type ShownField, omitKeys } from './carrier.ts'
 import { type AnyReturn, outcomeOf, UIToolBuilder } from './to-ui-tools.ts'
 import type { Citation, FileUIPart, UIMessagePart } from './types.ts'
 
@@ -62,7 +62,7 @@ export class UIPartBuilder {
       if (part.part_kind === 'user-prompt') this.#addSteering(part, `${at}.${index}`, message)
       else this.#addPart(part, `${at}.${index}`, message.agent_id)
     })
-    return without(message, 'parts') as Record<string, unknown>
+    return omitKeys(message, 'parts') as Record<string, unknown>
   }
 
   addUserPart(part: MessagePart, at: string): void {
@@ -129,7 +129,7 @@ export class UIPartBuilder {
     // whole, because the URL has the standard alphabet and the original could not be restored from it.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
-        ? { part: { ...part, content: without(content, 'data') }, at, from: 'data' }
+        ? { part: { ...part, content: omitKeys(content, 'data') }, at, from: 'data' }
         : { part, at }
     const providerMetadata = carry(this.#hide({ agent_id }, hidden), part)
     this.#parts.push({ type, mediaType: contentMediaType(content), url, providerMetadata })
@@ -159,7 +159,7 @@ export class UIPartBuilder {
     if (known) Object.assign(known, part)
     else this.#parts.push(part)
     if (key !== undefined && !known) this.#data.set(key, part)
-    return { ...without(message, 'event_data'), shown: part.id }
+    return { ...omitKeys(message, 'event_data'), shown: part.id }
   }
 
   /** What the UI has no part for. Without `all`, only outcomes are shown this way. */
@@ -177,7 +177,7 @@ export class UIPartBuilder {
   #hide(shown: PartCarrier, { part, at, from }: HiddenFields): PartCarrier {
     if (this.carry === 'public') return shown
     if (from === undefined) return { ...shown, at, part }
-    return { ...shown, at, part: without(part, from), from }
+    return { ...shown, at, part: omitKeys(part, from), from }
   }
 }
 
@@ -199,13 +199,13 @@ export function userContent(part: UserPromptPart, at: string, mode: Carry): UIMe
     mode === 'all' ? { providerMetadata: carry({ at, ...carrier }, part) } : othersOf(part)
   if (typeof content === 'string') {
     return [
-      { type: 'text', text: content, ...own({ part: without(part, 'content'), from: 'content' }) },
+      { type: 'text', text: content, ...own({ part: omitKeys(part, 'content'), from: 'content' }) },
     ]
   }
   if (!Array.isArray(content) || content.length === 0) {
     return mode === 'all' ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { part } }] : []
   }
-  const prompt = without(part, 'content')
+  const prompt = omitKeys(part, 'content')
   return content.flatMap((item: UserContent, index) =>
     contentItem(item, `${at}.${index}`, mode, index === 0 ? { prompt } : {}),
   )
@@ -221,7 +221,7 @@ function contentItem(
     mode === 'all' ? { providerMetadata: carry({ at, ...extra, ...carrier }) } : othersOf(item)
   if (typeof item === 'string') return [{ type: 'text', text: item, ...own({ from: 'content' }) }]
   if (item.kind === 'text-content') {
-    const metadata = own({ part: without(item, 'content'), from: 'content' })
+    const metadata = own({ part: omitKeys(item, 'content'), from: 'content' })
     return [{ type: 'text', text: item.content, ...metadata }]
   }
   const file = fileOf(item)
@@ -230,7 +230,7 @@ function contentItem(
     const isWhole =
       item.kind === 'uploaded-file' || (item.kind === 'binary' && /[-_]/.test(item.data))
     const from = item.kind === 'binary' ? 'data' : 'url'
-    return [{ ...file, ...own(isWhole ? { part: item } : { part: without(item, from), from }) }]
+    return [{ ...file, ...own(isWhole ? { part: item } : { part: omitKeys(item, from), from }) }]
   }
   return mode === 'all'
     ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { ...extra, part: item } }]

@@ -4,7 +4,7 @@ import type {
   ToolCallPart,
   ToolReturnPart,
 } from '../../document/part.ts'
-import { CARRIER, carry, type CallOutcome } from './carrier.ts'
+import { CARRIER, carry, type UICallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'
 
@@ -77,7 +77,12 @@ export class UIToolBuilder {
     return true
   }
 
-  #finish(tool: OpenToolPart, part: AnyReturn, at: string, outcome: CallOutcome | 'success'): void {
+  #finish(
+    tool: OpenToolPart,
+    part: AnyReturn,
+    at: string,
+    outcome: UICallOutcome | 'success',
+  ): void {
     // A call that ran counts as approved: the client's types have no other state for it.
     if (tool.approval) tool.approval.approved = true
     const isText = typeof part.content === 'string'
@@ -165,7 +170,7 @@ interface ApprovalEvent {
 }
 
 /** How a call ended, by the finest of the fields that say so. */
-export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
+export function outcomeOf(part: AnyReturn): UICallOutcome | 'success' {
   if (part.part_kind === 'retry-prompt') return 'retry'
   if (part.outcome) return part.outcome
   // A provider's own return has no status and counts as success.
