@@ -40,36 +40,30 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 }
 
 /**
- * Platforms differ in what they let pass: white space, both alphabets at once, stray bits at the
- * end, and Node even characters beyond Latin-1. Comparing with what the bytes encode to is strict
- * and still fast.
+ * Platforms differ in what they accept: white space, both alphabets at once, stray bits at the end,
+ * and in Node even characters beyond Latin-1. Encoding the bytes again and comparing the texts is
+ * strict everywhere, and still fast.
  */
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
-  const bytes = decodeLoosely(text, alphabet)
-  if (bytes === undefined || encode(bytes, alphabet) !== text) throw invalid(alphabet)
-  return bytes
-}
-
-function decodeLoosely(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> | undefined {
   const native = Uint8Array as NativeFromBase64
+  let bytes: Uint8Array<ArrayBuffer> | undefined
   if (native.fromBase64) {
     try {
-      return native.fromBase64(text, { alphabet })
+      bytes = native.fromBase64(text, { alphabet })
     } catch {
-      return undefined // A SyntaxError with the position; ours must not depend on the platform.
+      // A SyntaxError with the position; the error below is the same on every platform.
     }
+  } else {
+    const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+    const length = Math.floor(((text.length - padding) * 3) / 4)
+    if (typeof Buffer === 'function') {
+      bytes = new Uint8Array(length)
+      Buffer.from(bytes.buffer).write(text, alphabet)
+    } else bytes = decodePortable(text, length, alphabet === 'base64url')
   }
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-  const length = Math.floor(((text.length - padding) * 3) / 4)
-  if (typeof Buffer !== 'function') return decodePortable(text, length, alphabet === 'base64url')
-  const bytes = new Uint8Array(length)
-  Buffer.from(bytes.buffer).write(text, alphabet)
-  return bytes
-}
-
-/** The text itself is not repeated: it may be a key or a token. */
-function invalid(alphabet: Alphabet): SkeinError {
-  return new SkeinError(
+  if (bytes !== undefined && encode(bytes, alphabet) === text) return bytes
+  // The text itself is not repeated: it may be a key or a token.
+  throw new SkeinError(
     `The text is not valid ${alphabet}, or not the only way to write its bytes.`,
     {
       code: 'BASE64_INVALID',

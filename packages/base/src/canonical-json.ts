@@ -40,7 +40,12 @@ function writeString(text: string): string {
   if (text.length < 48 && needsNoEscape(text)) return `"${text}"`
   const quoted = JSON.stringify(text)
   // JSON.stringify escapes as RFC 8785 §3.2.2.2 asks, and writes a lone surrogate as \udxxx.
-  if (quoted.includes('\\ud') && /\p{Surrogate}/u.test(text)) throw loneSurrogate()
+  if (quoted.includes('\\ud') && /\p{Surrogate}/u.test(text)) {
+    throw new SkeinError('A string has half of a surrogate pair, which UTF-8 cannot carry.', {
+      code: 'CANONICAL_JSON_LONE_SURROGATE',
+      hint: 'Cut strings between characters, or call toWellFormed() first.',
+    })
+  }
   return quoted
 }
 
@@ -66,8 +71,17 @@ function writeContainer(value: object, key: Key, path: object[]): string {
   const depth = path.length
   // A walk that has gone round a cycle meets an ancestor at every further depth. So it is enough to
   // look where the depth is a power of two: that finds each cycle before the depth has doubled.
-  if ((depth & (depth - 1)) === 0 && path.includes(value)) throw cyclic(key)
-  if (depth >= MAX_DEPTH) throw tooDeep()
+  if ((depth & (depth - 1)) === 0 && path.includes(value)) {
+    throw new SkeinError(`The value at "${key}" contains itself.`, {
+      code: 'CANONICAL_JSON_CYCLE',
+      hint: 'Break the cycle, for example by storing an id instead of the object.',
+    })
+  }
+  if (depth >= MAX_DEPTH) {
+    throw new SkeinError(`The value is nested more than ${MAX_DEPTH} levels deep.`, {
+      code: 'CANONICAL_JSON_TOO_DEEP',
+    })
+  }
   path.push(value)
   const text = Array.isArray(value) ? writeArray(value, path) : writeObject(value, key, path)
   path.pop()
@@ -84,20 +98,17 @@ function writeArray(values: readonly unknown[], path: object[]): string {
 }
 
 function writeObject(value: object, key: Key, path: object[]): string {
-  if (!isRecord(value)) throw unsupported(`a ${tagOf(value)}`, key)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // The fields of plain objects and class instances say all; those of Map, Uint8Array and such do not.
+  if (prototype !== Object.prototype && prototype !== null && tagOf(value) !== 'Object')
+    throw unsupported(`a ${tagOf(value)}`, key)
   let text = '{'
   for (const name of sortedKeys(value)) {
-    const member = write(value[name], name, path)
+    const member = write((value as Record<string, unknown>)[name], name, path)
     if (member === undefined) continue
     text += `${text.length > 1 ? ',' : ''}${writeString(name)}:${member}`
   }
   return `${text}}`
-}
-
-/** Plain objects and class instances: their fields say all. Not so for Map, Uint8Array and such. */
-function isRecord(value: object): value is Record<string, unknown> {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null || tagOf(value) === 'Object'
 }
 
 function tagOf(value: object): string {
@@ -129,25 +140,5 @@ function unsupported(what: string, key: Key): SkeinError {
   return new SkeinError(`${where} is ${what}, which JSON cannot say.`, {
     code: 'CANONICAL_JSON_UNSUPPORTED',
     hint: 'Convert it to a string, a finite number, an array or a plain object first.',
-  })
-}
-
-function loneSurrogate(): SkeinError {
-  return new SkeinError('A string has half of a surrogate pair, which UTF-8 cannot carry.', {
-    code: 'CANONICAL_JSON_LONE_SURROGATE',
-    hint: 'Cut strings between characters, or call toWellFormed() first.',
-  })
-}
-
-function cyclic(key: Key): SkeinError {
-  return new SkeinError(`The value at "${key}" contains itself.`, {
-    code: 'CANONICAL_JSON_CYCLE',
-    hint: 'Break the cycle, for example by storing an id instead of the object.',
-  })
-}
-
-function tooDeep(): SkeinError {
-  return new SkeinError(`The value is nested more than ${MAX_DEPTH} levels deep.`, {
-    code: 'CANONICAL_JSON_TOO_DEEP',
   })
 }

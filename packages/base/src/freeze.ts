@@ -62,7 +62,13 @@ function walk(root: unknown, visit: (node: object) => boolean): boolean {
       const node = pending.pop()
       if (!isFreezable(node) || deepFrozen.has(node)) continue
       if (!visit(node)) return false
-      if (!pushChildren(node, pending)) continue
+      const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
+      const before = pending.length
+      for (let i = 0; i < values.length; i++) {
+        const child = values[i]
+        if (typeof child === 'object' && child !== null) pending.push(child)
+      }
+      if (pending.length === before && values.length <= SMALL) continue
       deepFrozen.add(node)
       marked.push(node)
     }
@@ -80,15 +86,4 @@ function isFreezable(value: unknown): value is object {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) return true
   return Object.prototype.toString.call(value) === '[object Object]'
-}
-
-/** Adds the objects below a node; false for a small one that has none. */
-function pushChildren(node: object, pending: unknown[]): boolean {
-  const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
-  const before = pending.length
-  for (let i = 0; i < values.length; i++) {
-    const child = values[i]
-    if (typeof child === 'object' && child !== null) pending.push(child)
-  }
-  return pending.length > before || values.length > SMALL
 }

@@ -15,6 +15,9 @@ export interface TimeOrderedIdOptions {
   readonly random?: Random | undefined
 }
 
+let pool: Uint8Array | undefined
+let used = 0
+
 /**
  * A source of UUIDv7. Ids of one source always rise, within a millisecond and when the clock goes
  * back: 12 bits after the time count up from a random start (RFC 9562 §6.2, method 1).
@@ -26,7 +29,16 @@ export function timeOrderedIds({
   let time = -1
   let count = 0
   return () => {
-    const bytes = random ? randomBytes(random) : pooledBytes()
+    let bytes: Uint8Array
+    if (random) bytes = randomBytes(random)
+    else {
+      // From a pool, because each call of the generator costs more than the bytes. None is given twice.
+      if (!pool || used === pool.length) {
+        pool = crypto.getRandomValues(new Uint8Array(4096))
+        used = 0
+      }
+      bytes = pool.slice(used, (used += 16))
+    }
     const now = Math.floor(clock.now())
     // The counter starts in its lower half, so that a burst has room before it borrows time.
     if (now <= time && count < 0xfff) count++
@@ -68,18 +80,6 @@ function randomUuid(random: Random | undefined): string {
 function randomBytes(random: Random | undefined): Uint8Array {
   const bytes = new Uint8Array(16)
   return random ? bytes.map(() => random() * 256) : crypto.getRandomValues(bytes)
-}
-
-let pool: Uint8Array | undefined
-let used = 0
-
-/** From a pool: each call of the generator costs more than the bytes. None is given twice. */
-function pooledBytes(): Uint8Array {
-  if (!pool || used === pool.length) {
-    pool = crypto.getRandomValues(new Uint8Array(4096))
-    used = 0
-  }
-  return pool.slice(used, (used += 16))
 }
 
 function formatUuid(bytes: Uint8Array): string {

@@ -6,7 +6,7 @@ export {
   type SseEvent,
   type SseFields,
 } from './sse.ts'
-export { NdjsonDecoder, type NdjsonDecoderOptions } from './ndjson.ts'
+export { NdjsonDecoder, type NdjsonDecoderOptions } from './line-decoder.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
@@ -45,6 +45,7 @@ export {
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
 export { linkAbort, untilAborted } from './abort.ts'
-export { displayText } from './display-text.ts'
+export { closest, displayText } from './human-text.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
+export type { TestFunctions } from './test-functions.ts'

@@ -63,21 +63,35 @@ export class PartialJson {
 
   #take(): unknown {
     let value = this.#root === nothing ? this.#openScalar() : this.#root
-    for (let depth = this.#frames.length - 1; depth >= 0; depth--)
-      value = withPending(this.#frames[depth]!, value)
+    // From the inside out: a copy of each open container, with the value that is being read inside it.
+    for (let depth = this.#frames.length - 1; depth >= 0; depth--) {
+      const frame = this.#frames[depth]!
+      if (frame.kind === 'array') {
+        value = value === nothing ? [...frame.items] : [...frame.items, value]
+      } else {
+        const fields = { ...frame.fields }
+        if (value !== nothing) setField(fields, frame.key, value)
+        value = fields
+      }
+    }
     return value === nothing ? undefined : value
   }
 
   #openScalar(): unknown {
-    if (this.#state === 'string' && !this.#isKey)
-      // Half of a surrogate pair is not a character yet.
-      return isHighSurrogate(this.#lastCode) ? this.#scalar.slice(0, -1) : this.#scalar
-    if (this.#state === 'number') return longestNumber(this.#scalar)
+    if (this.#state === 'string' && !this.#isKey) {
+      // A high surrogate at the end is half of a pair, and not a character yet.
+      const isHalf = this.#lastCode >= 0xd800 && this.#lastCode <= 0xdbff
+      return isHalf ? this.#scalar.slice(0, -1) : this.#scalar
+    }
+    if (this.#state === 'number') {
+      const longest = numberStart.exec(this.#scalar)
+      return longest ? Number(longest[0]) : nothing
+    }
     if (this.#state === 'literal') return literals.get(this.#literal() ?? '')
     return nothing
   }
 
-  /** Reads from `at` to where the state changes; answers where that is. */
+  /** Reads from `at` to where the state changes, and returns that place. */
   #read(piece: string, at: number): number {
     const char = piece[at]!
     if (this.#state === 'number') return this.#readNumber(piece, at)
@@ -249,23 +263,6 @@ const simpleEscapes = new Map([
   ['r', '\r'],
   ['t', '\t'],
 ])
-
-function longestNumber(text: string): unknown {
-  const match = numberStart.exec(text)
-  return match ? Number(match[0]) : nothing
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff
-}
-
-/** A copy of an open container with the value that is being read inside it. */
-function withPending(frame: Frame, value: unknown): unknown {
-  if (frame.kind === 'array') return value === nothing ? [...frame.items] : [...frame.items, value]
-  const fields = { ...frame.fields }
-  if (value !== nothing) setField(fields, frame.key, value)
-  return fields
-}
 
 /** `__proto__` is left out, as it is from the arguments of calls. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {

@@ -10,16 +10,25 @@ const MARK = '[redacted]'
  * space round a secret is not part of it; secrets shorter than 4 characters are ignored.
  */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
-  const ranges = secrets
-    .flatMap((secret) => [...secretForms(secret)])
-    .flatMap((form) => occurrences(text, form))
-    .sort((a, b) => a.start - b.start)
-  return ranges.length === 0 ? text : cutOut(text, ranges)
-}
-
-interface Range {
-  readonly start: number
-  readonly end: number
+  const ranges: { readonly start: number; readonly end: number }[] = []
+  for (const form of secrets.flatMap((secret) => [...secretForms(secret)])) {
+    let start = text.indexOf(form)
+    while (start >= 0) {
+      // The last occurrence that touches this one; any between lie inside the same range.
+      const last = text.lastIndexOf(form, start + form.length)
+      ranges.push({ start, end: last + form.length })
+      start = text.indexOf(form, last + 1)
+    }
+  }
+  if (ranges.length === 0) return text
+  // Overlapping ranges become one mark; otherwise the tail of one secret would show behind another.
+  let redacted = ''
+  let done = 0
+  for (const { start, end } of ranges.sort((a, b) => a.start - b.start)) {
+    if (start >= done) redacted += text.slice(done, start) + MARK
+    done = Math.max(done, end)
+  }
+  return redacted + text.slice(done)
 }
 
 /**
@@ -61,27 +70,4 @@ function insideBase64(bytes: Uint8Array, offset: number): string[] {
   const start = Math.ceil((offset * 8) / 6)
   const end = Math.floor((padded.length * 8) / 6)
   return [encodeBase64(padded).slice(start, end), encodeBase64Url(padded).slice(start, end)]
-}
-
-function occurrences(text: string, form: string): Range[] {
-  const ranges: Range[] = []
-  let start = text.indexOf(form)
-  while (start >= 0) {
-    // The last occurrence that touches this one; any between lie inside the same range.
-    const last = text.lastIndexOf(form, start + form.length)
-    ranges.push({ start, end: last + form.length })
-    start = text.indexOf(form, last + 1)
-  }
-  return ranges
-}
-
-/** Overlapping ranges become one mark, or the tail of one secret would show behind another. */
-function cutOut(text: string, ranges: readonly Range[]): string {
-  let result = ''
-  let done = 0
-  for (const { start, end } of ranges) {
-    if (start >= done) result += text.slice(done, start) + MARK
-    done = Math.max(done, end)
-  }
-  return result + text.slice(done)
 }

@@ -140,7 +140,18 @@ export function encodeSse({ event, data, id, retry }: SseFields): string {
   let text = ''
   if (event !== undefined) text += `event: ${oneLine('event', event)}\n`
   if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
-  if (retry !== undefined) text += `retry: ${wholeNumber(retry)}\n`
+  if (retry !== undefined) {
+    if (!Number.isSafeInteger(retry) || retry < 0) {
+      throw new SkeinError(
+        `The retry of a server-sent event is ${retry}, not whole milliseconds.`,
+        {
+          code: 'SSE_INVALID_FIELD',
+          hint: 'Give a whole number of milliseconds, 0 or more.',
+        },
+      )
+    }
+    text += `retry: ${retry}\n`
+  }
   const lines = /[\r\n]/.test(data) ? data.replace(/\r\n?|\n/g, '\ndata: ') : data
   return `${text}data: ${lines}\n\n`
 }
@@ -151,13 +162,5 @@ function oneLine(field: string, value: string): string {
   throw new SkeinError(`The ${field} of a server-sent event contains a line break or NUL.`, {
     code: 'SSE_INVALID_FIELD',
     hint: `Send it in the data instead, or remove those characters from the ${field}.`,
-  })
-}
-
-function wholeNumber(retry: number): number {
-  if (Number.isSafeInteger(retry) && retry >= 0) return retry
-  throw new SkeinError(`The retry of a server-sent event is ${retry}, not whole milliseconds.`, {
-    code: 'SSE_INVALID_FIELD',
-    hint: 'Give a whole number of milliseconds, 0 or more.',
   })
 }

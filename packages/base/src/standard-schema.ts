@@ -28,7 +28,7 @@ export interface StandardJSONSchemaV1<Input = unknown, Output = Input> {
 /** The dialect to write. The two drafts are widely supported, others as far as the vendor goes. */
 export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07' | 'openapi-3.0' | ({} & string)
 
-/** What validation answers: a value, or issues. */
+/** The result of a validation: the value, or what is wrong with it. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
@@ -68,57 +68,42 @@ export function toJsonSchema(
   schema: unknown,
   { target = 'draft-07' }: { target?: JsonSchemaTarget | undefined } = {},
 ): JsonSchema {
-  const props = standardProps(schema)
-  if (describesItself(props)) return convert(props, target)
-  if (props) throw notDescribed(props)
-  if (isPlainObject(schema)) return rawSchema(schema)
-  throw new SkeinError(
-    `Expected a schema but got ${schema === null ? 'null' : `a ${typeof schema}`}.`,
-    {
-      code: 'SCHEMA_INVALID',
-      hint: 'Pass a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
-    },
-  )
-}
-
-type DescribingProps = StandardJSONSchemaV1['~standard']
-
-function describesItself(props: object | undefined): props is DescribingProps {
-  const converter = (props as Partial<DescribingProps> | undefined)?.jsonSchema
-  return typeof converter?.input === 'function'
-}
-
-function convert(props: DescribingProps, target: JsonSchemaTarget): JsonSchema {
-  try {
-    // A copy: Zod's answer says of itself that it is a schema, and would be converted again and again.
-    return { ...props.jsonSchema.input({ target }) }
-  } catch (cause) {
-    throw new SkeinError(`The ${props.vendor} schema cannot be written as JSON Schema ${target}.`, {
-      code: 'SCHEMA_NOT_CONVERTIBLE',
-      hint: 'Use only types that JSON has, or pass a JSON Schema object; the cause names the part.',
-      cause,
-    })
+  const props = standardProps(schema) as Partial<StandardJSONSchemaV1['~standard']> | undefined
+  if (typeof props?.jsonSchema?.input === 'function') {
+    try {
+      // A copy: Zod's answer says of itself that it is a schema, and would be converted again and again.
+      return { ...props.jsonSchema.input({ target }) }
+    } catch (cause) {
+      throw new SkeinError(
+        `The ${props.vendor} schema cannot be written as JSON Schema ${target}.`,
+        {
+          code: 'SCHEMA_NOT_CONVERTIBLE',
+          hint: 'Use only types that JSON has, or pass a JSON Schema object; the cause names the part.',
+          cause,
+        },
+      )
+    }
   }
-}
-
-/** `{ city: z.string() }` is a common slip; as JSON Schema it would accept anything. */
-function rawSchema(schema: Record<string, unknown>): JsonSchema {
-  const shape = Object.keys(schema).find((key) => standardProps(schema[key]))
-  if (shape === undefined) return schema
-  throw new SkeinError(`"${shape}" holds a schema, but the object around it is not one.`, {
-    code: 'SCHEMA_INVALID',
-    hint: 'Wrap the fields, for example z.object({ … }).',
-  })
-}
-
-function notDescribed(props: Record<string, unknown>): SkeinError {
-  return new SkeinError(
-    `The ${String(props['vendor'])} schema cannot describe itself as JSON Schema.`,
-    {
+  if (props) {
+    throw new SkeinError(`The ${props.vendor} schema cannot describe itself as JSON Schema.`, {
       code: 'SCHEMA_NOT_CONVERTIBLE',
       hint:
         'Use Zod 4.2 or later, ArkType 2.1.28 or later, or wrap a Valibot schema in ' +
         'toStandardJsonSchema() of @valibot/to-json-schema.',
-    },
-  )
+    })
+  }
+  if (!isPlainObject(schema)) {
+    const kind = schema === null ? 'null' : `a ${typeof schema}`
+    throw new SkeinError(`Expected a schema but got ${kind}.`, {
+      code: 'SCHEMA_INVALID',
+      hint: 'Pass a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
+    })
+  }
+  // `{ city: z.string() }` is a common slip; as JSON Schema it would accept anything.
+  const field = Object.keys(schema).find((key) => standardProps(schema[key]))
+  if (field === undefined) return schema
+  throw new SkeinError(`"${field}" holds a schema, but the object around it is not one.`, {
+    code: 'SCHEMA_INVALID',
+    hint: 'Wrap the fields, for example z.object({ … }).',
+  })
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { closest } from '@skein/base'
 import { COMMANDS, isGroup, type Leaf } from './commands.ts'
 import { commandHelp, groupHelp, rootHelp, usageOf } from './help.ts'
 import { COMMON, ExitCode, type Command, type Input } from './terminal/command.ts'
@@ -98,26 +99,9 @@ function parse(
   }
 }
 
-/** The known word that was probably meant; undefined when none is close. */
+/** The known word that was probably meant; at least two letters may be wrong, because commands are short. */
 function nearest(word: string, known: readonly string[]): string | undefined {
-  // Levenshtein distance: how many letters have to be changed, added or removed.
-  const editsTo = (name: string): number => {
-    let row = Array.from({ length: name.length + 1 }, (_, index) => index)
-    for (let i = 1; i <= word.length; i++) {
-      const next = [i]
-      for (let j = 1; j <= name.length; j++) {
-        const change = row[j - 1]! + (word[i - 1] === name[j - 1] ? 0 : 1)
-        next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
-      }
-      row = next
-    }
-    return row[name.length]!
-  }
-  const allowed = Math.max(2, Math.floor(word.length / 3))
-  return known
-    .map((name) => ({ name, edits: editsTo(name) }))
-    .filter(({ edits }) => edits <= allowed)
-    .toSorted((a, b) => a.edits - b.edits)[0]?.name
+  return closest(word, known, Math.max(2, Math.floor(word.length / 3)))
 }
 
 /** Prints an error: its message and code on one line, then the hint. Returns the exit code. */

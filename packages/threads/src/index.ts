@@ -1,4 +1,5 @@
 export type * from './document/thread.ts'
+export type * from './document/part.ts'
 export type { Converted, Issue, Loss, Severity } from './issue.ts'
 export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
 export { IssueCode, type Profile } from './document/issue-code.ts'
@@ -19,29 +20,32 @@ export {
   type ThreadReading,
 } from './document/thread-text.ts'
 export { parseJson, type JsonLimits, type JsonReading } from './json/json-parse.ts'
-export { stringifyJson } from './json/json-stringify.ts'
-export { keepJsonText, numberText } from './json/json-stringify.ts'
+export { keepJsonText, numberText, stringifyJson } from './json/json-stringify.ts'
 export {
   toModelMessages,
+  unescapePrefixes,
   withSystemPrompt,
   type ModelMessage,
   type ViewOptions,
   type ViewPolicy,
 } from './document/view.ts'
-export { unescapePrefixes } from './document/view.ts'
 export {
   pendingToolCalls,
   toolCalls,
   type ToolCallRecord,
   type ToolCallState,
 } from './document/tool-calls.ts'
-export { sumUsage } from './document/stats.ts'
 export type * from './events/event.ts'
 export { isEphemeralEvent, isThreadEvent } from './events/event.ts'
-export type * from './events/thread-state.ts'
-export { emptyThreadState } from './events/thread-state.ts'
+export type * from './events/folded-thread.ts'
+export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
-export { forkThread, type ForkOptions } from './document/fork.ts'
-export { diffThreads, type Difference, type ThreadDiff } from './document/fork.ts'
+export {
+  diffThreads,
+  forkThread,
+  type Difference,
+  type ForkOptions,
+  type ThreadDiff,
+} from './document/fork.ts'
 export { redactThread, type RedactOptions, type Redaction } from './document/redact.ts'
-export { threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'
+export { sumUsage, threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

@@ -65,13 +65,8 @@ export class ThreadLimitError extends ThreadError {
 export function joinPointer(base: string, ...segments: readonly (string | number)[]): string {
   let pointer = base
   for (const segment of segments) {
-    pointer += '/' + (typeof segment === 'number' ? segment : escapeSegment(segment))
+    const isPlain = typeof segment === 'number' || !(segment.includes('~') || segment.includes('/'))
+    pointer += '/' + (isPlain ? segment : segment.replaceAll('~', '~0').replaceAll('/', '~1'))
   }
   return pointer
-}
-
-function escapeSegment(segment: string): string {
-  return segment.includes('~') || segment.includes('/')
-    ? segment.replaceAll('~', '~0').replaceAll('/', '~1')
-    : segment
 }

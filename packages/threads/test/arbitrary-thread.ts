@@ -1,12 +1,7 @@
 /** Random threads for properties: one agent, as every bridge can hold, with every kind of part and unknown fields. */
 import fc from 'fast-check'
-import type {
-  AgentTurn,
-  MessagePart,
-  Thread,
-  ThreadMessage,
-  UserTurn,
-} from '../src/document/thread.ts'
+import type { AgentTurn, Thread, ThreadMessage, UserTurn } from '../src/document/thread.ts'
+import type { MessagePart } from '../src/document/part.ts'
 
 const word = fc.string({ unit: 'grapheme', maxLength: 12 })
 const name = fc.stringMatching(/^[a-z]{1,8}$/)

@@ -1,13 +1,13 @@
 /** Small threads for tests, written for them. */
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
   UserTurn,
 } from '../src/document/thread.ts'
+import type { MessagePart } from '../src/document/part.ts'
 
 export const START = '2026-03-01T09:00:00Z'
 

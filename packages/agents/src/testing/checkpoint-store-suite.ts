@@ -1,15 +1,9 @@
-import { canonicalJson, type JsonObject } from '@skein/base'
+import { canonicalJson, type JsonObject, type TestFunctions } from '@skein/base'
 import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import { journalEntry } from '../checkpoint/saved-state.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
-
-/** The functions of your test runner: `describe` groups tests, `test` declares one. */
-export interface TestFunctions {
-  describe(name: string, body: () => void): unknown
-  test(name: string, body: () => Promise<void>): unknown
-}
 
 /** A store to be tested. */
 export interface StoreSuite {

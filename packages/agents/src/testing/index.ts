@@ -1,7 +1,4 @@
-export {
-  describeCheckpointStore,
-  type StoreSuite,
-  type TestFunctions,
-} from './checkpoint-store-suite.ts'
+export type { TestFunctions } from '@skein/base'
+export { describeCheckpointStore, type StoreSuite } from './checkpoint-store-suite.ts'
 export { recordEvents, type RecordedRun } from './scripted-agent.ts'
 export { scriptedAgent, type ScriptedAgent } from './scripted-agent.ts'

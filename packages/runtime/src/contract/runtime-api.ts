@@ -3,11 +3,7 @@ import type { Message, UserContent } from '@skein/ai'
 import type { Answer } from '@skein/agents'
 import type { ApprovalRequest, Risk } from '@skein/governance'
 import type { PublicJwk } from '@skein/governance/approvals'
-import type {
-  Thread as ThreadDocument,
-  ThreadEvent,
-  ThreadState as FoldedThread,
-} from '@skein/threads'
+import type { Thread as ThreadDocument, ThreadEvent, FoldedThread } from '@skein/threads'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
-import type { Interrupt, InterruptAnswer, ThreadStatus } from '@skein/threads'
+import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
   EffectScheduled,
   MessageQueued,
@@ -164,7 +164,7 @@ interface EndedSession {
 
 /** A call that waits for an answer, or has one that was not used yet. */
 export interface OpenInterrupt {
-  readonly interrupt: Interrupt
+  readonly interrupt: InterruptRecord
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined

@@ -1,7 +1,7 @@
 import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
 import type { CallState, Entry, KernelState } from '../contract/state.ts'
 import { ToolResultMessage, type SettledOutcome, type ToolResult } from '@skein/ai'
-import type { ToolOutcome as OutcomeWord } from '@skein/threads'
+import type { LoggedOutcome } from '@skein/threads'
 
 type CallEvent = Extract<
   RuntimeEvent,
@@ -146,7 +146,7 @@ export function wordsOf(outcome: Exclude<SettledOutcome, { type: 'done' }>): str
 }
 
 /** An outcome as the log stores it. */
-export function toLogged(outcome: SettledOutcome): { outcome: OutcomeWord; result: unknown } {
+export function toLogged(outcome: SettledOutcome): { outcome: LoggedOutcome; result: unknown } {
   switch (outcome.type) {
     case 'done':
       return { outcome: 'success', result: outcome.result ?? null }
@@ -158,7 +158,7 @@ export function toLogged(outcome: SettledOutcome): { outcome: OutcomeWord; resul
 }
 
 /** An outcome read back from the log. */
-function fromLogged(word: OutcomeWord, result: unknown): SettledOutcome {
+function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
   switch (word) {
     case 'success':
       return { type: 'done', result }

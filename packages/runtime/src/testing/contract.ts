@@ -2,12 +2,6 @@ import { canonicalJson } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { isStoreError, type NewThread, type Store, type StoreErrorCode } from '../store/store.ts'
 
-/** Of your test runner. `describe` groups, `test` runs. */
-export interface TestFunctions {
-  describe(name: string, body: () => void): unknown
-  test(name: string, body: () => Promise<void>): unknown
-}
-
 /** Compares as JSON, so that the order of fields does not matter. */
 export function same(actual: unknown, expected: unknown, what: string): void {
   const [is, should] = [actual, expected].map((value) =>

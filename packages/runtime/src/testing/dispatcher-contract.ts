@@ -1,8 +1,8 @@
-import { manualClock } from '@skein/base'
+import { manualClock, type TestFunctions } from '@skein/base'
 import type { Dispatcher, Drain, Timers } from '../dispatch/dispatcher.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
-import { addThreads, same, type TestFunctions } from './contract.ts'
+import { addThreads, same } from './contract.ts'
 import { manualTimers, type ManualTimers } from './simulation.ts'
 
 /** The dispatcher that `describeDispatcher` tests. */

@@ -1,4 +1,4 @@
-export type { TestFunctions } from './contract.ts'
+export type { TestFunctions } from '@skein/base'
 export { describeDispatcher, type DispatcherContract } from './dispatcher-contract.ts'
 export { describeStore, type StoreContract } from './store-contract.ts'
 export { manualTimers, type ManualTimers } from './simulation.ts'

@@ -1,5 +1,6 @@
+import type { TestFunctions } from '@skein/base'
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
-import { addThreads, newThread, refused, same, valueSet, type TestFunctions } from './contract.ts'
+import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
 import { readingCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */

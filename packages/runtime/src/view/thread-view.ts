@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '@skein/threads'
+import type { LoggedOutcome } from '@skein/threads'
 import type { SessionOutcome } from '../contract/event.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 
@@ -71,7 +71,7 @@ export interface ViewCall {
   readonly toolName: string
   readonly arguments: unknown
   /** `requested` until it runs, `waiting` while somebody has to answer, `running`, then how it ended. */
-  readonly state: 'requested' | 'waiting' | 'running' | ToolOutcome
+  readonly state: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly result?: unknown
   readonly endedAt?: string
   /** The thread of the child that the call created. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualClock } from '@skein/base'
-import { foldThread, type ThreadState, type UnknownThreadEvent } from '@skein/threads'
+import { foldThread, type FoldedThread, type UnknownThreadEvent } from '@skein/threads'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { createLiveBus, type LiveBus } from '../../src/live/live-bus.ts'
 import { endsDraft, type ShownEvent } from '../../src/live/live-draft.ts'
@@ -285,7 +285,7 @@ class World {
     this.#lateMail = undefined
   }
 
-  expected(): ThreadState {
+  expected(): FoldedThread {
     return fold([...this.log, ...this.draft])
   }
 }
@@ -297,7 +297,7 @@ function stillShown(draft: readonly ShownEvent[], end: RuntimeEvent): ShownEvent
   )
 }
 
-const fold = (events: readonly ShownEvent[]): ThreadState =>
+const fold = (events: readonly ShownEvent[]): FoldedThread =>
   foldThread(events as unknown as UnknownThreadEvent[])
 
 class Reader {
@@ -351,7 +351,7 @@ class Reader {
     } while (!this.#pending && !this.#isDone)
   }
 
-  get state(): ThreadState {
+  get state(): FoldedThread {
     return fold(this.received.map(({ event }) => event))
   }
 }
@@ -360,7 +360,7 @@ class Reader {
 const quiet = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** Merged deltas are fewer events, and nothing else. */
-const sameState = (actual: ThreadState, expected: ThreadState) => {
+const sameState = (actual: FoldedThread, expected: FoldedThread) => {
   const { eventCount: _a, ...one } = actual
   const { eventCount: _b, ...other } = expected
   expect(one).toEqual(other)

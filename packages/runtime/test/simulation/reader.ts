@@ -1,5 +1,5 @@
 import type { NumberedEvent } from '@skein/runtime'
-import { foldThread, type ThreadState, type UnknownThreadEvent } from '@skein/threads'
+import { foldThread, type FoldedThread, type UnknownThreadEvent } from '@skein/threads'
 import type { Lane } from '../../src/testing/index.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { World } from './world.ts'
@@ -72,13 +72,13 @@ function isTransient(event: NumberedEvent['event']): boolean {
   return event.type === 'custom_event' && event.isTransient === true
 }
 
-function folded(events: readonly NumberedEvent['event'][]): ThreadState {
+function folded(events: readonly NumberedEvent['event'][]): FoldedThread {
   return foldThread(events as unknown as UnknownThreadEvent[]) // later types are passed over
 }
 
 /** The first field that differs; fewer events may have said the same. */
-function difference(got: ThreadState, wanted: ThreadState): string | undefined {
-  for (const key of Object.keys(wanted) as (keyof ThreadState)[]) {
+function difference(got: FoldedThread, wanted: FoldedThread): string | undefined {
+  for (const key of Object.keys(wanted) as (keyof FoldedThread)[]) {
     if (key === 'eventCount') continue
     const [one, other] = [toText(got[key]), toText(wanted[key])]
     if (one === other) continue

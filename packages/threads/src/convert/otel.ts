@@ -1,5 +1,6 @@
 import { type Converted, joinPointer } from '../issue.ts'
-import type { MessagePart, Thread, ThreadMessage, UserContent } from '../document/thread.ts'
+import type { Thread, ThreadMessage } from '../document/thread.ts'
+import type { MessagePart, UserContent } from '../document/part.ts'
 import { Losses, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
 

@@ -7,17 +7,12 @@ import {
   type NativeBlockJSON,
   type ToolCallJSON,
   type ToolResultJSON,
-  type ToolResultMessageJSON,
+  tryParseJson,
 } from '@skein/base'
 import { assistantParts, extrasOf, userParts } from '../events/message-parts.ts'
 import { type Converted, joinPointer } from '../issue.ts'
-import type {
-  BinaryContent,
-  MessagePart,
-  MultiModalContent,
-  Thread,
-  UserPromptPart,
-} from '../document/thread.ts'
+import type { Thread } from '../document/thread.ts'
+import type { MessagePart, MultiModalContent, UserPromptPart } from '../document/part.ts'
 import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
 import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
@@ -42,7 +37,7 @@ export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   return { value: messages, lost: losses.list }
 }
 
-/** UPP messages as a thread. What UPP names and ThreadProtocol does not stands on the part, and comes back. */
+/** UPP messages as a thread. Fields that only UPP has are stored on the part, and `toUppMessages` restores them. */
 export function fromUppMessages(
   messages: readonly MessageJSON[],
   options?: ImportOptions,
@@ -65,31 +60,26 @@ export function fromUppMessages(
         for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
         builder.response(assistantParts(message), timestamp, fields)
         break
-      case 'tool_result':
-        builder.request(resultParts(message, names), timestamp, fields)
+      case 'tool_result': {
+        const parts = message.results.map((entry): MessagePart => {
+          const { toolCallId, result, isError, toolName } = entry
+          return {
+            part_kind: 'tool-return',
+            tool_name: toolName ?? names.get(toolCallId) ?? '',
+            tool_call_id: toolCallId,
+            status: isError ? 'error' : 'success',
+            content: result ?? null,
+            ...extrasOf(entry),
+          }
+        })
+        builder.request(parts, timestamp, fields)
         break
+      }
       default:
         message satisfies never
     }
   }
   return { value: builder.build(), lost: losses.list }
-}
-
-function resultParts(
-  { results }: ToolResultMessageJSON,
-  names: ReadonlyMap<string, string>,
-): MessagePart[] {
-  return results.map((entry): MessagePart => {
-    const { toolCallId, result, isError, toolName } = entry
-    return {
-      part_kind: 'tool-return',
-      tool_name: toolName ?? names.get(toolCallId) ?? '',
-      tool_call_id: toolCallId,
-      status: isError ? 'error' : 'success',
-      content: result ?? null,
-      ...extrasOf(entry),
-    }
-  })
 }
 
 type Spoken = Exclude<WalkedMessage, { kind: 'system' }>
@@ -188,19 +178,14 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   losses.rest(part, pointer, carried, NO_PLACE)
   if (typeof args === 'string' || args === null)
     losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
-  return { toolCallId, toolName, arguments: argumentsOf(args), ...metadataOf(part) }
-}
-
-function argumentsOf(args: unknown): JsonObject {
-  if (args === null || args === undefined || args === '') return {}
-  try {
-    const value: unknown = typeof args === 'string' ? JSON.parse(args) : args
-    if (isPlainObject(value)) return value as JsonObject // a thread document is JSON
-  } catch {
-    // Handled below, like a value that is not an object.
-  }
+  let value: unknown = args
+  if (args === null || args === undefined || args === '') value = {}
+  else if (typeof args === 'string') value = tryParseJson(args)
   // Models write arguments that are no JSON object. An empty object would hide that from the model.
-  return { text: typeof args === 'string' ? args : JSON.stringify(args) }
+  const readable = isPlainObject(value)
+    ? (value as JsonObject) // a thread document is JSON
+    : { text: typeof args === 'string' ? args : JSON.stringify(args) }
+  return { toolCallId, toolName, arguments: readable, ...metadataOf(part) }
 }
 
 function* requestMessages(walked: Spoken, losses: Losses): Generator<MessageJSON, void, undefined> {
@@ -279,8 +264,14 @@ function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
         source: { type: 'url', url: content.url },
         mimeType: content.media_type ?? 'application/octet-stream',
       }
-    case 'binary':
-      return bytesBlock(content)
+    case 'binary': {
+      const { media_type: mimeType } = content
+      const base64 = toStandardAlphabet(content.data)
+      const [type] = mimeType.split('/')
+      if (type === 'audio' || type === 'video') return { type, data: { $bytes: base64 }, mimeType }
+      const source = { type: 'base64', data: base64 } as const
+      return { type: type === 'image' ? 'image' : 'document', source, mimeType }
+    }
     case 'audio-url':
     case 'video-url':
     case 'text-content':
@@ -290,14 +281,6 @@ function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
     default:
       return content satisfies never
   }
-}
-
-function bytesBlock({ data, media_type: mimeType }: BinaryContent): ContentBlockJSON {
-  const base64 = toStandardAlphabet(data)
-  const [type] = mimeType.split('/')
-  if (type === 'audio' || type === 'video') return { type, data: { $bytes: base64 }, mimeType }
-  const source = { type: 'base64', data: base64 } as const
-  return { type: type === 'image' ? 'image' : 'document', source, mimeType }
 }
 
 function mediaLosses(content: MultiModalContent, pointer: string, losses: Losses): void {

@@ -2,15 +2,8 @@ import { sha256Hex } from '@skein/base'
 import { ThreadError } from '../issue.ts'
 import { keepJsonText, stringifyJson } from '../json/json-stringify.ts'
 import { parseJson } from '../json/json-parse.ts'
-import type {
-  ContentRef,
-  MessagePart,
-  SystemMessage,
-  Thread,
-  ThreadMessage,
-  ToolReturnPart,
-  Turn,
-} from './thread.ts'
+import type { SystemMessage, Thread, ThreadMessage, Turn } from './thread.ts'
+import type { ContentRef, MessagePart, ToolReturnPart } from './part.ts'
 
 /** Where large contents are kept, by address. */
 export interface ContentStore {
@@ -35,37 +28,28 @@ const encoder = new TextEncoder()
  * hash, so equal contents are stored once.
  */
 export async function offloadContent(thread: Thread, options: OffloadOptions): Promise<Thread> {
-  return mapReturns(thread, (part) => offload(part, options))
+  const { store, minBytes = 100_000, previewChars = 200 } = options
+  return mapReturns(thread, async (part) => {
+    if (part.content_ref) return part
+    const bytes = encoder.encode(stringifyJson(part.content))
+    if (bytes.length < minBytes) return part
+    const hash = sha256Hex(bytes)
+    const uri = `sha256:${hash}`
+    await store.put(uri, bytes)
+    const content_ref = { uri, size_bytes: bytes.length, hash, media_type: MEDIA_TYPE }
+    const preview = typeof part.content === 'string' ? part.content.slice(0, previewChars) : null
+    return keepJsonText(part, { ...part, content: preview, content_ref })
+  })
 }
 
 /** Brings every moved content back; a store that gives other bytes than were moved is an error. */
 export async function restoreContent(thread: Thread, store: ContentStore): Promise<Thread> {
-  return mapReturns(thread, (part) => restore(part, store))
-}
-
-async function offload(part: ToolReturnPart, options: OffloadOptions): Promise<ToolReturnPart> {
-  const { store, minBytes = 100_000, previewChars = 200 } = options
-  if (part.content_ref) return part
-  const bytes = encoder.encode(stringifyJson(part.content))
-  if (bytes.length < minBytes) return part
-  const hex = sha256Hex(bytes)
-  const uri = `sha256:${hex}`
-  await store.put(uri, bytes)
-  const content_ref: ContentRef = {
-    uri,
-    size_bytes: bytes.length,
-    hash: hex,
-    media_type: MEDIA_TYPE,
-  }
-  const preview = typeof part.content === 'string' ? part.content.slice(0, previewChars) : null
-  return keepJsonText(part, { ...part, content: preview, content_ref })
-}
-
-async function restore(part: ToolReturnPart, store: ContentStore): Promise<ToolReturnPart> {
-  const { content_ref: reference, ...rest } = part
-  if (!reference) return part
-  const content = await readContent(reference, store)
-  return keepJsonText(part, { ...rest, content })
+  return mapReturns(thread, async (part) => {
+    const { content_ref: reference, ...rest } = part
+    if (!reference) return part
+    const content = await readContent(reference, store)
+    return keepJsonText(part, { ...rest, content })
+  })
 }
 
 /** The value that a reference stands for, checked against its hash. */
@@ -91,17 +75,18 @@ export async function readContent(reference: ContentRef, store: ContentStore): P
 
 type Change = (part: ToolReturnPart) => Promise<ToolReturnPart>
 
+/** The thread with every tool return changed. Turns and messages in which none changed stay the same objects. */
 async function mapReturns(thread: Thread, change: Change): Promise<Thread> {
-  const turns = await mapShared(thread.turns, (turn) => mapTurn(turn, change))
+  const turns = await mapShared(thread.turns, async (turn): Promise<Turn> => {
+    if (turn.turn_type === 'user') return mapParts(turn, change)
+    const messages = await mapShared(
+      turn.messages,
+      async (message: ThreadMessage | SystemMessage) =>
+        message.message_type === 'system' ? message : mapParts(message, change),
+    )
+    return messages === turn.messages ? turn : keepJsonText(turn, { ...turn, messages })
+  })
   return turns === thread.turns ? thread : keepJsonText(thread, { ...thread, turns })
-}
-
-async function mapTurn(turn: Turn, change: Change): Promise<Turn> {
-  if (turn.turn_type === 'user') return mapParts(turn, change)
-  const messages = await mapShared(turn.messages, async (message: ThreadMessage | SystemMessage) =>
-    message.message_type === 'system' ? message : mapParts(message, change),
-  )
-  return messages === turn.messages ? turn : keepJsonText(turn, { ...turn, messages })
 }
 
 async function mapParts<T extends { readonly parts: readonly MessagePart[] }>(

@@ -66,13 +66,11 @@ export function diffThreads(before: Thread, after: Thread): ThreadDiff {
   const differences = [...diffValues(before, after, '')]
   const shortest = Math.min(before.turns.length, after.turns.length)
   let commonTurns = 0
-  while (commonTurns < shortest && isSame(before.turns[commonTurns], after.turns[commonTurns]))
-    commonTurns++
+  for (; commonTurns < shortest; commonTurns++) {
+    const [left, right] = [before.turns[commonTurns], after.turns[commonTurns]]
+    if (!diffValues(left, right, '').next().done) break
+  }
   return { commonTurns, differences }
-}
-
-function isSame(before: unknown, after: unknown): boolean {
-  return diffValues(before, after, '').next().done === true
 }
 
 /** The differences between two JSON values, in the order of the first. */
@@ -82,43 +80,30 @@ function* diffValues(
   pointer: string,
 ): Generator<Difference, void, undefined> {
   if (before === after || (Number.isNaN(before) && Number.isNaN(after))) return
-  if (Array.isArray(before) && Array.isArray(after)) yield* diffLists(before, after, pointer)
-  else if (isObject(before) && isObject(after)) yield* diffObjects(before, after, pointer)
-  else yield { pointer, kind: 'changed', before, after }
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const length = Math.max(before.length, after.length)
+    for (let index = 0; index < length; index++) {
+      const place = joinPointer(pointer, index)
+      if (index >= before.length) yield { pointer: place, kind: 'added', after: after[index] }
+      else if (index >= after.length)
+        yield { pointer: place, kind: 'removed', before: before[index] }
+      else yield* diffValues(before[index], after[index], place)
+    }
+  } else if (isObject(before) && isObject(after)) {
+    for (const key of Object.keys(before)) {
+      if (isAbsent(before, key)) continue
+      const place = joinPointer(pointer, key)
+      if (isAbsent(after, key)) yield { pointer: place, kind: 'removed', before: before[key] }
+      else yield* diffValues(before[key], after[key], place)
+    }
+    for (const key of Object.keys(after)) {
+      if (isAbsent(before, key) && !isAbsent(after, key))
+        yield { pointer: joinPointer(pointer, key), kind: 'added', after: after[key] }
+    }
+  } else yield { pointer, kind: 'changed', before, after }
 }
 
-function* diffLists(
-  before: readonly unknown[],
-  after: readonly unknown[],
-  pointer: string,
-): Generator<Difference, void, undefined> {
-  const length = Math.max(before.length, after.length)
-  for (let index = 0; index < length; index++) {
-    const place = joinPointer(pointer, index)
-    if (index >= before.length) yield { pointer: place, kind: 'added', after: after[index] }
-    else if (index >= after.length) yield { pointer: place, kind: 'removed', before: before[index] }
-    else yield* diffValues(before[index], after[index], place)
-  }
-}
-
-type Fields = { readonly [key: string]: unknown }
-
-function* diffObjects(
-  before: Fields,
-  after: Fields,
-  pointer: string,
-): Generator<Difference, void, undefined> {
-  // A member that is undefined is absent, as in JSON.
-  const isAbsent = (fields: Fields, key: string): boolean =>
-    !Object.hasOwn(fields, key) || fields[key] === undefined
-  for (const key of Object.keys(before)) {
-    if (isAbsent(before, key)) continue
-    const place = joinPointer(pointer, key)
-    if (isAbsent(after, key)) yield { pointer: place, kind: 'removed', before: before[key] }
-    else yield* diffValues(before[key], after[key], place)
-  }
-  for (const key of Object.keys(after)) {
-    if (isAbsent(before, key) && !isAbsent(after, key))
-      yield { pointer: joinPointer(pointer, key), kind: 'added', after: after[key] }
-  }
+/** A member that is undefined is absent, as in JSON. */
+function isAbsent(fields: { readonly [key: string]: unknown }, key: string): boolean {
+  return !Object.hasOwn(fields, key) || fields[key] === undefined
 }

@@ -2,7 +2,10 @@ import type { Issue, Severity } from '../issue.ts'
 import { CallLedger } from './tool-calls.ts'
 import { instantOf, isZoneless } from './timestamp.ts'
 
-/** How strictly to judge: the letter of the specification, what real threads need (default), or only what readers trip over. */
+/**
+ * How strictly to judge a thread: `strict` follows the letter of the specification, `standard` (the default) also
+ * accepts what real threads contain, `lenient` counts as errors only what readers cannot handle.
+ */
 export type Profile = 'strict' | 'standard' | 'lenient'
 
 /** Every code that validation reports. Codes are stable. */
@@ -227,7 +230,10 @@ export class IssueCollector {
     }
     if (this.#total++ >= this.#maxIssues) return
     const pointer = this.#place() + tail
-    this.#issues.push({ code, severity, pointer, message: describe(code, pointer, wanted) })
+    // The message says what is wrong and where, never with the value itself: it may be private.
+    const what = code.replaceAll('_', ' ') + (wanted ? `, expected ${wanted}` : '')
+    const message = `${pointer || 'the document'}: ${what}`
+    this.#issues.push({ code, severity, pointer, message })
   }
 
   #place(): string {
@@ -242,10 +248,4 @@ export class IssueCollector {
 /** In every engine since 2023, but not in the library types that this package compiles against. */
 function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
-}
-
-/** Says what is wrong where, never with the value itself: it may be private. */
-function describe(code: IssueCode, pointer: string, wanted: string | undefined): string {
-  const what = code.replaceAll('_', ' ')
-  return `${pointer || 'the document'}: ${what}${wanted ? `, expected ${wanted}` : ''}`
 }

@@ -55,7 +55,7 @@ class ActionGrouping {
   readonly #turns: Draft[] = []
   readonly #callers = new Map<unknown, unknown>()
   #run: Draft | undefined
-  /** Events that happened while no agent ran: they open the next run. */
+  /** Events that happened while no agent ran. They are put at the start of the next run. */
   #waiting: Draft[] = []
 
   constructor(document: Fields, report: MigrationReport) {
@@ -108,7 +108,7 @@ class ActionGrouping {
   #assistant(action: Fields): void {
     const content = migrateContent(action['content'], undefined, this.#infer())
     const items: readonly unknown[] = Array.isArray(content) ? content : [content]
-    // What the draft does not define, and the time, stay with the text they came with.
+    // Fields that the draft does not define, and the time, go to the part that holds the action's text.
     const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
     const parts = items.map((item) =>
       typeof item === 'string'
@@ -116,7 +116,7 @@ class ActionGrouping {
         : { part_kind: 'file', content: item, ...rest },
     )
     const last = this.#lastMessage()
-    // One response has one answer; the next begins another response.
+    // A response has one answer, so a second answer begins another response.
     const answered = last?.['message_type'] === 'response' && last['answered'] === true
     this.#respond(action, parts, answered)
     const message = this.#lastMessage()!
@@ -224,7 +224,7 @@ class ActionGrouping {
   }
 }
 
-/** A part from the named fields of an action; fields that the draft does not define come along, time and id included. */
+/** A part made of an action: the named fields first, then those that the draft does not define, with time and id. */
 function part(action: Fields, kind: string, names: readonly string[]): Draft {
   const rest = without(action, ...OWN_FIELDS)
   const made: Draft = { part_kind: kind }
@@ -264,7 +264,9 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const kind = typeof type === 'string' ? type : (mediaType?.split('/')[0] ?? 'file')
   const url = item[`${kind}_url`] ?? item['url']
   const data = item[`${kind}_base64`] ?? item['data']
-  const name = item['name'] === undefined ? {} : { vendor_metadata: describe(item) }
+  const { name: fileName, size_bytes } = item
+  const sized = size_bytes === undefined ? {} : { size_bytes }
+  const name = fileName === undefined ? {} : { vendor_metadata: { name: fileName, ...sized } }
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     return {
@@ -295,8 +297,3 @@ const URL_KINDS: ReadonlyMap<string, string> = new Map([
   ['video', 'video-url'],
   ['file', 'document-url'],
 ])
-
-function describe(item: Fields): Fields {
-  const { name, size_bytes } = item
-  return size_bytes === undefined ? { name } : { name, size_bytes }
-}

@@ -1,11 +1,6 @@
 import type { JsonSchema } from '@skein/base'
-import type {
-  MessagePart,
-  MultiModalContent,
-  SystemMessage,
-  ThreadMessage,
-  Turn,
-} from './thread.ts'
+import type { SystemMessage, ThreadMessage, Turn } from './thread.ts'
+import type { MessagePart, MultiModalContent } from './part.ts'
 import { TIMESTAMP_PATTERN } from './timestamp.ts'
 import { BASE64_PATTERN } from './validate-part.ts'
 

@@ -116,9 +116,13 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
         if (value !== 0) reported = true
       }
     }
-    addDetails(details, usage.details)
-    const price = costText(usage.cost)
-    if (price !== undefined) {
+    for (const [key, value] of Object.entries(usage.details ?? {})) {
+      if (typeof value !== 'number') continue
+      details[key] = (Object.hasOwn(details, key) ? details[key]! : 0) + value
+    }
+    const { cost: own } = usage
+    const price = typeof own === 'string' || typeof own === 'number' ? String(own) : ''
+    if (DECIMAL.test(price)) {
       cost = cost === undefined ? price : addDecimals(cost, price)
       reported = true
     }
@@ -129,20 +133,8 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
   return sum
 }
 
-function addDetails(sum: { [key: string]: number }, details: unknown): void {
-  if (typeof details !== 'object' || details === null) return
-  for (const [key, value] of Object.entries(details)) {
-    if (typeof value === 'number') sum[key] = (Object.hasOwn(sum, key) ? sum[key]! : 0) + value
-  }
-}
-
 /** What can be added; other text in `cost` is nobody's price and is left out of the sum. */
 const DECIMAL = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/
-
-function costText(cost: unknown): string | undefined {
-  if (typeof cost !== 'string' && typeof cost !== 'number') return undefined
-  return DECIMAL.test(String(cost)) ? String(cost) : undefined
-}
 
 const SHAPE = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?$/
 /** Far beyond any price; it keeps `1e999999999` from asking for a gigabyte of digits. */

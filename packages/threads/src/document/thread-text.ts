@@ -43,10 +43,11 @@ export class UnsupportedVersionError extends ThreadError {
 }
 
 /**
- * Reads and validates a thread. What the text says beyond plain values (number text, order of keys) is kept for
- * `stringifyThread`. Without a `profile` only broken structure is refused, so that what was stored can be read:
- * Pydantic AI histories may break the rules on calls. With one, every error of that profile is. Throws `InvalidThreadError`, `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with
- * code `INVALID_JSON`.
+ * Reads and validates a thread. How numbers were written and in which order keys stood is kept for `stringifyThread`.
+ *
+ * Without a `profile` only broken structure is rejected, so that every stored thread can be read: Pydantic AI histories
+ * may break the rules on calls. With a `profile`, every error of that profile is rejected. Throws `InvalidThreadError`,
+ * `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with code `INVALID_JSON`.
  */
 export function parseThread(text: string, options: ParseOptions = {}): Thread {
   const { value, issues, valid } = read(text, options)

@@ -1,10 +1,11 @@
 /**
  * The objects of ThreadProtocol 2.0.0, named as the specification names them.
  *
- * Two things widen the letter of the specification, both because threads carry Pydantic AI data untouched: fields that
- * Pydantic AI writes as `null` may be `null` here, and its further part kinds are members of `MessagePart`.
- * At run time any object may hold fields, and any list parts, that no type names: they are kept.
+ * The types allow two things that the specification does not, because threads carry Pydantic AI data unchanged: fields
+ * that Pydantic AI writes as `null` may be `null`, and its further part kinds are members of `MessagePart`.
+ * Documents may hold fields and parts that no type here names; reading and writing a thread keeps them.
  */
+import type { MessagePart } from './part.ts'
 
 /** One conversation: who took part, and what happened in order. */
 export interface Thread {
@@ -117,11 +118,11 @@ export interface PydanticRequestFields {
   readonly instructions_ref?: string
   /** Where system prompts stood among the parts. */
   readonly system_prompts?: readonly SystemPromptMark[]
-  /** Present on everything that came from Pydantic AI; says what the thread had to change. */
+  /** Present on every message that came from Pydantic AI; says what the import changed in it. */
   readonly pydantic_ai?: PydanticOrigin
 }
 
-/** The place of one system prompt: it stood before the part that is now at `at`. */
+/** Where a system prompt stood before it moved to the config store: in front of the part that is now at index `at`. */
 export interface SystemPromptMark {
   /** Index among the stored parts, counted without system prompts. */
   readonly at: number
@@ -143,161 +144,6 @@ export interface PydanticOrigin {
   readonly fields?: { readonly [key: string]: unknown }
   /** Order of the source's keys, when `fields` is set. */
   readonly keys?: readonly string[]
-}
-
-/** The specification's seven part kinds, and the further ones of Pydantic AI. */
-export type MessagePart =
-  | UserPromptPart
-  | TextPart
-  | ThinkingPart
-  | ToolCallPart
-  | ToolReturnPart
-  | RetryPromptPart
-  | FilePart
-  | BuiltinToolCallPart
-  | BuiltinToolReturnPart
-  | CompactionPart
-  | SpeechPart
-  | ToolAvailabilityDeltaPart
-
-/** Fields that most response parts of Pydantic AI share. */
-export interface ProviderFields {
-  readonly id?: string | null
-  readonly provider_name?: string | null
-  readonly provider_details?: unknown
-}
-
-/** Text of a response. */
-export interface TextPart extends ProviderFields {
-  readonly part_kind: 'text'
-  readonly content: string
-}
-
-/** What the model thought. A signature belongs to the provider that wrote it and is sent to no other. */
-export interface ThinkingPart extends ProviderFields {
-  readonly part_kind: 'thinking'
-  /** Visible thinking text. */
-  readonly content?: string | null
-  /** Opaque provider reference. */
-  readonly signature?: string | null
-  readonly thinking_id?: string | null
-}
-
-/** A call that the application runs. */
-export interface ToolCallPart extends ProviderFields {
-  readonly part_kind: 'tool-call'
-  readonly tool_name: string
-  readonly tool_call_id: string
-  /** An object, the raw argument text, or null; text is kept byte for byte. */
-  readonly args: unknown
-  readonly tool_kind?: string | null
-}
-
-/** The result of a call that the application ran. */
-export interface ToolReturnPart {
-  readonly part_kind: 'tool-return'
-  readonly tool_name: string
-  readonly tool_call_id: string
-  readonly status: ToolReturnStatus
-  readonly content: unknown
-  readonly metadata?: unknown
-  /** Pydantic AI's own state, finer than `status`; it wins on export. */
-  readonly outcome?: ToolReturnOutcome
-  readonly tool_kind?: string | null
-  readonly timestamp?: string | null
-  /** Where a large return is kept; `content` is then a preview or null. */
-  readonly content_ref?: ContentRef
-}
-
-/** Whether a call succeeded, in the words of ThreadProtocol. */
-export type ToolReturnStatus = 'success' | 'error' | 'validation_error'
-
-/** How a call ended, in the words of Pydantic AI. */
-export type ToolReturnOutcome = 'success' | 'failed' | 'denied' | 'interrupted'
-
-/** A large value kept outside the thread, addressed by its hash. */
-export interface ContentRef {
-  readonly uri: string
-  readonly size_bytes: number
-  readonly hash: string
-  readonly media_type: string
-}
-
-/** Asks the model to try again: a failed call when it names a tool, else an answer that was rejected. */
-export interface RetryPromptPart {
-  readonly part_kind: 'retry-prompt'
-  readonly content: string | readonly ValidationError[]
-  readonly tool_name?: string | null
-  readonly tool_call_id?: string | null
-  readonly timestamp?: string | null
-}
-
-/** One problem that the model is asked to mend (Pydantic's error details; the specification leaves it open). */
-export interface ValidationError {
-  readonly type: string
-  readonly loc: readonly (string | number)[]
-  readonly msg: string
-  readonly input?: unknown
-  readonly ctx?: { readonly [key: string]: unknown }
-  readonly url?: string
-}
-
-/** A file that the model made. */
-export interface FilePart extends ProviderFields {
-  readonly part_kind: 'file'
-  /** Binary per the specification; files seen in a UI stream may be known by URL only. */
-  readonly content: BinaryContent | UrlContent
-}
-
-/** What a person wrote or attached. */
-export interface UserPromptPart {
-  readonly part_kind: 'user-prompt'
-  readonly content: string | readonly UserContent[]
-  readonly timestamp?: string | null
-}
-
-/** A call that the provider ran itself. */
-export interface BuiltinToolCallPart extends ProviderFields {
-  readonly part_kind: 'builtin-tool-call'
-  readonly tool_name: string
-  readonly tool_call_id: string
-  readonly args: unknown
-  readonly tool_kind?: string | null
-}
-
-/** The result of a call that the provider ran itself; it stands in the response. */
-export interface BuiltinToolReturnPart extends ProviderFields {
-  readonly part_kind: 'builtin-tool-return'
-  readonly tool_name: string
-  readonly tool_call_id: string
-  readonly content: unknown
-  readonly metadata?: unknown
-  readonly status?: ToolReturnStatus
-  readonly outcome?: ToolReturnOutcome
-  readonly tool_kind?: string | null
-  readonly timestamp?: string | null
-}
-
-/** A provider's summary that stands for earlier messages. */
-export interface CompactionPart extends ProviderFields {
-  readonly part_kind: 'compaction'
-  readonly content?: string | null
-}
-
-/** Spoken words: the user's in requests, the model's in responses. */
-export interface SpeechPart extends ProviderFields {
-  readonly part_kind: 'speech'
-  readonly speaker: 'user' | 'assistant'
-  readonly transcript?: string | null
-  readonly audio?: BinaryContent | null
-  readonly interrupted_at_ms?: number | null
-}
-
-/** Tools that became available in mid-run. */
-export interface ToolAvailabilityDeltaPart {
-  readonly part_kind: 'tool-availability-delta'
-  readonly tools_added?: readonly unknown[]
-  readonly tool_call_id?: string | null
 }
 
 /** An event outside the exchange with a model. */
@@ -340,86 +186,7 @@ export interface Usage {
 /** Why a response ended. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_call' | 'error'
 
-/** One item of a prompt: text, or an object known by its `kind`. */
-export type UserContent = string | MultiModalContent
-
-/** Every content object of a prompt. */
-export type MultiModalContent =
-  | ImageUrl
-  | AudioUrl
-  | DocumentUrl
-  | VideoUrl
-  | BinaryContent
-  | TextContent
-  | UploadedFile
-  | CachePoint
-
-/** A file that is known by its address. */
-export type UrlContent = ImageUrl | AudioUrl | DocumentUrl | VideoUrl
-
-interface UrlFields {
-  readonly url: string
-  /** For tool references. */
-  readonly identifier: string
-  readonly force_download?: boolean | 'allow-local'
-  readonly vendor_metadata?: unknown
-  readonly media_type?: string | null
-}
-
-/** An image by address. */
-export interface ImageUrl extends UrlFields {
-  readonly kind: 'image-url'
-}
-
-/** Sound by address. */
-export interface AudioUrl extends UrlFields {
-  readonly kind: 'audio-url'
-}
-
-/** A film by address. */
-export interface VideoUrl extends UrlFields {
-  readonly kind: 'video-url'
-}
-
-/** A document by address. */
-export interface DocumentUrl extends UrlFields {
-  readonly kind: 'document-url'
-}
-
-/** A file with its bytes. */
-export interface BinaryContent {
-  readonly kind: 'binary'
-  /** Base64 in either alphabet, kept as found (Pydantic AI writes the URL-safe one). */
-  readonly data: string
-  readonly media_type: string
-  readonly identifier: string
-  readonly vendor_metadata?: unknown
-}
-
-/** Text with metadata that is not sent to the model (Pydantic AI). */
-export interface TextContent {
-  readonly kind: 'text-content'
-  readonly content: string
-  readonly metadata?: unknown
-}
-
-/** A file the provider already holds (Pydantic AI). */
-export interface UploadedFile {
-  readonly kind: 'uploaded-file'
-  readonly file_id: string
-  readonly provider_name: string
-  readonly identifier?: string | null
-  readonly media_type?: string | null
-  readonly vendor_metadata?: unknown
-}
-
-/** Asks the provider to cache the prompt up to here (Pydantic AI). */
-export interface CachePoint {
-  readonly kind: 'cache-point'
-  readonly ttl?: '5m' | '1h' | (string & {})
-}
-
-/** For hosts; no object of the protocol refers to it. */
+/** A file beside a conversation, for hosts that list attachments. No other object of ThreadProtocol refers to it. */
 export interface Attachment {
   readonly name: string
   readonly url?: string

@@ -98,20 +98,13 @@ function daysOf(text: string): number {
   if (year < 0 || month < 1 || month > 12 || day < 1) return NO_DAY
   const date = (year << 9) | (month << 5) | day
   if (date !== lastDate) {
-    lastDays =
-      day > 28 && day > daysInMonth(year, month) ? NO_DAY : daysSinceEpoch(year, month, day)
+    const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+    const isShort = month === 4 || month === 6 || month === 9 || month === 11
+    const daysInMonth = month === 2 ? (isLeap ? 29 : 28) : isShort ? 30 : 31
+    lastDays = day > daysInMonth ? NO_DAY : daysSinceEpoch(year, month, day)
     lastDate = date
   }
   return lastDays
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month === 2) return isLeap(year) ? 29 : 28
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
-}
-
-function isLeap(year: number): boolean {
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 }
 
 /** Days from 1970-01-01 in the proleptic Gregorian calendar, counting years from March so that leap days come last. */

@@ -1,12 +1,6 @@
 import { isObject } from '@skein/base'
-import type {
-  MessagePart,
-  RetryPromptPart,
-  Thread,
-  ToolCallPart,
-  ToolReturnPart,
-  Turn,
-} from './thread.ts'
+import type { Thread, Turn } from './thread.ts'
+import type { MessagePart, RetryPromptPart, ToolCallPart, ToolReturnPart } from './part.ts'
 
 /**
  * Where a call stands: nobody answered yet; it returned; it returned an error; a person refused it; it was cut off; or
@@ -49,7 +43,15 @@ export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecor
         const record = ledger.answer(part.tool_call_id ?? '')
         if (record === undefined) break
         record.answer = part
-        record.state = stateOf(part)
+        if (part.part_kind === 'retry-prompt') record.state = 'retried'
+        else if (part.outcome === 'denied' || part.outcome === 'interrupted')
+          record.state = part.outcome
+        else {
+          const { outcome, status } = part
+          const isFailed =
+            outcome === 'failed' || status === 'error' || status === 'validation_error'
+          record.state = isFailed ? 'failed' : 'completed'
+        }
         break
       }
       case 'text':
@@ -77,13 +79,6 @@ export function pendingToolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCa
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
-
-function stateOf(answer: ToolReturnPart | RetryPromptPart): ToolCallState {
-  if (answer.part_kind === 'retry-prompt') return 'retried'
-  if (answer.outcome === 'denied' || answer.outcome === 'interrupted') return answer.outcome
-  if (answer.outcome === 'failed') return 'failed'
-  return answer.status === 'error' || answer.status === 'validation_error' ? 'failed' : 'completed'
-}
 
 function* eachPart(
   turns: readonly Turn[],

@@ -1,5 +1,5 @@
 import { isObject } from '@skein/base'
-import type { MessagePart, MultiModalContent } from './thread.ts'
+import type { MessagePart, MultiModalContent } from './part.ts'
 import { IssueCode, type IssueCollector } from './issue-code.ts'
 
 type Fields = { readonly [key: string]: unknown }
@@ -13,8 +13,15 @@ export function checkPart(check: IssueCollector, part: unknown): void {
     case 'text':
       check.text(part['content'], '/content')
       return check.optionalText(part['id'], '/id')
-    case 'user-prompt':
-      return checkUserPrompt(check, part['content'])
+    case 'user-prompt': {
+      const { content } = part
+      if (!Array.isArray(content)) return check.text(content, '/content')
+      return eachItem(check, content, (item) => {
+        if (typeof item === 'string') return check.text(item, '')
+        if (!isObject(item)) return check.report(IssueCode.WrongType, '', 'a string or an object')
+        checkContent(check, item, '')
+      })
+    }
     case 'thinking':
       return checkThinking(check, part)
     case 'tool-call':
@@ -23,14 +30,23 @@ export function checkPart(check: IssueCollector, part: unknown): void {
       return checkToolReturn(check, part)
     case 'retry-prompt':
       return checkRetryPrompt(check, part)
-    case 'file':
-      return checkFile(check, part)
+    case 'file': {
+      const { id, content } = part
+      check.optionalText(id, '/id')
+      if (!isObject(content)) return check.missingOr(content, '/content', 'an object')
+      return checkContent(check, content, '/content')
+    }
     case 'builtin-tool-call':
     case 'builtin-tool-return':
       check.text(part['tool_name'], '/tool_name')
       return check.id(part['tool_call_id'], '/tool_call_id')
-    case 'speech':
-      return checkSpeech(check, part)
+    case 'speech': {
+      const { speaker } = part
+      if (typeof speaker !== 'string') check.missingOr(speaker, '/speaker', 'a string')
+      else if (speaker !== 'user' && speaker !== 'assistant')
+        check.report(IssueCode.BadValue, '/speaker', 'user or assistant')
+      return check.optionalText(part['transcript'], '/transcript')
+    }
     case 'compaction':
       return check.optionalText(part['content'], '/content')
     case 'tool-availability-delta':
@@ -88,16 +104,13 @@ function checkToolReturn(check: IssueCollector, part: Fields): void {
     else check.missingOr(status, '/status', 'a string')
   }
   if (part['content'] === undefined) check.report(IssueCode.MissingField, '/content')
-  if (typeof id === 'string') pairReturn(check, id, part['tool_name'])
-}
-
-/** Rule V2. */
-function pairReturn(check: IssueCollector, id: string, toolName: unknown): void {
+  if (typeof id !== 'string') return
+  // ThreadProtocol rule V2: a return answers one earlier call, of the same tool.
   const call = check.calls.answer(id)
   if (call === undefined) {
     const code = check.calls.knows(id) ? IssueCode.DuplicateReturn : IssueCode.ReturnWithoutCall
     check.report(code, '/tool_call_id')
-  } else if (call.toolName !== toolName) {
+  } else if (call.toolName !== part['tool_name']) {
     check.report(IssueCode.ToolNameMismatch, '/tool_name')
   }
 }
@@ -115,32 +128,6 @@ function checkRetryPrompt(check: IssueCollector, part: Fields): void {
     check.text(item['type'], '/type')
     check.text(item['msg'], '/msg')
     if (!Array.isArray(item['loc'])) check.missingOr(item['loc'], '/loc', 'an array')
-  })
-}
-
-function checkSpeech(check: IssueCollector, part: Fields): void {
-  const speaker = part['speaker']
-  if (speaker !== 'user' && speaker !== 'assistant') {
-    if (typeof speaker === 'string')
-      check.report(IssueCode.BadValue, '/speaker', 'user or assistant')
-    else check.missingOr(speaker, '/speaker', 'a string')
-  }
-  check.optionalText(part['transcript'], '/transcript')
-}
-
-function checkFile(check: IssueCollector, part: Fields): void {
-  check.optionalText(part['id'], '/id')
-  const content = part['content']
-  if (!isObject(content)) return check.missingOr(content, '/content', 'an object')
-  checkContent(check, content, '/content')
-}
-
-function checkUserPrompt(check: IssueCollector, content: unknown): void {
-  if (!Array.isArray(content)) return check.text(content, '/content')
-  eachItem(check, content, (item) => {
-    if (typeof item === 'string') return check.text(item, '')
-    if (!isObject(item)) return check.report(IssueCode.WrongType, '', 'a string or an object')
-    checkContent(check, item, '')
   })
 }
 

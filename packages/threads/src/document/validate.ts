@@ -234,7 +234,7 @@ class ThreadCheck extends IssueCollector {
     }
   }
 
-  /** Calls that nobody will answer any more: the conversation went on without them. */
+  /** Reports calls that nobody will answer any more, because the conversation went on without a return. */
   #openCalls(): void {
     for (const call of this.calls.open()) {
       if (call.turnIndex >= this.#lastAnsweredUserTurn) continue

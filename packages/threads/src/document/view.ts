@@ -1,14 +1,7 @@
 import { ThreadError } from '../issue.ts'
 import { keepJsonText } from '../json/json-stringify.ts'
-import type {
-  AgentTurn,
-  MessagePart,
-  TextPart,
-  Thread,
-  ThreadMessage,
-  UserPromptPart,
-  UserTurn,
-} from './thread.ts'
+import type { AgentTurn, Thread, ThreadMessage, UserTurn } from './thread.ts'
+import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
 
 /**
  * How one agent sees what others did: `prefix` puts `{agent:NAME}: ` before their text (the specification's way),
@@ -20,9 +13,13 @@ export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy
-  /** Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`. */
+  /**
+   * Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`.
+   */
   readonly foreignThinking?: 'drop' | 'keep'
-  /** With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label. */
+  /**
+   * With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label.
+   */
   readonly label?: boolean
   /** Goes first, as its own request. */
   readonly systemPrompt?: string
@@ -157,7 +154,8 @@ class View {
   #foreignPart(part: MessagePart, label: string): MessagePart[] {
     switch (part.part_kind) {
       case 'text':
-        return [this.#policy === 'as-user' ? this.#userPrompt(part, label) : labelled(part, label)]
+        if (this.#policy === 'as-user') return [this.#userPrompt(part, label)]
+        return [keepJsonText(part, { ...part, content: label + escapePrefixes(part.content) })]
       case 'user-prompt':
         return [escapePrompt(part)]
       case 'thinking':
@@ -193,8 +191,10 @@ class View {
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
     const viewed = parts.map((part) => {
-      if (part.part_kind === 'text') return escapeText(part)
-      return part.part_kind === 'user-prompt' ? escapePrompt(part) : part
+      if (part.part_kind === 'user-prompt') return escapePrompt(part)
+      if (part.part_kind !== 'text') return part
+      const content = escapePrefixes(part.content)
+      return content === part.content ? part : keepJsonText(part, { ...part, content })
     })
     return viewed.every((part, index) => part === parts[index]) ? parts : viewed
   }
@@ -206,15 +206,6 @@ function systemPromptMessage(content: string): ModelMessage {
 
 function fieldsInView(source: object): { [field: string]: unknown } {
   return Object.fromEntries(Object.entries(source).filter(([key]) => !NOT_IN_VIEW.has(key)))
-}
-
-function labelled(part: TextPart, label: string): TextPart {
-  return keepJsonText(part, { ...part, content: label + escapePrefixes(part.content) })
-}
-
-function escapeText(part: TextPart): TextPart {
-  const content = escapePrefixes(part.content)
-  return content === part.content ? part : keepJsonText(part, { ...part, content })
 }
 
 function escapePrompt(part: UserPromptPart): UserPromptPart {
@@ -245,17 +236,13 @@ function escapeContent<Content>(item: Content): Content {
 /** The label before another agent's text: `{agent:NAME}: `, with the name of the registry. */
 function labelOf(thread: Thread, agentId: string): string {
   const agent = Object.hasOwn(thread.agents, agentId) ? thread.agents[agentId] : undefined
-  return `{agent:${encodeName(agent?.agent_name ?? agentId)}}: `
-}
-
-/**
- * Names that could end the label early or start a new line are percent-encoded; different names stay different, and
- * ordinary names stay as they are.
- */
-function encodeName(name: string): string {
-  return name.replace(/[{}\p{Cc}\p{Zl}\p{Zp}]|%(?=[0-9A-Fa-f]{2})/gu, (character) =>
-    encodeURIComponent(character),
+  // Characters that could end the label early or start a new line are percent-encoded. Different names stay
+  // different, and ordinary names stay as they are.
+  const name = (agent?.agent_name ?? agentId).replace(
+    /[{}\p{Cc}\p{Zl}\p{Zp}]|%(?=[0-9A-Fa-f]{2})/gu,
+    (character) => encodeURIComponent(character),
   )
+  return `{agent:${name}}: `
 }
 
 const LOOK_ALIKE = /\\*\{\s*agent\s*:/giu

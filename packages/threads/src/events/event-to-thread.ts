@@ -1,30 +1,25 @@
 import { assistantParts, userParts } from './message-parts.ts'
-import {
-  isThreadEvent,
-  type Interrupt,
-  type ThreadEvent,
-  type ToolOutcome,
-  type UnknownThreadEvent,
-} from './event.ts'
+import type { LoggedOutcome, ThreadEvent, UnknownThreadEvent } from './event.ts'
+import { systemMessageOf } from './system-message.ts'
 import type { Converted, Loss } from '../issue.ts'
 import { foldThread } from './reduce-thread.ts'
 import type {
   AgentTurnState,
   MessageItem,
   ResultItem,
-  ThreadState,
+  FoldedThread,
   UserTurnState,
-} from './thread-state.ts'
+} from './folded-thread.ts'
 import type {
   AgentConfig,
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
   UserTurn,
 } from '../document/thread.ts'
+import type { MessagePart } from '../document/part.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** How to treat a turn that has not ended. */
@@ -43,12 +38,12 @@ export function threadFromEvents(
 
 /** The ThreadProtocol document of a live thread: one AgentTurn per side turn, facts as system messages. */
 export function threadFromState(
-  state: ThreadState,
+  state: FoldedThread,
   { includeRunning = false }: ThreadFromStateOptions = {},
 ): Converted<Thread> {
   const lost: Loss[] = []
   const turns: Turn[] = []
-  // A user turn has no place for events: they open the next agent turn.
+  // A user turn cannot hold events, so they are put at the start of the next agent turn.
   let waiting: SystemMessage[] = []
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
@@ -71,12 +66,15 @@ export function threadFromState(
       reason: `${event_type} came after the last agent turn and has no place yet`,
     })
   }
-  return { value: document(state, turns), lost }
-}
-
-function document(state: ThreadState, turns: Turn[]): Thread {
   const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
-  return {
+  // An agent that spoke without being registered gets an entry, because turns must refer to one.
+  const agents: Record<string, AgentConfig> = { ...state.agents }
+  for (const turn of turns) {
+    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
+    const { agent_id } = turn
+    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: createdAt }
+  }
+  const value: Thread = {
     version: '2.0.0',
     thread_id: threadId,
     created_at: createdAt,
@@ -84,23 +82,13 @@ function document(state: ThreadState, turns: Turn[]): Thread {
     title,
     metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
     parent_thread_id: parentThreadId,
-    agents: registry(state, turns),
+    agents,
     turns,
   }
+  return { value, lost }
 }
 
-/** The registry; an agent that spoke without being registered gets an entry, because turns must refer to one. */
-function registry(state: ThreadState, turns: readonly Turn[]): Record<string, AgentConfig> {
-  const agents = { ...state.agents }
-  for (const turn of turns) {
-    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
-    const { agent_id } = turn
-    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: state.createdAt }
-  }
-  return agents
-}
-
-/** Fields of ours that ThreadProtocol does not name; readers of other make keep them. */
+/** Fields that ThreadProtocol does not name. Other implementations must keep unknown fields, so these survive. */
 interface Unnamed {
   readonly is_silent?: boolean
   readonly continues?: string
@@ -129,7 +117,7 @@ function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn
 
 function agentTurn(
   turn: AgentTurnState,
-  state: ThreadState,
+  state: FoldedThread,
   before: readonly SystemMessage[],
   pointer: string,
   lost: Loss[],
@@ -141,6 +129,11 @@ function agentTurn(
     ...draftMessage(turn, endedAt, pointer, lost),
   ]
   const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
+  const { outcome } = turn
+  const isWhole = outcome === 'completed' || outcome === 'parked'
+  const reason =
+    turn.reason ??
+    (outcome === 'failed' ? 'error' : outcome === 'running' ? 'running' : 'user_cancelled')
   const document: AgentTurn & Unnamed = {
     turn_type: 'agent',
     turn_id: turnId,
@@ -148,24 +141,17 @@ function agentTurn(
     started_at: startedAt,
     completed_at: endedAt,
     continues,
-    ...completion(turn, endedAt),
+    completion_status: isWhole ? undefined : 'interrupted',
+    interruption: isWhole ? undefined : { reason, interrupted_at: endedAt },
     messages,
     total_usage: usage,
   }
   return document
 }
 
-function completion({ outcome, reason }: AgentTurnState, at: string): Partial<AgentTurn> {
-  if (outcome === 'completed' || outcome === 'parked') return {}
-  const why =
-    reason ??
-    (outcome === 'failed' ? 'error' : outcome === 'running' ? 'running' : 'user_cancelled')
-  return { completion_status: 'interrupted', interruption: { reason: why, interrupted_at: at } }
-}
-
 function* agentMessages(
   turn: AgentTurnState,
-  state: ThreadState,
+  state: FoldedThread,
 ): Generator<ThreadMessage | SystemMessage> {
   let results: ResultItem[] = []
   for (const item of turn.items) {
@@ -199,7 +185,7 @@ function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage
     case 'tool_result':
       return { message_type: 'request', ...fields, parts: [] }
     case 'assistant': {
-      // The protocol knows five reasons; a vendor's own word is kept beside.
+      // ThreadProtocol has five finish reasons; a vendor's other word is kept in `provider_finish_reason`.
       const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
       const response: ThreadMessage & Unnamed = {
         message_type: 'response',
@@ -223,23 +209,21 @@ const FINISH_REASONS = ['stop', 'length', 'content_filter', 'tool_call', 'error'
 
 function requestOf(results: readonly ResultItem[], agent_id: string): ThreadMessage {
   const timestamp = results.at(-1)!.at
-  return { message_type: 'request', timestamp, agent_id, parts: results.map(resultPart) }
-}
-
-function resultPart({ toolCallId, toolName, outcome, result, at }: ResultItem): MessagePart {
-  const ids = { tool_name: toolName, tool_call_id: toolCallId }
-  const content = result ?? null
-  if (outcome === 'retry') {
+  const parts = results.map(({ toolCallId, toolName, outcome, result, at }): MessagePart => {
+    const ids = { tool_name: toolName, tool_call_id: toolCallId }
+    const content = result ?? null
+    if (outcome !== 'retry')
+      return { part_kind: 'tool-return', ...ids, ...STATUS[outcome], content, timestamp: at }
     const text =
       typeof content === 'string' || Array.isArray(content) ? content : JSON.stringify(content)
     return { part_kind: 'retry-prompt', content: text, ...ids, timestamp: at }
-  }
-  return { part_kind: 'tool-return', ...ids, ...STATUS[outcome], content, timestamp: at }
+  })
+  return { message_type: 'request', timestamp, agent_id, parts }
 }
 
 type Settled = { status: 'success' | 'error'; outcome?: 'failed' | 'denied' | 'interrupted' }
 
-const STATUS: Readonly<Record<Exclude<ToolOutcome, 'retry'>, Settled>> = {
+const STATUS: Readonly<Record<Exclude<LoggedOutcome, 'retry'>, Settled>> = {
   success: { status: 'success' },
   failed: { status: 'error', outcome: 'failed' },
   denied: { status: 'error', outcome: 'denied' },
@@ -247,7 +231,7 @@ const STATUS: Readonly<Record<Exclude<ToolOutcome, 'retry'>, Settled>> = {
   unknown: { status: 'error', outcome: 'interrupted' },
 }
 
-/** What was streamed before a turn broke off: words are kept, half a call is not. */
+/** A response made of what was streamed before the turn broke off: text is kept, an incomplete call is not. */
 function draftMessage(
   { draft, agentId }: AgentTurnState,
   at: string,
@@ -270,127 +254,4 @@ function draftMessage(
   })
   if (parts.length === 0) return []
   return [{ message_type: 'response', timestamp: at, agent_id: agentId, parts }]
-}
-
-/**
- * A fact of the live thread as a system message of the document. Approvals, handoffs and sources have names that the
- * bridges know; anything else is its own type with a dot, and its own fields.
- */
-export function systemMessageOf(
-  event: ThreadEvent | UnknownThreadEvent,
-  interrupts: (id: string) => Interrupt | undefined,
-): SystemMessage {
-  if (!isThreadEvent(event)) return plainMessage(event)
-  switch (event.type) {
-    case 'interrupt_opened':
-      return opened(event)
-    case 'interrupt_answered':
-      return answered(event, interrupts(event.interruptId))
-    case 'agent_handoff': {
-      const { fromAgentId: from, toAgentId: to, reason, at } = event
-      const data = { from, to, reason }
-      return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
-    }
-    case 'source_added':
-      return source(event)
-    case 'custom_event': {
-      const system: SystemMessage & { event_id?: string } = {
-        ...message(event.name, event.data ?? null, event.at),
-        event_id: event.id,
-      }
-      return system
-    }
-    case 'thread_created':
-    case 'thread_updated':
-    case 'agent_registered':
-    case 'message_added':
-    case 'message_updated':
-    case 'message_removed':
-    case 'turn_start':
-    case 'turn_end':
-    case 'step_start':
-    case 'step_end':
-    case 'step_reset':
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'tool_call_delta':
-    case 'tool_execution_start':
-    case 'tool_execution_progress':
-    case 'tool_execution_end':
-    case 'tool_call_hidden':
-    case 'subagent_created':
-    case 'subagent_updated':
-    case 'subagent_ended':
-    case 'file_written':
-    case 'file_removed':
-    case 'evidence_added':
-    case 'gate_decided':
-    case 'status_changed':
-    case 'usage_recorded':
-    case 'error_raised':
-      return plainMessage(event)
-    default:
-      return event satisfies never
-  }
-}
-
-/** An event under its own name with a dot (`file_written` becomes `file.written`), with its own fields. */
-function plainMessage(event: ThreadEvent | UnknownThreadEvent): SystemMessage {
-  const { type, at, turnId: _, ...data } = event as UnknownThreadEvent // any event is an object with these fields
-  return message(type.replace('_', '.'), data, at)
-}
-
-function message(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
-  return { message_type: 'system', timestamp, event_type, event_data }
-}
-
-function opened({
-  interrupt,
-  at,
-}: Extract<ThreadEvent, { type: 'interrupt_opened' }>): SystemMessage {
-  const { id, toolCallId: tool_call_id, kind, path, request } = interrupt
-  const where = path === undefined ? {} : { path }
-  if (kind !== 'approval') {
-    return message(
-      'interrupt.opened',
-      { interrupt_id: id, tool_call_id, kind, ...where, request },
-      at,
-    )
-  }
-  const reason = (request as { reason?: unknown } | null | undefined)?.reason
-  const why = typeof reason === 'string' ? { reason } : {}
-  const asked = request === undefined ? {} : { request }
-  return message(
-    'tool.approval.requested',
-    { approval_id: id, tool_call_id, ...why, ...where, ...asked },
-    at,
-  )
-}
-
-function answered(
-  { interruptId, answer, answeredBy, at }: Extract<ThreadEvent, { type: 'interrupt_answered' }>,
-  interrupt: Interrupt | undefined,
-): SystemMessage {
-  const by = answeredBy === undefined ? {} : { answered_by: answeredBy }
-  const call = interrupt ? { tool_call_id: interrupt.toolCallId } : {}
-  if (answer.type !== 'approve' && answer.type !== 'deny') {
-    return message('interrupt.answered', { interrupt_id: interruptId, ...call, answer, ...by }, at)
-  }
-  const { reason } = answer
-  const why = reason === undefined ? {} : { reason }
-  const approved = answer.type === 'approve'
-  // The token stays behind: it is a credential, and a document is not a place for one.
-  return message(
-    'tool.approval.responded',
-    { approval_id: interruptId, ...call, approved, ...why, ...by },
-    at,
-  )
-}
-
-function source(event: Extract<ThreadEvent, { type: 'source_added' }>): SystemMessage {
-  const { sourceId: source_id, url, title, mediaType, filename, at } = event
-  const named = title === undefined ? {} : { title }
-  if (url !== undefined) return message('source.url', { source_id, url, ...named }, at)
-  const file = filename === undefined ? {} : { filename }
-  return message('source.document', { source_id, media_type: mediaType, ...named, ...file }, at)
 }

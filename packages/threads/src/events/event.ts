@@ -12,7 +12,7 @@ interface EventBase<Type extends string> {
 }
 
 /** How a tool call ended. `retry` asks the model to try again; `unknown` is an outcome lost in a crash. */
-export type ToolOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
+export type LoggedOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
 
 /** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
 export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
@@ -52,7 +52,7 @@ export interface MessageAdded extends EventBase<'message_added'> {
   readonly finishReason?: string
   readonly usage?: Usage
   /** For tool results: how each call ended, when `isError` alone does not say. */
-  readonly outcomes?: Readonly<Record<string, ToolOutcome>>
+  readonly outcomes?: Readonly<Record<string, LoggedOutcome>>
 }
 
 /** Replaces a message, for example after an edit by a person. */
@@ -130,7 +130,7 @@ export interface ToolExecutionStart extends EventBase<'tool_execution_start'> {
   readonly arguments?: unknown
 }
 
-/** An intermediate output. Shown, never history. */
+/** An intermediate output of a running tool. It is shown to people watching and is no part of the history. */
 export interface ToolExecutionProgress extends EventBase<'tool_execution_progress'> {
   readonly turnId: string
   readonly toolCallId: string
@@ -142,7 +142,7 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly turnId: string
   readonly toolCallId: string
   readonly toolName: string
-  readonly outcome: ToolOutcome
+  readonly outcome: LoggedOutcome
   readonly result: unknown
   readonly durationMs?: number
 }
@@ -153,7 +153,7 @@ export interface ToolCallHidden extends EventBase<'tool_call_hidden'> {
 }
 
 /** A call that waits for a person, a child or a timer. */
-export interface Interrupt {
+export interface InterruptRecord {
   readonly id: string
   readonly toolCallId: string
   readonly path?: readonly string[]
@@ -171,7 +171,7 @@ export type InterruptAnswer =
 /** A call begins to wait. */
 export interface InterruptOpened extends EventBase<'interrupt_opened'> {
   readonly turnId: string
-  readonly interrupt: Interrupt
+  readonly interrupt: InterruptRecord
 }
 
 /** What a call waited for has come. */
@@ -195,7 +195,10 @@ export interface SubagentCreated extends EventBase<'subagent_created'> {
   readonly isResumable?: boolean
 }
 
-/** Lifecycle and free text are two fields, so a child that reports the text "terminated" stays addressable. */
+/**
+ * A child thread's state changed. Its lifecycle (`status`) and its own words (`statusText`) are two fields, so that a
+ * child that reports the text "terminated" can still be addressed.
+ */
 export interface SubagentUpdated extends EventBase<'subagent_updated'> {
   readonly reference: string
   readonly status: 'running' | 'idle' | 'awaiting_human'
@@ -233,7 +236,7 @@ export interface FileRemoved extends EventBase<'file_removed'> {
   readonly turnId?: string
 }
 
-/** A page (`url`) or a document (`mediaType`, `title`) that an answer rests on. */
+/** A page (`url`) or a document (`mediaType`, `title`) that an answer cites. */
 export interface SourceAdded extends EventBase<'source_added'> {
   readonly sourceId: string
   readonly turnId?: string
@@ -243,7 +246,7 @@ export interface SourceAdded extends EventBase<'source_added'> {
   readonly filename?: string
 }
 
-/** A fact that governance may rest a decision on. */
+/** A fact that a governance gate may base its decision on. */
 export interface EvidenceAdded extends EventBase<'evidence_added'> {
   readonly evidenceId: string
   readonly kind: string
@@ -287,7 +290,10 @@ export interface ErrorRaised extends EventBase<'error_raised'> {
   readonly toolCallId?: string
 }
 
-/** Application data: `data-NAME` in a UI stream. The same `id` replaces; transient data is shown, never history. */
+/**
+ * Application data, `data-NAME` in a UI stream. An event with the same `id` replaces the earlier one; transient data is
+ * shown but not stored.
+ */
 export interface CustomEvent extends EventBase<'custom_event'> {
   readonly name: string
   readonly data: unknown
@@ -332,7 +338,7 @@ export type ThreadEvent =
   | ErrorRaised
   | CustomEvent
 
-/** An event of a later version or of another layer. Folds keep count of them and go on. */
+/** An event of a later version or of another layer. A fold counts it and keeps it as an item of its turn. */
 export interface UnknownThreadEvent {
   readonly type: string
   readonly at: string
@@ -340,8 +346,8 @@ export interface UnknownThreadEvent {
 }
 
 /**
- * Every event of this version, and whether a log keeps it. A record, so that a new event does not compile until that is
- * decided. `custom_event` says it itself (`isTransient`).
+ * Every event of this version, and whether a log keeps it. Because this is a record, a new event does not compile until
+ * someone has decided that. A `custom_event` decides for itself, by `isTransient`.
  */
 const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
   thread_created: 'kept',

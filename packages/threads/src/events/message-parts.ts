@@ -14,7 +14,7 @@ import type {
   ToolCallPart,
   UrlContent,
   UserContent,
-} from '../document/thread.ts'
+} from '../document/part.ts'
 
 /**
  * The blocks of UPP messages as parts of a thread document. Events carry UPP messages, so the fold needs this as well
@@ -69,7 +69,10 @@ export function userParts(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** A record, so that a new type of block does not compile until it is decided what part it becomes. */
+/**
+ * The part that each type of block becomes. Because this is a record, a new type does not compile until it has an
+ * entry.
+ */
 const BLOCK_PARTS: {
   readonly [Type in ContentBlockJSON['type']]: (block: BlockOf<Type>) => object
 } = {
@@ -112,7 +115,7 @@ function callPart(call: ToolCallJSON): MessagePart {
   return part
 }
 
-/** The fields beside a block, call or result that UPP names and ThreadProtocol does not. */
+/** The fields of a block, call or result that UPP has and ThreadProtocol does not. */
 export function extrasOf(source: { readonly metadata?: object; readonly title?: string }): Extras {
   return { title: source.title, upp_metadata: source.metadata }
 }

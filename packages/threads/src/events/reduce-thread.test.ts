@@ -5,7 +5,7 @@ import { opening, response } from '../../test/sample-events.ts'
 import { isEphemeralEvent, isThreadEvent, type ThreadEvent } from './event.ts'
 import { threadFromEvents, threadFromState } from './event-to-thread.ts'
 import { ThreadFold, foldThread, reduceThread } from './reduce-thread.ts'
-import { emptyThreadState, type AgentTurnState } from './thread-state.ts'
+import { emptyFoldedThread, type AgentTurnState } from './folded-thread.ts'
 import { validateThread } from '../document/validate.ts'
 
 const events = [...opening, ...response]
@@ -70,7 +70,7 @@ describe('reduceThread', () => {
   })
 
   test('one by one, in batches and at once give the same state', () => {
-    const single = events.reduce(reduceThread, emptyThreadState)
+    const single = events.reduce(reduceThread, emptyFoldedThread)
     expect(single).toEqual(state)
     fc.assert(
       fc.property(
@@ -89,7 +89,7 @@ describe('reduceThread', () => {
   })
 
   test('a state that was handed out never changes', () => {
-    let frozen = emptyThreadState
+    let frozen = emptyFoldedThread
     for (const event of events) {
       const copy = JSON.stringify(frozen)
       const next = reduceThread(deepFreeze(frozen), event)

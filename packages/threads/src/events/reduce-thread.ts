@@ -1,36 +1,27 @@
 import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
+import { emptyFoldedThread, type SubagentState, type FoldedThread } from './folded-thread.ts'
+import { getKey, StateEditor, type Writable } from './state-editor.ts'
+import { setOwn } from '../json/json-parse.ts'
+import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-turn.ts'
 import {
-  emptyThreadState,
-  getKey,
-  setKey,
-  StateEditor,
-  type SubagentState,
-  type ThreadState,
-  type Writable,
-} from './thread-state.ts'
-import {
-  addItem,
   applyMessage,
-  applyStream,
   applyTool,
-  applyTurnEnd,
-  applyTurnStart,
-  removeMessage,
-  updateMessage,
-} from './reduce-turn.ts'
+  applyMessageRemoval,
+  applyMessageUpdate,
+} from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** A state that the current batch may write to. */
-export type StateDraft = Writable<ThreadState>
+export type StateDraft = Writable<FoldedThread>
 
 /**
  * Folds one event into the state of a thread: the only place where that state is made. The state given is left as it
  * was. Events of unknown type are counted and otherwise ignored.
  */
 export function reduceThread(
-  state: ThreadState,
+  state: FoldedThread,
   event: ThreadEvent | UnknownThreadEvent,
-): ThreadState {
+): FoldedThread {
   const fold = new ThreadFold(state)
   fold.push(event)
   return fold.state
@@ -39,8 +30,8 @@ export function reduceThread(
 /** Folds many events; linear in their number. */
 export function foldThread(
   events: Iterable<ThreadEvent | UnknownThreadEvent>,
-  from: ThreadState = emptyThreadState,
-): ThreadState {
+  from: FoldedThread = emptyFoldedThread,
+): FoldedThread {
   const fold = new ThreadFold(from)
   for (const event of events) fold.push(event)
   return fold.state
@@ -51,7 +42,7 @@ export class ThreadFold {
   #editor = new StateEditor()
   #state: StateDraft
 
-  constructor(from: ThreadState = emptyThreadState) {
+  constructor(from: FoldedThread = emptyFoldedThread) {
     this.#state = this.#editor.own(from)
   }
 
@@ -67,7 +58,7 @@ export class ThreadFold {
     }
   }
 
-  get state(): ThreadState {
+  get state(): FoldedThread {
     this.#editor = new StateEditor()
     return this.#state
   }
@@ -79,13 +70,13 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
     case 'thread_updated':
       return applyThread(edit, state, event)
     case 'agent_registered':
-      return setKey(edit.at(state, 'agents'), event.agent.agent_id, event.agent)
+      return setOwn(edit.at(state, 'agents'), event.agent.agent_id, event.agent)
     case 'message_added':
       return applyMessage(edit, state, event)
     case 'message_updated':
-      return updateMessage(edit, state, event)
+      return applyMessageUpdate(edit, state, event)
     case 'message_removed':
-      return removeMessage(edit, state, event)
+      return applyMessageRemoval(edit, state, event)
     case 'turn_start':
       return applyTurnStart(edit, state, event)
     case 'turn_end':
@@ -155,7 +146,7 @@ function applyThread(
   const metadata = edit.at(state, 'metadata')
   for (const [key, value] of Object.entries(event.metadata)) {
     if (value === null) delete metadata[key]
-    else setKey(metadata, key, value)
+    else setOwn(metadata, key, value)
   }
 }
 
@@ -167,7 +158,7 @@ function applySubagent(
   const subagents = edit.at(state, 'subagents')
   if (event.type === 'subagent_created') {
     const { type: _, at, ...fields } = event
-    return setKey<SubagentState>(subagents, event.reference, {
+    return setOwn<SubagentState>(subagents, event.reference, {
       ...fields,
       createdAt: at,
       status: 'running',
@@ -179,7 +170,7 @@ function applySubagent(
     event.type === 'subagent_updated'
       ? { ...known, status: event.status, statusText: event.statusText ?? known.statusText }
       : { ...known, status: event.outcome, endedAt: event.at, result: event.result }
-  setKey<SubagentState>(subagents, event.reference, next)
+  setOwn<SubagentState>(subagents, event.reference, next)
 }
 
 function applyFile(
@@ -193,7 +184,7 @@ function applyFile(
     return
   }
   const { path, mediaType, sizeBytes, hash, at } = event
-  setKey(files, path, {
+  setOwn(files, path, {
     path,
     mediaType,
     sizeBytes,

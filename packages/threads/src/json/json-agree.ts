@@ -144,7 +144,9 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57
 }
 
-/** The first position from `at` on that holds no white space. (Beyond the end `charCodeAt` gives NaN, which ends it.) */
+/**
+ * The first position from `at` on that holds no white space. (Beyond the end `charCodeAt` gives NaN, which ends it.)
+ */
 export function skipSpace(text: string, at: number): number {
   while (text.charCodeAt(at) <= 32) at++
   return at

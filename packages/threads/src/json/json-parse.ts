@@ -29,14 +29,9 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
   const maxLength = limits.maxLength ?? DEFAULT_LENGTH
   if (text.length > maxLength) throw new ThreadLimitError('maxLength', maxLength, text.length)
   const maxDepth = Math.min(limits.maxDepth ?? DEFAULT_DEPTH, DEEPEST)
-  const value = nativeParse(text)
-  if (agreesWithText(text, value, maxDepth)) return { value, duplicates: [] }
-  return new ExactReader(text, maxDepth).read()
-}
-
-function nativeParse(text: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch (cause) {
     // The native message quotes the text, which may hold secrets; only its position is passed on.
     const position = /position (\d+)/.exec(String(cause))?.[1]
@@ -44,6 +39,8 @@ function nativeParse(text: string): unknown {
       code: 'INVALID_JSON',
     })
   }
+  if (agreesWithText(text, value, maxDepth)) return { value, duplicates: [] }
+  return new ExactReader(text, maxDepth).read()
 }
 
 /** Reads text that is known to be well-formed, and notes what a plain value cannot hold. */
@@ -168,7 +165,7 @@ class ExactReader {
 }
 
 /** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
-export function setOwn(object: { [key: string]: unknown }, key: string, value: unknown): void {
+export function setOwn<T>(object: { [key: string]: T }, key: string, value: NoInfer<T>): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {
       value,

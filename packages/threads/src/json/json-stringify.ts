@@ -11,12 +11,8 @@ export interface JsonNotes {
 }
 
 const notes = new WeakMap<object, JsonNotes>()
-let recorded = false
-
 /** False until the first note of the process; lets writers skip the search. */
-function hasJsonNotes(): boolean {
-  return recorded
-}
+let recorded = false
 
 function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
@@ -60,7 +56,7 @@ export function numberText(holder: object, key: string | number): string | undef
 /** Prints a value that `parseJson` read, or any plain data, with the number text and key order it was read with. */
 export function stringifyJson(value: unknown, indent = 0): string {
   const space = ' '.repeat(indent)
-  if (!hasJsonNotes()) return JSON.stringify(value, undefined, space)
+  if (!recorded) return JSON.stringify(value, undefined, space)
   const noted = new Set<object>()
   if (!findNoted(value, noted)) return JSON.stringify(value, undefined, space)
   return new Writer(noted, space).write(value, '\n')
@@ -114,7 +110,13 @@ class Writer {
   #members(object: object, newline: string): string[] {
     const members: string[] = []
     const colon = this.#space ? ': ' : ':'
-    for (const key of orderedKeys(object)) {
+    const present = Object.keys(object)
+    const noted = jsonNotesOf(object)?.keys
+    // Keys in source order; keys added since then come last.
+    const keys = noted
+      ? new Set([...noted.filter((key) => Object.hasOwn(object, key)), ...present])
+      : present
+    for (const key of keys) {
       const value = (object as { [key: string]: unknown })[key]
       if (value === undefined) continue
       const text = numberText(object, key) ?? this.write(value, newline)
@@ -122,15 +124,4 @@ class Writer {
     }
     return members
   }
-}
-
-/** Keys in source order; keys added since then come last. */
-function orderedKeys(object: object): readonly string[] {
-  const keys = jsonNotesOf(object)?.keys
-  if (keys === undefined) return Object.keys(object)
-  const known = new Set(keys)
-  return [
-    ...keys.filter((key) => Object.hasOwn(object, key)),
-    ...Object.keys(object).filter((key) => !known.has(key)),
-  ]
 }

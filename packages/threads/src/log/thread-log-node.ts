@@ -32,7 +32,9 @@ export async function openThreadLogFile(
   }
 }
 
-/** A file, readable by its owner only. Appends are one synchronous write: for a line that is faster than a thread pool. */
+/**
+ * A file, readable by its owner only. Appends are one synchronous write: for a line that is faster than a thread pool.
+ */
 export class FileLogStorage implements LogStorage {
   readonly #path: string
   readonly #file: number
@@ -75,22 +77,19 @@ export class FileLogStorage implements LogStorage {
 
   async sync(): Promise<void> {
     await promisify(fdatasync)(this.#file)
-    if (!this.#isNameSafe) syncFolder(dirname(this.#path))
+    if (this.#isNameSafe) return
+    // A new file's name survives a power cut only when its folder is written too.
+    try {
+      const folder = openSync(dirname(this.#path), 'r')
+      fsyncSync(folder)
+      closeSync(folder)
+    } catch {
+      // Windows does not open folders, and needs no such thing.
+    }
     this.#isNameSafe = true
   }
 
   close(): void {
     closeSync(this.#file)
-  }
-}
-
-/** A new file's name is safe only when its folder is written too. */
-function syncFolder(path: string): void {
-  try {
-    const folder = openSync(path, 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch {
-    // Windows does not open folders, and needs no such thing.
   }
 }

@@ -13,21 +13,23 @@ import type { Thread, Turn } from '../document/thread.ts'
 export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
 
 /** A thread without its turns. `updated_at` is derived from the last turn, so that an append changes no old line. */
-export type ThreadHead = Omit<Thread, 'turns' | 'updated_at'>
+export type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
 
 /** Settings of `openThreadLog`. */
 export interface OpenThreadLogOptions {
   /** The thread's own fields, needed when the log is new; ignored otherwise. */
-  readonly thread?: ThreadHead
+  readonly thread?: ThreadLogHead
   /** Keep the intact lines before damage instead of failing. */
   readonly repair?: boolean
 }
 
 /** Settings of an append. */
-export interface AppendOptions {
-  /** How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown. */
+export interface LogAppendOptions {
+  /**
+   * How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown.
+   */
   readonly expectedLength?: number
-  /** Wait until a power cut cannot undo it. Default false: then it survives the end of the process only. */
+  /** Wait until the turn is on disk. By default it survives a crash of the process, but not a power cut. */
   readonly sync?: boolean
 }
 
@@ -44,7 +46,7 @@ export async function openThreadLog(
   return log
 }
 
-type LogRecord = { readonly thread: ThreadHead } | { readonly turn: Turn }
+type LogRecord = { readonly thread: ThreadLogHead } | { readonly turn: Turn }
 
 /** An append-only thread: its first line is the thread's own fields, every further line one turn or new fields. */
 export class ThreadLog {
@@ -53,7 +55,7 @@ export class ThreadLog {
   /** Turns by position: parsed, or the place of their line until someone asks. */
   readonly #turns: (Turn | Line)[] = []
   readonly #recoveredBytes: number
-  #head: ThreadHead | undefined
+  #head: ThreadLogHead | undefined
   #size: number
   #sum: number
   #needsNewline: boolean
@@ -69,7 +71,7 @@ export class ThreadLog {
     this.#recoveredBytes = scan.droppedBytes
     for (const line of scan.lines) {
       if (line.isTurn) this.#turns.push(line)
-      else this.#head = (this.#parse(line) as { thread: ThreadHead }).thread
+      else this.#head = (this.#parse(line) as { thread: ThreadLogHead }).thread
     }
   }
 
@@ -102,7 +104,7 @@ export class ThreadLog {
   }
 
   /** Adds a turn; returns the new length. Cost does not depend on how long the log is. */
-  append(turn: Turn, { expectedLength, sync = false }: AppendOptions = {}): Promise<number> {
+  append(turn: Turn, { expectedLength, sync = false }: LogAppendOptions = {}): Promise<number> {
     return this.#serialise(async () => {
       if (expectedLength !== undefined && expectedLength !== this.length) {
         throw new LogConflictError(expectedLength, this.length)
@@ -115,7 +117,7 @@ export class ThreadLog {
   }
 
   /** Replaces the thread's own fields: a title, a new agent in the registry. */
-  update(thread: ThreadHead): Promise<void> {
+  update(thread: ThreadLogHead): Promise<void> {
     return this.#serialise(async () => {
       await this.#write({ thread })
       this.#head = thread
@@ -131,7 +133,7 @@ export class ThreadLog {
   }
 
   /** @internal */
-  async begin(thread: ThreadHead | undefined): Promise<void> {
+  async begin(thread: ThreadLogHead | undefined): Promise<void> {
     if (!thread) {
       throw new ThreadError('The thread log is empty and no thread was given to begin it with.', {
         code: 'LOG_EMPTY',
@@ -143,7 +145,12 @@ export class ThreadLog {
 
   async #write(record: LogRecord): Promise<void> {
     const { bytes, sum } = encodeRecord(stringifyJson(record), this.#sum)
-    const line = this.#needsNewline ? withNewline(bytes) : bytes
+    let line = bytes
+    if (this.#needsNewline) {
+      line = new Uint8Array(bytes.length + 1)
+      line[0] = 0x0a
+      line.set(bytes, 1)
+    }
     const written = this.#storage.append(line, this.#size)
     // Awaiting only what is asynchronous: a file's append is not, and a tick costs more than the write.
     if (!(typeof written === 'boolean' ? written : await written)) {
@@ -188,7 +195,7 @@ interface Scan {
   readonly needsNewline: boolean
 }
 
-/** `{"sum":"00000000","rec":{"turn":` tells what a line is without parsing it. */
+/** One byte of `{"sum":"00000000","rec":{"turn":` says whether a line is a turn, without parsing it. */
 const TURN_MARK = 0x75 // the `u` of "turn"; "thread" has an `h` there
 const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
 
@@ -213,13 +220,6 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   }
   const needsNewline = start === bytes.length && start > 0 && bytes[start - 1] !== 0x0a
   return { lines, size: start, sum, droppedBytes: bytes.length - start, needsNewline }
-}
-
-function withNewline(bytes: Uint8Array): Uint8Array {
-  const line = new Uint8Array(bytes.length + 1)
-  line[0] = 0x0a
-  line.set(bytes, 1)
-  return line
 }
 
 /**

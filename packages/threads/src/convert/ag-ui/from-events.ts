@@ -1,10 +1,13 @@
 import type { Converted } from '../../issue.ts'
-import type { AgentTurn, MessagePart, Thread } from '../../document/thread.ts'
+import type { AgentTurn, Thread } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { ThreadBuilder, type ImportOptions } from '../bridge/build.ts'
 import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiKnownEvent, AgUiOutcome } from './types.ts'
 
-/** AG-UI events as a thread: one run is one turn. Events that are no conversation become system events, whole. */
+/**
+ * AG-UI events as a thread: one run is one turn. Events that carry no conversation are kept whole, as system events.
+ */
 export function fromAgUiEvents(
   events: Iterable<AgUiEvent>,
   options?: ImportOptions,
@@ -111,7 +114,7 @@ class EventReader {
   }
 
   end(): Converted<Thread> {
-    // A run that nothing finished was cut off.
+    // A run without RUN_FINISHED or RUN_ERROR was cut off.
     if (this.#runId !== undefined) this.#endRun(interrupted('network_failure', this.#at))
     this.#flush()
     return { value: this.#builder.build(), lost: this.#losses.list }
@@ -174,11 +177,11 @@ class EventReader {
   }
 
   #add(key: string, draft: Draft): void {
-    // What the model says after results is its next response.
+    // Whatever the model sends after tool results belongs to its next response.
     if (this.#results.length > 0) this.#flush()
     if (this.#answer.length === 0) this.#answeredAt = this.#at
     this.#drafts.set(key, draft)
-    // Its fields are those of the kind it names.
+    // A draft has the fields of the part kind that it names.
     this.#answer.push(draft as unknown as MessagePart)
   }
 

@@ -2,12 +2,12 @@ import { joinPointer, type Converted } from '../../issue.ts'
 import { pendingToolCalls } from '../../document/tool-calls.ts'
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   UserTurn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
 
@@ -96,7 +96,7 @@ class EventWriter {
     }
   }
 
-  /** Calls that wait at the end of the thread are what the run asks for. */
+  /** The tool calls that are open at the end of the thread, as the questions that the run waits for. */
   #interrupts(): AgUiInterrupt[] {
     return pendingToolCalls(this.#thread).map(({ tool_call_id: id }) => ({
       id,

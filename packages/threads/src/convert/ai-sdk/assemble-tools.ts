@@ -1,6 +1,6 @@
+import { parsePartialJson } from '@skein/base'
 import { ThreadError } from '../../issue.ts'
-import { parsePartialJson } from './partial-json.ts'
-import type { OpenToolPart, ProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
+import type { OpenToolPart, UIProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
 
 type ToolChunk = Extract<UIMessageChunk, { type: `tool-${string}` }>
 type CallChunk = Extract<ToolChunk, { toolName: string }>
@@ -15,13 +15,16 @@ interface InputStream {
   >
 }
 
-/** The tool parts of one message. Within a step a call id is unique; across steps the latest is meant. */
+/**
+ * The tool parts of one message. A call id is unique within a step; a chunk that names an earlier step's id means the
+ * latest part.
+ */
 export class ToolAssembler {
   readonly #parts: UIMessagePart[]
   readonly #latest = new Map<string, OpenToolPart>()
-  /** Calls by approval id; undefined where several had that id, so that only a search tells which comes first. */
+  /** Calls by approval id. Undefined when several calls had that id: then the first one must be searched for. */
   readonly #approvals = new Map<string, OpenToolPart | undefined>()
-  /** Argument text by call id; the client goes on adding to it even after the input was complete. */
+  /** Argument text by call id. The client keeps adding to it even after the input was complete. */
   readonly #streams = new Map<string, InputStream>()
   #step = new Map<string, OpenToolPart>()
 
@@ -37,7 +40,7 @@ export class ToolAssembler {
     this.#step = new Map()
   }
 
-  /** Reads the parts again: all of them count, those from `start` on belong to the step. */
+  /** Builds the tables again from the parts of the message. Parts from index `start` on belong to the current step. */
   rebuild(start: number): void {
     this.#latest.clear()
     this.#approvals.clear()
@@ -194,7 +197,7 @@ export class ToolAssembler {
     this.#approvals.set(id, isShared ? undefined : part)
   }
 
-  /** The first part with that approval. A call that was asked about again has another. */
+  /** The first part with that approval. A call that was asked about a second time has another approval id by now. */
   #findApproval(id: string): OpenToolPart | undefined {
     const part = this.#approvals.get(id)
     if (part?.approval?.id === id || !this.#approvals.has(id)) return part
@@ -215,7 +218,7 @@ export class ToolAssembler {
   }
 }
 
-/** Leaving the streaming state fixes what the input is. */
+/** Stores the input that has arrived so far, before the part leaves the streaming state. */
 function keepInput(part: OpenToolPart): void {
   if (part.state === 'input-streaming') part.input = inputOf(part)
 }
@@ -226,7 +229,7 @@ export function inputOf(part: OpenToolPart): unknown {
   return part.inputEncoding === 'text' ? part.rawInput : parsePartialJson(part.rawInput)
 }
 
-/** Goes on with a part that was stored while its arguments were arriving. */
+/** The input stream of a part that was stored while its arguments were arriving, so that deltas can be added to it. */
 function streamOf(part: OpenToolPart): InputStream {
   const dynamic = part.type === 'dynamic-tool'
   const { inputEncoding, title, toolMetadata } = part
@@ -251,10 +254,10 @@ interface Description {
   providerExecuted?: boolean
   title?: string
   toolMetadata?: OpenToolPart['toolMetadata']
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
-/** What is said once of a call stays said. */
+/** Sets the fields that a chunk states. A field that the chunk leaves out keeps its earlier value. */
 function describe(
   part: OpenToolPart,
   { providerExecuted, title, toolMetadata }: Description,

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
+import { parsePartialJson } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { plain, realRead, refusedChunk } from '../../../test/real-chat.ts'
 import { UIMessageAssembler } from './assemble.ts'
 import { decodeUIStream, encodeUIChunk, UIChunkReader } from './ui-stream.ts'
-import { parsePartialJson } from './partial-json.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'
 
 const numRuns = process.env['SKEIN_DEEP'] ? 2000 : 150

@@ -36,12 +36,15 @@ export class UIMessageAssembler {
   readonly dropped: DroppedChunk[] = []
   readonly errors: string[] = []
   finishReason: UIFinishReason | undefined
-  /** False until `finish`: a stream that merely stops looks like success, so this is the only evidence of loss. */
+  /**
+   * True once `finish` came. A stream that merely stops looks like success, so only this shows that something is
+   * missing.
+   */
   isFinished = false
   abortReason: string | undefined
   isAborted = false
 
-  /** Continues `message` when the response does (an approval, a client's tool output), else starts anew. */
+  /** Starts a new message, or continues `message`: after an approval, or after a tool output of the client. */
   constructor(message?: UIMessage) {
     const last = message?.role === 'assistant' ? structuredClone(message) : undefined
     this.#message = { id: '', parts: [], ...last, role: 'assistant' }
@@ -52,7 +55,7 @@ export class UIMessageAssembler {
     for (const part of parts) if (isData(part)) this.#data.set(dataKey(part), part)
   }
 
-  /** Folds one chunk. A chunk that refers to nothing, or of unknown type, is a typed error, as for the client. */
+  /** Folds one chunk. Throws, as the client does, for an unknown type and for a delta that was never started. */
   push(chunk: UIMessageChunk): void {
     this.#count++
     const { parts } = this.#message
@@ -179,7 +182,7 @@ export class UIMessageAssembler {
     this.#message.parts.push(part)
   }
 
-  /** The model call is tried again: everything since the step began goes, except that it is on record. */
+  /** The model call is tried again: the parts since the step began are removed, and listed in `dropped`. */
   #resetStep(): void {
     for (const part of this.#message.parts.slice(this.#stepStart)) {
       this.#drop(part.type, 'reset-step discarded it')
@@ -245,7 +248,7 @@ type ContentChunk = Extract<
   }
 >
 
-/** Content chunks are parts already, but for keys that the client does not know and drops. */
+/** The part of a content chunk: its own fields, without keys that the client does not know and drops. */
 function contentPart(chunk: ContentChunk): UIMessagePart {
   const { type } = chunk
   switch (type) {

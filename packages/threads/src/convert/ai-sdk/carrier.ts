@@ -1,5 +1,5 @@
 import { isObject } from '@skein/base'
-import type { DataUIPart, ProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
+import type { UIProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 
 /** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
@@ -13,8 +13,8 @@ export interface PartCarrier {
   /** Who said it. */
   readonly agent_id?: string
   /** How a call ended, where the UI has only one word for several endings. */
-  readonly outcome?: CallOutcome
-  /** The problems that a retry asks the model to mend, when they are a list. */
+  readonly outcome?: UICallOutcome
+  /** The problems that a retry asks the model to correct, when they are a list. */
   readonly errors?: unknown
   /** Place in the thread: turn.message.part, or turn.part in a user turn; one more number for a content item. */
   readonly at?: string
@@ -52,13 +52,13 @@ export interface MessageCarrier {
 }
 
 /** The endings that a UI shows as an error but a thread keeps apart. */
-export type CallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
+export type UICallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
-/** Wraps a carrier, beside metadata that a part already had. */
-export function carry(carrier: PartCarrier, part?: object): ProviderMetadata {
+/** Metadata with this carrier, added to the metadata of other systems that the part already had. */
+export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
   // Parts come from JSON, so what they hold is JSON.
   const own = { [CARRIER]: carrier as unknown as UIJsonObject }
-  const others = part && (part as { provider_metadata?: ProviderMetadata }).provider_metadata
+  const others = part && (part as { provider_metadata?: UIProviderMetadata }).provider_metadata
   return others ? { ...others, ...own } : own
 }
 
@@ -100,13 +100,13 @@ export function restore(carrier: PartCarrier, shown: unknown): unknown {
 }
 
 /** A copy without some keys. */
-export function without<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
+export function omitKeys<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
   const copy: Record<string, unknown> = { ...value } as Record<string, unknown>
   for (const key of keys) delete copy[key]
   return copy as Partial<T>
 }
 
-/** Names that our own data parts use; an event called so stays in the metadata. */
+/** Names that this package's own data parts use. An event with such a name is not shown; it stays in the metadata. */
 const RESERVED = /^tp-/
 
 /** The part that shows an event: a source, provider content, or `data-NAME`. Undefined when it is not shown. */
@@ -131,21 +131,17 @@ export function eventPart(
     }
     case 'content.custom': {
       const { kind } = fields
-      // The client asks for `provider.type`.
+      // The client requires the form `provider.type`.
       if (typeof kind !== 'string' || !kind.includes('.')) break
       return { type: 'custom', kind: kind as `${string}.${string}`, ...metadata(fields) }
     }
     default:
       if (RESERVED.test(event_type)) return undefined
   }
-  return dataPart(message, dataId)
-}
-
-function dataPart(message: SystemMessage, dataId: string | undefined): DataUIPart {
   const { event_id } = message as { event_id?: unknown }
   const id = dataId ?? (typeof event_id === 'string' ? event_id : undefined)
-  const type = `data-${message.event_type}` as const
-  const data = message.event_data ?? null
+  const type = `data-${event_type}` as const
+  const data = event_data ?? null
   return id === undefined ? { type, data } : { type, id, data }
 }
 
@@ -155,8 +151,8 @@ function text<K extends string>(key: K, value: unknown): { [key in K]?: string }
   return (typeof value === 'string' ? { [key]: value } : {}) as { [key in K]?: string }
 }
 
-function metadata({ provider_metadata }: Fields): { providerMetadata?: ProviderMetadata } {
+function metadata({ provider_metadata }: Fields): { providerMetadata?: UIProviderMetadata } {
   return isObject(provider_metadata)
-    ? { providerMetadata: provider_metadata as ProviderMetadata }
+    ? { providerMetadata: provider_metadata as UIProviderMetadata }
     : {}
 }

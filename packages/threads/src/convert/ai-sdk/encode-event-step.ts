@@ -1,25 +1,28 @@
-import type { ToolOutcome } from '../../events/event.ts'
+import type { LoggedOutcome } from '../../events/event.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { mediaContent } from '../../events/message-parts.ts'
 import type { AssistantMessageJSON } from '@skein/base'
 import { CARRIER } from './carrier.ts'
 import { reasoningId } from './to-ui-parts.ts'
-import type { ProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
+import type { UIProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
 
 interface Block {
   readonly type: 'text' | 'reasoning' | 'tool'
-  /** The id in events, and in chunks. */
+  /** The id that events use. */
   readonly id: string
+  /** The id that chunks use. */
   readonly chunkId: string
   text: string
   isOpen: boolean
 }
 
-/** The chunks of one model call at a time: what it streams, its complete message, and what became of its calls. */
+/**
+ * Makes the chunks of one model call at a time: what it streams, its complete message, and the outcomes of its calls.
+ */
 export class EventStepEncoder {
   #turnId = ''
-  #metadata: ProviderMetadata = {}
+  #metadata: UIProviderMetadata = {}
   #isOpen = false
   #blocks: Block[] = []
   #texts = 0
@@ -29,7 +32,7 @@ export class EventStepEncoder {
   readonly #settled = new Set<string>()
   readonly #asked = new Set<string>()
 
-  beginTurn(turnId: string, metadata: ProviderMetadata): void {
+  beginTurn(turnId: string, metadata: UIProviderMetadata): void {
     this.#turnId = turnId
     this.#metadata = metadata
     this.#texts = 0
@@ -81,7 +84,7 @@ export class EventStepEncoder {
     return chunks
   }
 
-  /** The whole message. What was streamed stands if it says the same; otherwise the step is shown anew. */
+  /** The chunks of the complete message. If the streamed text differs from it, the step is reset and sent again. */
   complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()
     const wanted = message.content.filter(
@@ -165,8 +168,8 @@ export class EventStepEncoder {
     })
   }
 
-  /** The outcome of a call, once. A call of an earlier response is the client's already. */
-  settle(toolCallId: string, outcome: ToolOutcome, result: unknown): UIMessageChunk[] {
+  /** The chunks for the outcome of a call; none when the outcome was sent before. */
+  settle(toolCallId: string, outcome: LoggedOutcome, result: unknown): UIMessageChunk[] {
     if (this.#settled.has(toolCallId)) return []
     this.#settled.add(toolCallId)
     const isAsked = this.#calls.get(toolCallId)
@@ -175,7 +178,15 @@ export class EventStepEncoder {
       return [{ type: 'tool-output-available', toolCallId, output: result ?? null }]
     if (outcome === 'denied') {
       const denied: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
-      return isAsked === false ? [...deniedByRule(toolCallId, result), denied] : [denied]
+      if (isAsked !== false) return [denied]
+      // A denial that no person gave: the client's types still want the approval that was refused.
+      const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
+      const approvalId = toolCallId
+      return [
+        { type: 'tool-approval-request', approvalId, toolCallId },
+        { type: 'tool-approval-response', approvalId, approved: false, ...reason },
+        denied,
+      ]
     }
     const isText = typeof result === 'string'
     const carrier = {
@@ -193,7 +204,10 @@ export class EventStepEncoder {
     ]
   }
 
-  /** An approval is shown on its call; undefined when the event is none, or its call is not of this message. */
+  /**
+   * The chunks that show an approval on its call. Undefined when the event is no approval, or its call is not open
+   * here.
+   */
   approval({ event_type, event_data }: SystemMessage): UIMessageChunk[] | undefined {
     const data = event_data as {
       approval_id: string
@@ -215,7 +229,7 @@ export class EventStepEncoder {
       ]
     }
     if (event_type !== 'tool.approval.responded') return undefined
-    // An answer to an earlier response: the client gave it, so it knows.
+    // The question was part of an earlier response. The client sent this answer itself, so it needs no chunk.
     if (!this.#asked.has(data.approval_id)) return []
     const { approval_id: approvalId, approved, reason } = data
     return [
@@ -245,13 +259,4 @@ export class EventStepEncoder {
       return [{ type: `${block.type}-end`, id: block.chunkId }]
     })
   }
-}
-
-/** A denial that no person gave: the client's types still want the approval that was refused. */
-function deniedByRule(toolCallId: string, result: unknown): UIMessageChunk[] {
-  const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
-  return [
-    { type: 'tool-approval-request', approvalId: toolCallId, toolCallId },
-    { type: 'tool-approval-response', approvalId: toolCallId, approved: false, ...reason },
-  ]
 }

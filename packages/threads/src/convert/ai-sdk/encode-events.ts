@@ -1,10 +1,10 @@
 import {
-  type Interrupt,
+  type InterruptRecord,
   isThreadEvent,
   type ThreadEvent,
   type UnknownThreadEvent,
 } from '../../events/event.ts'
-import { systemMessageOf } from '../../events/event-to-thread.ts'
+import { systemMessageOf } from '../../events/system-message.ts'
 import { userParts } from '../../events/message-parts.ts'
 import { CARRIER, carry, eventPart, type TurnCarrier } from './carrier.ts'
 import { EventStepEncoder } from './encode-event-step.ts'
@@ -35,7 +35,7 @@ type ToolEvent = Extract<
 export class UIStreamEncoder {
   readonly #options: UIStreamEncoderOptions
   readonly #names = new Map<string, string>()
-  readonly #interrupts = new Map<string, Interrupt>()
+  readonly #interrupts = new Map<string, InterruptRecord>()
   readonly #turns: TurnCarrier[] = []
   readonly #step = new EventStepEncoder()
   #hasStarted = false
@@ -180,7 +180,7 @@ export class UIStreamEncoder {
     ]
   }
 
-  /** Shows a fact where the stored thread will show it: on its call, or as a part of its own. */
+  /** Shows an event where the stored thread will show it: on its call, or as a part of its own. */
   #fact(event: ThreadEvent | UnknownThreadEvent): UIMessageChunk[] {
     if (!this.#hasStarted) return []
     const message = systemMessageOf(event, (id) => this.#interrupts.get(id))

@@ -1,4 +1,4 @@
-import type { AgentTurn, FinishReason, Thread } from '../../document/thread.ts'
+import type { FinishReason, Thread } from '../../document/thread.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'
 import type {
@@ -10,7 +10,7 @@ import type {
   UIMessagePart,
 } from './types.ts'
 
-/** What a message does not say about the stream that made it. */
+/** Settings of `encodeUIMessage`: what the stream says and the message does not hold. */
 export interface EncodeUIMessageOptions {
   readonly finishReason?: UIFinishReason | undefined
 }
@@ -33,7 +33,8 @@ export function* encodeUIMessage(
     }
   }
   if (isStepOpen) yield { type: 'finish-step' }
-  // A step boundary alone does not make the client look; metadata does, and the same again changes nothing.
+  // The client redraws when metadata comes, but not for a step boundary alone. So a message that ends in one gets its
+  // metadata a second time, which changes nothing else.
   const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
   yield { type: 'finish', finishReason, ...wake }
 }
@@ -46,20 +47,22 @@ export function encodeLastResponse(
   const message = toUIMessages(thread, options).at(-1)
   if (message?.role !== 'assistant') return []
   const turn = thread.turns.findLast((candidate) => candidate.turn_type === 'agent')
-  return [...encodeUIMessage(message, { finishReason: turn && finishReasonOf(turn) })]
-}
-
-/** Why a turn ended, in the hyphenated words of the client. `interrupted` makes it stop sending by itself. */
-function finishReasonOf(turn: AgentTurn): UIFinishReason | undefined {
-  if (turn.completion_status === 'interrupted') return 'interrupted'
-  const last = turn.messages.findLast((message) => message.message_type === 'response')
-  const { finish_reason, ui_finish_reason } = (last ?? {}) as {
+  const response = turn?.messages.findLast((candidate) => candidate.message_type === 'response')
+  const { finish_reason, ui_finish_reason } = (response ?? {}) as {
     finish_reason?: FinishReason
     ui_finish_reason?: UIFinishReason
   }
-  return finish_reason ? FINISH_REASONS[finish_reason] : ui_finish_reason
+  // `interrupted` keeps the client from sending the message again by itself.
+  const finishReason =
+    turn?.completion_status === 'interrupted'
+      ? 'interrupted'
+      : finish_reason
+        ? FINISH_REASONS[finish_reason]
+        : ui_finish_reason
+  return [...encodeUIMessage(message, { finishReason })]
 }
 
+/** Why a response ended, in the hyphenated words of the client. */
 const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
   stop: 'stop',
   length: 'length',
@@ -70,7 +73,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
-/** The chunks of one part of a finished message, in the order that the client asks for. */
+/** The chunks of one part of a finished message, in the order that the client requires. */
 export function* encodePart(
   part: OtherPart,
   id: string,
@@ -103,19 +106,18 @@ export function* encodePart(
       return
     default:
       if (isToolPart(part)) yield* encodeTool(part as OpenToolPart)
-      else yield encodeData(part satisfies DataUIPart)
+      else {
+        const { type, id: dataId, data } = part satisfies DataUIPart
+        yield dataId === undefined ? { type, data } : { type, id: dataId, data }
+      }
   }
-}
-
-function encodeData({ type, id, data }: DataUIPart): UIMessageChunk {
-  return id === undefined ? { type, data } : { type, id, data }
 }
 
 function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { providerMetadata?: T } {
   return providerMetadata === undefined ? {} : { providerMetadata }
 }
 
-/** The chunks of one call, in the order that the client asks for: input, approval, outcome. */
+/** The chunks of one call, in the order that the client requires: input, approval, outcome. */
 function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
   const isDynamic = part.type === 'dynamic-tool'
   const call = {
@@ -128,7 +130,10 @@ function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefi
     title: part.title,
   }
   if (part.state === 'input-streaming') {
-    yield* encodeStreaming(part, call)
+    const { toolCallId, inputEncoding, rawInput } = part
+    yield { type: 'tool-input-start', ...call, inputEncoding }
+    if (typeof rawInput === 'string' && rawInput !== '')
+      yield { type: 'tool-input-delta', toolCallId, inputTextDelta: rawInput }
   } else if (part.state === 'output-error' && part.input === undefined) {
     yield { type: 'tool-input-start', ...call }
     yield {
@@ -142,19 +147,6 @@ function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefi
     yield { type: 'tool-input-available', ...call, input: part.input }
     yield* encodeApproval(part)
     yield* encodeOutcome(part)
-  }
-}
-
-type CallFields = Omit<Extract<UIMessageChunk, { type: 'tool-input-start' }>, 'type'>
-
-function* encodeStreaming(
-  part: OpenToolPart,
-  call: CallFields,
-): Generator<UIMessageChunk, void, undefined> {
-  const { inputEncoding, rawInput } = part
-  yield { type: 'tool-input-start', ...call, inputEncoding }
-  if (typeof rawInput === 'string' && rawInput !== '') {
-    yield { type: 'tool-input-delta', toolCallId: part.toolCallId, inputTextDelta: rawInput }
   }
 }
 

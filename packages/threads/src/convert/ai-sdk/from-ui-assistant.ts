@@ -1,7 +1,8 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type { AgentTurn, MessagePart, SystemMessage, ThreadMessage } from '../../document/thread.ts'
+import type { AgentTurn, SystemMessage, ThreadMessage } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
-import { carried, messageCarrier, without } from './carrier.ts'
+import { carried, messageCarrier, omitKeys } from './carrier.ts'
 import {
   approvalEvents,
   callPart,
@@ -17,7 +18,7 @@ import {
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
-/** What the reading of one assistant message needs beside the message. */
+/** What `agentTurns` needs in addition to the message. */
 export interface AssistantContext {
   readonly at: string
   readonly pointer: string
@@ -27,7 +28,10 @@ export interface AssistantContext {
   readonly notes: StreamNotes | undefined
 }
 
-/** Reads an assistant message step by step: one step is one response, then what became of its calls. */
+/**
+ * Reads an assistant message step by step. Each step becomes one response and one request with the outcomes of its
+ * calls.
+ */
 export function agentTurns(message: UIMessage, context: AssistantContext): AgentTurn[] {
   const reader = new TurnReader(message, context)
   message.parts.forEach((part, index) => reader.read(part, index))
@@ -152,7 +156,10 @@ class TurnReader {
 
   #nextTurn(data: unknown): void {
     const { turn_id, agent_id } = (data ?? {}) as { turn_id?: string; agent_id?: string }
-    if (this.#messages.length > 0 || !isEmpty(this.#step)) this.#closeTurn()
+    const { hasResponse, before, approvals, returns, after } = this.#step
+    const isStepEmpty =
+      !hasResponse && before.length + approvals.length + returns.size + after.length === 0
+    if (this.#messages.length > 0 || !isStepEmpty) this.#closeTurn()
     if (typeof turn_id === 'string') this.#turnId = turn_id
     if (typeof agent_id === 'string') this.#agentId = agent_id
   }
@@ -185,9 +192,17 @@ class TurnReader {
       this.#messages.push(this.#lastResponse)
     }
     this.#messages.push(...approvals)
-    const results = inOrder(returns, this.#context.notes)
-    if (results.length > 0)
+    if (returns.size > 0) {
+      const { notes } = this.#context
+      let results = [...returns.values()]
+      if (notes && returns.size > 1) {
+        // Outcomes in the order in which the stream brought them; those it did not bring come as they stand.
+        const streamed = [...notes.outcomes].filter((part) => returns.has(part))
+        const order = new Set<object>([...streamed, ...returns.keys()])
+        results = [...order].map((part) => returns.get(part)!)
+      }
       this.#messages.push({ message_type: 'request', timestamp, agent_id, parts: results })
+    }
     this.#messages.push(...after)
     this.#step = emptyStep()
   }
@@ -240,27 +255,12 @@ function emptyStep(): Step {
   }
 }
 
-function isEmpty(step: Step): boolean {
-  const { hasResponse, before, approvals, returns, after } = step
-  return !hasResponse && before.length + approvals.length + returns.size + after.length === 0
-}
-
-/** Outcomes in the order in which the stream brought them; those it did not bring come as they stand. */
-function inOrder(
-  returns: ReadonlyMap<object, MessagePart>,
-  notes: StreamNotes | undefined,
-): MessagePart[] {
-  if (!notes || returns.size < 2) return [...returns.values()]
-  const streamed = [...notes.outcomes].filter((part) => returns.has(part))
-  return [...new Set<object>([...streamed, ...returns.keys()])].map((part) => returns.get(part)!)
-}
-
-/** A return shown as data has an outcome but no status; a thread asks for both. */
+/** A tool return that was shown as data has an outcome but no status; a thread requires the status. */
 function withStatus(part: MessagePart): MessagePart {
   const shown = part as { part_kind: string; status?: string; outcome?: string }
   if (shown.part_kind !== 'tool-return' || shown.status) return part
   if (shown.outcome === 'validation_error') {
-    return { ...without(shown, 'outcome'), status: 'validation_error' } as MessagePart
+    return { ...omitKeys(shown, 'outcome'), status: 'validation_error' } as MessagePart
   }
   return { ...shown, status: shown.outcome === 'success' ? 'success' : 'error' } as MessagePart
 }

@@ -1,17 +1,17 @@
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
 import {
   carried,
   messageCarrier,
   restore,
-  without,
+  omitKeys,
   type PartCarrier,
   type TurnCarrier,
 } from './carrier.ts'
@@ -27,7 +27,10 @@ export interface RebuiltTurns {
   turnsOf(message: UIMessage, at: string): Turn[]
 }
 
-/** Reads what the messages carry. Parts of one turn may stand in another turn's message: a return stands with its call. */
+/**
+ * Reads what the messages carry. All messages are read first, because a return is carried by the message of its call,
+ * which may belong to another turn.
+ */
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   const placed = new Placements()
   for (const message of messages) for (const part of message.parts) placed.read(part)
@@ -52,24 +55,15 @@ function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements)
   if (turn?.['turn_type'] === 'user')
     return { ...turn, parts: placed.partsAt(`${index}`) } as unknown as Turn
   if (!messages) return turn as unknown as Turn
-  const rebuilt = messages.map((message, place) =>
-    rebuildMessage(message, `${index}.${place}`, placed),
-  )
+  const rebuilt = messages.map((message, place) => {
+    const { shown } = message
+    if (message['message_type'] === 'system') {
+      if (typeof shown !== 'string') return message
+      return { ...omitKeys(message, 'shown'), event_data: placed.dataOf(shown) }
+    }
+    return 'parts' in message ? message : { ...message, parts: placed.partsAt(`${index}.${place}`) }
+  })
   return { ...turn, messages: rebuilt } as unknown as Turn
-}
-
-function rebuildMessage(
-  message: Readonly<Record<string, unknown>>,
-  at: string,
-  placed: Placements,
-): object {
-  const { shown } = message
-  if (message['message_type'] === 'system') {
-    if (typeof shown !== 'string') return message
-    return { ...without(message, 'shown'), event_data: placed.dataOf(shown) }
-  }
-  if ('parts' in message) return message
-  return { ...message, parts: placed.partsAt(at) }
 }
 
 /** Parts and content items by their place. */
@@ -120,10 +114,15 @@ class Placements {
     const { at, prompt, from } = carrier
     if (typeof at !== 'string') return
     if (prompt !== undefined) this.#prompts.set(at.slice(0, at.lastIndexOf('.')), prompt)
-    this.#values.set(
-      at,
-      from === 'data' ? restoreBytes(carrier, String(shown)) : restore(carrier, shown),
-    )
+    if (from !== 'data') {
+      this.#values.set(at, restore(carrier, shown))
+      return
+    }
+    // The bytes of a data URL go back where they were: on a content item, or inside a file part.
+    const data = dataUrlBody(String(shown)) ?? ''
+    const part = carrier.part as { content?: object }
+    const { content } = part
+    this.#values.set(at, content ? { ...part, content: { ...content, data } } : { ...part, data })
   }
 
   dataOf(id: string): unknown {
@@ -149,16 +148,7 @@ class Placements {
   }
 }
 
-/** Puts the bytes of a data URL back where they were: on a content item, or inside a file part. */
-function restoreBytes({ part }: PartCarrier, url: string): unknown {
-  const data = dataUrlBody(url) ?? ''
-  const { content } = part as { content?: object }
-  return content
-    ? { ...(part as object), content: { ...content, data } }
-    : { ...(part as object), data }
-}
-
-/** Answers and outputs that the client put on carried calls: the beginning of the next run. */
+/** A turn for the answers and outputs that the client has put on carried calls; they begin the next run. */
 function addedByClient(
   message: UIMessage,
   turns: readonly Turn[],

@@ -1,14 +1,14 @@
 import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type { Converted, Loss } from '../../issue.ts'
 import { instantOf } from '../../document/timestamp.ts'
-import type { AgentConfig, Thread, Turn, UserTurn } from '../../document/thread.ts'
-import { CARRIER, messageCarrier, without } from './carrier.ts'
+import type { AgentConfig, Thread, Turn } from '../../document/thread.ts'
+import { CARRIER, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
 import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
-/** Who and when, for messages that do not say. */
+/** Settings of `fromUIMessages`: who spoke and when, for messages that do not say. */
 export interface FromUIMessagesOptions {
   /** Fields of the thread; a carried thread's own fields stand above them. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
@@ -39,59 +39,41 @@ export function fromUIMessages(
     const at = times[index]!
     const pointer = `/${index}`
     if (rebuilt.covers(message)) turns.push(...rebuilt.turnsOf(message, at))
-    else if (message.role === 'user') turns.push(userTurn(message, at, pointer, lost))
-    else if (message.role === 'assistant') {
+    else if (message.role === 'user') {
+      const parts = userPrompt(message.parts, pointer, lost)
+      const turn = { turn_type: 'user', turn_id: message.id, submitted_at: at, parts } as const
+      turns.push(withClient(turn, message))
+    } else if (message.role === 'assistant') {
       const notes = index === messages.length - 1 ? options.notes : undefined
-      const [first, ...more] = agentTurns(message, {
-        at,
-        pointer,
-        lost,
-        agent: agent.agent_id,
-        notes,
-      })
+      const context = { at, pointer, lost, agent: agent.agent_id, notes }
+      const [first, ...more] = agentTurns(message, context)
       turns.push(...(first ? [withClient(first, message)] : []), ...more)
-    } else
-      lost.push({
-        pointer,
-        reason: 'system prompts are configuration and are not stored in a thread',
-      })
+    } else {
+      const reason = 'system prompts are configuration and are not stored in a thread'
+      lost.push({ pointer, reason })
+    }
     nameAgents(agents, message, { ...agent, created_at: at })
   })
-  return { value: assemble(turns, agents, rebuilt.thread, options, times, clock), lost }
-}
-
-function assemble(
-  turns: Turn[],
-  agents: Record<string, AgentConfig>,
-  carried: Partial<Thread> | undefined,
-  { thread, ids }: FromUIMessagesOptions,
-  times: readonly string[],
-  clock: Clock,
-): Thread {
+  const { thread, ids = timeOrderedIds({ clock }) } = options
   const now = new Date(clock.now()).toISOString()
-  return {
+  const value: Thread = {
     version: '2.0.0',
-    thread_id: carried?.thread_id ?? thread?.thread_id ?? (ids ?? timeOrderedIds({ clock }))(),
+    thread_id: rebuilt.thread?.thread_id ?? thread?.thread_id ?? ids(),
     created_at: times[0] ?? now,
     updated_at: times.at(-1) ?? now,
     ...thread,
     agents,
-    ...carried,
+    ...rebuilt.thread,
     turns,
   }
+  return { value, lost }
 }
 
-function userTurn(message: UIMessage, at: string, pointer: string, lost: Loss[]): UserTurn {
-  const turn = { turn_type: 'user', turn_id: message.id, submitted_at: at } as const
-  const parts = userPrompt(message.parts, pointer, lost)
-  return withClient({ ...turn, parts }, message)
-}
-
-/** The client's own metadata stays with the turn; ours has been read by now. */
+/** Keeps the client's own metadata on the turn, without the carrier, which has been read by now. */
 function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
   if (metadata === undefined || metadata === null) return turn
   const client_metadata =
-    typeof metadata === 'object' ? without(metadata, CARRIER) : { value: metadata }
+    typeof metadata === 'object' ? omitKeys(metadata, CARRIER) : { value: metadata }
   return Object.keys(client_metadata).length === 0 ? turn : { ...turn, client_metadata }
 }
 

@@ -2,16 +2,15 @@ import { joinPointer, type Loss } from '../../issue.ts'
 import type {
   AgentTurn,
   FinishReason,
-  MessagePart,
   SystemMessage,
   ThreadMessage,
-  UserContent,
 } from '../../document/thread.ts'
-import { carried, CARRIER, without } from './carrier.ts'
+import type { MessagePart, UserContent } from '../../document/part.ts'
+import { carried, CARRIER, omitKeys } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
-import type { OpenToolPart, ProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
+import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
 
-/** What a stream told beyond the message that it made. */
+/** What a stream said that the message it made does not hold. */
 export interface StreamNotes {
   readonly rawInputs: ReadonlyMap<UIMessagePart, string>
   readonly outcomes: ReadonlySet<UIMessagePart>
@@ -31,9 +30,15 @@ export function userPrompt(
 ): MessagePart[] {
   const items: UserContent[] = []
   parts.forEach((part, index) => {
-    const item = contentItem(part)
-    if (item !== undefined) items.push(item)
-    else {
+    if (part.type === 'text') {
+      const others = foreignMetadata(part.providerMetadata)
+      const { text: content } = part
+      items.push(others ? ({ kind: 'text-content', content, ...others } as UserContent) : content)
+    } else if (part.type === 'file') {
+      const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+      const others = foreignMetadata(part.providerMetadata)
+      items.push({ ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others })
+    } else {
       const reason = `a user turn has no place for a part of type ${part.type}`
       lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
     }
@@ -43,26 +48,13 @@ export function userPrompt(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-function contentItem(part: UIMessagePart): UserContent | undefined {
-  if (part.type === 'text') {
-    const others = foreignMetadata(part.providerMetadata)
-    return others
-      ? ({ kind: 'text-content', content: part.text, ...others } as UserContent)
-      : part.text
-  }
-  if (part.type !== 'file') return undefined
-  const unnamed = { filename: part.filename, provider_reference: part.providerReference }
-  const others = foreignMetadata(part.providerMetadata)
-  return { ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others }
-}
-
 /** Metadata of other systems, under the name that `toUIMessages` reads it from again. */
 export function foreignMetadata(
-  metadata: ProviderMetadata | undefined,
+  metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
-): { provider_metadata: ProviderMetadata } | undefined {
+): { provider_metadata: UIProviderMetadata } | undefined {
   if (!metadata) return undefined
-  const others = without(metadata, CARRIER, ...consumed) as ProviderMetadata
+  const others = omitKeys(metadata, CARRIER, ...consumed) as UIProviderMetadata
   return Object.keys(others).length === 0 ? undefined : { provider_metadata: others }
 }
 
@@ -99,12 +91,12 @@ function toolNameOf(tool: OpenToolPart): string {
   return tool.type === 'dynamic-tool' ? (tool.toolName ?? '') : tool.type.slice('tool-'.length)
 }
 
-/** True when the text is JSON for this value: a server may have mended the input after streaming it. */
+/** True when the text is JSON for this value. It is not when a server repaired the input after streaming it. */
 function says(text: string, value: unknown): boolean {
   try {
     return JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
   } catch {
-    // Text that is no JSON was mended; the value is what counts.
+    // The text is no JSON, so the server repaired it; the value counts.
     return false
   }
 }
@@ -112,7 +104,7 @@ function says(text: string, value: unknown): boolean {
 /** How Pydantic AI ends the text of a retry prompt; its adapter sends those as plain errors. */
 const RETRY_SUFFIX = '\n\nFix the errors and try again.'
 
-/** What became of a call; undefined while that is open. Retry, denial and interruption stay apart. */
+/** The part that settles a call; undefined while the call is open. Retry, denial and interruption stay different. */
 export function outcomePart(tool: OpenToolPart, isRefusal: boolean): MessagePart | undefined {
   const ids = { tool_name: toolNameOf(tool), tool_call_id: tool.toolCallId }
   const kind = tool.providerExecuted ? 'builtin-tool-return' : 'tool-return'
@@ -210,14 +202,14 @@ const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
   error: 'error',
 }
 
-/** The protocol knows five reasons; the client's others are kept beside. */
+/** ThreadProtocol has five finish reasons; the client's other words are kept in `ui_finish_reason`. */
 export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {
   if (reason === undefined || reason === 'interrupted') return {}
   const known = FINISH[reason]
   return known ? { finish_reason: known } : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
 }
 
-/** A stream that did not reach `finish` was cut, whatever its last chunk looks like. */
+/** The fields that mark a turn as interrupted. A stream without `finish` was cut off, whatever its last chunk was. */
 export function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
   const { isFinished, isAborted, errors, finishReason, abortReason } = notes
   if (isFinished && !isAborted && finishReason !== 'interrupted') return {}

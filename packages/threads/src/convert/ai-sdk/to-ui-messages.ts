@@ -1,5 +1,5 @@
 import type { AgentTurn, Thread, Turn, UserTurn } from '../../document/thread.ts'
-import { CARRIER, without, type MessageCarrier, type TurnCarrier } from './carrier.ts'
+import { CARRIER, omitKeys, type MessageCarrier, type TurnCarrier } from './carrier.ts'
 import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
@@ -21,15 +21,27 @@ export function toUIMessages(
   thread: Thread,
   { carry = 'public' }: ToUIMessagesOptions = {},
 ): UIMessage[] {
+  const groups: Group[] = []
+  thread.turns.forEach((turn, index) => {
+    const last = groups.at(-1)
+    if (last && !isUserTurn(turn) && !isUserTurn(last.turns[0]!)) last.turns.push(turn)
+    else groups.push({ start: index, turns: [turn] })
+  })
   const builder = new UIPartBuilder(carry)
   const messages: UIMessage[] = []
-  for (const group of groupTurns(thread.turns)) {
+  for (const group of groups) {
     const message = isUserTurn(group.turns[0]!)
       ? userMessage(builder, thread, group)
       : assistantMessage(builder, thread, group)
     if (message) messages.push(message)
   }
-  if (carry === 'all' && messages[0]) carryRoot(messages[0], thread)
+  const [first] = messages
+  if (carry === 'all' && first) {
+    // The fields of the thread itself travel with its first message.
+    const metadata = first.metadata as { [CARRIER]: MessageCarrier }
+    const root = omitKeys(thread, 'turns') as Record<string, unknown>
+    first.metadata = { ...metadata, [CARRIER]: { ...metadata[CARRIER], thread: root } }
+  }
   return messages
 }
 
@@ -38,19 +50,10 @@ export function turnIdOf(thread: Thread, index: number): string {
   return thread.turns[index]?.turn_id ?? `${thread.thread_id}:${index}`
 }
 
+/** One user turn, or the agent turns up to the next one. */
 interface Group {
   readonly start: number
   readonly turns: Turn[]
-}
-
-function groupTurns(turns: readonly Turn[]): Group[] {
-  const groups: Group[] = []
-  turns.forEach((turn, index) => {
-    const last = groups.at(-1)
-    if (last && !isUserTurn(turn) && !isUserTurn(last.turns[0]!)) last.turns.push(turn)
-    else groups.push({ start: index, turns: [turn] })
-  })
-  return groups
 }
 
 function isUserTurn(turn: Turn): turn is UserTurn {
@@ -68,7 +71,7 @@ function userMessage(
   if (builder.carry === 'all') {
     // A user message must have a part, also when a turn only brought tool results.
     if (parts.length === 0) parts.push({ type: 'data-tp-turn', id: `tp-${start}`, data: {} })
-    const entry = { index: start, turn: without(turn, 'parts') as Record<string, unknown> }
+    const entry = { index: start, turn: omitKeys(turn, 'parts') as Record<string, unknown> }
     return message('user', thread, start, parts, metadataOf(turns, { turns: [entry] }))
   }
   return parts.length === 0 ? undefined : message('user', thread, start, parts, metadataOf(turns))
@@ -110,7 +113,7 @@ function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): T
     builder.addMessage(entry, `${index}.${place}`),
   )
   if (builder.carry !== 'all') return {}
-  return { index, turn: without(turn, 'messages') as Record<string, unknown>, messages }
+  return { index, turn: omitKeys(turn, 'messages') as Record<string, unknown>, messages }
 }
 
 function metadataOf(turns: readonly Turn[], carrier?: MessageCarrier): object | undefined {
@@ -128,10 +131,4 @@ function message(
 ): UIMessage {
   const fields = { id: turnIdOf(thread, index), role, parts }
   return metadata === undefined ? fields : { ...fields, metadata }
-}
-
-function carryRoot(first: UIMessage, thread: Thread): void {
-  const metadata = first.metadata as { [CARRIER]: MessageCarrier }
-  const root = without(thread, 'turns') as Record<string, unknown>
-  first.metadata = { ...metadata, [CARRIER]: { ...metadata[CARRIER], thread: root } }
 }

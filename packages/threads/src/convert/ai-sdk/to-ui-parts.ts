@@ -1,21 +1,20 @@
+import type { SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import type {
   FilePart,
   MessagePart,
   MultiModalContent,
-  SystemMessage,
-  ThreadMessage,
   UserContent,
   UserPromptPart,
-} from '../../document/thread.ts'
+} from '../../document/part.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
-import { carry, eventPart, type PartCarrier, type ShownField, without } from './carrier.ts'
+import { carry, eventPart, type PartCarrier, type ShownField, omitKeys } from './carrier.ts'
 import { type AnyReturn, outcomeOf, UIToolBuilder } from './to-ui-tools.ts'
 import type { Citation, FileUIPart, UIMessagePart } from './types.ts'
 
 /** How much of a thread travels with its UI messages. */
 export type Carry = 'public' | 'all'
 
-/** What only `all` carries of a part. */
+/** What `carry: 'all'` sends of a part and `public` does not. */
 export interface HiddenFields {
   readonly part: object
   readonly at: string
@@ -63,7 +62,7 @@ export class UIPartBuilder {
       if (part.part_kind === 'user-prompt') this.#addSteering(part, `${at}.${index}`, message)
       else this.#addPart(part, `${at}.${index}`, message.agent_id)
     })
-    return without(message, 'parts') as Record<string, unknown>
+    return omitKeys(message, 'parts') as Record<string, unknown>
   }
 
   addUserPart(part: MessagePart, at: string): void {
@@ -126,10 +125,11 @@ export class UIPartBuilder {
     const type = (part as { reasoning?: boolean }).reasoning ? 'reasoning-file' : 'file'
     const isBinary = content.kind === 'binary'
     const url = isBinary ? dataUrl(content.media_type, content.data) : content.url
-    // The bytes travel in the URL. A carrier would double them, and does so only when their text is unusual.
+    // The bytes travel in the URL; carrying them too would double them. Only base64 in the URL-safe alphabet is carried
+    // whole, because the URL has the standard alphabet and the original could not be restored from it.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
-        ? { part: { ...part, content: without(content, 'data') }, at, from: 'data' }
+        ? { part: { ...part, content: omitKeys(content, 'data') }, at, from: 'data' }
         : { part, at }
     const providerMetadata = carry(this.#hide({ agent_id }, hidden), part)
     this.#parts.push({ type, mediaType: contentMediaType(content), url, providerMetadata })
@@ -155,11 +155,11 @@ export class UIPartBuilder {
     }
     const key = part.id === undefined ? undefined : `${part.type}\0${part.id}`
     const known = key === undefined ? undefined : this.#data.get(key)
-    // The same data id replaces, as in the client.
+    // Data with the same id replaces the earlier part, as in the client.
     if (known) Object.assign(known, part)
     else this.#parts.push(part)
     if (key !== undefined && !known) this.#data.set(key, part)
-    return { ...without(message, 'event_data'), shown: part.id }
+    return { ...omitKeys(message, 'event_data'), shown: part.id }
   }
 
   /** What the UI has no part for. Without `all`, only outcomes are shown this way. */
@@ -177,11 +177,13 @@ export class UIPartBuilder {
   #hide(shown: PartCarrier, { part, at, from }: HiddenFields): PartCarrier {
     if (this.carry === 'public') return shown
     if (from === undefined) return { ...shown, at, part }
-    return { ...shown, at, part: without(part, from), from }
+    return { ...shown, at, part: omitKeys(part, from), from }
   }
 }
 
-/** The client asks for an id on reasoning; live stream and stored thread must agree on it. */
+/**
+ * The id of a reasoning part, which the client requires. A live stream and the stored thread must give the same one.
+ */
 export function reasoningId(turnId: string, index: number): string {
   return `${turnId}:r${index}`
 }
@@ -197,13 +199,13 @@ export function userContent(part: UserPromptPart, at: string, mode: Carry): UIMe
     mode === 'all' ? { providerMetadata: carry({ at, ...carrier }, part) } : othersOf(part)
   if (typeof content === 'string') {
     return [
-      { type: 'text', text: content, ...own({ part: without(part, 'content'), from: 'content' }) },
+      { type: 'text', text: content, ...own({ part: omitKeys(part, 'content'), from: 'content' }) },
     ]
   }
   if (!Array.isArray(content) || content.length === 0) {
     return mode === 'all' ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { part } }] : []
   }
-  const prompt = without(part, 'content')
+  const prompt = omitKeys(part, 'content')
   return content.flatMap((item: UserContent, index) =>
     contentItem(item, `${at}.${index}`, mode, index === 0 ? { prompt } : {}),
   )
@@ -219,12 +221,16 @@ function contentItem(
     mode === 'all' ? { providerMetadata: carry({ at, ...extra, ...carrier }) } : othersOf(item)
   if (typeof item === 'string') return [{ type: 'text', text: item, ...own({ from: 'content' }) }]
   if (item.kind === 'text-content') {
-    const metadata = own({ part: without(item, 'content'), from: 'content' })
+    const metadata = own({ part: omitKeys(item, 'content'), from: 'content' })
     return [{ type: 'text', text: item.content, ...metadata }]
   }
   const file = fileOf(item)
   if (file) {
-    return [{ ...file, ...own(hiddenOf(item)) }]
+    // Without the bytes or the address that the URL shows; whole when the base64 is of the other alphabet.
+    const isWhole =
+      item.kind === 'uploaded-file' || (item.kind === 'binary' && /[-_]/.test(item.data))
+    const from = item.kind === 'binary' ? 'data' : 'url'
+    return [{ ...file, ...own(isWhole ? { part: item } : { part: omitKeys(item, from), from }) }]
   }
   return mode === 'all'
     ? [{ type: 'data-tp-part', id: `tp-${at}`, data: { ...extra, part: item } }]
@@ -269,13 +275,6 @@ function fileOf(item: MultiModalContent): FileUIPart | undefined {
 interface Extras {
   readonly filename?: string
   readonly provider_reference?: Record<string, string>
-}
-
-/** The item without the bytes or address that its URL shows; whole when its base64 is of the other alphabet. */
-function hiddenOf(item: MultiModalContent): PartCarrier {
-  if (item.kind === 'uploaded-file') return { part: item }
-  if (item.kind !== 'binary') return { part: without(item, 'url'), from: 'url' }
-  return /[-_]/.test(item.data) ? { part: item } : { part: without(item, 'data'), from: 'data' }
 }
 
 function othersOf(value: unknown): object {

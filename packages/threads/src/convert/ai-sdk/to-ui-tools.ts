@@ -3,8 +3,8 @@ import type {
   RetryPromptPart,
   ToolCallPart,
   ToolReturnPart,
-} from '../../document/thread.ts'
-import { CARRIER, carry, type CallOutcome } from './carrier.ts'
+} from '../../document/part.ts'
+import { CARRIER, carry, type UICallOutcome } from './carrier.ts'
 import type { HiddenFields, Hide } from './to-ui-parts.ts'
 import type { OpenToolPart } from './types.ts'
 
@@ -17,7 +17,7 @@ export type AnyReturn = ToolReturnPart | RetryPromptPart
 /** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
 export class UIToolBuilder {
   readonly #hide: Hide
-  /** Calls without a return, by id; ids may repeat, the nearest is meant. */
+  /** Calls without a return, by id. When an id repeats, a return belongs to the nearest earlier call. */
   readonly #open = new Map<string, OpenToolPart[]>()
   readonly #approvals = new Map<string, OpenToolPart>()
   #stepCalls = new Set<string>()
@@ -43,8 +43,18 @@ export class UIToolBuilder {
     this.#stepCalls.add(id)
     const isShown = typeof part.args === 'object' && part.args !== null
     const hidden: HiddenFields = { part, at, from: isShown ? 'args' : undefined }
+    const { title, tool_metadata, dynamic } = part as {
+      title?: string
+      tool_metadata?: OpenToolPart['toolMetadata']
+      dynamic?: boolean
+    }
     const tool: OpenToolPart = {
-      ...describe(part),
+      ...(dynamic
+        ? { type: 'dynamic-tool', toolName: part.tool_name }
+        : { type: `tool-${part.tool_name}` }),
+      title,
+      toolMetadata: tool_metadata,
+      providerExecuted: part.part_kind === 'builtin-tool-call' || undefined,
       toolCallId: id,
       state: 'input-available',
       input: shownInput(part.args),
@@ -67,8 +77,13 @@ export class UIToolBuilder {
     return true
   }
 
-  #finish(tool: OpenToolPart, part: AnyReturn, at: string, outcome: CallOutcome | 'success'): void {
-    // What ran was approved; the client's types know no other case.
+  #finish(
+    tool: OpenToolPart,
+    part: AnyReturn,
+    at: string,
+    outcome: UICallOutcome | 'success',
+  ): void {
+    // A call that ran counts as approved: the client's types have no other state for it.
     if (tool.approval) tool.approval.approved = true
     const isText = typeof part.content === 'string'
     if (outcome === 'success') {
@@ -112,7 +127,15 @@ export class UIToolBuilder {
     const tool = this.#open.get(tool_call_id ?? '')?.at(-1)
     if (!tool || typeof approval_id !== 'string') return false
     tool.state = 'approval-requested'
-    tool.approval = { id: this.#approvalId(approval_id), ...requestFields(event) }
+    const { reason, is_automatic, signature, descriptor, input_schema_input } = event
+    const asked: object = {
+      descriptor: descriptor ?? undefined,
+      ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
+      requestReason: typeof reason === 'string' ? reason : undefined,
+      isAutomatic: is_automatic === true || undefined,
+      signature: typeof signature === 'string' ? signature : undefined,
+    }
+    tool.approval = { id: this.#approvalId(approval_id), ...asked }
     this.#approvals.set(approval_id, tool)
     return true
   }
@@ -146,38 +169,8 @@ interface ApprovalEvent {
   readonly input_schema_input?: unknown
 }
 
-function requestFields(event: ApprovalEvent): object {
-  const { reason, is_automatic, signature, descriptor, input_schema_input } = event
-  return {
-    descriptor: descriptor ?? undefined,
-    ...(input_schema_input !== undefined && { inputSchemaInput: input_schema_input }),
-    requestReason: typeof reason === 'string' ? reason : undefined,
-    isAutomatic: is_automatic === true || undefined,
-    signature: typeof signature === 'string' ? signature : undefined,
-  }
-}
-
-/** What the client is told of a call beside its input. */
-function describe(
-  part: AnyCall,
-): Pick<OpenToolPart, 'type' | 'toolName' | 'title' | 'toolMetadata' | 'providerExecuted'> {
-  const { title, tool_metadata, dynamic } = part as {
-    title?: string
-    tool_metadata?: OpenToolPart['toolMetadata']
-    dynamic?: boolean
-  }
-  return {
-    ...(dynamic
-      ? { type: 'dynamic-tool', toolName: part.tool_name }
-      : { type: `tool-${part.tool_name}` }),
-    title,
-    toolMetadata: tool_metadata,
-    providerExecuted: part.part_kind === 'builtin-tool-call' || undefined,
-  }
-}
-
 /** How a call ended, by the finest of the fields that say so. */
-export function outcomeOf(part: AnyReturn): CallOutcome | 'success' {
+export function outcomeOf(part: AnyReturn): UICallOutcome | 'success' {
   if (part.part_kind === 'retry-prompt') return 'retry'
   if (part.outcome) return part.outcome
   // A provider's own return has no status and counts as success.
@@ -193,7 +186,7 @@ function shownInput(args: unknown): unknown {
   try {
     return JSON.parse(args)
   } catch {
-    // Models do write arguments that are no JSON; the text itself is then the input.
+    // Models sometimes write arguments that are no JSON. Then the text itself is shown as the input.
     return args
   }
 }

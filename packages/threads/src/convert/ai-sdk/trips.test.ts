@@ -16,7 +16,8 @@ import {
   thread as sampleThread,
   userTurn,
 } from '../../../test/samples.ts'
-import type { AgentTurn, MessagePart, Thread } from '../../document/thread.ts'
+import type { AgentTurn, Thread } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { encodeLastResponse, encodeUIMessage } from './encode-ui-message.ts'
 import { fromUIChunks } from './ui-stream.ts'
 import { fromUIMessages } from './from-ui-messages.ts'

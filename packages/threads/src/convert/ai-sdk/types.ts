@@ -12,7 +12,7 @@ export interface UIJsonObject {
 }
 
 /** Data by provider name. Ours stands under `threadprotocol`. */
-export type ProviderMetadata = Record<string, UIJsonObject>
+export type UIProviderMetadata = Record<string, UIJsonObject>
 
 /** A message as the AI SDK's client holds it. */
 export interface UIMessage {
@@ -42,7 +42,7 @@ export interface TextUIPart {
   text: string
   state?: 'streaming' | 'done'
   citations?: Citation[]
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** What the model thought, as far as it is shown. */
@@ -51,14 +51,14 @@ export interface ReasoningUIPart {
   id?: string
   text: string
   state?: 'streaming' | 'done'
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** A provider's own part, known by its kind alone. */
 export interface CustomUIPart {
   type: 'custom'
   kind: `${string}.${string}`
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** A file by URL; bytes are a `data:` URL. */
@@ -68,7 +68,7 @@ export interface FileUIPart {
   url: string
   filename?: string
   providerReference?: Record<string, string>
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** A file that the model made while it thought. */
@@ -76,7 +76,7 @@ export interface ReasoningFileUIPart {
   type: 'reasoning-file'
   mediaType: string
   url: string
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** A page that the answer rests on. */
@@ -85,7 +85,7 @@ export interface SourceUrlUIPart {
   sourceId: string
   url: string
   title?: string
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** A document that the answer rests on. */
@@ -95,7 +95,7 @@ export interface SourceDocumentUIPart {
   mediaType: string
   title: string
   filename?: string
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
 }
 
 /** What a person wrote while the run went on. */
@@ -126,7 +126,7 @@ export interface Citation {
         id: string
         url: string
         title?: string
-        providerMetadata?: ProviderMetadata
+        providerMetadata?: UIProviderMetadata
       }
     | {
         type: 'source'
@@ -135,7 +135,7 @@ export interface Citation {
         mediaType: string
         title: string
         filename?: string
-        providerMetadata?: ProviderMetadata
+        providerMetadata?: UIProviderMetadata
       }
   startIndex?: number
   endIndex?: number
@@ -158,19 +158,19 @@ type ToolState =
       input?: unknown
       rawInput?: string
       inputEncoding?: 'json' | 'text'
-      callProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
     }
-  | { state: 'input-available'; input: unknown; callProviderMetadata?: ProviderMetadata }
+  | { state: 'input-available'; input: unknown; callProviderMetadata?: UIProviderMetadata }
   | {
       state: 'approval-requested'
       input: unknown
-      callProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
       approval: ApprovalFields
     }
   | {
       state: 'approval-responded'
       input: unknown
-      callProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
       approval: ApprovalFields & { approved: boolean; reason?: string }
     }
   | {
@@ -178,8 +178,8 @@ type ToolState =
       input: unknown
       output: unknown
       preliminary?: boolean
-      callProviderMetadata?: ProviderMetadata
-      resultProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
+      resultProviderMetadata?: UIProviderMetadata
       approval?: ApprovalFields & { approved: true; reason?: string }
     }
   | {
@@ -187,14 +187,14 @@ type ToolState =
       input: unknown
       rawInput?: unknown
       errorText: string
-      callProviderMetadata?: ProviderMetadata
-      resultProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
+      resultProviderMetadata?: UIProviderMetadata
       approval?: ApprovalFields & { approved: true; reason?: string }
     }
   | {
       state: 'output-denied'
       input: unknown
-      callProviderMetadata?: ProviderMetadata
+      callProviderMetadata?: UIProviderMetadata
       approval: ApprovalFields & { approved: false; reason?: string }
     }
 
@@ -234,8 +234,8 @@ export interface OpenToolPart {
   output?: unknown
   errorText?: string | undefined
   preliminary?: boolean | undefined
-  callProviderMetadata?: ProviderMetadata
-  resultProviderMetadata?: ProviderMetadata
+  callProviderMetadata?: UIProviderMetadata
+  resultProviderMetadata?: UIProviderMetadata
   approval?: ApprovalFields & { approved?: boolean; reason?: string }
 }
 
@@ -247,7 +247,7 @@ interface CallChunkFields {
   toolCallId: string
   toolName: string
   providerExecuted?: boolean
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
   toolMetadata?: UIJsonObject
   dynamic?: boolean
   title?: string
@@ -256,7 +256,7 @@ interface CallChunkFields {
 interface ResultChunkFields {
   toolCallId: string
   providerExecuted?: boolean
-  providerMetadata?: ProviderMetadata
+  providerMetadata?: UIProviderMetadata
   toolMetadata?: UIJsonObject
   dynamic?: boolean
 }
@@ -267,25 +267,25 @@ export type UIMessageChunk =
   | { type: 'start-step' }
   | { type: 'finish-step' }
   | { type: 'reset-step' }
-  | { type: 'text-start'; id: string; providerMetadata?: ProviderMetadata }
-  | { type: 'text-delta'; id: string; delta: string; providerMetadata?: ProviderMetadata }
-  | { type: 'text-end'; id: string; citations?: Citation[]; providerMetadata?: ProviderMetadata }
-  | { type: 'reasoning-start'; id: string; providerMetadata?: ProviderMetadata }
-  | { type: 'reasoning-delta'; id: string; delta: string; providerMetadata?: ProviderMetadata }
-  | { type: 'reasoning-end'; id: string; providerMetadata?: ProviderMetadata }
-  | { type: 'custom'; kind: `${string}.${string}`; providerMetadata?: ProviderMetadata }
+  | { type: 'text-start'; id: string; providerMetadata?: UIProviderMetadata }
+  | { type: 'text-delta'; id: string; delta: string; providerMetadata?: UIProviderMetadata }
+  | { type: 'text-end'; id: string; citations?: Citation[]; providerMetadata?: UIProviderMetadata }
+  | { type: 'reasoning-start'; id: string; providerMetadata?: UIProviderMetadata }
+  | { type: 'reasoning-delta'; id: string; delta: string; providerMetadata?: UIProviderMetadata }
+  | { type: 'reasoning-end'; id: string; providerMetadata?: UIProviderMetadata }
+  | { type: 'custom'; kind: `${string}.${string}`; providerMetadata?: UIProviderMetadata }
   | {
       type: 'file' | 'reasoning-file'
       url: string
       mediaType: string
-      providerMetadata?: ProviderMetadata
+      providerMetadata?: UIProviderMetadata
     }
   | {
       type: 'source-url'
       sourceId: string
       url: string
       title?: string
-      providerMetadata?: ProviderMetadata
+      providerMetadata?: UIProviderMetadata
     }
   | {
       type: 'source-document'
@@ -293,7 +293,7 @@ export type UIMessageChunk =
       mediaType: string
       title: string
       filename?: string
-      providerMetadata?: ProviderMetadata
+      providerMetadata?: UIProviderMetadata
     }
   | ({ type: 'tool-input-start'; inputEncoding?: 'json' | 'text' } & CallChunkFields)
   | { type: 'tool-input-delta'; toolCallId: string; inputTextDelta: string }
@@ -315,7 +315,7 @@ export type UIMessageChunk =
       approved: boolean
       reason?: string
       providerExecuted?: boolean
-      providerMetadata?: ProviderMetadata
+      providerMetadata?: UIProviderMetadata
     }
   | ({ type: 'tool-output-available'; output: unknown; preliminary?: boolean } & ResultChunkFields)
   | ({ type: 'tool-output-error'; errorText: string } & ResultChunkFields)

@@ -56,7 +56,7 @@ function parseChunk(data: string): UIMessageChunk {
   })
 }
 
-/** What a decoder needs beside the stream itself. */
+/** Settings of a `UIStreamDecoder`. */
 export interface DecodeUIStreamOptions extends Omit<FromUIMessagesOptions, 'notes'> {
   /** The client's messages before the response. If the last is the assistant's, the response continues it. */
   readonly messages?: readonly UIMessage[]

@@ -1,15 +1,15 @@
 import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type {
   AgentTurn,
-  MessagePart,
   SystemMessage,
   Thread,
   ThreadMessage,
   Turn,
   UserTurn,
 } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 
-/** Who and when, for formats that do not say. */
+/** Settings of an import: who spoke and when, for formats that do not say. */
 export interface ImportOptions {
   /** Fields of the thread that the format has no place for. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>

@@ -1,5 +1,5 @@
 import { sha256Hex } from '@skein/base'
-import type { BinaryContent, UrlContent } from '../../document/thread.ts'
+import type { BinaryContent, UrlContent } from '../../document/part.ts'
 
 /** Bytes as a `data:` URL. Pydantic AI writes URL-safe base64, which no browser reads there. */
 export function dataUrl(mediaType: string, base64: string): string {
@@ -27,14 +27,13 @@ export function dataUrlBody(url: string): string | undefined {
 export function contentOfUrl(url: string, mediaType: string): BinaryContent | UrlContent {
   const data = dataUrlBody(url)
   const identifier = sha256Hex(data ?? url).slice(0, 6)
-  return data === undefined
-    ? { kind: urlKind(mediaType), url, media_type: mediaType, identifier }
-    : { kind: 'binary', data, media_type: mediaType, identifier }
-}
-
-function urlKind(mediaType: string): UrlContent['kind'] {
+  if (data !== undefined) return { kind: 'binary', data, media_type: mediaType, identifier }
   const type = mediaType.split('/')[0]
-  return type === 'image' || type === 'audio' || type === 'video' ? `${type}-url` : 'document-url'
+  const kind =
+    type === 'image' || type === 'audio' || type === 'video'
+      ? (`${type}-url` as const)
+      : 'document-url'
+  return { kind, url, media_type: mediaType, identifier }
 }
 
 /** A media type for contents that do not say: the AI SDK also takes the first half alone. */

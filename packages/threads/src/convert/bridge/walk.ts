@@ -1,12 +1,6 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type {
-  AgentTurn,
-  MessagePart,
-  SystemMessage,
-  Thread,
-  ThreadMessage,
-  UserTurn,
-} from '../../document/thread.ts'
+import type { SystemMessage, Thread, ThreadMessage, UserTurn } from '../../document/thread.ts'
+import type { MessagePart } from '../../document/part.ts'
 
 /** One message of a thread, wherever it stands. */
 export type WalkedMessage =
@@ -31,7 +25,10 @@ export type WalkedMessage =
 
 const TURN_FIELDS = ['turn_type', 'messages']
 
-/** The messages of a thread in order, for formats that are lists of messages. Reports what stays with thread and turns. */
+/**
+ * The messages of a thread in order, for formats that are lists of messages. Fields of the thread and its turns are
+ * reported as losses.
+ */
 export function* walkMessages(
   thread: Thread,
   losses: Losses,
@@ -51,28 +48,20 @@ export function* walkMessages(
       yield { kind: 'request', message: turn, parts, at, agentId: undefined, pointer, id }
     } else if (Array.isArray(turn.messages)) {
       losses.rest(turn, pointer, TURN_FIELDS, `${format} has no turns`)
-      yield* walkTurn(turn, pointer, id)
+      for (const [messageIndex, message] of turn.messages.entries()) {
+        const place = {
+          at: message.timestamp,
+          pointer: joinPointer(pointer, 'messages', messageIndex),
+          id: `${id}.${messageIndex}`,
+        }
+        if (message.message_type === 'system') yield { kind: 'system', message, ...place }
+        else {
+          const { message_type: kind, parts, agent_id: agentId } = message
+          yield { kind, message, parts, agentId, ...place }
+        }
+      }
     } else {
       losses.add(pointer, 'a kind of turn that is not known here')
-    }
-  }
-}
-
-function* walkTurn(
-  turn: AgentTurn,
-  pointer: string,
-  id: string,
-): Generator<WalkedMessage, void, undefined> {
-  for (const [index, message] of turn.messages.entries()) {
-    const place = {
-      at: message.timestamp,
-      pointer: joinPointer(pointer, 'messages', index),
-      id: `${id}.${index}`,
-    }
-    if (message.message_type === 'system') yield { kind: 'system', message, ...place }
-    else {
-      const { message_type: kind, parts, agent_id: agentId } = message
-      yield { kind, message, parts, agentId, ...place }
     }
   }
 }

@@ -53,7 +53,7 @@ export function exportMessage(
   return draft as unknown as PydanticMessage
 }
 
-/** The way back of `importMessage`: key by key, in order. */
+/** Reverses `importMessage`, key by key in the order of the stored message. */
 function goBack(
   source: Fields,
   origin: PydanticOrigin,
@@ -82,7 +82,7 @@ function goBack(
   return origin.fields && origin.keys ? withFields(draft, origin.fields, origin.keys) : draft
 }
 
-/** Puts the fields that had to step aside back into their places. */
+/** Puts the fields that were kept in `pydantic_ai.fields` back where they stood. */
 function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draft {
   const ordered: Draft = {}
   const all = [...new Set([...keys, ...Object.keys(draft)])]
@@ -98,7 +98,7 @@ function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draf
   return ordered
 }
 
-/** A message that was born in the thread gets the fields Pydantic AI would write, in its order. */
+/** A message that did not come from Pydantic AI gets the fields that Pydantic AI would write, in its order. */
 function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft {
   const known = MESSAGE_FIELDS[kind]!
   const given: Draft = {}
@@ -115,18 +115,18 @@ function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft
   if (source['instructions_ref'] !== undefined) {
     given['instructions'] = lookUp(source['instructions_ref'], `${at}/instructions_ref`, context)
   }
-  if (kind === 'response') given['usage'] = exportUsage(source['usage'], `${at}/usage`, context)
+  const { usage } = source
+  if (kind === 'response' && !isObject(usage)) given['usage'] = { ...USAGE_FIELDS }
+  else if (kind === 'response' && isObject(usage)) {
+    // ThreadProtocol's two derived counters are not Pydantic AI's: its totals are inclusive.
+    const { thinking_tokens, total_tokens, ...counters } = usage
+    if (thinking_tokens !== undefined)
+      context.lose(`${at}/usage/thinking_tokens`, 'Pydantic AI counts it inside output_tokens')
+    if (total_tokens !== undefined)
+      context.lose(`${at}/usage/total_tokens`, 'Pydantic AI derives it')
+    given['usage'] = keepJsonText(usage, inOrder(counters, USAGE_FIELDS))
+  }
   return keepJsonText(source, inOrder(given, known))
-}
-
-/** The specification's two derived counters are not Pydantic AI's: its totals are inclusive. */
-function exportUsage(usage: unknown, at: string, context: ExportContext): unknown {
-  if (!isObject(usage)) return { ...USAGE_FIELDS }
-  const { thinking_tokens, total_tokens, ...counters } = usage
-  if (thinking_tokens !== undefined)
-    context.lose(`${at}/thinking_tokens`, 'Pydantic AI counts it inside output_tokens')
-  if (total_tokens !== undefined) context.lose(`${at}/total_tokens`, 'Pydantic AI derives it')
-  return keepJsonText(usage, inOrder(counters, USAGE_FIELDS))
 }
 
 function exportParts(message: Fields, kind: string, at: string, context: ExportContext): unknown[] {
@@ -179,7 +179,7 @@ function lookUp(ref: unknown, at: string, context: ExportContext): string | null
 interface PartExport {
   readonly kind: string
   readonly at: string
-  /** Time of the message, for parts born in the thread; undefined for parts that came from Pydantic AI. */
+  /** Time of the message, for parts made in the thread; undefined for parts that came from Pydantic AI. */
   readonly time: string | undefined
   /** The part was stored as found. */
   readonly verbatim: boolean
@@ -207,7 +207,7 @@ function refusal(part: Fields, { kind, context }: PartExport): string | undefine
     typeof partKind === 'string' &&
     (context.partKinds ? context.partKinds.has(partKind) : side.has(partKind))
   if (!known) return other.has(partKind as string) ? `no part of a ${kind}` : 'unknown kind of part'
-  // A caller's list of kinds does not say on which side they stand; for the kinds we know, we do.
+  // The caller's list does not say which kinds belong to requests and which to responses; for known kinds we check.
   if (!side.has(partKind) && other.has(partKind)) return `no part of a ${kind}`
   if (partKind === 'tool-call' || partKind === 'builtin-tool-call') {
     const args = part['args']
@@ -235,7 +235,7 @@ function withKnownContent(part: Fields, at: string, context: ExportContext): Fie
   return kept.length === content.length ? part : keepJsonText(part, { ...part, content: kept })
 }
 
-/** The way back of `importPart`, and the same for parts born in the thread. */
+/** Reverses `importPart`; parts made in the thread are renamed the same way. */
 function withPydanticNames(part: Fields, at: string, context: ExportContext): Fields {
   if (part['part_kind'] === 'thinking') {
     if (!Object.hasOwn(part, 'thinking_id')) return part

@@ -71,7 +71,13 @@ export function toPydanticAI(
     },
     lose: (pointer, reason) => void lost.push({ pointer, reason }),
   }
-  const messages = [...eachMessage(thread, context)]
+  const messages: PydanticMessage[] = []
+  for (const [index, turn] of thread.turns.entries()) {
+    const at = `/turns/${index}`
+    if (turn.turn_type === 'user') messages.push(exportMessage(turn, at, context))
+    else if (turn.turn_type === 'agent') messages.push(...agentMessages(turn.messages, at, context))
+    else context.lose(at, 'Pydantic AI knows no such turn')
+  }
   if (policy === 'strict' && refused.length > 0) throw new PydanticExportError(refused)
   if (options.systemPrompt !== undefined)
     messages.unshift(systemPromptRequest(options.systemPrompt))
@@ -90,15 +96,6 @@ export function toPydanticAIText(
 /** A request that holds a system prompt only, as the host puts it before a history. */
 export function systemPromptRequest(content: string): PydanticMessage {
   return { kind: 'request', parts: [{ part_kind: 'system-prompt', content }] }
-}
-
-function* eachMessage(thread: Thread, context: ExportContext): Iterable<PydanticMessage> {
-  for (const [turnIndex, turn] of thread.turns.entries()) {
-    const at = `/turns/${turnIndex}`
-    if (turn.turn_type === 'user') yield exportMessage(turn, at, context)
-    else if (turn.turn_type === 'agent') yield* agentMessages(turn.messages, at, context)
-    else context.lose(at, 'Pydantic AI knows no such turn')
-  }
 }
 
 function* agentMessages(

@@ -2,7 +2,8 @@ import { isObject } from '@skein/base'
 import type { ConfigStore } from './config-store.ts'
 import { keepJsonText, stringifyJson } from '../../json/json-stringify.ts'
 import { setOwn } from '../../json/json-parse.ts'
-import type { SystemPromptMark, ToolReturnStatus } from '../../document/thread.ts'
+import type { SystemPromptMark } from '../../document/thread.ts'
+import type { ToolReturnStatus } from '../../document/part.ts'
 import { instantOf } from '../../document/timestamp.ts'
 
 type Fields = { readonly [key: string]: unknown }
@@ -18,7 +19,7 @@ interface MessageImport {
   readonly configs: ConfigStore | undefined
 }
 
-/** Names that the thread uses for itself, so a source field of that name must step aside. */
+/** Names that the thread uses for itself. A source field of that name is kept in `pydantic_ai.fields` instead. */
 export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
   user: new Set([
     'turn_type',
@@ -36,7 +37,7 @@ export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<strin
 
 /**
  * One message, key by key in the order of the source, so that the export can go the same way back: `kind` becomes
- * `turn_type` or `message_type` in its place, and so on. What cannot be told from the result goes into `pydantic_ai`.
+ * `turn_type` or `message_type` in its place, and so on. What the result does not show is noted in `pydantic_ai`.
  */
 export function importMessage(source: Fields, options: MessageImport): Draft {
   const { owner, time, configs } = options
@@ -76,6 +77,7 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
+/** Stores the parts in `draft`. System prompts go into the config store; a mark remembers where each one stood. */
 function importParts(
   parts: readonly unknown[],
   configs: ConfigStore | undefined,
@@ -87,7 +89,14 @@ function importParts(
   const verbatim: number[] = []
   for (const part of parts) {
     if (isObject(part) && part['part_kind'] === 'system-prompt' && configs) {
-      marks.push(markPrompt(part, stored.length, configs))
+      const at = stored.length
+      if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
+        marks.push({ at, prompt: {}, part_ref: configs.put(stringifyJson(part)) })
+      } else {
+        const prompt = renameKey(part, 'content', 'content_ref')
+        prompt['content_ref'] = configs.put(part['content'])
+        marks.push({ at, prompt })
+      }
       continue
     }
     const own = importPart(part)
@@ -99,16 +108,6 @@ function importParts(
   if (verbatim.length > 0) origin['verbatim'] = verbatim
 }
 
-function markPrompt(part: Fields, at: number, configs: ConfigStore): SystemPromptMark {
-  if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
-    return { at, prompt: {}, part_ref: configs.put(stringifyJson(part)) }
-  }
-  const ref = configs.put(part['content'])
-  const prompt = renameKey(part, 'content', 'content_ref')
-  prompt['content_ref'] = ref
-  return { at, prompt }
-}
-
 /** The part as the thread keeps it; undefined when its own field names clash with the thread's. */
 function importPart(part: unknown): unknown {
   if (!isObject(part)) return part
@@ -118,14 +117,13 @@ function importPart(part: unknown): unknown {
   }
   if (part['part_kind'] === 'tool-return') {
     if (Object.hasOwn(part, 'status')) return undefined
-    return keepJsonText(part, { ...part, status: statusOf(part['outcome']) })
+    // Only success is success; histories from before `outcome` existed hold nothing else.
+    const { outcome } = part
+    const isSuccess = outcome === undefined || outcome === 'success'
+    const status: ToolReturnStatus = isSuccess ? 'success' : 'error'
+    return keepJsonText(part, { ...part, status })
   }
   return part
-}
-
-/** Only success is success; dumps from before `outcome` existed hold nothing else. */
-function statusOf(outcome: unknown): ToolReturnStatus {
-  return outcome === undefined || outcome === 'success' ? 'success' : 'error'
 }
 
 /** A copy in which one key has another name, in the same place. */

@@ -91,7 +91,7 @@ class HistoryImport {
     return this.#thread(times)
   }
 
-  /** Takes up the last turn of the thread that is continued, if the new messages may belong to its run. */
+  /** Reopens the last turn of the thread that is continued, if the new messages may belong to its run. */
   #resume(): void {
     const last = this.#turns.at(-1)
     if (last?.turn_type === 'user') this.#runId = last.run_id ?? undefined
@@ -115,7 +115,13 @@ class HistoryImport {
       })
     }
     const prompted =
-      readable['kind'] === 'request' && hasUserInput(readable['parts'] as readonly unknown[])
+      readable['kind'] === 'request' &&
+      (readable['parts'] as readonly unknown[]).some(
+        (part) =>
+          isObject(part) &&
+          (part['part_kind'] === 'user-prompt' ||
+            (part['part_kind'] === 'speech' && part['speaker'] === 'user')),
+      )
     if (!this.#sameRun(readable['run_id'] ?? null, prompted)) {
       this.#closeRun()
       if (prompted && this.#options.prompts !== 'agent') {
@@ -128,7 +134,7 @@ class HistoryImport {
     this.#push(this.#convert(readable, 'agent', time) as ThreadMessage)
   }
 
-  /** Runs are told apart by `run_id`; histories without it, by the prompts. */
+  /** Whether a message belongs to the run before it: by `run_id`, or, in histories without one, if it has no prompt. */
   #sameRun(runId: unknown, prompted: boolean): boolean {
     return runId === this.#runId && (runId !== null || !prompted)
   }
@@ -172,7 +178,12 @@ class HistoryImport {
 
   /** A time for each message: its own, that of a part, that of its nearest neighbour, or now. */
   #times(messages: readonly unknown[]): string[] {
-    const found = messages.map(ownTime)
+    const found = messages.map((message) => {
+      if (!isObject(message)) return undefined
+      const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
+      const dated = [message, ...parts].find((item) => isObject(item) && isTime(item['timestamp']))
+      return (dated as { readonly timestamp: string } | undefined)?.timestamp // checked by isTime
+    })
     const last = this.#turns.at(-1)
     let previous = last?.turn_type === 'user' ? last.submitted_at : last?.completed_at
     const first = previous ?? found.find((time) => time !== undefined)
@@ -217,22 +228,3 @@ class HistoryImport {
 
 /** The event under which a message of unknown kind is kept. */
 export const UNKNOWN_MESSAGE = 'pydantic_ai.message'
-
-function hasUserInput(parts: readonly unknown[]): boolean {
-  return parts.some(
-    (part) =>
-      isObject(part) &&
-      (part['part_kind'] === 'user-prompt' ||
-        (part['part_kind'] === 'speech' && part['speaker'] === 'user')),
-  )
-}
-
-function ownTime(message: unknown): string | undefined {
-  if (!isObject(message)) return undefined
-  if (isTime(message['timestamp'])) return message['timestamp']
-  const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
-  for (const part of parts) {
-    if (isObject(part) && isTime(part['timestamp'])) return part['timestamp']
-  }
-  return undefined
-}

@@ -106,7 +106,7 @@ export const PART_FIELDS: { readonly [kind: string]: { readonly [field: string]:
   file: { content: undefined, ...provider },
 }
 
-/** Part kinds that Pydantic AI dates, and dates "now" when a dump gives no time. */
+/** Part kinds that have a timestamp in Pydantic AI, which fills in the current time when a dump has none. */
 export const DATED_PARTS: ReadonlySet<string> = new Set(
   Object.keys(PART_FIELDS).filter((kind) => 'timestamp' in PART_FIELDS[kind]!),
 )

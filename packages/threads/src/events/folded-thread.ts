@@ -3,19 +3,19 @@ import type {
   ErrorRaised,
   EvidenceAdded,
   GateDecided,
-  Interrupt,
+  InterruptRecord,
   InterruptAnswer,
   SubagentCreated,
   ThreadEvent,
   ThreadStatus,
-  ToolOutcome,
+  LoggedOutcome,
   TurnOutcome,
   UnknownThreadEvent,
 } from './event.ts'
 import type { AgentConfig, Usage } from '../document/thread.ts'
 
 /** Everything known about a thread after some of its events: plain JSON, never changed in place. */
-export interface ThreadState {
+export interface FoldedThread {
   readonly threadId: string
   readonly createdAt: string
   readonly updatedAt: string
@@ -37,7 +37,7 @@ export interface ThreadState {
   /** Events folded so far, unknown ones included: the number to resume a stream from. */
   readonly eventCount: number
   readonly unknownEvents: number
-  /** Where turns, messages and calls without an outcome stand. Ids may repeat; the latest is meant. */
+  /** Where turns, messages and calls are, by id. When an id repeats, the latest is found. */
   readonly index: ThreadIndex
 }
 
@@ -51,7 +51,7 @@ export interface ThreadIndex {
 /** One turn of the live thread. */
 export type TurnState = UserTurnState | AgentTurnState
 
-/** What a person sent, with the facts that followed it. */
+/** What a person sent, with the events that followed it. */
 export interface UserTurnState {
   readonly kind: 'user'
   readonly turnId: string
@@ -101,11 +101,11 @@ export interface ResultItem {
   readonly at: string
   readonly toolCallId: string
   readonly toolName: string
-  readonly outcome: ToolOutcome
+  readonly outcome: LoggedOutcome
   readonly result: unknown
 }
 
-/** A fact to be shown at this place of the turn, verbatim. */
+/** An event that is shown at this place of the turn, unchanged. */
 export interface EventItem {
   readonly kind: 'event'
   readonly event: ThreadEvent | UnknownThreadEvent
@@ -115,7 +115,7 @@ export interface EventItem {
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
-  /** Facts that came while the model spoke: they follow its message. */
+  /** Events that came while the model was streaming. They are placed after its message. */
   readonly events: readonly EventItem[]
 }
 
@@ -135,7 +135,7 @@ export interface LiveToolCall {
   readonly toolName: string
   readonly arguments: unknown
   /** `requested` until it runs; `waiting` while an interrupt is open; then its outcome. */
-  readonly status: 'requested' | 'waiting' | 'running' | ToolOutcome
+  readonly status: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly startedAt?: string
   readonly endedAt?: string
   readonly durationMs?: number
@@ -147,7 +147,7 @@ export interface LiveToolCall {
 }
 
 /** What a call waits for, and the answer once there is one. */
-export interface InterruptState extends Interrupt {
+export interface InterruptState extends InterruptRecord {
   readonly turnId: string
   readonly openedAt: string
   readonly answer?: InterruptAnswer
@@ -174,7 +174,7 @@ export interface FileState {
 }
 
 /** The state before the first event. */
-export const emptyThreadState: ThreadState = {
+export const emptyFoldedThread: FoldedThread = {
   threadId: '',
   createdAt: '',
   updatedAt: '',
@@ -192,56 +192,4 @@ export const emptyThreadState: ThreadState = {
   eventCount: 0,
   unknownEvents: 0,
   index: { turns: {}, messages: {}, calls: {} },
-}
-
-/** `T` without `readonly` at its first level. */
-export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K in keyof T]: T[K] }
-
-/**
- * Copy on first write. One editor lives for one batch of events: the first time a batch touches an object it is
- * copied, later writes of the same batch go to that copy. So a fold over n events is linear, and a state that was
- * handed out before never changes.
- */
-export class StateEditor {
-  readonly #owned = new Set<object>()
-
-  /** A copy of `value` that this editor may change, or `value` itself when it already made one. */
-  own<T extends object>(value: T): Writable<T> {
-    if (this.#owned.has(value)) return value as Writable<T>
-    const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Writable<T>
-    this.#owned.add(copy)
-    return copy
-  }
-
-  /** Makes `holder[key]` writable and returns it. `holder` must be owned. */
-  at<T extends object, K extends keyof T>(holder: T, key: K): Writable<NonNullable<T[K]>> {
-    const child = this.own(holder[key] as object)
-    holder[key] = child as T[K]
-    return child as Writable<NonNullable<T[K]>>
-  }
-
-  /** Marks an object made in this batch as writable. */
-  adopt<T extends object>(value: T): T {
-    this.#owned.add(value)
-    return value
-  }
-}
-
-/** Sets a key of a record as plain data, `__proto__` included. */
-export function setKey<T>(record: Record<string, T>, key: string, value: NoInfer<T>): void {
-  if (key === '__proto__') {
-    Object.defineProperty(record, key, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    })
-  } else {
-    record[key] = value
-  }
-}
-
-/** Reads an own key of a record, so that ids such as `constructor` find nothing by accident. */
-export function getKey<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined
 }

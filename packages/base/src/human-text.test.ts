@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { displayText } from './display-text.ts'
+import { displayText } from './human-text.ts'
 
 test('ordinary text of any script, emoji, line breaks and tabs stay as they are', () => {
   const text = 'Grüße,\n\tשלום 你好 👋🏽'
