@@ -11,12 +11,19 @@ import type {
 import { says, scripted } from '@skein/ai/testing'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { agent, type Agent, type AgentOptions, type GenerateResult } from './agent.ts'
-import type { AgentStreamEvent, UAPEvent } from './event.ts'
-import type { ExecutionContext, ExecutionResult, ExecutionStrategy } from './execution.ts'
-import type { Middleware } from './middleware.ts'
-import { AgentState } from './state.ts'
-import type { AgentStrategy } from './strategy.ts'
+import { agent } from './agent.ts'
+import type {
+  Agent,
+  AgentOptions,
+  AgentStrategy,
+  ExecutionContext,
+  ExecutionResult,
+  ExecutionStrategy,
+  GenerateResult,
+  Middleware,
+} from './contract/agent-types.ts'
+import type { AgentStreamEvent, UAPEvent } from './contract/event.ts'
+import { AgentState } from './state/state.ts'
 import { subagent } from './subagent.ts'
 
 const model = scripted([says('hi')])

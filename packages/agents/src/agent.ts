@@ -1,125 +1,23 @@
 import { uuidV4 } from '@skein/base'
+import type { Message, Tool, Turn } from '@skein/ai'
+import { invalidUse } from './contract/agent-error.ts'
 import type {
-  LLMOptions,
-  Message,
-  Middleware as LLMMiddleware,
-  ModelReference,
-  Tool,
-  Turn,
-} from '@skein/ai'
-import type { CheckpointStore } from './checkpoint.ts'
-import type { AgentStreamEvent } from './event.ts'
-import type { ExecutionStrategy, StepEffect } from './execution.ts'
-import type { Answers, Interrupt } from './interrupt.ts'
-import type { Middleware } from './middleware.ts'
-import type { AgentState } from './state.ts'
-import type { AgentStrategy } from './strategy.ts'
-import type { AgentContext } from './tool-context.ts'
-import { agentMethods } from './agent-methods.ts'
-import { AgentCore, checkTools, withoutLimit } from './agent-core.ts'
-
-/**
- * What an agent is made of (UAP §4.2): all options of `llm()` and its own. Only `middleware` means
- * the agent's; the model's middleware is `llmMiddleware`.
- */
-export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'middleware'> {
-  readonly model: ModelReference
-  /** Default: `loop()`. */
-  readonly execution?: ExecutionStrategy
-  readonly middleware?: readonly Middleware[]
-  readonly llmMiddleware?: readonly LLMMiddleware[]
-  readonly strategy?: AgentStrategy
-  /** Saves the state after each step. */
-  readonly checkpoints?: CheckpointStore
-  /** Default: that of the state, else one made for this agent. */
-  readonly sessionId?: string
-  /** `async` (default): saving never holds up the run. `sync`: each step waits until it is saved. */
-  readonly durability?: 'async' | 'sync'
-  /** Told of saves that failed. Default: `console.error`. */
-  readonly onCheckpointError?: (error: unknown, sessionId: string) => void
-}
-
-/** An agent without a model of its own: it runs as a sub-agent, with its caller's (UAP §8.4). */
-export type ModellessOptions<Data = unknown> = Omit<AgentOptions<Data>, 'model'> & {
-  readonly model?: ModelReference
-}
-
-/**
- * A pure function of input and state (UAP §4.3). It keeps nothing between calls. Its options are its
- * own properties, so that `agent({ ...other, execution: react() })` makes a variant.
- */
-export interface Agent<Data = unknown> extends AgentOptions<Data> {
-  readonly id: string
-  readonly tools: readonly Tool[]
-  generate(
-    input: AgentInput,
-    state: AgentState,
-    options?: RunOptions,
-  ): Promise<GenerateResult<Data>>
-  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data>
-  /** Like `generate`; the state holds the whole exchange even if a strategy forgot some of it. */
-  ask(input: AgentInput, state: AgentState, options?: RunOptions): Promise<GenerateResult<Data>>
-  /** One answer from an empty state, which is then thrown away. */
-  query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
-  /** Goes on with a run that was interrupted, or whose process died: open calls are run, not closed. */
-  resume(state: AgentState, answers?: Answers, options?: RunOptions): Promise<GenerateResult<Data>>
-  resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentRun<Data>
-  /** Waits until everything that was to be saved is saved. */
-  flush(): Promise<void>
-}
-
-export type ModellessAgent<Data = unknown> = Omit<Agent<Data>, 'model'> & {
-  readonly model?: ModelReference
-}
-
-export type AgentInput = string | Message
-
-/** Of one call. */
-export interface RunOptions {
-  readonly signal?: AbortSignal
-  /** Put into the middleware's `metadata`. */
-  readonly metadata?: Readonly<Record<string, unknown>>
-  /** The context of the tool that runs this agent: who called whom. It inherits nothing. */
-  readonly parentContext?: AgentContext
-  /** Awaited before and after each inference and each call, so that a journal can make it durable. */
-  readonly commit?: (effect: StepEffect) => void | Promise<void>
-}
-
-export interface GenerateResult<Data = unknown> {
-  readonly turn: Turn<Data>
-  readonly state: AgentState
-  /** Set when calls wait for an answer: pass the state and the answers to `resume`. */
-  readonly interrupts?: readonly Interrupt[]
-  /** Why the run ended. Strategies of your own need not tell. */
-  readonly stopReason?: AgentStopReason
-}
-
-export const AgentStopReason = {
-  /** The model had nothing more to do. */
-  Complete: 'complete',
-  MaxIterations: 'max_iterations',
-  MaxSteps: 'max_steps',
-  StopCondition: 'stop_condition',
-  Interrupted: 'interrupted',
-} as const
-export type AgentStopReason = (typeof AgentStopReason)[keyof typeof AgentStopReason]
-
-/**
- * A run while it happens (UAP §11.1). It starts with the first read of events or of `result`.
- * Leaving the loop early aborts it; a failure that nobody looks at is never an unhandled rejection.
- */
-export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
-  readonly result: Promise<GenerateResult<Data>>
-  abort(reason?: unknown): void
-}
-
-/** What agents and the built-in strategies give. */
-export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
-  /** After the last completed step; what an aborted or failed run leaves behind. */
-  readonly state: AgentState
-  /** Adds a message before the next inference; a run that was about to end goes on with it. */
-  steer(message: AgentInput): void
-}
+  Agent,
+  AgentInput,
+  AgentOptions,
+  AgentRun,
+  GenerateResult,
+  ModellessAgent,
+  ModellessOptions,
+  RunOptions,
+} from './contract/agent-types.ts'
+import { flushCheckpoints } from './checkpoint/checkpointer.ts'
+import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.ts'
+import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
+import type { Answers } from './state/state-types.ts'
+import { AgentState } from './state/state.ts'
+import { drain } from './step/live-events.ts'
+import { AgentStream, toUserMessage } from './strategies/agent-stream.ts'
 
 /**
  * Defines an agent (UAP §4.1).
@@ -134,9 +32,11 @@ export function agent(options: ModellessOptions): Agent {
   const { tools = [], toolStrategy, ids = uuidV4 } = options
   checkTools(tools)
   const core = new AgentCore(options)
-  // The options are its own properties, so that they travel when it is spread; ids do not (A21).
+  // The options become properties of the agent, so that `{ ...agent }` passes them on. Only options
+  // that were given are copied, and never the methods or the id of an agent that was spread.
+  const given = optionNames.filter((name) => options[name] !== undefined)
   core.agent = Object.freeze({
-    ...pickOptions(options),
+    ...Object.fromEntries(given.map((name) => [name, options[name]])),
     tools: Object.freeze([...tools]),
     ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
     id: ids(),
@@ -164,8 +64,105 @@ const optionNames = [
   'onCheckpointError',
 ] as const satisfies readonly (keyof AgentOptions)[]
 
-/** What was given, without the methods and the id of an agent that was spread. */
-function pickOptions(options: ModellessOptions): Partial<AgentOptions> {
-  const given = optionNames.filter((name) => options[name] !== undefined)
-  return Object.fromEntries(given.map((name) => [name, options[name]]))
+/** UAP §8.2: an agent is not a tool; a tool that runs one has to be written out. */
+function checkTools(tools: readonly Tool[]): void {
+  tools.forEach((tool: Partial<Tool> & { generate?: unknown }, index) => {
+    if (typeof tool?.name === 'string' && typeof tool.run === 'function') return
+    const isAgent = typeof tool?.generate === 'function'
+    throw invalidUse(
+      `Item ${index} of the tools is ${isAgent ? 'an agent' : 'not a tool'}.`,
+      isAgent
+        ? 'Write a tool that runs it: subagent({ name, description, parameters, agent, prompt }).'
+        : 'A tool has a name, a description, parameters and a function `run`.',
+    )
+  })
+}
+
+type Methods = Pick<
+  Agent,
+  'generate' | 'stream' | 'ask' | 'query' | 'resume' | 'resumeStream' | 'flush'
+>
+type Call = Pick<AgentTask, 'state' | 'options'> & Partial<Pick<AgentTask, 'input' | 'resume'>>
+
+/** The calls of an agent. Closures, so that `const { generate } = coder` works. */
+function agentMethods(core: AgentCore): Methods {
+  return {
+    generate: (input: AgentInput, state: AgentState, options: RunOptions = {}) =>
+      generate(core, { input, state, options }),
+    stream: (input: AgentInput, state: AgentState, options: RunOptions = {}) =>
+      stream(core, { input, state, options }),
+    ask: async (input: AgentInput, state: AgentState, options: RunOptions = {}) => {
+      const message = toUserMessage(input, core.options)
+      return withExchange(await generate(core, { input: message, state, options }), message)
+    },
+    query: (input: AgentInput, options: RunOptions = {}) => query(core, input, options),
+    resume: (state: AgentState, answers: Answers = {}, options: RunOptions = {}) =>
+      generate(core, { state, options, resume: { answers } }),
+    resumeStream: (state: AgentState, answers: Answers = {}, options: RunOptions = {}) =>
+      stream(core, { state, options, resume: { answers } }),
+    flush: async () => {
+      const { checkpoints } = core.options
+      if (checkpoints) await flushCheckpoints(checkpoints)
+    },
+  }
+}
+
+async function generate(core: AgentCore, call: Call): Promise<GenerateResult> {
+  const controller = new AbortController()
+  return drain(runAgent({ core, ...call, controller, streaming: false }))
+}
+
+function stream(core: AgentCore, call: Call): AgentRun {
+  const controller = new AbortController()
+  const steering: Message[] = []
+  let { state } = call
+  let isFinal = false
+  const task: AgentTask = {
+    core,
+    ...call,
+    controller,
+    streaming: true,
+    takeSteering: () => steering.splice(0),
+    onState: (next) => (state = next),
+    onLastStep: () => (isFinal = true),
+  }
+  return new AgentStream({
+    batches: runAgent(task),
+    controller,
+    isFinal: () => isFinal,
+    state: () => state,
+    steer: (message) => steering.push(toUserMessage(message, core.options)),
+  })
+}
+
+/** A query has a session of its own, so that it never overwrites the checkpoint of a conversation. */
+async function query(core: AgentCore, input: AgentInput, given: RunOptions): Promise<Turn> {
+  const { checkpoints, ids } = core.options
+  const state = AgentState.initial({ ids })
+  const options: InternalRunOptions = checkpoints ? { ...given, sessionId: core.ids() } : given
+  const { turn, interrupts } = await generate(core, { input, state, options })
+  if (interrupts) throw unansweredInterrupts(interrupts) // there is no state to resume from
+  return turn
+}
+
+/**
+ * The result with every message of the exchange in the state. A strategy of the application may have
+ * returned a state without some of them; messages are compared by id, so none is added twice. When the
+ * state has a part of the exchange, the missing messages go in between, in the order of the exchange.
+ */
+function withExchange(result: GenerateResult, input: Message): GenerateResult {
+  const { turn, state } = result
+  const history = state.messages
+  const known = new Set(history.map(({ id }) => id))
+  const exchange = turn.messages.some(({ id }) => id === input.id)
+    ? turn.messages
+    : [input, ...turn.messages]
+  const first = exchange.find(({ id }) => known.has(id))
+  if (!first) return { ...result, state: state.withMessages(exchange) }
+  if (exchange.every(({ id }) => known.has(id))) return result
+  const start = history.findIndex(({ id }) => id === first.id)
+  const ids = new Set(exchange.map(({ id }) => id))
+  const others = history.slice(start).filter(({ id }) => !ids.has(id))
+  const messages = [...history.slice(0, start), ...exchange, ...others]
+  return { ...result, state: state.withContext(messages) }
 }

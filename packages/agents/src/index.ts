@@ -1,26 +1,36 @@
-export type {
-  Agent,
-  AgentInput,
-  AgentOptions,
-  AgentRun,
-  AgentStreamResult,
-  GenerateResult,
-  ModellessAgent,
-  ModellessOptions,
-  RunOptions,
-} from './agent.ts'
-export { agent, AgentStopReason } from './agent.ts'
+export { agent } from './agent.ts'
 export { subagent, type SubagentDefinition } from './subagent.ts'
-export { AgentState } from './state.ts'
-export type { AgentStateJSON, AgentStateOptions } from './state.ts'
-export { ThreadNode, type ThreadNodeInit, type ThreadNodeJSON } from './thread-node.ts'
-export { ThreadTree, type ThreadTreeJSON, type ThreadTreeOptions } from './thread-tree.ts'
-export type { PlanStep, PlanStepStatus } from './plan-step.ts'
-export type { SubagentExecutionTrace, ToolExecutionTrace } from './subagent-trace.ts'
-export type * from './event.ts'
-export type * from './interrupt.ts'
-export type * from './execution.ts'
-export type * from './strategy.ts'
-export type * from './tool-context.ts'
-export type * from './middleware.ts'
-export type * from './checkpoint.ts'
+export { AgentState, type AgentStateOptions } from './state/state.ts'
+export {
+  ThreadNode,
+  ThreadTree,
+  type ThreadNodeInit,
+  type ThreadNodeJSON,
+  type ThreadTreeJSON,
+  type ThreadTreeOptions,
+} from './state/thread-tree.ts'
+export type {
+  AgentStateJSON,
+  Answer,
+  Answers,
+  DeferredCall,
+  Interrupt,
+  PlanStep,
+  PlanStepStatus,
+  SubagentExecutionTrace,
+  Suspension,
+  ToolExecutionTrace,
+} from './state/state-types.ts'
+export type * from './contract/agent-types.ts'
+export {
+  AgentStopReason,
+  type AgentStreamEvent,
+  type SubagentEnd,
+  type SubagentEvent,
+  type SubagentInner,
+  type SubagentStart,
+  type UAPEvent,
+  type UAPEventData,
+  type UAPEventType,
+} from './contract/event.ts'
+export type { CheckpointMetadata, CheckpointStore } from './contract/checkpoint-store.ts'

@@ -1,47 +1,40 @@
 import {
-  isStandardSchema,
-  systemClock,
-  uuidV4,
   type Clock,
   type IdSource,
+  isStandardSchema,
   type JsonSchema,
   type JsonValue,
+  messageOf,
+  systemClock,
+  uuidV4,
 } from '@skein/base'
-import {
-  defer,
-  tool,
-  withToolContext,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolSchema,
-} from '@skein/ai'
+import { defer, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
+import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
+  AgentContext,
   AgentInput,
   AgentStreamResult,
   GenerateResult,
   ModellessAgent,
-} from './agent.ts'
-import { invalidRequest, messageOf } from './agent-error.ts'
-import { childRequestOf, type ChildRequest } from './answers.ts'
-import type { SubagentEvent } from './event.ts'
-import type { InternalRunOptions } from './run-agent.ts'
-import { AgentState } from './state.ts'
-import type { RunTotals } from './strategy.ts'
-import type { AgentContext } from './tool-context.ts'
+  RunTotals,
+} from './contract/agent-types.ts'
+import type { SubagentEvent } from './contract/event.ts'
+import type { InternalRunOptions } from './run/run-agent.ts'
+import { AgentState } from './state/state.ts'
+import { type ChildRequest, childRequestOf } from './step/calls.ts'
 
-/** A tool that runs an agent. Its interface is written out: nothing is guessed from the agent (UAP §8.1). */
+/** A tool that runs an agent. Its interface is written out: nothing is derived from the agent (UAP §8.1). */
 export interface SubagentDefinition<Args = Record<string, unknown>> extends Pick<
   Tool,
-  'approval' | 'metadata' | 'sequential' | 'dependsOn' | 'timeoutMs'
+  'approval' | 'metadata' | 'risk' | 'sequential' | 'dependsOn' | 'timeoutMs'
 > {
   readonly name: string
   readonly description: string
-  /** JSON Schema, or a Standard Schema, by which arguments are then checked. */
+  /** JSON Schema, or a Standard Schema, which then also checks the arguments. */
   readonly parameters: JsonSchema | ToolSchema<Args>
-  /** One without a model runs with its caller's. */
+  /** An agent without a model runs with its caller's. */
   readonly agent: Agent | ModellessAgent
   /** What the agent is asked. */
   readonly prompt: (args: Args) => AgentInput
@@ -49,16 +42,16 @@ export interface SubagentDefinition<Args = Record<string, unknown>> extends Pick
   readonly result?: (result: GenerateResult) => unknown
   /** `subagentType` in events and traces. Default: the tool's name. */
   readonly type?: string
-  /** Lets the caller's stop condition end the sub-agent too, its tokens counted in. Default false. */
+  /** Lets the caller's stop condition, which counts the sub-agent's tokens, end the sub-agent too. Default false. */
   readonly sharesBudget?: boolean
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
 /**
- * Makes a tool that runs an agent: its events show in the caller's stream while they happen, its
- * trace and tokens are kept, it ends when the caller is aborted, and its interrupts become the
- * caller's.
+ * Makes a tool that runs an agent. The caller's stream has the sub-agent's events while they happen,
+ * and the caller's state its trace and tokens. Aborting the caller aborts the sub-agent, and the
+ * sub-agent's interrupts become the caller's.
  *
  *     const explore = subagent({
  *       name: 'explore',
@@ -72,29 +65,23 @@ export function subagent<Args = Record<string, unknown>>(
   definition: SubagentDefinition<Args>,
 ): Tool {
   check(definition)
-  const { name, description, parameters } = definition
-  const run = (args: Args, context: ToolContext): Promise<unknown> =>
-    new SubagentRun(definition, context as AgentContext).run(args) // agents pass the superset
-  const rest = { name, description, run, ...toolOptions(definition) }
-  if (!isStandardSchema(parameters))
-    return withToolContext({ ...rest, parameters: parameters as JsonSchema })
-  // A schema that validates also has to describe itself, which `tool` demands by type.
-  return tool({ ...rest, parameters: parameters as ToolSchema<Args> })
+  const { name, description, parameters, metadata, risk, sequential, dependsOn, timeoutMs } =
+    definition
+  return tool<Args, unknown, AgentContext>({
+    name,
+    description,
+    parameters: parameters as ToolSchema<Args>, // or JSON Schema; which of the two, `tool` finds out
+    metadata,
+    risk,
+    sequential,
+    dependsOn,
+    timeoutMs,
+    approval: definition.approval as ToolDefinition<Args, unknown, AgentContext>['approval'], // Tool hides its types
+    run: (args, context) => new SubagentRun(definition, context).run(args),
+  })
 }
 
-/** What a tool may have beside its interface. `approval` sees checked arguments where a schema checks. */
-function toolOptions<Args>(definition: SubagentDefinition<Args>): ToolOptions<Args> {
-  const names = ['approval', 'metadata', 'sequential', 'dependsOn', 'timeoutMs']
-  const given = Object.entries(definition).filter(([name]) => names.includes(name))
-  return Object.fromEntries(given) as ToolOptions<Args> // the names just above
-}
-
-type ToolOptions<Args> = Omit<
-  ToolDefinition<Args, unknown>,
-  'name' | 'description' | 'parameters' | 'run'
->
-
-/** UAP §8.1: explicit name, description and schema, or none at all. */
+/** UAP §8.1: name, description and schema are explicit. All missing parts are named at once. */
 function check(definition: object): void {
   const { name, description, parameters, agent, prompt } = definition as Record<string, unknown>
   const missing = [
@@ -105,9 +92,9 @@ function check(definition: object): void {
     ...(typeof prompt === 'function' ? [] : ['prompt']),
   ]
   if (missing.length === 0) return
-  throw invalidRequest(
+  throw invalidUse(
     `subagent() needs ${missing.join(', ')}.`,
-    'The interface of a sub-agent is written out; nothing is taken from the agent.',
+    'The interface of a sub-agent is written out; nothing is derived from the agent.',
   )
 }
 
@@ -136,9 +123,9 @@ class SubagentRun<Args> {
     const { deferred } = this.#context
     const child = deferred && childRequestOf(deferred)
     const asked = child ? undefined : this.#definition.prompt(args)
-    const prompt = child?.prompt ?? textOf(asked ?? '')
+    const prompt = child?.prompt ?? (typeof asked === 'object' ? asked.text : (asked ?? ''))
     const timestamp = this.#clock.now()
-    this.#tell({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
+    this.#emit({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
     try {
       const result = await this.#runAgent(asked, child)
       return this.#end(result, prompt)
@@ -167,13 +154,12 @@ class SubagentRun<Args> {
       : agent.generate(asked ?? '', state, options)
   }
 
-  /** UAP §8.4: its own model, or its caller's; decided now, not when the tool was made. */
+  /** UAP §8.4: the agent with its own model, or its caller's; decided now, not when the tool was made. */
   #effectiveAgent(): Agent {
     const { agent } = this.#definition
     if (agent.model) return agent as Agent // it has just been seen to have a model
     const { parentModel: model, parentConfig } = this.#context
-    const config = agent.config ?? parentConfig
-    return defineAgent({ ...agent, model, ...(config && { config }) })
+    return defineAgent({ ...agent, model, config: agent.config ?? parentConfig })
   }
 
   #options(agent: Agent): InternalRunOptions {
@@ -182,26 +168,26 @@ class SubagentRun<Args> {
     return {
       signal,
       parentContext: this.#context,
-      takesInterrupts: true,
+      passesInterrupts: true,
       // Several runs of one agent must not overwrite each other's checkpoints.
-      ...(agent.checkpoints && agent.sessionId === undefined && { sessionId: this.#ids() }),
-      ...(sharesBudget && { shouldStop: ({ usage }: RunTotals) => shouldStop(usage) }),
+      sessionId: agent.checkpoints && agent.sessionId === undefined ? this.#ids() : undefined,
+      shouldStop: sharesBudget ? ({ usage }: RunTotals) => shouldStop(usage) : undefined,
     }
   }
 
   async #follow(stream: AgentStreamResult): Promise<GenerateResult> {
     for await (const innerEvent of stream)
-      this.#tell({ type: 'subagent_event', ...this.#identity, innerEvent })
+      this.#emit({ type: 'subagent_event', ...this.#identity, innerEvent })
     return stream.result
   }
 
   #end(result: GenerateResult, prompt: string): unknown {
     const { turn, state, interrupts } = result
     if (interrupts) {
-      this.#fail('It waits for an answer.', turn, result)
+      this.#fail('The sub-agent waits for an answer.', turn, result)
       return defer({ kind: 'child', request: this.#childRequest(result, prompt) })
     }
-    this.#tell({
+    this.#emit({
       type: 'subagent_end',
       ...this.#identity,
       success: true,
@@ -221,28 +207,25 @@ class SubagentRun<Args> {
   }
 
   #fail(error: string, turn: GenerateResult['turn'] | undefined, result?: GenerateResult): void {
-    this.#tell({
+    this.#emit({
       type: 'subagent_end',
       ...this.#identity,
       success: false,
       error,
       timestamp: this.#clock.now(),
-      ...(turn && { toolExecutions: turn.toolExecutions, usage: turn.usage }),
-      ...(result && { children: newTraces(result.state, this.#context) }),
+      toolExecutions: turn?.toolExecutions,
+      usage: turn?.usage,
+      children: result && newTraces(result.state, this.#context),
     })
   }
 
-  #tell(event: SubagentEvent): void {
+  #emit(event: SubagentEvent): void {
     this.#context.onSubagentEvent?.(event)
   }
 }
 
-/** The sub-agents of this run; a resumed state also has those of the runs before, told already. */
+/** Traces of the sub-agents of this run. Those that a resumed state brought along were reported before. */
 function newTraces(state: AgentState, { deferred }: AgentContext): AgentState['subagentTraces'] {
   const child = deferred && childRequestOf(deferred)
   return state.subagentTraces.slice(child?.state.subagentTraces?.length ?? 0)
-}
-
-function textOf(input: AgentInput): string {
-  return typeof input === 'string' ? input : input.text
 }

@@ -13,7 +13,7 @@ export * from './message.ts'
 export * from './error.ts'
 export * from './event.ts'
 export * from './tool.ts'
-export { withToolContext } from './tools/define.ts'
+export { deriveTool, wantsContext, withToolContext } from './tools/define.ts'
 export {
   executeTools,
   succeededTools,

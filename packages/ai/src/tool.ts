@@ -45,7 +45,7 @@ export interface ToolContext {
 
 /**
  * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates
- * them (§11.2); `tool()` builds tools that validate in their own `run`.
+ * them (UPP §11.2); `tool()` builds tools that validate in their own `run`.
  *
  * `run` gets `(params, context)` when it declares two parameters or is marked by
  * `withToolContext`, else `(params)` alone (UAP §8.4).
@@ -62,9 +62,16 @@ export interface Tool {
   readonly sequential?: boolean
   /** UAP §8.5: names of tools whose calls must succeed first. */
   readonly dependsOn?: readonly string[]
+  /** How much harm a call can do; governance and the runtime decide by it. */
+  readonly risk?: ToolRisk
   /** Longest run in milliseconds; then the call is an error result and its signal aborts. */
   readonly timeoutMs?: number
 }
+
+/** The risk tiers of tools, rising. */
+export const TOOL_RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
+/** `read_only` changes nothing; a low-risk write can be undone; a high-risk write needs approval. */
+export type ToolRisk = (typeof TOOL_RISKS)[number]
 
 /** What a call waits for, as plain data: it can be stored and answered in another process. */
 export interface DeferRequest {

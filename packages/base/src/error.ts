@@ -38,3 +38,9 @@ export class SkeinError extends Error {
     return hint === undefined ? { name, code, message } : { name, code, message, hint }
   }
 }
+
+/** The text of anything that can be thrown. Values that are neither errors nor strings are named by type, not quoted. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name
+  return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+}

@@ -1,4 +1,4 @@
-export { SkeinError, type SkeinErrorOptions } from './error.ts'
+export { messageOf, SkeinError, type SkeinErrorOptions } from './error.ts'
 export { SseDecoder, type SseDecoderOptions, type SseEvent } from './sse.ts'
 export { encodeSse, type SseFields } from './encode-sse.ts'
 export { NdjsonDecoder, type NdjsonDecoderOptions } from './ndjson.ts'
@@ -30,4 +30,5 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, isDeepFrozen } from './freeze.ts'
+export { linkAbort, untilAborted } from './abort.ts'
 export { redactSecrets, secretForms } from './redact.ts'

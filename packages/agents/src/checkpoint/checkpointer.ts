@@ -1,100 +1,128 @@
-import type { Message } from '@skein/ai'
-import type { CheckpointStore } from '../checkpoint.ts'
-import type { StepEffect } from '../execution.ts'
-import type { AgentState, AgentStateJSON } from '../state.ts'
-import { openCallsOf } from '../transcript.ts'
-import { journalEntry, keepsJournal, type JournalingStore } from './journal.ts'
-import { KeyedQueue } from './keyed-queue.ts'
-import { logCheckpointError, reportError, type CheckpointErrorHandler } from './report-error.ts'
+import { messageOf } from '@skein/base'
+import type { StepEffect } from '../contract/agent-types.ts'
+import type { CheckpointErrorHandler, CheckpointStore } from '../contract/checkpoint-store.ts'
+import type { AgentState } from '../state/state.ts'
+import { openCallsOf } from '../state/transcript.ts'
+import { journalEntry } from './saved-state.ts'
 
+/** What a checkpointer needs. */
 export interface CheckpointerOptions {
   readonly store: CheckpointStore
   readonly sessionId: string
   readonly agentId?: string
-  /** `async` (default): nobody waits for a save. `sync`: `save` gives a promise to wait for. */
+  /** `async` (default): `save` returns at once. `sync`: it returns a promise to wait for. */
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
 }
 
-/** Saves the states of one run. Nothing it does throws or rejects. */
+/** Saves the states of one run. Neither function throws or rejects. */
 export interface Checkpointer {
-  /** For each `step_end`: takes the state as it is now and saves it after all earlier ones. */
+  /** Called after each `step_end`: saves the state as it is now, after all earlier ones. */
   save(state: AgentState): void | Promise<void>
-  /** Where the store keeps a journal: notes each finished call before the run goes on. */
+  /** Set if the store keeps a journal: records each finished call before the run continues. */
   readonly commit?: (effect: StepEffect) => Promise<void>
 }
 
-/** Saves of one store and session keep their order, also those of several agents. */
+/** One queue per store, so that saves of a session keep their order, also those of several agents. */
 const queues = new WeakMap<CheckpointStore, KeyedQueue>()
 
+/** Makes the checkpointer of one run. */
 export function checkpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, durability = 'async' } = options
-  const save = (state: AgentState): Promise<void> => enqueue(options, state)
+  const { store, sessionId, agentId, durability = 'async', onError = logCheckpointError } = options
+  let queue = queues.get(store)
+  if (!queue) queues.set(store, (queue = new KeyedQueue()))
+  // UAP §12.4.7: a failed save must not stop the run, so it is reported and dropped.
+  const attempt = async (write: () => Promise<void>): Promise<void> => {
+    try {
+      await queue.run(sessionId, write)
+    } catch (error) {
+      reportError(onError, error, sessionId)
+    }
+  }
+  const save = async (state: AgentState): Promise<void> => {
+    try {
+      const json = state.toJSON()
+      // UAP §12.4.7: the checkpoint itself names its session; the store reads the agent's id there.
+      const owner = agentId ? { agentId, sessionId } : { sessionId }
+      const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
+      await attempt(() => store.save(sessionId, stamped))
+    } catch (error) {
+      reportError(onError, error, sessionId)
+    }
+  }
+  let asked: AgentState | undefined
+  /**
+   * Also saves the state between an inference and its calls, and records each result. If the process
+   * dies while they run, a resumed run has the very calls the model asked for and their results so far.
+   */
+  const commit = async (effect: StepEffect): Promise<void> => {
+    if (effect.type === 'inference_start') asked = effect.state
+    else if (effect.type === 'inference_end') {
+      const { messages } = effect.turn
+      if (!asked || openCallsOf(messages).length === 0) return
+      const known = asked.messages
+      // The turn of an opaque model also holds its inputs, which the state has already.
+      await save(asked.withMessages(messages.filter((message) => !known.includes(message))))
+    } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
+      const { call, outcome } = effect
+      await attempt(async () => store.record?.(sessionId, journalEntry(call, outcome)))
+    }
+  }
   return {
     save(state) {
       const saved = save(state)
       if (durability === 'sync') return saved
     },
-    ...(keepsJournal(store) && { commit: journalling({ ...options, store }, save) }),
+    commit: typeof store.record === 'function' ? commit : undefined,
   }
 }
 
-/** Waits until all that was to be saved is saved: of one session, or of all in the store. */
+/** Waits until all queued saves are done: those of one session, or of all sessions in the store. */
 export async function flushCheckpoints(store: CheckpointStore, sessionId?: string): Promise<void> {
   await queues.get(store)?.idle(sessionId)
 }
 
-/** UAP §12.4.7: a save that fails must not stop the run, so it is reported and dropped. */
-async function enqueue(options: CheckpointerOptions, state: AgentState): Promise<void> {
-  const { store, sessionId, onError = logCheckpointError } = options
+/** The handler for an application that has none: writes the failure to the console. */
+export function logCheckpointError(error: unknown, sessionId: string): void {
+  // oxlint-disable-next-line no-console -- UAP §12.4.7: failed saves should be logged
+  console.error(`Checkpoint of session ${JSON.stringify(sessionId)}: ${messageOf(error)}`)
+}
+
+/** Calls a handler. One that throws must not stop the run either, so its own error is logged. */
+export function reportError(
+  handler: CheckpointErrorHandler,
+  error: unknown,
+  sessionId: string,
+): void {
   try {
-    const json = stamped(state.toJSON(), options)
-    await queueOf(store).run(sessionId, () => store.save(sessionId, json))
-  } catch (error) {
-    reportError(onError, error, sessionId)
+    handler(error, sessionId)
+  } catch (second) {
+    logCheckpointError(second, sessionId)
   }
 }
 
-function queueOf(store: CheckpointStore): KeyedQueue {
-  const known = queues.get(store)
-  if (known) return known
-  const queue = new KeyedQueue()
-  queues.set(store, queue)
-  return queue
-}
+/** Runs jobs of the same key one after the other, and jobs of different keys in parallel. */
+export class KeyedQueue {
+  readonly #tails = new Map<string, Promise<void>>()
 
-/** UAP §12.4.7: the session's id is in the checkpoint itself; the store reads the agent's there. */
-function stamped(json: AgentStateJSON, options: CheckpointerOptions): AgentStateJSON {
-  const { sessionId, agentId } = options
-  return { ...json, metadata: { ...json.metadata, ...(agentId && { agentId }), sessionId } }
-}
+  /** Starts the job when all earlier ones of its key are over, however they ended. */
+  run<T>(key: string, job: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(key)
+    // In an async function, so that a job that throws at once fails like one that rejects.
+    const result = before ? before.then(job) : (async () => job())()
+    const tail = result.then(nothing, nothing).then(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key)
+    })
+    this.#tails.set(key, tail)
+    return result
+  }
 
-/**
- * Also saves the state between an inference and its calls, and notes each result. A process that
- * dies among them resumes with the very calls the model asked for and the results it already has.
- */
-function journalling(
-  options: CheckpointerOptions & { readonly store: JournalingStore },
-  save: (state: AgentState) => Promise<void>,
-): (effect: StepEffect) => Promise<void> {
-  const { store, sessionId, onError = logCheckpointError } = options
-  let asked: AgentState | undefined
-  return async (effect) => {
-    if (effect.type === 'inference_start') asked = effect.state
-    else if (effect.type === 'inference_end') {
-      const { messages } = effect.turn
-      if (asked && openCallsOf(messages).length > 0) await save(withNew(asked, messages))
-    } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
-      const entry = journalEntry(effect.call, effect.outcome)
-      await queueOf(store)
-        .run(sessionId, () => store.record(sessionId, entry))
-        .catch((error: unknown) => reportError(onError, error, sessionId))
-    }
+  /** Resolves when all jobs queued so far are over: those of one key, or all. */
+  async idle(key?: string): Promise<void> {
+    if (key === undefined) await Promise.all(this.#tails.values())
+    else await this.#tails.get(key)
   }
 }
 
-/** A model that is only `generate` and `stream` repeats its inputs in the turn. */
-function withNew(state: AgentState, messages: readonly Message[]): AgentState {
-  return state.withMessages(messages.filter((message) => !state.messages.includes(message)))
-}
+function nothing(): void {}

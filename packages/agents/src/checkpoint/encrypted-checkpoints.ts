@@ -1,39 +1,47 @@
 import { decodeBase64, encodeBase64 } from '@skein/base'
-import { invalidRequest } from '../agent-error.ts'
-import type { CheckpointStore } from '../checkpoint.ts'
-import { AgentState, type AgentStateJSON } from '../state.ts'
-import { stateText } from './state-text.ts'
+import { invalidUse } from '../contract/agent-error.ts'
+import type { CheckpointStore } from '../contract/checkpoint-store.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { AgentState } from '../state/state.ts'
+import { KeyedQueue } from './checkpointer.ts'
+import { stateText } from './saved-state.ts'
 
+/** Options of `encryptedCheckpoints`. */
 export interface EncryptedCheckpointOptions {
   /** 16, 24 or 32 bytes, or a key of `crypto.subtle` for AES-GCM. */
   readonly key: Uint8Array | CryptoKey
 }
 
 /**
- * A store whose states are sealed before another store sees them (UAP §15.3). Step, session and
- * agent stay readable, for the metadata; everything else is AES-GCM, bound to its session.
+ * Encrypts states before another store gets them (UAP §15.3). Step, session and agent stay readable,
+ * for the metadata; everything else is encrypted with AES-GCM and bound to its session.
  */
 export function encryptedCheckpoints(
   store: CheckpointStore,
   { key }: EncryptedCheckpointOptions,
 ): CheckpointStore {
+  // Encryption runs in other threads, so without a queue an older state could be saved last.
+  const order = new KeyedQueue()
   const imported = importKey(key)
-  imported.catch(() => {}) // told by the first save or load, not as an unhandled rejection
+  imported.catch(() => {}) // the first save or load rejects with it; no unhandled rejection
   return {
     async save(sessionId, state) {
-      const sealed = await seal(await imported, sessionId, stateText(state))
-      await store.save(sessionId, envelope(state, sealed))
+      const text = stateText(state) // now, because the caller may change its object later
+      await order.run(sessionId, async () => {
+        const sealed = await seal(await imported, sessionId, text)
+        await store.save(sessionId, envelope(state, sealed))
+      })
     },
     async load(sessionId) {
       const saved = await store.load(sessionId)
       if (!saved) return null
       const sealed = saved.metadata['sealed']
       if (typeof sealed !== 'string')
-        throw invalidRequest(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
+        throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
       return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
     },
-    ...(store.loadMetadata && { loadMetadata: (sessionId) => store.loadMetadata!(sessionId) }),
-    delete: (sessionId) => store.delete(sessionId),
+    loadMetadata: store.loadMetadata && ((sessionId) => store.loadMetadata!(sessionId)),
+    delete: (sessionId) => order.run(sessionId, () => store.delete(sessionId)),
     list: () => store.list(),
   }
 }
@@ -41,25 +49,21 @@ export function encryptedCheckpoints(
 async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
   if (!(key instanceof Uint8Array)) return key
   if (![16, 24, 32].includes(key.length))
-    throw invalidRequest(`A key has 16, 24 or 32 bytes, not ${key.length}.`)
+    throw invalidUse(`A key has 16, 24 or 32 bytes, not ${key.length}.`)
   return crypto.subtle.importKey('raw', Uint8Array.from(key), 'AES-GCM', false, [
     'encrypt',
     'decrypt',
   ])
 }
 
-/** A valid state without content, so that any store can keep it. */
+/** A valid state without content, so that any store can save it. */
 function envelope({ id, step, metadata }: AgentStateJSON, sealed: string): AgentStateJSON {
   const { sessionId, agentId } = metadata
   return {
     ...AgentState.initial().toJSON(),
     id,
     step,
-    metadata: {
-      ...(sessionId !== undefined && { sessionId }),
-      ...(agentId !== undefined && { agentId }),
-      sealed,
-    },
+    metadata: { sessionId, agentId, sealed },
   }
 }
 

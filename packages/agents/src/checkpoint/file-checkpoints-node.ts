@@ -1,22 +1,34 @@
-import { isPlainObject, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import { messageOf } from '../agent-error.ts'
-import type { CheckpointMetadata } from '../checkpoint.ts'
-import type { AgentStateJSON } from '../state.ts'
+import {
+  type Clock,
+  type IdSource,
+  isPlainObject,
+  messageOf,
+  systemClock,
+  uuidV4,
+} from '@skein/base'
+import type {
+  CheckpointErrorHandler,
+  CheckpointMetadata,
+  FullCheckpointStore,
+  JournalEntry,
+} from '../contract/checkpoint-store.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { KeyedQueue, logCheckpointError, reportError } from './checkpointer.ts'
 import {
   fileSystem,
+  type FileSystem,
+  fromFolderName,
+  gunzip,
+  gzip,
+  isGzip,
   isMissing,
   readIfThere,
+  toFolderName,
   writeWhole,
-  type FileSystem,
 } from './file-system-node.ts'
-import { gunzip, gzip, isGzip } from './gzip-node.ts'
-import { foldJournal, type FullCheckpointStore, type JournalEntry } from './journal.ts'
-import { KeyedQueue } from './keyed-queue.ts'
-import { checkpointMetadata } from './metadata.ts'
-import { logCheckpointError, reportError, type CheckpointErrorHandler } from './report-error.ts'
-import { fromFolderName, toFolderName } from './session-path.ts'
-import { stateText } from './state-text.ts'
+import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
 
+/** Options of `fileCheckpoints`. */
 export interface FileCheckpointOptions {
   /** Default `.checkpoints`. */
   readonly dir?: string
@@ -24,9 +36,9 @@ export interface FileCheckpointOptions {
   readonly compress?: boolean
   /** Keeps finished calls in `journal.ndjson`, so that a resumed run does not repeat them. */
   readonly journal?: boolean
-  /** Waits until the disk has it, for machines that may lose power. Default true. */
+  /** Waits until each checkpoint is on the disk, for machines that may lose power. Default true. */
   readonly fsync?: boolean
-  /** Told of files that cannot be read; they count as absent. Default: `console.error`. */
+  /** Called with each file that cannot be read; it counts as absent. Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -34,7 +46,7 @@ export interface FileCheckpointOptions {
 
 /**
  * Checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
- * replaced in one go. Several stores may share a folder.
+ * replaced atomically. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
  */
@@ -46,9 +58,7 @@ export function fileCheckpoints(options: FileCheckpointOptions = {}): FullCheckp
     loadMetadata: (sessionId) => files.loadMetadata(sessionId),
     delete: (sessionId) => files.delete(sessionId),
     list: () => files.list(),
-    ...(options.journal && {
-      record: (sessionId: string, entry: JournalEntry) => files.record(sessionId, entry),
-    }),
+    record: options.journal ? (sessionId, entry) => files.record(sessionId, entry) : undefined,
   }
 }
 
@@ -57,7 +67,7 @@ const PACKED = 'checkpoint.json.gz'
 const METADATA = 'metadata.json'
 const JOURNAL = 'journal.ndjson'
 
-/** By folder, so that two stores of one process do not write into each other. */
+/** One queue per folder, so that two stores of one process do not write at the same time. */
 const locks = new KeyedQueue()
 
 class SessionFiles {
@@ -135,7 +145,7 @@ class SessionFiles {
       await files.mkdir(folder, { recursive: true, mode: 0o700 })
       const handle = await files.open(this.#file(folder, JOURNAL), 'a', 0o600)
       try {
-        // The line end comes first: what a dying process left half-written stays on its own line.
+        // The line end comes first, so that a line which a dying process left half-written ends there.
         await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
         if (this.#fsync) await handle.sync()
       } finally {
@@ -154,7 +164,7 @@ class SessionFiles {
 
   async #write(folder: string, name: string, data: string | Uint8Array): Promise<void> {
     const file = this.#file(folder, name)
-    // Metadata can be made again from the checkpoint; it is not worth waiting for the disk.
+    // Metadata can be made again from the checkpoint, so it is not worth waiting for the disk.
     const options = { fsync: this.#fsync && name !== METADATA, unique: uuidV4() }
     try {
       await writeWhole(this.#system, file, data, options)
@@ -165,7 +175,7 @@ class SessionFiles {
     }
   }
 
-  /** What a save makes void: the journal, and a checkpoint of the other form from an earlier store. */
+  /** Removes what a save replaces: the journal, and a checkpoint of the other form from an earlier store. */
   async #removeOld(folder: string, otherForm: string): Promise<void> {
     const { files } = this.#system
     const isFirst = !this.#saved.has(folder)
@@ -175,7 +185,7 @@ class SessionFiles {
       await files.rm(this.#file(folder, JOURNAL), { force: true })
   }
 
-  /** Both forms are there when a process died between writing one and removing the other. */
+  /** The newer of the two forms. Both exist when a process died between writing one and removing the other. */
   async #newest(folder: string): Promise<string | undefined> {
     const found = await Promise.all(
       [PLAIN, PACKED].map(async (name) => {
@@ -196,19 +206,19 @@ class SessionFiles {
     }
   }
 
-  /** What cannot be understood counts as absent, and somebody is told. */
+  /** Reads a file. One that cannot be understood is reported and counts as absent. */
   async #read<T>(
     sessionId: string,
     file: string,
-    isRight: (value: unknown) => value is T,
+    isExpected: (value: unknown) => value is T,
   ): Promise<T | undefined> {
     const bytes = await readIfThere(this.#system, file)
     if (!bytes) return undefined
     try {
       const text = isGzip(bytes) ? await gunzip(this.#system, bytes) : bytes
       const value: unknown = JSON.parse(new TextDecoder().decode(text))
-      if (isRight(value)) return value
-      throw new TypeError('it holds something else')
+      if (isExpected(value)) return value
+      throw new TypeError('its content has another form')
     } catch (error) {
       this.#report(error, sessionId, file)
       return undefined
@@ -222,7 +232,7 @@ class SessionFiles {
     return lines.flatMap((line) => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as JournalEntry] // folding checks what it holds
+        return [JSON.parse(line) as JournalEntry] // `foldJournal` checks its fields
       } catch (error) {
         this.#report(error, sessionId, file)
         return []
@@ -241,8 +251,8 @@ class SessionFiles {
 
   #report(error: unknown, sessionId: string, file: string): void {
     const { onError = logCheckpointError } = this.#options
-    const told = new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
-    reportError(onError, told, sessionId)
+    const failure = new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
+    reportError(onError, failure, sessionId)
   }
 }
 

@@ -1,7 +1,7 @@
 import type * as Files from 'node:fs/promises'
 import type * as Path from 'node:path'
 import type * as Zlib from 'node:zlib'
-import { invalidRequest } from '../agent-error.ts'
+import { invalidUse } from '../contract/agent-error.ts'
 
 interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files
@@ -9,26 +9,27 @@ interface ProcessLike {
   getBuiltinModule?(name: 'node:zlib'): typeof Zlib
 }
 
+/** The built-in modules that file checkpoints use. */
 export interface FileSystem {
   readonly files: typeof Files
   readonly path: typeof Path
   readonly zlib: typeof Zlib
 }
 
-/** What Node, Bun and Deno have. Asked for when it is used, so that importing works everywhere. */
+/** The modules of Node, Bun and Deno. Looked up on use, so that importing this file works everywhere. */
 export function fileSystem(): FileSystem {
   const { process } = globalThis as { process?: ProcessLike }
   const files = process?.getBuiltinModule?.('node:fs/promises')
   const path = process?.getBuiltinModule?.('node:path')
   const zlib = process?.getBuiltinModule?.('node:zlib')
   if (files && path && zlib) return { files, path, zlib }
-  throw invalidRequest(
-    'This platform has no files for checkpoints.',
-    'Use memoryCheckpoints(), or a CheckpointStore over the storage that it has.',
+  throw invalidUse(
+    'This platform has no file system for checkpoints.',
+    'Use memoryCheckpoints(), or write a CheckpointStore over the storage of this platform.',
   )
 }
 
-/** Replaces a file in one go: who reads sees the old text or the new one, whole. */
+/** Replaces a file atomically: a reader sees the whole old content or the whole new one. */
 export async function writeWhole(
   { files }: FileSystem,
   file: string,
@@ -64,7 +65,68 @@ export async function readIfThere(
   }
 }
 
+/** True for the error of a file that does not exist. */
 export function isMissing(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+/** Most file systems allow names of 255 bytes. */
+const MAX_NAME = 255
+
+/**
+ * A folder name for a session id. Letters, digits, `_`, `-` and inner dots stay; everything
+ * else is percent-encoded, so that no id leads out of the folder or into that of another session.
+ */
+export function toFolderName(sessionId: string): string {
+  if (typeof sessionId !== 'string' || sessionId === '')
+    throw invalidUse('A session id is a non-empty string.')
+  let name: string
+  try {
+    name = encodeURIComponent(sessionId).replace(
+      /[!~*'()]|^\.|\.$/g,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+    )
+  } catch {
+    throw invalidUse(`The session id ${JSON.stringify(sessionId)} is not well-formed text.`)
+  }
+  if (name.length <= MAX_NAME) return name
+  throw invalidUse(
+    `The session id ${JSON.stringify(sessionId.slice(0, 40))}… is too long for a file name.`,
+    `Encoded it has ${name.length} characters; at most ${MAX_NAME} are possible.`,
+  )
+}
+
+/** The session id of a folder, undefined if `toFolderName` did not make the name. */
+export function fromFolderName(name: string): string | undefined {
+  try {
+    const sessionId = decodeURIComponent(name)
+    return toFolderName(sessionId) === name ? sessionId : undefined
+  } catch {
+    return undefined // not percent-encoding at all
+  }
+}
+
+/** The longest string that engines can hold; a file that unpacks to more is not a checkpoint. */
+const MAX_BYTES = 2 ** 29 - 24
+
+/** Packs a text. */
+export function gzip({ zlib }: FileSystem, text: string): Promise<Uint8Array> {
+  return new Promise((resolve, reject) =>
+    zlib.gzip(text, (error, bytes) => (error ? reject(error) : resolve(bytes))),
+  )
+}
+
+/** Unpacks bytes. */
+export function gunzip({ zlib }: FileSystem, bytes: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve, reject) =>
+    zlib.gunzip(bytes, { maxOutputLength: MAX_BYTES }, (error, unpacked) =>
+      error ? reject(error) : resolve(unpacked),
+    ),
+  )
+}
+
+/** True for gzip data: by content, because a file may have been renamed. */
+export function isGzip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b
 }

@@ -1,9 +1,13 @@
-import { isDeepFrozen, systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import type { CheckpointMetadata } from '../checkpoint.ts'
-import type { AgentStateJSON } from '../state.ts'
-import { foldJournal, type FullCheckpointStore, type JournalEntry } from './journal.ts'
-import { checkpointMetadata } from './metadata.ts'
+import { type Clock, type IdSource, isDeepFrozen, systemClock, uuidV4 } from '@skein/base'
+import type {
+  CheckpointMetadata,
+  FullCheckpointStore,
+  JournalEntry,
+} from '../contract/checkpoint-store.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { checkpointMetadata, foldJournal } from './saved-state.ts'
 
+/** Options of `memoryCheckpoints`. */
 export interface MemoryCheckpointOptions {
   /** Keeps finished calls, so that a resumed run does not repeat them. Default false. */
   readonly journal?: boolean
@@ -40,15 +44,13 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
     async list() {
       return [...sessions.keys()]
     },
-    ...(journal && {
-      async record(sessionId: string, entry: JournalEntry) {
-        sessions.get(sessionId)?.journal.push(entry)
-      },
-    }),
+    record: journal
+      ? async (sessionId, entry) => void sessions.get(sessionId)?.journal.push(entry)
+      : undefined,
   }
 }
 
-/** Nobody else can change it: what is frozen for good is shared, everything else is copied. */
+/** A copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
 function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
   return {
     ...plainCopy(rest),
@@ -57,5 +59,5 @@ function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
 }
 
 function plainCopy<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T // what was JSON stays what it was
+  return JSON.parse(JSON.stringify(value)) as T // JSON stays the same in a round trip
 }

@@ -1,4 +1,12 @@
-export { mcpTools, type McpToolsOptions } from './mcp-tools.ts'
+export {
+  mcpTools,
+  type McpCallResult,
+  type McpClient,
+  type McpContent,
+  type McpRequestOptions,
+  type McpTool,
+  type McpToolsOptions,
+} from './mcp-tools.ts'
 export {
   mcpHandlers,
   type McpCallRequest,
@@ -8,10 +16,3 @@ export {
   type ServedAgent,
   type ServedTool,
 } from './mcp-handlers.ts'
-export type {
-  McpCallResult,
-  McpClient,
-  McpContent,
-  McpRequestOptions,
-  McpTool,
-} from './mcp-types.ts'

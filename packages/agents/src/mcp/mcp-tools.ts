@@ -1,15 +1,62 @@
-import type { JsonObject, JsonSchema } from '@skein/base'
-import type { Tool, ToolContext } from '@skein/ai'
-import { invalidRequest } from '../agent-error.ts'
-import { fromMcpResult } from './from-mcp-result.ts'
-import type { McpClient, McpTool } from './mcp-types.ts'
+import { decodeBase64, isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
+import type { Tool, ToolContext, UserContent } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
 
+/** A tool of an MCP server, as the official SDK types the fields that are used here. */
+export interface McpTool {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly inputSchema: { readonly [name: string]: unknown }
+  readonly annotations?: { readonly [name: string]: unknown } | undefined
+}
+
+/** `Client` of `@modelcontextprotocol/sdk`, connected; or anything like it. */
+export interface McpClient {
+  listTools(
+    params?: { cursor?: string },
+    options?: McpRequestOptions,
+  ): Promise<{ tools: readonly McpTool[]; nextCursor?: string | undefined }>
+  callTool(
+    params: { name: string; arguments?: Record<string, unknown> },
+    resultSchema?: undefined,
+    options?: McpRequestOptions,
+  ): Promise<unknown>
+}
+
+/** Options of one request to an MCP server. */
+export interface McpRequestOptions {
+  signal?: AbortSignal
+  /** Milliseconds. */
+  timeout?: number
+}
+
+/** A block in the result of an MCP tool. */
+export type McpContent =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'audio'; data: string; mimeType: string }
+  | {
+      type: 'resource'
+      resource:
+        | { uri: string; mimeType?: string; text: string }
+        | { uri: string; mimeType?: string; blob: string }
+    }
+
+/** The result of an MCP tool. Mutable and open, because that is how the SDK types it. */
+export interface McpCallResult {
+  [name: string]: unknown
+  content: McpContent[]
+  structuredContent?: { [name: string]: unknown }
+  isError?: boolean
+}
+
+/** Options of `mcpTools`. */
 export interface McpToolsOptions {
-  /** Before every name, e.g. `files_`, so that two servers do not clash. */
+  /** Put before every name, e.g. `files_`, so that two servers do not clash. */
   readonly prefix?: string
-  /** Which tools to take. Default: all. */
+  /** Which tools to use. Default: all. */
   readonly include?: (tool: McpTool) => boolean
-  /** As for any tool; e.g. only those that their server calls read-only run unasked. */
+  /** The `approval` of each tool; e.g. none for tools that their server calls read-only. */
   readonly approval?: (tool: McpTool) => Tool['approval'] | undefined
   /** Longest call in milliseconds. Default: the client's, 60 seconds. */
   readonly timeoutMs?: number
@@ -18,20 +65,25 @@ export interface McpToolsOptions {
 }
 
 /**
- * The tools of an MCP server as tools of an agent. What it says about itself is not to be trusted:
- * take only what you need (`include`), and ask before what matters (`approval`).
+ * The tools of an MCP server as tools of an agent. What a server says about itself is not to be
+ * trusted: use only the tools you need (`include`), and ask before those that matter (`approval`).
  *
  *     const client = new Client({ name: 'my-app', version: '1.0.0' })
  *     await client.connect(transport)
  *     const coder = agent({ model, tools: await mcpTools(client) })
  */
 export async function mcpTools(client: McpClient, options: McpToolsOptions = {}): Promise<Tool[]> {
-  const { include = () => true } = options
-  const names = new Set<string>()
+  const { include = () => true, prefix = '' } = options
   const listed = await listTools(client, options.maxTools ?? 1000)
-  return listed
-    .filter(include)
-    .map((tool) => toTool(client, tool, { ...options, name: freeName(tool, options, names) }))
+  const taken = new Set<string>()
+  return listed.filter(include).map((tool) => {
+    // Vendors accept letters, digits, `_` and `-`, at most 64 of them.
+    const clean = `${prefix}${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64)
+    let name = clean
+    for (let count = 2; taken.has(name); count++) name = `${clean.slice(0, 60)}_${count}`
+    taken.add(name)
+    return toTool(client, tool, { ...options, name })
+  })
 }
 
 async function listTools(client: McpClient, maxTools: number): Promise<readonly McpTool[]> {
@@ -41,19 +93,10 @@ async function listTools(client: McpClient, maxTools: number): Promise<readonly 
     const page = await client.listTools(cursor === undefined ? {} : { cursor })
     tools.push(...page.tools)
     if (tools.length > maxTools || (page.tools.length === 0 && page.nextCursor !== undefined))
-      throw invalidRequest(`The MCP server lists more than ${maxTools} tools, or has no end.`)
+      throw invalidUse(`The MCP server lists more than ${maxTools} tools, or pages without end.`)
     cursor = page.nextCursor
   } while (cursor !== undefined)
   return tools
-}
-
-/** Vendors take letters, digits, `_` and `-`, 64 of them. */
-function freeName({ name }: McpTool, { prefix = '' }: McpToolsOptions, taken: Set<string>): string {
-  const clean = `${prefix}${name}`.replace(/[^\w-]/g, '_').slice(0, 64)
-  let free = clean
-  for (let count = 2; taken.has(free); count++) free = `${clean.slice(0, 60)}_${count}`
-  taken.add(free)
-  return free
 }
 
 function toTool(
@@ -61,24 +104,66 @@ function toTool(
   tool: McpTool,
   { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
 ): Tool {
-  const asks = approval?.(tool)
+  const { annotations } = tool
+  const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject) // an object stays one
   return {
     name,
     description: tool.description ?? tool.title ?? tool.name,
-    parameters: tool.inputSchema as JsonSchema, // its form is the server's word; vendors check it
-    ...(asks && { approval: asks }),
-    metadata: { mcp: { name: tool.name, ...(tool.annotations && hints(tool)) } },
+    parameters: tool.inputSchema as JsonSchema, // the server says it is a schema; vendors check it
+    approval: approval?.(tool),
+    metadata: { mcp: hints ? { name: tool.name, annotations: hints } : { name: tool.name } },
     async run(params: JsonObject, { signal }: ToolContext) {
-      const answer = await client.callTool(
-        { name: tool.name, arguments: { ...params } },
-        undefined,
-        { signal, ...(timeoutMs !== undefined && { timeout: timeoutMs }) },
-      )
-      return fromMcpResult(answer)
+      const call = { name: tool.name, arguments: { ...params } }
+      // The SDK's default time limit applies only if the field is absent.
+      const limit = timeoutMs === undefined ? { signal } : { signal, timeout: timeoutMs }
+      return fromMcpResult(await client.callTool(call, undefined, limit))
     },
   }
 }
 
-function hints({ annotations = {} }: McpTool): { annotations: JsonObject } {
-  return { annotations: JSON.parse(JSON.stringify(annotations)) as JsonObject } // an object stays one
+/**
+ * The result of an MCP server's tool as a tool's result: structured content or a text unchanged,
+ * anything with media as content blocks. Throws if the server calls the result an error.
+ */
+function fromMcpResult(answer: unknown): unknown {
+  const result = isPlainObject(answer) ? answer : {}
+  const blocks = Array.isArray(result['content']) ? result['content'].flatMap(toBlock) : []
+  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const text = texts.length === blocks.length ? texts.join('\n') : undefined
+  if (result['isError'] === true) throw new Error(text || 'The tool failed and did not say why.')
+  if (text === undefined) return blocks
+  // A structured result repeats its data as text, for clients that know only text.
+  return isPlainObject(result['structuredContent']) ? result['structuredContent'] : text
+}
+
+function toBlock(content: unknown): UserContent[] {
+  if (!isPlainObject(content)) return []
+  const { type, text, data, mimeType } = content
+  switch (type) {
+    case 'text':
+      return [{ type, text: String(text) }]
+    case 'image':
+      return [{ type, source: { type: 'base64', data: String(data) }, mimeType: mime(mimeType) }]
+    case 'audio':
+      return [{ type, data: decodeBase64(String(data)), mimeType: mime(mimeType) }]
+    case 'resource':
+      return isPlainObject(content['resource']) ? [fromResource(content['resource'])] : []
+    case 'resource_link':
+      return [{ type: 'text', text: [content['name'], content['uri']].filter(Boolean).join(': ') }]
+    default:
+      return [{ type: 'text', text: JSON.stringify(content) }] // a block of a newer protocol
+  }
+}
+
+function fromResource({ uri, text, blob, mimeType }: Record<string, unknown>): UserContent {
+  if (typeof blob !== 'string') return { type: 'text', text: String(text ?? uri) }
+  const kind = mime(mimeType)
+  const source = { type: 'base64', data: blob } as const
+  return kind.startsWith('image/')
+    ? { type: 'image', source, mimeType: kind }
+    : { type: 'document', source, mimeType: kind, title: String(uri) }
+}
+
+function mime(mimeType: unknown): string {
+  return typeof mimeType === 'string' ? mimeType : 'application/octet-stream'
 }

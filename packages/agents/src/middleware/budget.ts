@@ -1,8 +1,8 @@
 import { systemClock, type Clock } from '@skein/base'
-import type { AgentState } from '../state.ts'
-import type { RunTotals } from '../strategy.ts'
+import type { AgentState } from '../state/state.ts'
+import type { RunTotals } from '../contract/agent-types.ts'
 
-/** For `strategy.stopCondition`: asked after every step. */
+/** A value for `strategy.stopCondition`, which is called after every step. */
 export type StopCondition = (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
 
 /** Stops a run when it and its sub-agents have used this many tokens. */
@@ -19,7 +19,7 @@ export function maxCost(usd: number): StopCondition {
 }
 
 /**
- * Stops a run that takes longer: counted from `state.metadata.startTime` (UAP §10.3), else from its
+ * Stops a run that takes longer, counted from `state.metadata.startTime` (UAP §10.3), else from its
  * first message. A step that has begun is finished; for a hard limit use a signal.
  */
 export function maxTime(
@@ -38,7 +38,7 @@ export function maxSteps(count: number): StopCondition {
   return (_, { steps }) => steps >= count
 }
 
-/** Stops when any of them would. */
+/** Stops a run when any of the conditions holds. */
 export function anyOf(...conditions: readonly StopCondition[]): StopCondition {
   return async (state, totals) => {
     for (const condition of conditions) if (await condition(state, totals)) return true

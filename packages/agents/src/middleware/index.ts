@@ -1,8 +1,14 @@
-export type { Middleware, MiddlewareContext, MiddlewareMetadata } from '../middleware.ts'
+export type { Middleware, MiddlewareContext, MiddlewareMetadata } from '../contract/agent-types.ts'
 export { logging, type LogDetails, type LoggingOptions, type LogLevel } from './logging.ts'
-export { pruneToolOutputs, type PruneToolOutputsOptions } from './prune-tool-outputs.ts'
-export { slidingWindow } from './sliding-window.ts'
-export { summarize, type Summarizer, type SummarizeOptions } from './summarize.ts'
-export { estimateTokens, type EstimateTokens } from './estimate-tokens.ts'
+export {
+  estimateTokens,
+  pruneToolOutputs,
+  slidingWindow,
+  summarize,
+  type EstimateTokens,
+  type PruneToolOutputsOptions,
+  type Summarizer,
+  type SummarizeOptions,
+} from './context-window.ts'
 export { anyOf, maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './budget.ts'
 export { tracing, type TracingOptions } from './tracing.ts'

@@ -1,19 +1,20 @@
-import { systemClock, type Clock } from '@skein/base'
-import { isUPPError, messageToJSON, type Message } from '@skein/ai'
-import type { GenerateResult } from '../agent.ts'
-import type { Middleware, MiddlewareContext } from '../middleware.ts'
+import { type Clock, systemClock } from '@skein/base'
+import { isUPPError, type Message, messageToJSON } from '@skein/ai'
+import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
+/** How important a line is. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Facts beside the line. */
+/** The facts of a line as data. */
 export type LogDetails = Readonly<Record<string, unknown>>
 
+/** Options of `logging`. */
 export interface LoggingOptions {
   /** Lowest level that is logged. Default `info`. */
   readonly level?: LogLevel
   /** Default `console.log`. */
   readonly logger?: (line: string, details: LogDetails) => void
-  /** Also log what was said. It may be private; default false. */
+  /** Also log the messages. They may be private; default false. */
   readonly includeMessages?: boolean
   /** Default true. */
   readonly includeTiming?: boolean
@@ -24,7 +25,7 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 /** Logs the start and the end of every run, or how it failed (UAP §9.3). */
 export function logging(options: LoggingOptions = {}): Middleware {
-  const { level = 'info', logger = consoleLog, clock = systemClock } = options
+  const { level = 'info', logger = logToConsole, clock = systemClock } = options
   const lowest = levels.indexOf(level)
   const startTimes = new WeakMap<object, number>()
   const log = (at: LogLevel, what: string, context: MiddlewareContext, more: LogDetails): void => {
@@ -35,7 +36,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
       level: at,
       agentId: agent.id,
       stateId: state.id,
-      ...(sessionId !== undefined && { sessionId }),
+      sessionId,
       ...more,
     })
   }
@@ -65,9 +66,19 @@ export function logging(options: LoggingOptions = {}): Middleware {
       const { text, details } = timing(context)
       const said = content(() => result.turn.messages)
       const level = result.interrupts ? 'warn' : 'info'
-      log(level, `run ${endOf(result)}${text}${said.text}`, context, {
+      const { turn, state, stopReason, interrupts } = result
+      const { inputTokens, outputTokens, totalTokens } = turn.usage
+      let ended = 'completed'
+      if (interrupts) ended = `waits for ${interrupts.length} answer(s)`
+      else if (stopReason && stopReason !== 'complete') ended = `stopped (${stopReason})`
+      log(level, `run ${ended}${text}${said.text}`, context, {
         ...details,
-        ...resultDetails(result),
+        stopReason,
+        steps: state.step,
+        toolCalls: turn.toolExecutions.length,
+        inputTokens,
+        outputTokens,
+        totalTokens,
         ...said.details,
       })
     },
@@ -79,24 +90,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
   }
 }
 
-function consoleLog(line: string, details: LogDetails): void {
+function logToConsole(line: string, details: LogDetails): void {
   // oxlint-disable-next-line no-console -- UAP §9.3 names it as the default
   console.log(line, details)
-}
-
-function endOf({ interrupts, stopReason = 'complete' }: GenerateResult): string {
-  if (interrupts) return `waits for ${interrupts.length} answer(s)`
-  return stopReason === 'complete' ? 'completed' : `stopped (${stopReason})`
-}
-
-function resultDetails({ turn, state, stopReason }: GenerateResult): LogDetails {
-  const { inputTokens, outputTokens, totalTokens } = turn.usage
-  return {
-    ...(stopReason && { stopReason }),
-    steps: state.step,
-    toolCalls: turn.toolExecutions.length,
-    inputTokens,
-    outputTokens,
-    totalTokens,
-  }
 }

@@ -1,9 +1,10 @@
-import { systemClock, type Clock } from '@skein/base'
-import { isUPPError, messageToJSON, type Message } from '@skein/ai'
+import { type Clock, systemClock } from '@skein/base'
+import { isUPPError, type Message, messageToJSON } from '@skein/ai'
 import type { Span, SpanAttributes, Tracer } from '@skein/ai/middleware'
-import type { GenerateResult } from '../agent.ts'
-import type { Middleware, MiddlewareContext } from '../middleware.ts'
+import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
+import type { AgentState } from '../state/state.ts'
 
+/** Options of `tracing`. */
 export interface TracingOptions {
   /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
   readonly tracer: Tracer
@@ -11,7 +12,7 @@ export interface TracingOptions {
   readonly name?: string
   /** Put messages into the spans. They may be private; default false. */
   readonly captureContent?: boolean
-  /** On every span. */
+  /** Attributes of every span. */
   readonly attributes?: SpanAttributes
   /** The parent of new spans. Default: the tracer's own choice, the active context. */
   readonly context?: () => unknown
@@ -39,25 +40,43 @@ export function tracing(options: TracingOptions): Middleware {
   return {
     name: 'tracing',
     before(context) {
+      const { agent, state, input } = context
       const started = {
         kind: INTERNAL,
         startTime: new Date(clock.now()),
-        attributes: {
+        attributes: defined({
           ...attributes,
-          ...startAttributes(context, name),
-          ...(captureContent && { 'gen_ai.input.messages': text([context.input]) }),
-        },
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.agent.id': agent.id,
+          'gen_ai.agent.name': name,
+          'gen_ai.provider.name': agent.model.provider.name,
+          'gen_ai.request.model': agent.model.modelId,
+          'gen_ai.conversation.id': sessionOf(state),
+          'gen_ai.input.messages': captureContent ? text([input]) : undefined,
+        }),
       }
       const title = name === undefined ? 'invoke_agent' : `invoke_agent ${name}`
       const parent = options.context ? [options.context()] : []
       spans.set(context.metadata, tracer.startSpan(title, started, ...parent))
     },
     after(context, result) {
-      const produced = result.turn.messages.filter((message) => message !== context.input)
-      end(context, {
-        ...endAttributes(result),
-        ...(captureContent && { 'gen_ai.output.messages': text(produced) }),
-      })
+      const { turn, state, stopReason, interrupts } = result
+      const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = turn.usage
+      const produced = turn.messages.filter((message) => message !== context.input)
+      const more = {
+        'gen_ai.usage.input_tokens': inputTokens,
+        'gen_ai.usage.output_tokens': outputTokens,
+        'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
+        'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
+        'gen_ai.response.finish_reasons': [turn.rawStopReason ?? turn.stopReason],
+        // Again: a session that was made for this run is known only now.
+        'gen_ai.conversation.id': sessionOf(state),
+        'skein.agent.steps': state.step,
+        'skein.agent.stop_reason': stopReason,
+        'skein.agent.interrupts': interrupts?.length,
+        'gen_ai.output.messages': captureContent ? text(produced) : undefined,
+      }
+      end(context, defined(more))
     },
     onError(context, error) {
       end(context, { 'error.type': isUPPError(error) ? error.code : error.name }, error)
@@ -65,36 +84,14 @@ export function tracing(options: TracingOptions): Middleware {
   }
 }
 
-function startAttributes(
-  { agent, state }: MiddlewareContext,
-  name: string | undefined,
-): SpanAttributes {
-  const { sessionId } = state.metadata
-  return {
-    'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.agent.id': agent.id,
-    ...(name !== undefined && { 'gen_ai.agent.name': name }),
-    'gen_ai.provider.name': agent.model.provider.name,
-    'gen_ai.request.model': agent.model.modelId,
-    ...(typeof sessionId === 'string' && { 'gen_ai.conversation.id': sessionId }),
-  }
+function sessionOf({ metadata: { sessionId } }: AgentState): string | undefined {
+  return typeof sessionId === 'string' ? sessionId : undefined
 }
 
-function endAttributes({ turn, state, stopReason, interrupts }: GenerateResult): SpanAttributes {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = turn.usage
-  const { sessionId } = state.metadata
-  return {
-    'gen_ai.usage.input_tokens': inputTokens,
-    'gen_ai.usage.output_tokens': outputTokens,
-    'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
-    'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
-    'gen_ai.response.finish_reasons': [turn.rawStopReason ?? turn.stopReason],
-    // A session that was made for this run is known only now.
-    ...(typeof sessionId === 'string' && { 'gen_ai.conversation.id': sessionId }),
-    'skein.agent.steps': state.step,
-    ...(stopReason && { 'skein.agent.stop_reason': stopReason }),
-    ...(interrupts && { 'skein.agent.interrupts': interrupts.length }),
-  }
+/** Without attributes that are undefined: a tracer would record them. */
+function defined(attributes: Readonly<Record<string, unknown>>): SpanAttributes {
+  const entries = Object.entries(attributes).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as SpanAttributes // the compiler loses the types of the values
 }
 
 function text(messages: readonly Message[]): string {

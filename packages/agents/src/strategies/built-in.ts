@@ -1,22 +1,26 @@
-import { UserMessage, type Message } from '@skein/ai'
-import { invalidRequest } from '../agent-error.ts'
-import { AgentStream, drain } from '../agent-stream.ts'
-import type { AgentInput } from '../agent.ts'
-import type { ExecutionContext, ExecutionResult, ExecutionStrategy } from '../execution.ts'
-import { linkAbort } from '../link-abort.ts'
-import { Run, type Batches } from '../run.ts'
+import { linkAbort } from '@skein/base'
+import type { Message } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type {
+  ExecutionContext,
+  ExecutionResult,
+  ExecutionStrategy,
+} from '../contract/agent-types.ts'
+import { type Batches, drain } from '../step/live-events.ts'
+import { AgentStream, toUserMessage } from './agent-stream.ts'
+import { StrategyRun } from './strategy-run.ts'
+
+type Body = (run: StrategyRun) => Batches<ExecutionResult>
 
 const builtIns = new WeakSet<ExecutionStrategy>()
 
+/** True for `loop()`, `react()` and `plan()`. */
 export function isBuiltIn(strategy: ExecutionStrategy): boolean {
   return builtIns.has(strategy)
 }
 
-/** A strategy from one generator: `execute` drains it, `stream` reads it. */
-export function builtIn(
-  name: string,
-  body: (run: Run) => Batches<ExecutionResult>,
-): ExecutionStrategy {
+/** Makes a strategy from one generator: `execute` drains it, `stream` reads it. */
+export function builtIn(name: string, body: Body): ExecutionStrategy {
   const strategy: ExecutionStrategy = Object.freeze({
     name,
     execute: (context: ExecutionContext) => drain(start(context, false, body)),
@@ -29,9 +33,9 @@ export function builtIn(
 async function* start(
   context: ExecutionContext,
   streaming: boolean,
-  body: (run: Run) => Batches<ExecutionResult>,
+  body: Body,
 ): Batches<ExecutionResult> {
-  const run = new Run(context, streaming)
+  const run = new StrategyRun(context, streaming)
   try {
     return yield* body(run)
   } catch (error) {
@@ -39,57 +43,37 @@ async function* start(
   }
 }
 
-function open(
-  context: ExecutionContext,
-  body: (run: Run) => Batches<ExecutionResult>,
-): AgentStream {
+function open(context: ExecutionContext, body: Body): AgentStream {
   const controller = new AbortController()
   const steering: Message[] = []
   let { state } = context
-  const takeSteering = (): readonly Message[] => [
-    ...(context.takeSteering?.() ?? []),
-    ...steering.splice(0),
-  ]
   const linked: ExecutionContext = {
     ...context,
     signal: controller.signal,
-    takeSteering,
+    takeSteering: () => [...(context.takeSteering?.() ?? []), ...steering.splice(0)],
     checkpoint: (next) => {
       state = next
       return context.checkpoint?.(next)
     },
   }
+  async function* batches(): Batches<ExecutionResult> {
+    const unlink = linkAbort([context.signal], controller)
+    try {
+      return yield* start(linked, true, body)
+    } finally {
+      unlink()
+    }
+  }
   return new AgentStream({
-    batches: withLink(context, controller, () => start(linked, true, body)),
+    batches: batches(),
     controller,
     state: () => state,
     steer: (message) => steering.push(toUserMessage(message, context)),
   })
 }
 
-async function* withLink(
-  { signal }: ExecutionContext,
-  controller: AbortController,
-  open: () => Batches<ExecutionResult>,
-): Batches<ExecutionResult> {
-  const unlink = linkAbort([signal], controller)
-  try {
-    return yield* open()
-  } finally {
-    unlink()
-  }
-}
-
-export function toUserMessage(
-  input: AgentInput,
-  { ids, clock }: Pick<ExecutionContext, 'ids' | 'clock'>,
-): Message {
-  if (typeof input !== 'string') return input
-  return new UserMessage(input, { ...(ids && { ids }), ...(clock && { clock }) })
-}
-
-/** Limits are whole numbers from `least`, or Infinity. */
+/** Checks a limit: a whole number from `least`, or Infinity. */
 export function checkLimit(name: string, limit: number, least: number): void {
   if (limit === Infinity || (Number.isInteger(limit) && limit >= least)) return
-  throw invalidRequest(`${name} is a whole number from ${least} or Infinity, not ${String(limit)}.`)
+  throw invalidUse(`${name} is a whole number from ${least} or Infinity, not ${String(limit)}.`)
 }

@@ -1,43 +1,54 @@
-import { type JsonSchema } from '@skein/base'
-import type { LLMInstance, Tool, Turn } from '@skein/ai'
-import { invalidRequest } from '../agent-error.ts'
-import { bareModel } from './bare-model.ts'
+import { isPlainObject, type JsonSchema } from '@skein/base'
+import type { LLMInstance, LLMOptions, Tool, Turn, Warning } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type { PlanStep } from '../state/state-types.ts'
 
-/** How a model gives a plan (A9). */
+/** How a model is asked for a plan, and where the plan is in its answer. */
 export interface Planner {
   readonly llm: LLMInstance
   /** The plan's data in an answer. */
   readonly read: (turn: Turn) => unknown
 }
 
-/** By structured output; else by a private tool; a model that tells nothing of itself by its text. */
+const SUBMIT = 'submit_plan'
+
+/**
+ * A planner for a model: structured output where the vendor has it, else a private tool, and for an
+ * opaque model, which does not say what it can do, the JSON in its text.
+ */
 export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   if (typeof llm.with !== 'function') return { llm, read: readText }
   const { structuredOutput, tools } = llm.capabilities
-  if (structuredOutput) return { llm: bareModel(llm, { structure: schema }), read: readData }
-  if (tools) return { llm: bareModel(llm, { tools: [submitPlan(schema)] }), read: readCall }
-  throw invalidRequest(
-    `plan() needs structured output or tools, and "${llm.model.provider}" has neither.`,
-    'Use loop() or react() with this model.',
-  )
+  if (structuredOutput)
+    return { llm: bareModel(llm, { structure: schema }), read: ({ data }) => data }
+  if (!tools)
+    throw invalidUse(
+      `plan() needs structured output or tools, and "${llm.model.provider}" has neither.`,
+      'Use loop() or react() with this model.',
+    )
+  const submit: Tool = {
+    name: SUBMIT,
+    description: 'Submits the plan. Call it exactly once.',
+    parameters: schema,
+    run: () => undefined,
+  }
+  return {
+    llm: bareModel(llm, { tools: [submit] }),
+    read: ({ response }) =>
+      response.toolCalls?.find(({ toolName }) => toolName === SUBMIT)?.arguments,
+  }
 }
 
-const SUBMIT = 'submit_plan'
-
-function submitPlan(parameters: JsonSchema): Tool {
-  const description = 'Submits the plan. Call it exactly once.'
-  return { name: SUBMIT, description, parameters, run: () => undefined }
+/** The model without tools and structure, or with others. An opaque model is returned unchanged. */
+export function bareModel(
+  llm: LLMInstance,
+  changes: Pick<LLMOptions, 'tools' | 'structure'> = {},
+): LLMInstance {
+  if (typeof llm.with !== 'function') return llm
+  return llm.with({ tools: [], structure: undefined, ...changes })
 }
 
-function readData({ data }: Turn): unknown {
-  return data
-}
-
-function readCall({ response }: Turn): unknown {
-  return response.toolCalls?.find(({ toolName }) => toolName === SUBMIT)?.arguments
-}
-
-/** The first JSON value that the text holds from a bracket on to its end. */
+/** The first JSON value in the text, from its first bracket to its last. */
 function readText({ response, data }: Turn): unknown {
   if (data !== undefined) return data
   const { text } = response
@@ -47,6 +58,192 @@ function readText({ response, data }: Turn): unknown {
   try {
     return JSON.parse(text.slice(start, end + 1))
   } catch {
-    return undefined // prose with brackets in it; the planner is told that there is no plan
+    return undefined // prose with brackets in it; the model is then asked again for a plan
   }
+}
+
+/** Asks for a plan. The tools are named in the text, because planning offers none. */
+export function planPrompt(tools: readonly Tool[], maxPlanSteps: number): string {
+  return [
+    'Make a plan for this task: a list of steps, each with an id, a description, the ids of the steps it depends on and, if it needs one, the tool to use. Do not carry it out yet. If no steps are needed, give an empty list.',
+    ...toolsAndLimit(tools, maxPlanSteps),
+  ].join('\n')
+}
+
+/** Asks for a corrected plan. */
+export function repairPrompt(problems: readonly string[]): string {
+  return ['That plan cannot be carried out:', ...bullets(problems), 'Give a corrected plan.'].join(
+    '\n',
+  )
+}
+
+/** Asks for another plan after a failed step: what happened so far, and what is left. */
+export function replanPrompt(options: {
+  readonly goal: string
+  readonly completed: readonly PlanStep[]
+  readonly failed: PlanStep
+  readonly reason: string
+  readonly tools: readonly Tool[]
+  readonly maxPlanSteps: number
+}): string {
+  const { goal, completed, failed, reason, tools, maxPlanSteps } = options
+  const done = completed.map(({ id, description }) => `${id}: ${description}`)
+  return [
+    `The step "${failed.id}" (${failed.description}) failed: ${reason}`,
+    `The goal is still: ${goal}`,
+    ...(done.length > 0 ? ['Completed so far:', ...bullets(done)] : ['Nothing is completed yet.']),
+    'Make a new plan for what is left to do.',
+    ...toolsAndLimit(tools, maxPlanSteps),
+  ].join('\n')
+}
+
+function toolsAndLimit(tools: readonly Tool[], maxPlanSteps: number): string[] {
+  const named = tools.map(({ name, description }) => `${name}: ${description}`)
+  const limit = Number.isFinite(maxPlanSteps) ? [`At most ${maxPlanSteps} steps.`] : []
+  return [...(named.length > 0 ? ['Tools:', ...bullets(named)] : []), ...limit]
+}
+
+function bullets(lines: readonly string[]): string[] {
+  return lines.map((line) => `- ${line}`)
+}
+
+/** The schema of a plan, unless the application has its own. */
+export const defaultPlanSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    steps: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'string', description: 'A short name, unique in the plan.' },
+          description: { type: 'string', description: 'What this step does.' },
+          tool: { type: 'string', description: 'The tool to use, if one is needed.' },
+          dependsOn: {
+            type: 'array',
+            items: { type: 'string' },
+            description: 'Ids of the steps that must be completed first.',
+          },
+        },
+        required: ['id', 'description', 'dependsOn'],
+      },
+    },
+  },
+  required: ['steps'],
+}
+
+/** A plan as the model proposed it, with everything that is wrong with it. */
+export interface Proposal {
+  readonly steps: readonly PlanStep[]
+  /** Empty: the plan can be carried out. */
+  readonly problems: readonly string[]
+}
+
+/** Reads untrusted data: `{ steps: […] }`, `{ plan: […] }` or the bare list. */
+export function readProposal(data: unknown, done: readonly PlanStep[] = []): Proposal {
+  const lists = isPlainObject(data) ? [data['steps'], data['plan']] : [data]
+  const list = lists.find((one): one is unknown[] => Array.isArray(one))
+  if (!list) return { steps: [], problems: ['It has no list of steps.'] }
+  const problems: string[] = []
+  const steps = list.flatMap((item, index): PlanStep[] => {
+    const step = toStep(item)
+    if (!step) problems.push(`Step ${index + 1} needs an id and a description.`)
+    return step ? [step] : []
+  })
+  return { steps, problems: [...problems, ...checkSteps(steps, done)] }
+}
+
+function toStep(item: unknown): PlanStep | undefined {
+  if (!isPlainObject(item)) return undefined
+  const { id, description, tool, dependsOn, ...more } = item
+  const name = typeof id === 'number' ? String(id) : id
+  if (typeof name !== 'string' || name === '' || typeof description !== 'string') return undefined
+  return {
+    ...more, // a schema of the application's own may say more about a step
+    id: name,
+    description,
+    tool: typeof tool === 'string' && tool !== '' ? tool : undefined,
+    dependsOn: Array.isArray(dependsOn) ? dependsOn.map(String) : [],
+    status: 'pending',
+  }
+}
+
+function checkSteps(steps: readonly PlanStep[], done: readonly PlanStep[]): string[] {
+  const problems: string[] = []
+  const ids = new Set<string>()
+  for (const { id } of steps) {
+    if (ids.has(id)) problems.push(`Two steps have the id "${id}".`)
+    ids.add(id)
+  }
+  for (const { id } of done) ids.add(id)
+  for (const { id, dependsOn } of steps)
+    for (const other of dependsOn)
+      if (!ids.has(other)) problems.push(`"${id}" depends on "${other}", which is not a step.`)
+  if (problems.length > 0) return problems
+  const ordered = new Set(dependencyOrder(steps, done).map(({ id }) => id))
+  const cycle = steps.filter(({ id }) => !ordered.has(id)).map(({ id }) => `"${id}"`)
+  return cycle.length > 0 ? [`The steps ${cycle.join(', ')} wait for each other.`] : []
+}
+
+/** The steps that can be carried out, each after those it depends on, otherwise in their given order. */
+export function dependencyOrder(steps: readonly PlanStep[], done: readonly PlanStep[]): PlanStep[] {
+  const finished = new Set(done.map(({ id }) => id))
+  const left = [...steps]
+  const ordered: PlanStep[] = []
+  for (;;) {
+    const index = left.findIndex(({ dependsOn }) => dependsOn.every((id) => finished.has(id)))
+    if (index < 0) return ordered
+    const [step] = left.splice(index, 1)
+    ordered.push(step!)
+    finished.add(step!.id)
+  }
+}
+
+/** At most `limit` steps, none of which depends on one that was cut off. */
+export function cutPlan(
+  steps: readonly PlanStep[],
+  done: readonly PlanStep[],
+  limit: number,
+): readonly PlanStep[] {
+  if (steps.length <= limit) return steps
+  const kept = new Set(dependencyOrder(steps, done).slice(0, limit))
+  return steps.filter((step) => kept.has(step))
+}
+
+/** A new plan after the completed steps of the old one; ids that clash are changed. */
+export function joinPlans(
+  completed: readonly PlanStep[],
+  steps: readonly PlanStep[],
+): readonly PlanStep[] {
+  const taken = new Set(completed.map(({ id }) => id))
+  const renamed = new Map<string, string>()
+  const all = new Set([...taken, ...steps.map(({ id }) => id)])
+  for (const { id } of steps) {
+    if (!taken.has(id)) continue
+    let count = 2
+    while (all.has(`${id}-${count}`)) count++
+    renamed.set(id, `${id}-${count}`)
+    all.add(`${id}-${count}`)
+  }
+  const named = (id: string): string => renamed.get(id) ?? id
+  const added = steps.map((step) => ({
+    ...step,
+    id: named(step.id),
+    dependsOn: step.dependsOn.map(named),
+  }))
+  return [...completed, ...added]
+}
+
+/** Warnings for steps that name a tool the agent does not have. The plan may work without it. */
+export function unknownTools(steps: readonly PlanStep[], tools: ReadonlySet<string>): Warning[] {
+  return steps.flatMap(({ id, tool }) =>
+    tool === undefined || tools.has(tool)
+      ? []
+      : [
+          {
+            code: 'unknown_plan_tool',
+            message: `The plan's step "${id}" names the tool "${tool}", which is not one of the agent's.`,
+          },
+        ],
+  )
 }

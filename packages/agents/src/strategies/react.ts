@@ -1,14 +1,14 @@
-import type { AgentStopReason } from '../agent.ts'
-import type { ExecutionResult, ExecutionStrategy } from '../execution.ts'
-import type { Batches, Run } from '../run.ts'
-import type { StepResult } from '../step.ts'
+import type { ExecutionStrategy } from '../contract/agent-types.ts'
+import type { Batches } from '../step/live-events.ts'
 import { builtIn, checkLimit } from './built-in.ts'
-import { bareModel } from './bare-model.ts'
+import { bareModel } from './planner.ts'
+import type { StrategyRun } from './strategy-run.ts'
 
+/** Options of `react`. */
 export interface ReactOptions {
   /** Cycles of reason, act and observe after which the run ends. */
   readonly maxSteps?: number
-  /** What the model is told before it reasons. */
+  /** The prompt that asks the model to reason. */
   readonly reasoningPrompt?: string
 }
 
@@ -19,41 +19,32 @@ const ACT = 'Based on your reasoning, take action.'
 export function react(options: ReactOptions = {}): ExecutionStrategy {
   const { maxSteps = Infinity, reasoningPrompt = REASON } = options
   checkLimit('maxSteps', maxSteps, 1)
-  return builtIn('react', (run) => runReact(run, { maxSteps, reasoningPrompt }))
-}
-
-async function* runReact(run: Run, options: Required<ReactOptions>): Batches<ExecutionResult> {
-  if (run.context.resume && run.isAnswered) return run.result('complete')
-  const reasoner = bareModel(run.context.llm)
-  for (;;) {
-    const isWithin = run.hasOpenCalls // a resumed step has reasoned already
-    yield* run.beginStep()
-    if (!isWithin) {
-      run.prompt(options.reasoningPrompt, 'reason')
-      yield* reason(run, reasoner)
-      run.prompt(ACT, 'act')
+  return builtIn('react', async function* (run) {
+    if (run.context.resume && run.isAnswered) return run.result('complete')
+    const reasoner = bareModel(run.context.llm)
+    for (;;) {
+      const hasReasoned = run.hasOpenCalls // a resumed step continues with its calls
+      yield* run.beginStep()
+      if (!hasReasoned) {
+        run.prompt(reasoningPrompt, 'reason')
+        yield* reason(run, reasoner)
+        run.prompt(ACT, 'act')
+      }
+      const result = yield* run.ask({ runsTools: run.mayRunTools })
+      let end = await run.endAfter(result)
+      if (!end && run.steps >= maxSteps) end = 'max_steps'
+      const stop = yield* run.endStep(end)
+      if (stop) return run.result(stop)
     }
-    const result = yield* run.ask({ runsTools: run.mayRunTools })
-    const end = yield* run.endStep(await endOf(run, result, options.maxSteps))
-    if (end) return run.result(end)
-  }
+  })
 }
 
-/** UAP §5.3.2: what the model reasons is part of the state. Tools are neither offered nor run (A7). */
-async function* reason(run: Run, llm: Run['context']['llm']): Batches<void> {
+/** UAP §5.3.2: what the model reasons is part of the state. Tools are neither offered nor run. */
+async function* reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Batches<void> {
   const { turn } = yield* run.ask({ llm, runsTools: false })
   run.closeCalls('No tool runs while you reason.', true)
   const reasoning = turn?.response.text ?? ''
   run.state = run.state.withReasoning(reasoning)
   await run.hook('onReason', (hooks) => hooks.onReason?.(run.step, reasoning))
-  yield* run.tell('reasoning', { reasoning })
-}
-
-async function endOf(
-  run: Run,
-  result: StepResult,
-  maxSteps: number,
-): Promise<AgentStopReason | undefined> {
-  const end = await run.endAfter(result)
-  return end ?? (run.steps >= maxSteps ? 'max_steps' : undefined)
+  yield* run.emit('reasoning', { reasoning })
 }

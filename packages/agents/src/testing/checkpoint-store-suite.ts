@@ -1,20 +1,22 @@
 import { canonicalJson, type JsonObject } from '@skein/base'
 import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
-import type { CheckpointStore } from '../checkpoint.ts'
-import { journalEntry } from '../checkpoint/journal.ts'
-import { AgentState, type AgentStateJSON } from '../state.ts'
+import type { CheckpointStore } from '../contract/checkpoint-store.ts'
+import { journalEntry } from '../checkpoint/saved-state.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { AgentState } from '../state/state.ts'
 
-/** Of your test runner. `describe` groups, `test` runs. */
+/** The functions of your test runner: `describe` groups tests, `test` declares one. */
 export interface TestFunctions {
   describe(name: string, body: () => void): unknown
   test(name: string, body: () => Promise<void>): unknown
 }
 
+/** A store to be tested. */
 export interface StoreSuite {
   readonly name: string
   /** A fresh, empty store for every test. */
   readonly open: () => CheckpointStore | Promise<CheckpointStore>
-  /** Another store over the same data, as a new process would open it; absent if it keeps none. */
+  /** Another store over the same data, as a new process would open it; absent if data ends with the store. */
   readonly reopen?: (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>
 }
 

@@ -3,5 +3,5 @@ export {
   type StoreSuite,
   type TestFunctions,
 } from './checkpoint-store-suite.ts'
-export { recordEvents, type RecordedRun } from './record-events.ts'
+export { recordEvents, type RecordedRun } from './scripted-agent.ts'
 export { scriptedAgent, type ScriptedAgent } from './scripted-agent.ts'

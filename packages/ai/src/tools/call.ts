@@ -19,6 +19,8 @@ import { ToolResultError, toResultJson } from './result.ts'
 
 /** What one call is given by whoever runs it; `ToolBatch.open` makes one object per call. */
 export interface CallPorts {
+  /** Somebody has approved this call already, e.g. before a resume: the tool's `approval` is not asked. */
+  readonly isApproved?: boolean
   readonly gate?: ToolGate
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
@@ -194,7 +196,9 @@ async function judge(
 
   signal.throwIfAborted()
   const refused =
-    tool.approval && (await approve(call, tool, contextOf(call, signal, ports.context)))
+    tool.approval && !ports.isApproved
+      ? await approve(call, tool, contextOf(call, signal, ports.context))
+      : undefined
   signal.throwIfAborted()
   if (refused || !ports.gate) return { call, refused, context: ports.context }
 

@@ -3,7 +3,8 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { llm, tool, ToolArgumentError, type Tool } from '@skein/ai'
+import { llm, tool, ToolArgumentError, type Tool, type ToolContext } from '@skein/ai'
+import type { JsonObject } from '@skein/base'
 import { calls, says, scripted } from '@skein/ai/testing'
 
 const context = { signal: new AbortController().signal, toolCallId: 'c', toolName: 'weather' }
@@ -98,4 +99,63 @@ test('types: arguments are inferred from the schema, and the result is a Tool', 
   })
   expectTypeOf(add).toExtend<Tool>()
   expectTypeOf<Awaited<ReturnType<typeof add.run>>>().toEqualTypeOf<number>()
+})
+
+describe('with raw JSON Schema', () => {
+  const parameters = {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  } as const
+
+  test('the schema is sent as it is, and the arguments arrive unchecked', async () => {
+    const weather = tool({
+      name: 'weather',
+      description: '',
+      risk: 'read_only',
+      parameters,
+      approval: (args) => args['city'] !== 'Rome',
+      run: (args) => {
+        expectTypeOf(args).toEqualTypeOf<JsonObject>()
+        return args
+      },
+    })
+    expect(weather).toMatchObject({ parameters, risk: 'read_only' })
+    expectTypeOf(weather).toExtend<Tool>()
+    expect(await weather.run({ city: 7 }, context)).toEqual({ city: 7 })
+    expect(await weather.approval?.({ city: 'Rome' }, context)).toBe(false)
+  })
+
+  test('types: a context with more fields is declared at the parameter', () => {
+    interface WithState extends ToolContext {
+      readonly state: { readonly threadId: string }
+    }
+    const where = tool({
+      name: 'where',
+      description: '',
+      parameters: z.object({}),
+      run: (_args, { state }: WithState) => state.threadId,
+    })
+    expectTypeOf(where).toExtend<Tool>()
+    expectTypeOf(where.run).parameter(1).toEqualTypeOf<WithState>()
+    // @ts-expect-error: a schema that cannot describe itself is no parameters
+    const undescribed = (): unknown => tool({ ...where, parameters: v.object({}) })
+    void undescribed
+  })
+})
+
+test('nonsense is refused where the tool is defined, all problems at once', () => {
+  const define = (definition: unknown): unknown => tool(definition as never)
+  expect(() => define(undefined)).toThrow(
+    expect.objectContaining({ code: 'TOOL_DEFINITION_INVALID' }),
+  )
+  expect(() => define({ name: 'x', parameters: 'city', risk: 'high', run: 1 })).toThrow(
+    'The tool "x" cannot be defined: description is not a string; run is not a function; risk is not one of read_only, write_low_risk, write_high_risk; parameters: Expected a schema but got a string.',
+  )
+  const fine = { name: 'x', description: '', run: () => 1 }
+  expect(() => define({ ...fine, parameters: { city: z.string() } })).toThrow(
+    '"city" holds a schema',
+  )
+  expect(() => define({ ...fine, parameters: { type: 'string' } })).toThrow('type "string"')
+  expect(() => define({ ...fine, parameters: {}, timeoutMs: -1 })).toThrow('timeoutMs')
 })

@@ -1,40 +1,54 @@
 import {
-  type JsonSchema,
   SkeinError,
+  isStandardSchema,
+  toJsonSchema,
+  type JsonObject,
+  type JsonSchema,
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
-  toJsonSchema,
 } from '@skein/base'
-import type { ApprovalResult, Tool, ToolContext } from '../tool.ts'
+import { messageOf } from '../to-upp-error.ts'
+import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../tool.ts'
 
 /** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>
 
-type Approval<Args> = (args: Args, context: ToolContext) => ApprovalResult | Promise<ApprovalResult>
+/** JSON Schema as a plain object. It types the arguments as `JsonObject` and nothing checks them. */
+type RawSchema = JsonSchema & { readonly '~standard'?: never }
+
+type Approval<Args, Context> = (
+  args: Args,
+  context: Context,
+) => ApprovalResult | Promise<ApprovalResult>
 
 /** What `tool` makes a tool of. */
-export interface ToolDefinition<Args, Result> extends Omit<
+export interface ToolDefinition<Args, Result, Context = ToolContext> extends Omit<
   Tool,
   'parameters' | 'run' | 'approval'
 > {
-  readonly parameters: ToolSchema<Args>
-  readonly run: (args: Args, context: ToolContext) => Result | Promise<Result>
-  readonly approval?: Approval<Args>
+  readonly parameters: ToolSchema<Args> | RawSchema
+  readonly run: (args: Args, context: Context) => Result | Promise<Result>
+  readonly approval?: Approval<Args, Context>
 }
 
 /** A tool whose `run` has checked its arguments. It is a plain `Tool` for everything that takes one. */
-export interface DefinedTool<Args, Result> extends Omit<Tool, 'run' | 'approval'> {
+export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
+  Tool,
+  'run' | 'approval'
+> {
   readonly parameters: JsonSchema
-  readonly run: (params: unknown, context: ToolContext) => Promise<Result>
-  readonly approval?: Approval<unknown>
+  readonly run: (params: unknown, context: Context) => Promise<Result>
+  readonly approval?: Approval<unknown, Context>
   /** Never set; carries the types for wrappers that infer them. */
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
 
 /**
- * Builds a tool from any Standard Schema: `args` is inferred, and the model's arguments are checked
- * in the tool's own `run` and `approval`, since `llm()` must not do it (UPP §11.2).
+ * Builds a tool that `llm`, `agent`, `governed` and the runtime accept. With a Standard Schema,
+ * `args` is inferred, and the model's arguments are checked in the tool's own `run` and `approval`,
+ * since `llm()` must not do it (UPP §11.2). With raw JSON Schema, `args` is a `JsonObject` as the
+ * model wrote it, unchecked. A mistake in the definition throws here, all problems at once.
  *
  *     const weather = tool({
  *       name: 'weather',
@@ -43,29 +57,64 @@ export interface DefinedTool<Args, Result> extends Omit<Tool, 'run' | 'approval'
  *       run: ({ city }) => forecast(city),
  *     })
  */
-export function tool<Args, Result>(
-  definition: ToolDefinition<Args, Result>,
-): DefinedTool<Args, Result> {
+export function tool<Args = JsonObject, Result = unknown, Context extends object = ToolContext>(
+  definition: ToolDefinition<Args, Result, Context>,
+): DefinedTool<Args, Result, Context> {
+  const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
   const check = (params: unknown): Promise<Args> => checked(definition.name, parameters, params)
-  const defined: DefinedTool<Args, Result> = {
+  const defined: DefinedTool<Args, Result, Context> = {
     ...rest,
-    parameters: toJsonSchema(parameters),
+    parameters: schema,
     run: async (params, context) => run(await check(params), context),
-    ...(approval && {
-      approval: async (params: unknown, context: ToolContext) =>
-        approval(await check(params), context),
-    }),
   }
-  return withToolContext(defined)
+  if (!approval) return withToolContext(defined)
+  return withToolContext({
+    ...defined,
+    approval: async (params, context) => approval(await check(params), context),
+  })
+}
+
+/** The JSON Schema of the parameters. Throws for a definition that cannot become a tool. */
+function checkDefinition<Args, Result, Context>(
+  definition: ToolDefinition<Args, Result, Context>,
+): JsonSchema {
+  const given: Partial<Record<keyof Tool, unknown>> = definition ?? {}
+  const { name, description, parameters, run, approval, risk, timeoutMs } = given
+  const problems: string[] = []
+  let schema: JsonSchema = {}
+  if (typeof name !== 'string' || name === '') problems.push('name is not a non-empty string')
+  if (typeof description !== 'string') problems.push('description is not a string')
+  if (typeof run !== 'function') problems.push('run is not a function')
+  if (approval !== undefined && typeof approval !== 'function')
+    problems.push('approval is not a function')
+  if (risk !== undefined && !TOOL_RISKS.some((known) => known === risk))
+    problems.push(`risk is not one of ${TOOL_RISKS.join(', ')}`)
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
+    problems.push('timeoutMs is not a positive number')
+  try {
+    schema = toJsonSchema(parameters)
+    const { type } = schema
+    if (typeof type === 'string' && type !== 'object')
+      problems.push(`parameters describes a value of type "${type}", not an object`)
+  } catch (error) {
+    problems.push(`parameters: ${messageOf(error)}`)
+  }
+  if (problems.length === 0) return schema
+  const shown = typeof name === 'string' && name !== '' ? `The tool "${name}"` : 'A tool'
+  throw new SkeinError(`${shown} cannot be defined: ${problems.join('; ')}.`, {
+    code: 'TOOL_DEFINITION_INVALID',
+    hint: 'tool({ name, description, parameters, run(args, context) }); parameters is a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
+  })
 }
 
 async function checked<Args>(
   toolName: string,
-  schema: ToolSchema<Args>,
+  parameters: ToolSchema<Args> | RawSchema,
   params: unknown,
 ): Promise<Args> {
-  const answer = await schema['~standard'].validate(params)
+  if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
+  const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
   if (answer.issues) throw new ToolArgumentError(toolName, answer.issues)
   return answer.value
 }
@@ -75,23 +124,22 @@ export class ToolArgumentError extends SkeinError {
   readonly issues: readonly StandardIssue[]
 
   constructor(toolName: string, issues: readonly StandardIssue[]) {
-    super(`The arguments of "${toolName}" are invalid: ${issues.map(describe).join('; ')}.`, {
+    const described = issues.map(({ path = [], message }) => {
+      const keys = path.map((step) => String(typeof step === 'object' ? step.key : step))
+      return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
+    })
+    super(`The arguments of "${toolName}" are invalid: ${described.join('; ')}.`, {
       code: 'TOOL_ARGUMENTS_INVALID',
     })
     this.issues = issues
   }
 }
 
-function describe({ path = [], message }: StandardIssue): string {
-  const keys = path.map((step) => String(typeof step === 'object' ? step.key : step))
-  return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
-}
-
 const marker = Symbol.for('skein.tool-context')
 
 /**
  * Marks a tool whose `run` takes the context whatever its declared number of parameters: for
- * wrappers, default values and rest parameters, where `run.length` says nothing (UAP A19).
+ * wrappers, default values and rest parameters, where `run.length` says nothing (UAP §8.4).
  */
 export function withToolContext<T extends Tool>(tool: T): T {
   return deriveTool(tool, { [marker]: true })

@@ -1,0 +1,82 @@
+import { type Clock, type IdSource, isDeepFrozen } from '@skein/base'
+import {
+  isToolResultMessage,
+  messageFromJSON,
+  type MessageJSON,
+  messageToJSON,
+  type ToolCall,
+  type ToolOutcome,
+  ToolResultMessage,
+  toToolResult,
+} from '@skein/ai'
+import type { CheckpointMetadata, JournalEntry } from '../contract/checkpoint-store.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { AgentState } from '../state/state.ts'
+import { openCallsOf } from '../state/transcript.ts'
+
+/** Text of messages that cannot change any more: a save writes anew only what is new. */
+const texts = new WeakMap<MessageJSON, string>()
+
+/** The JSON text of a state. Texts of frozen messages are kept, so that a save per step stays cheap. */
+export function stateText({ messages, ...rest }: AgentStateJSON): string {
+  const head = JSON.stringify(rest)
+  const written = messages.map((message) => {
+    const known = texts.get(message)
+    if (known !== undefined) return known
+    const text = JSON.stringify(message)
+    if (isDeepFrozen(message)) texts.set(message, text)
+    return text
+  })
+  return `${head.slice(0, -1)},"messages":[${written.join(',')}]}`
+}
+
+/** The metadata of a checkpoint that is saved now (UAP §12.4.2). */
+export function checkpointMetadata(
+  sessionId: string,
+  { step, metadata }: AgentStateJSON,
+  { clock, ids }: { readonly clock: Clock; readonly ids: IdSource },
+): CheckpointMetadata {
+  const { agentId } = metadata
+  return {
+    sessionId,
+    checkpointId: ids(),
+    timestamp: new Date(clock.now()).toISOString(),
+    step,
+    agentId: typeof agentId === 'string' ? agentId : '',
+  }
+}
+
+/** The journal entry of a finished call. */
+export function journalEntry(call: ToolCall, outcome: ToolOutcome): JournalEntry {
+  const message = new ToolResultMessage([toToolResult({ call, outcome, durationMs: 0 })])
+  return { toolCallId: call.toolCallId, message: messageToJSON(message) }
+}
+
+/**
+ * The state with the results that a journal has for its open calls, so that `agent.resume` does not
+ * run them again. Entries for other calls belong to an older state and are ignored.
+ */
+export function foldJournal(
+  json: AgentStateJSON,
+  entries: readonly JournalEntry[],
+): AgentStateJSON {
+  if (entries.length === 0) return json
+  const state = AgentState.fromJSON(json)
+  const { answered, deferred = [] } = state.suspension ?? {}
+  const known = new Map(answered?.results.map((result) => [result.toolCallId, result]))
+  for (const entry of entries) {
+    const message = messageFromJSON(entry.message)
+    if (!isToolResultMessage(message)) continue
+    for (const result of message.results) known.set(result.toolCallId, result)
+  }
+  const results = openCallsOf(state.messages).flatMap(
+    ({ toolCallId }) => known.get(toolCallId) ?? [],
+  )
+  if (results.length === (answered?.results.length ?? 0)) return json
+  const done = new Set(results.map(({ toolCallId }) => toolCallId))
+  const folded = state.withSuspension({
+    answered: new ToolResultMessage(results),
+    deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
+  })
+  return { ...folded.toJSON(), id: json.id }
+}

@@ -1,0 +1,250 @@
+import type { Clock, IdSource } from '@skein/base'
+import type {
+  DeferRequest,
+  LLMInstance,
+  LLMOptions,
+  Message,
+  Middleware as LLMMiddleware,
+  ModelReference,
+  ProviderConfig,
+  TokenUsage,
+  Tool,
+  ToolCall,
+  ToolContext,
+  ToolEffect,
+  ToolExecution,
+  Turn,
+} from '@skein/ai'
+import type { Answer, Answers, Interrupt } from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
+import type { CheckpointStore } from './checkpoint-store.ts'
+import type { AgentStopReason, AgentStreamEvent, SubagentEvent } from './event.ts'
+
+// An agent has a strategy, a strategy is given the agent, and so is middleware. Types that refer to
+// each other in a circle stand in one file, so that no two files import each other.
+
+/**
+ * What an agent is made of (UAP §4.2): all options of `llm()` and its own. `middleware` wraps runs of
+ * the agent; middleware of the model goes in `llmMiddleware`.
+ */
+export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'middleware'> {
+  readonly model: ModelReference
+  /** Default: `loop()`. */
+  readonly execution?: ExecutionStrategy
+  readonly middleware?: readonly Middleware[]
+  readonly llmMiddleware?: readonly LLMMiddleware[]
+  readonly strategy?: AgentStrategy
+  /** Saves the state after each step. */
+  readonly checkpoints?: CheckpointStore
+  /** Default: the session in the state's metadata, else one made for this agent. */
+  readonly sessionId?: string
+  /** `async` (default): a run never waits for a save. `sync`: each step waits until it is saved. */
+  readonly durability?: 'async' | 'sync'
+  /** Called with each save that failed. Default: `console.error`. */
+  readonly onCheckpointError?: (error: unknown, sessionId: string) => void
+}
+
+/** Options of an agent without a model: as a sub-agent it runs with its caller's model (UAP §8.4). */
+export type ModellessOptions<Data = unknown> = Omit<AgentOptions<Data>, 'model'> & {
+  readonly model?: ModelReference
+}
+
+/**
+ * A pure function of input and state (UAP §4.3). An agent keeps nothing between calls. Its options are
+ * its own properties, so that `agent({ ...other, execution: react() })` makes a variant.
+ */
+export interface Agent<Data = unknown> extends AgentOptions<Data> {
+  readonly id: string
+  readonly tools: readonly Tool[]
+  generate(
+    input: AgentInput,
+    state: AgentState,
+    options?: RunOptions,
+  ): Promise<GenerateResult<Data>>
+  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data>
+  /** Like `generate`, but the state holds the whole exchange even if a strategy left messages out. */
+  ask(input: AgentInput, state: AgentState, options?: RunOptions): Promise<GenerateResult<Data>>
+  /** One answer from an empty state, which is then thrown away. */
+  query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
+  /** Continues a run that was interrupted, or whose process died: open calls are run, not closed. */
+  resume(state: AgentState, answers?: Answers, options?: RunOptions): Promise<GenerateResult<Data>>
+  resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentRun<Data>
+  /** Waits until all queued checkpoints are saved. */
+  flush(): Promise<void>
+}
+
+/** An agent whose model is missing or optional: it can be spread, or run as a sub-agent. */
+export type ModellessAgent<Data = unknown> = Omit<Agent<Data>, 'model'> & {
+  readonly model?: ModelReference
+}
+
+/** What an agent is asked: a text, which becomes a user message, or a message. */
+export type AgentInput = string | Message
+
+/** Options of one call of an agent. */
+export interface RunOptions {
+  readonly signal?: AbortSignal
+  /** Entries of the middleware's `metadata`. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** The context of the tool that runs this agent. It records who called whom; nothing is inherited. */
+  readonly parentContext?: AgentContext
+  /** Awaited before and after each inference and each call, so that a journal can make it durable. */
+  readonly commit?: (effect: StepEffect) => void | Promise<void>
+}
+
+/** What a run returns: the turn, and the state to continue from. */
+export interface GenerateResult<Data = unknown> {
+  readonly turn: Turn<Data>
+  readonly state: AgentState
+  /** Set when calls wait for an answer: pass the state and the answers to `resume`. */
+  readonly interrupts?: readonly Interrupt[]
+  /** Why the run ended. Strategies of your own may leave it out. */
+  readonly stopReason?: AgentStopReason
+}
+
+/**
+ * A run while it happens (UAP §11.1). The run starts with the first read of events or of `result`.
+ * Leaving the loop early aborts it; a failure that nobody looks at is never an unhandled rejection.
+ */
+export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
+  readonly result: Promise<GenerateResult<Data>>
+  abort(reason?: unknown): void
+}
+
+/** The stream that agents and the built-in strategies return. */
+export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
+  /** The state after the last completed step, also of a run that was aborted or failed. */
+  readonly state: AgentState
+  /** Adds a message before the next inference. A run that was about to end continues with it. */
+  steer(message: AgentInput): void
+}
+
+/** Who runs: one link of the chain from the outermost agent to this call (UAP §3.4). */
+export interface AgentLineage {
+  readonly agentId: string
+  readonly stateId: string
+  readonly sessionId?: string
+  readonly parentContext?: AgentLineage
+}
+
+/** The second argument of a tool's `run` under an agent (UAP §8.4, UAP §8.7). */
+export interface AgentContext extends ToolContext, AgentLineage {
+  readonly parentModel: ModelReference
+  readonly parentConfig?: ProviderConfig
+  readonly step: number
+  /** Whether the run is streamed, so that somebody reads its events while they happen. */
+  readonly streaming: boolean
+  /** Session and call: the same however often this call is tried. */
+  readonly idempotencyKey: string
+  readonly onSubagentEvent: (event: SubagentEvent) => void
+  /** What this call was deferred for, when it was deferred before. */
+  readonly deferred?: DeferRequest
+  /** The answer to `deferred`. */
+  readonly answer?: Answer
+  /** Answers for interrupts inside this call, by interrupt id. */
+  readonly answers?: Answers
+  /** Whether the caller's stop condition would end a run that had spent this many more tokens. */
+  readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
+}
+
+/** How an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy and pass its context on. */
+export interface ExecutionStrategy {
+  readonly name: string
+  execute(context: ExecutionContext): Promise<ExecutionResult>
+  stream(context: ExecutionContext): AgentStreamResult
+}
+
+/** What a strategy returns: the same as a run. */
+export type ExecutionResult = GenerateResult
+
+/** What a strategy works with. UAP §5.1 names the first seven fields; the others are extensions. */
+export interface ExecutionContext extends Partial<AgentLineage> {
+  readonly agent: Agent
+  readonly llm: LLMInstance
+  readonly input: Message
+  readonly state: AgentState
+  readonly tools: readonly Tool[]
+  readonly strategy: AgentStrategy
+  readonly signal?: AbortSignal
+  /** Set when a suspended or restored run continues: there is no new input then. */
+  readonly resume?: { readonly answers: Answers }
+  /** Saves a state; the built-in strategies call it after each `step_end`. */
+  readonly checkpoint?: (state: AgentState) => void | Promise<void>
+  /** Returns the messages to add before the next inference, each of them once. */
+  readonly takeSteering?: () => readonly Message[]
+  readonly commit?: (effect: StepEffect) => void | Promise<void>
+  /** A second stop condition, e.g. the caller's budget. */
+  readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+/** What a journal commits: the start and the end of each inference and of each call. */
+export type StepEffect =
+  | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
+  | { readonly type: 'inference_end'; readonly step: number; readonly turn: Turn }
+  | (ToolEffect & { readonly step: number })
+
+/** Hooks at the steps of a run (UAP §10). Each is awaited; one that throws fails the run. */
+export interface AgentStrategy {
+  /** Called after every step. Returning true ends the run. */
+  readonly stopCondition?: (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
+  readonly onStepStart?: (step: number, state: AgentState) => void | Promise<void>
+  readonly onReason?: (step: number, reasoning: string) => void | Promise<void>
+  /** Called after the inference, before any tool starts. */
+  readonly onAct?: (step: number, actions: readonly ToolCall[]) => void | Promise<void>
+  /** Called after all tools of the step. */
+  readonly onObserve?: (
+    step: number,
+    observations: readonly ToolExecution[],
+  ) => void | Promise<void>
+  /** A state that it returns replaces the run's. */
+  readonly onStepEnd?: (
+    step: number,
+    result: { readonly turn: Turn; readonly state: AgentState },
+  ) => void | AgentState | Promise<void | AgentState>
+  readonly onComplete?: (result: GenerateResult) => void | Promise<void>
+  /** A result that it returns becomes the result of the run. */
+  readonly onError?: (
+    error: Error,
+    state: AgentState,
+  ) => void | GenerateResult | Promise<void | GenerateResult>
+}
+
+/** What a run has done and spent so far. */
+export interface RunTotals {
+  /** The run so far, as a turn. */
+  readonly turn: Turn
+  /** Tokens, those of all sub-agents included. */
+  readonly usage: TokenUsage
+  /** Steps of this call of the agent. */
+  readonly steps: number
+}
+
+/** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */
+export interface Middleware {
+  readonly name: string
+  /** May return another context: another input, another state. */
+  before?(context: MiddlewareContext): Promise<MiddlewareContext | void> | MiddlewareContext | void
+  after?(
+    context: MiddlewareContext,
+    result: GenerateResult,
+  ): Promise<GenerateResult | void> | GenerateResult | void
+  /** A result that it returns becomes the run's, and goes through the `after` of the outer middleware. */
+  onError?(
+    context: MiddlewareContext,
+    error: Error,
+  ): Promise<GenerateResult | void> | GenerateResult | void
+}
+
+/** What middleware works with. */
+export interface MiddlewareContext {
+  readonly agent: Agent
+  readonly input: Message
+  readonly state: AgentState
+  /** Data of this run alone. Works as a Map and by property: `metadata.startTime = 1`. */
+  readonly metadata: MiddlewareMetadata
+}
+
+/** Notes that middleware of one run share. Values are unknown, so that readers check them. */
+export type MiddlewareMetadata = Map<string, unknown> & { [name: string]: unknown }

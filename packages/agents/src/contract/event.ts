@@ -1,0 +1,95 @@
+import type { StreamEvent, TokenUsage, ToolCall, ToolExecution } from '@skein/ai'
+import type { PlanStep, SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
+
+/** Something that happened in a run (UAP §11.2): a step of the agent, or the model's own event. */
+export type AgentStreamEvent =
+  | { readonly source: 'uap'; readonly uap: UAPEvent; readonly upp?: never }
+  | { readonly source: 'upp'; readonly upp: StreamEvent; readonly uap?: never }
+
+/** The data of each event. The set may grow: ignore types that you do not know. */
+export interface UAPEventData {
+  readonly step_start: { readonly phase?: 'plan' | 'execute' }
+  /** `stopReason` is set on the last step of a run. */
+  readonly step_end: { readonly usage: TokenUsage; readonly stopReason?: AgentStopReason }
+  readonly reasoning: { readonly reasoning: string }
+  readonly action: { readonly toolCalls: readonly ToolCall[] }
+  readonly observation: { readonly observations: readonly ToolExecution[] }
+  readonly subagent_start: SubagentStart
+  readonly subagent_event: SubagentInner
+  readonly subagent_end: SubagentEnd
+  readonly plan_created: { readonly plan: readonly PlanStep[] }
+  readonly plan_step_start: { readonly planStep: PlanStep }
+  readonly plan_step_end: { readonly planStep: PlanStep }
+}
+
+/** The names of the events of UAP. */
+export type UAPEventType = keyof UAPEventData
+
+/** An event of UAP. Step and agent are those of the running agent, also for events of its sub-agents. */
+export type UAPEvent = {
+  readonly [Type in UAPEventType]: {
+    readonly type: Type
+    readonly step: number
+    readonly agentId: string
+    readonly data: UAPEventData[Type]
+  }
+}[UAPEventType]
+
+/** Why a run ended. */
+export const AgentStopReason = {
+  /** The model had nothing more to do. */
+  Complete: 'complete',
+  MaxIterations: 'max_iterations',
+  MaxSteps: 'max_steps',
+  StopCondition: 'stop_condition',
+  Interrupted: 'interrupted',
+} as const
+/** One of the reasons in `AgentStopReason`. */
+export type AgentStopReason = (typeof AgentStopReason)[keyof typeof AgentStopReason]
+
+interface SubagentIdentity {
+  readonly subagentId: string
+  readonly subagentType: string
+  readonly parentToolCallId: string
+}
+
+/** A sub-agent began its run. */
+export interface SubagentStart extends SubagentIdentity {
+  readonly prompt: string
+  /** Milliseconds since the epoch. */
+  readonly timestamp: number
+}
+
+/** Something happened in the run of a sub-agent. */
+export interface SubagentInner extends SubagentIdentity {
+  readonly innerEvent: AgentStreamEvent
+}
+
+/** A sub-agent's run is over. */
+export interface SubagentEnd extends SubagentIdentity {
+  readonly success: boolean
+  readonly result?: string
+  readonly error?: string
+  readonly timestamp: number
+  readonly toolExecutions?: readonly (ToolExecution | ToolExecutionTrace)[]
+  /** The sub-agent's own tokens. */
+  readonly usage?: TokenUsage
+  /** Traces of its own sub-agents; where absent, they are read from the forwarded events. */
+  readonly children?: readonly SubagentExecutionTrace[]
+}
+
+/** What a tool that runs an agent reports through `context.onSubagentEvent` (UAP §8.7). */
+export type SubagentEvent =
+  | ({ readonly type: 'subagent_start' } & SubagentStart)
+  | ({ readonly type: 'subagent_event' } & SubagentInner)
+  | ({ readonly type: 'subagent_end' } & SubagentEnd)
+
+/** Makes an event of one step of an agent. */
+export function uapEvent<Type extends UAPEventType>(
+  { step, agentId }: { readonly step: number; readonly agentId: string },
+  type: Type,
+  data: UAPEventData[Type],
+): AgentStreamEvent {
+  // The compiler cannot pair a type with its data across a union.
+  return { source: 'uap', uap: { type, step, agentId, data } as never }
+}

@@ -1,0 +1,153 @@
+import { type Clock, type IdSource, isPlainObject, uuidV4 } from '@skein/base'
+import {
+  isMessage,
+  isUserMessage,
+  llm,
+  type LLMInstance,
+  type Message,
+  messageFromJSON,
+  type ToolUseStrategy,
+  UserMessage,
+} from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type {
+  Agent,
+  AgentInput,
+  GenerateResult,
+  ModellessOptions,
+} from '../contract/agent-types.ts'
+import { boundHooks } from '../strategies/hooks.ts'
+import type { Interrupt } from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
+
+/** What an agent has besides its options, made on first use and kept. */
+export class AgentCore {
+  readonly options: ModellessOptions
+  readonly ids: IdSource
+  readonly clock: Clock | undefined
+  /** The public object; strategies and middleware get this very object. */
+  agent!: Agent
+  #llm: LLMInstance | undefined
+  #sessionId: string | undefined
+
+  constructor(options: ModellessOptions) {
+    this.options = options
+    this.ids = options.ids ?? uuidV4
+    this.clock = options.clock
+  }
+
+  /** The agent's model. Made here and not in the constructor: an agent without a model can be defined. */
+  get llm(): LLMInstance {
+    if (this.#llm) return this.#llm
+    const { model, llmMiddleware: middleware } = this.options
+    if (!model)
+      throw invalidUse(
+        'This agent has no model.',
+        'Pass `model` to agent(), or run it as a sub-agent: subagent() lends it its caller’s.',
+      )
+    const { config, params, system, structure, signal, clock, ids } = this.options
+    const { tools, toolStrategy = unlimited } = this.agent
+    const settings = { config, params, system, structure, signal, clock, ids }
+    this.#llm = llm({ ...settings, model, tools, toolStrategy, middleware })
+    return this.#llm
+  }
+
+  /** The input of a run as a message. */
+  toInput(input: AgentInput | undefined): Message {
+    const { ids, clock } = this
+    if (typeof input === 'string') return new UserMessage(input, { ids, clock })
+    if (isMessage(input)) return 'text' in input ? input : messageFromJSON(input)
+    throw invalidUse('An agent’s input is a text or a message.')
+  }
+
+  /** A resumed run has no input of its own; the last thing that was asked takes its place. */
+  resumedInput({ messages }: AgentState): Message {
+    const { ids, clock } = this
+    const asked = messages.findLast(
+      (message) => isUserMessage(message) && message.metadata?.['uap']?.['synthetic'] !== true,
+    )
+    return asked ?? new UserMessage('', { ids, clock })
+  }
+
+  /** The session of a run: the option, else the one in the state, else one made for this agent. */
+  sessionOf(metadata: { readonly [name: string]: unknown }): string | undefined {
+    const { sessionId, checkpoints } = this.options
+    if (sessionId !== undefined) return sessionId
+    const { sessionId: known } = metadata
+    if (typeof known === 'string' && known !== '') return known
+    return checkpoints && (this.#sessionId ??= this.ids())
+  }
+}
+
+const unlimited: ToolUseStrategy = Object.freeze({ maxIterations: Infinity })
+
+const toolHooks = [
+  'onToolCall',
+  'onBeforeCall',
+  'onAfterCall',
+  'onError',
+  'onMaxIterations',
+] as const satisfies readonly (keyof ToolUseStrategy)[]
+
+/** UAP §2.4: an agent's tool strategy has no limit unless one is given. */
+export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
+  if (strategy.maxIterations !== undefined) return strategy
+  return boundHooks(strategy, toolHooks, { maxIterations: Infinity })
+}
+
+/** The state an agent was given, if it is one. */
+export function checkState(state: unknown): AgentState {
+  if (isState(state)) return state
+  throw invalidUse(
+    'An agent needs a state to work from.',
+    'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
+  )
+}
+
+/** Checked by shape, so that a state of another copy of this package counts too. */
+function isState(value: unknown): value is AgentState {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'withMessages' in value &&
+    typeof value.withMessages === 'function'
+  )
+}
+
+/** Whose run it is: written into the metadata of its states. */
+interface RunOwner {
+  readonly sessionId: string | undefined
+  /** Only with a checkpoint store, which lists it. */
+  readonly agentId: string | undefined
+}
+
+/** UAP §3.4: the state knows its session and, with a checkpoint store, its agent. */
+export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): AgentState {
+  let next = state
+  if (sessionId !== undefined && next.metadata['sessionId'] !== sessionId)
+    next = next.withMetadata('sessionId', sessionId)
+  if (agentId !== undefined && next.metadata['agentId'] !== agentId)
+    next = next.withMetadata('agentId', agentId)
+  return next
+}
+
+/** What a strategy returned, if it is a result. */
+export function checkResult(
+  result: GenerateResult,
+  strategy: string,
+  owner: RunOwner,
+): GenerateResult {
+  if (!isState(result?.state) || !isPlainObject(result.turn))
+    throw invalidUse(`The strategy "${strategy}" did not return { turn, state }.`)
+  const state = withOwner(result.state, owner)
+  return state === result.state ? result : { ...result, state }
+}
+
+/** The error for interrupts that could never be answered, because the state of their run is dropped. */
+export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
+  const ids = interrupts.map(({ id }) => id).join(', ')
+  return invalidUse(
+    `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
+    'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
+  )
+}

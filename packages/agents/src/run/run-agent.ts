@@ -1,0 +1,293 @@
+import { linkAbort } from '@skein/base'
+import {
+  deriveTool,
+  type Message,
+  type Tool,
+  type ToolContext,
+  wantsContext,
+  withToolContext,
+} from '@skein/ai'
+import { checkpointer, type Checkpointer } from '../checkpoint/checkpointer.ts'
+import {
+  codeError,
+  isCancelled,
+  throwIfAborted,
+  awaitUnlessAborted,
+} from '../contract/agent-error.ts'
+import type {
+  AgentInput,
+  AgentStrategy,
+  ExecutionContext,
+  GenerateResult,
+  RunOptions,
+  RunTotals,
+} from '../contract/agent-types.ts'
+import type { AgentStreamEvent } from '../contract/event.ts'
+import type { Answers } from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
+import { type Batches, followSubagents, mergeLive, type SubagentSink } from '../step/live-events.ts'
+import { batchesOf } from '../strategies/agent-stream.ts'
+import { isBuiltIn } from '../strategies/built-in.ts'
+import { savingHooks } from '../strategies/hooks.ts'
+import { loop } from '../strategies/loop.ts'
+import { agentContext } from '../strategies/strategy-run.ts'
+import {
+  type AgentCore,
+  checkResult,
+  checkState,
+  unansweredInterrupts,
+  withOwner,
+} from './agent-core.ts'
+import { middlewareMetadata, MiddlewareChain, type RunOutcome } from './middleware-run.ts'
+
+/** One call of an agent. */
+export interface AgentTask {
+  readonly core: AgentCore
+  /** Absent when a run is resumed. */
+  readonly input?: AgentInput
+  readonly state: AgentState
+  readonly options: InternalRunOptions
+  readonly streaming: boolean
+  readonly resume?: { readonly answers: Answers }
+  /** Aborts this call alone. */
+  readonly controller: AbortController
+  readonly takeSteering?: () => readonly Message[]
+  /** Called with the state after each step. */
+  readonly onState?: (state: AgentState) => void
+  /** Called before the events of the last step's end are yielded. */
+  readonly onLastStep?: () => void
+}
+
+/** The options of a call, with those that only the sub-agent helper and `query` use. */
+export interface InternalRunOptions extends RunOptions {
+  readonly sessionId?: string
+  readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
+  /** True when the caller passes interrupts on to its own caller. */
+  readonly passesInterrupts?: boolean
+}
+
+const defaultExecution = loop()
+const noHooks: AgentStrategy = Object.freeze({})
+
+/** A whole run: middleware around hooks around the strategy (UAP §3.3). */
+export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
+  const { core, controller, options } = task
+  const { signal } = controller
+  const unlink = linkAbort([options.signal, core.options.signal], controller)
+  try {
+    const state = checkState(task.state)
+    const input = task.resume ? core.resumedInput(state) : core.toInput(task.input)
+    const metadata = middlewareMetadata(options.metadata)
+    const middleware = new MiddlewareChain({ agent: core.agent, input, state, metadata }, signal)
+    const attempt = new Attempt(task, state)
+    let outcome: RunOutcome
+    try {
+      await middleware.before(core.options.middleware ?? [])
+      throwIfAborted(signal)
+      const { input: asked, state: given } = middleware.context
+      const result = yield* attempt.run(asked, checkState(given))
+      // A tool that runs an agent by hand would lose the interrupts inside it.
+      const isLost = options.parentContext && !options.passesInterrupts
+      if (result.interrupts && isLost) throw unansweredInterrupts(result.interrupts)
+      await attempt.complete(result)
+      outcome = { result }
+    } catch (error) {
+      outcome = await attempt.recover(codeError(error, 'The strategy'))
+    }
+    const last = await middleware.after(outcome, (result) => attempt.complete(result))
+    if ('error' in last) throw last.error
+    return last.result
+  } finally {
+    unlink()
+  }
+}
+
+/** The strategy's part of a run, with the application's hooks around it. */
+class Attempt {
+  readonly #task: AgentTask
+  readonly #hooks: AgentStrategy
+  #state: AgentState
+  #hasSaved = false
+  #isComplete = false
+
+  constructor(task: AgentTask, state: AgentState) {
+    this.#task = task
+    this.#hooks = task.core.options.strategy ?? noHooks
+    this.#state = state
+  }
+
+  async *run(input: Message, given: AgentState): Batches<GenerateResult> {
+    const { core, options } = this.#task
+    const { checkpoints: store, execution = defaultExecution } = core.options
+    const { durability, onCheckpointError: onError } = core.options
+    const sessionId = options.sessionId ?? core.sessionOf(given.metadata)
+    const agentId = store && core.agent.id
+    const state = withOwner(given, { sessionId, agentId })
+    this.#note(state)
+    const saver =
+      store && sessionId !== undefined
+        ? checkpointer({ store, sessionId, agentId, durability, onError })
+        : undefined
+    const context = this.#context({ input, state, sessionId, saver })
+    const result = isBuiltIn(execution)
+      ? yield* this.#execute(context)
+      : yield* this.#executeForeign(context, saver)
+    return checkResult(result, execution.name, { sessionId, agentId })
+  }
+
+  /** Built-in strategies end by themselves when they are cancelled; others are raced with `race`. */
+  async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
+    const { core, streaming, onLastStep } = this.#task
+    const { execution = defaultExecution } = core.options
+    if (!streaming) return awaitUnlessAborted(execution.execute(context), race)
+    const stream = execution.stream(context)
+    const batches = batchesOf(stream)
+    try {
+      for (;;) {
+        const step = await awaitUnlessAborted(batches.next(), race)
+        if (step.done) return step.value
+        // Before the reader sees it: a reader that leaves with this event has missed nothing.
+        if (onLastStep && step.value.some(endsRun)) onLastStep()
+        yield step.value
+      }
+    } catch (error) {
+      if (race?.aborted) stream.abort(race.reason)
+      throw error
+    }
+  }
+
+  /**
+   * A strategy of the application's own. Its model runs tools by itself, so the tools are wrapped to
+   * get the agent's context; its sub-agents are followed from here; a step it did not save is saved.
+   */
+  async *#executeForeign(
+    context: ExecutionContext,
+    saver: Checkpointer | undefined,
+  ): Batches<GenerateResult> {
+    const { streaming } = this.#task
+    const { agent, signal } = context
+    const { live, sink } = followSubagents(streaming, () => ({
+      step: this.#state.step,
+      agentId: agent.id,
+    }))
+    const tools = contextualTools(context, streaming, sink)
+    const llm = context.llm.with({ tools, signal })
+    const batches = this.#execute({ ...context, llm, tools }, signal)
+    const result = streaming ? yield* mergeLive(batches, live) : yield* batches
+    const known = new Set(result.state.subagentTraces.map(({ subagentId }) => subagentId))
+    const state = sink.traces
+      .filter(({ subagentId }) => !known.has(subagentId))
+      .reduce((next, trace) => next.withSubagentTrace(trace), result.state)
+    if (saver && !this.#hasSaved) await saver.save(state)
+    return state === result.state ? result : { ...result, state }
+  }
+
+  #context(parts: {
+    readonly input: Message
+    readonly state: AgentState
+    readonly sessionId: string | undefined
+    readonly saver: Checkpointer | undefined
+  }): ExecutionContext {
+    const { input, state, sessionId, saver } = parts
+    const { core, controller, options, resume, takeSteering } = this.#task
+    const { agent, clock } = core
+    const { parentContext, shouldStop } = options
+    const save = (next: AgentState): void | Promise<void> => {
+      this.#hasSaved = true
+      this.#note(next)
+      return saver?.save(next)
+    }
+    return {
+      agent,
+      llm: core.llm,
+      input,
+      state,
+      tools: agent.tools,
+      strategy: saver ? savingHooks(this.#hooks, save) : this.#hooks,
+      signal: controller.signal,
+      agentId: agent.id,
+      stateId: state.id,
+      sessionId,
+      parentContext,
+      resume,
+      checkpoint: save,
+      takeSteering,
+      commit: bothCommits(options.commit, saver?.commit),
+      shouldStop,
+      clock,
+      ids: core.options.ids,
+    }
+  }
+
+  #note(state: AgentState): void {
+    this.#state = state
+    this.#task.onState?.(state)
+  }
+
+  /** Calls `onComplete`, once, with the result that the run ends with or recovers with. */
+  async complete(result: GenerateResult): Promise<void> {
+    if (this.#isComplete) return
+    this.#isComplete = true
+    await this.#hook('onComplete', () => this.#hooks.onComplete?.(result))
+  }
+
+  /** Asks the application's `onError` for a result; middleware is asked after it. */
+  async recover(error: Error): Promise<RunOutcome> {
+    const isOver = isCancelled(error)
+    try {
+      const result = await this.#hook('onError', () => this.#hooks.onError?.(error, this.#state))
+      if (!result || isOver) return { error }
+      await this.complete(result)
+      return { result }
+    } catch (second) {
+      return { error: isOver ? error : (second as Error) } // #hook throws nothing else
+    }
+  }
+
+  async #hook<T>(name: string, call: () => T | Promise<T>): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw codeError(error, `${name} of the agent's strategy`)
+    }
+  }
+}
+
+function endsRun({ uap }: AgentStreamEvent): boolean {
+  return uap?.type === 'step_end' && uap.data?.stopReason !== undefined
+}
+
+function bothCommits(
+  first: RunOptions['commit'],
+  second: RunOptions['commit'],
+): RunOptions['commit'] {
+  if (!first || !second) return first ?? second
+  return async (effect) => {
+    await first(effect)
+    await second(effect)
+  }
+}
+
+/**
+ * Tools that bring the agent's context along (UAP §8.4), for strategies that let `llm` run them. The
+ * same list if no tool asks for a context.
+ */
+function contextualTools(
+  context: ExecutionContext,
+  streaming: boolean,
+  sink: SubagentSink,
+): readonly Tool[] {
+  const { tools, state, sessionId } = context
+  if (!tools.some(wantsContext)) return tools
+  const shouldStop = async (): Promise<boolean> => false
+  const facts = { step: state.step, streaming, root: sessionId ?? state.id, shouldStop }
+  return tools.map((tool) => {
+    if (!wantsContext(tool)) return tool
+    const run = (params: never, call: ToolContext): unknown => {
+      const agentFacts = agentContext(context, call, facts)
+      const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
+      return tool.run(params, whole as never) // Tool hides the type of its context
+    }
+    return withToolContext(deriveTool(tool, { run }))
+  })
+}

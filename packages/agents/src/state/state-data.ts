@@ -1,0 +1,106 @@
+import { isPlainObject, type JsonObject, type JsonValue, messageOf } from '@skein/base'
+import { invalidUse } from '../contract/agent-error.ts'
+
+/** Deeper data is refused: JSON readers would overflow. Tool results are at most 512 levels deep. */
+const MAX_DEPTH = 1024
+
+/** A frozen copy of plain data. A value that JSON cannot hold stays as it is; `toJSON` refuses it. */
+export function frozenData<T>(value: T): T {
+  return copy(value, new Map(), 0) as T // a copy has the shape of its original
+}
+
+/** An object with one entry set or, with `undefined`, removed. */
+export function withEntry(
+  object: JsonObject,
+  name: string,
+  value: JsonValue | undefined,
+): JsonObject {
+  const { [name]: _, ...rest } = object
+  if (value === undefined || name === '__proto__') return Object.freeze(rest)
+  return Object.freeze({ ...rest, [name]: frozenData(value) })
+}
+
+function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value
+  if (depth > MAX_DEPTH) throw invalidUse(`Data is nested deeper than ${MAX_DEPTH} levels.`)
+  const known = seen.get(value)
+  if (known !== undefined) return known
+  if (Array.isArray(value)) {
+    const list: unknown[] = []
+    seen.set(value, list)
+    for (const item of value) list.push(copy(item, seen, depth + 1))
+    return Object.freeze(list)
+  }
+  if (!isPlainObject(value)) return value
+  const object: Record<string, unknown> = {}
+  seen.set(value, object)
+  // As in JSON, entries whose value is undefined are left out. `__proto__` is never data of ours.
+  for (const [name, item] of Object.entries(value))
+    if (item !== undefined && name !== '__proto__') object[name] = copy(item, seen, depth + 1)
+  return Object.freeze(object)
+}
+
+/** Throws INVALID_REQUEST with the path of the first value that would not survive JSON. */
+export function checkJson(value: unknown, path: string): void {
+  visit(value, path, new Set(), 0)
+}
+
+function visit(value: unknown, path: string, above: Set<object>, depth: number): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return
+  if (typeof value === 'number' && Number.isFinite(value)) return
+  if (typeof value === 'number') throw notJson(path, String(value))
+  if (value === undefined) throw notJson(path, 'undefined')
+  if (typeof value !== 'object') throw notJson(path, `a ${typeof value}`)
+  if (above.has(value)) throw notJson(path, 'a value that contains itself')
+  if (depth > MAX_DEPTH) throw notJson(path, `nested deeper than ${MAX_DEPTH} levels`)
+  if (!Array.isArray(value) && !isPlainObject(value))
+    throw notJson(path, `an instance of ${value.constructor?.name ?? 'a class'}`)
+  above.add(value)
+  if (Array.isArray(value))
+    value.forEach((item, index) => visit(item, `${path}[${index}]`, above, depth + 1))
+  else
+    for (const [name, item] of Object.entries(value))
+      visit(item, `${path}.${name}`, above, depth + 1)
+  above.delete(value)
+}
+
+function notJson(path: string, what: string): Error {
+  return invalidUse(
+    `The state cannot be written as JSON: ${path} is ${what}.`,
+    'Keep strings, finite numbers, booleans, null, lists and plain objects in a state.',
+  )
+}
+
+/**
+ * Copies untrusted data as plain JSON of our own (UAP §15.3). Data that is too deep or not JSON throws
+ * INVALID_REQUEST, `__proto__` is dropped, and each getter of the given objects is read only once, so
+ * that what was checked is what is used.
+ */
+export function readData(value: unknown): unknown {
+  try {
+    return read(value, 0)
+  } catch (error) {
+    throw invalidUse(`This is not JSON: ${messageOf(error)}`)
+  }
+}
+
+function read(value: unknown, depth: number): unknown {
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number`)
+    return value
+  }
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (depth > MAX_DEPTH) throw new TypeError(`it is nested deeper than ${MAX_DEPTH} levels`)
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    for (let index = 0; index < value.length; index++) items.push(read(value[index], depth + 1))
+    return items
+  }
+  if (!isPlainObject(value)) throw new TypeError(`it holds a ${typeof value}`)
+  const object: Record<string, unknown> = {}
+  for (const name of Object.keys(value)) {
+    const item = value[name]
+    if (item !== undefined && name !== '__proto__') object[name] = read(item, depth + 1)
+  }
+  return object
+}

@@ -1,0 +1,236 @@
+import { deepFreeze, isDeepFrozen, isPlainObject, type JsonObject, messageOf } from '@skein/base'
+import {
+  isToolResultMessage,
+  type Message,
+  messageFromJSON,
+  type MessageJSON,
+  messageToJSON,
+  type ToolResultMessage,
+  toResultJson,
+} from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import { checkJson, frozenData, readData } from './state-data.ts'
+import type {
+  AgentStateJSON,
+  DeferredCall,
+  PlanStep,
+  SubagentExecutionTrace,
+  Suspension,
+} from './state-types.ts'
+
+/** The version that is written; every 1.x is read (UAP §12.3). */
+const UAP_VERSION = '1.0.0'
+
+/** What a state is made of, with plain lists. */
+export interface StateParts {
+  readonly id: string
+  readonly messages: readonly Message[]
+  readonly step: number
+  readonly metadata: JsonObject
+  readonly reasoning: readonly string[]
+  readonly plan?: readonly PlanStep[]
+  readonly subagentTraces: readonly SubagentExecutionTrace[]
+  readonly suspension?: Suspension
+  /** Fields that this version does not know. */
+  readonly unknown?: JsonObject
+}
+
+/** The JSON of a state. Throws INVALID_REQUEST with the path of the first value that JSON cannot hold. */
+export function writeStateJSON(parts: StateParts): AgentStateJSON {
+  const { id, messages, step, metadata, reasoning, plan, subagentTraces, suspension } = parts
+  checkJson(metadata, 'metadata')
+  if (plan) checkJson(plan, 'plan')
+  checkJson(subagentTraces, 'subagentTraces')
+  if (suspension) checkJson(suspension.deferred, 'suspension.deferred')
+  const json: { -readonly [Name in keyof AgentStateJSON]: AgentStateJSON[Name] } = {
+    ...parts.unknown,
+    version: UAP_VERSION,
+    id,
+    messages: messages.map((message, index) => toMessageJSON(message, `messages[${index}]`)),
+    step,
+    metadata,
+    reasoning,
+  }
+  // Absent parts have no field at all, so that the object is the same before and after JSON text.
+  if (plan) json.plan = plan
+  if (subagentTraces.length > 0) json.subagentTraces = subagentTraces
+  if (suspension) {
+    const { answered, deferred } = suspension
+    json.suspension = answered
+      ? { answered: toMessageJSON(answered, 'suspension.answered'), deferred }
+      : { deferred }
+  }
+  return json
+}
+
+/** JSON of messages that cannot change any more, so that a checkpoint per step stays cheap. */
+const written = new WeakMap<Message, MessageJSON>()
+
+function toMessageJSON(message: Message, path: string): MessageJSON {
+  const known = written.get(message)
+  if (known) return known
+  let json: MessageJSON
+  try {
+    json = messageToJSON(message)
+    checkJson(json, path)
+  } catch {
+    json = byResultRule(message, path)
+  }
+  // JSON shares parts of its message; one that can still change must not be frozen through it.
+  if (isDeepFrozen(message)) written.set(message, deepFreeze(json))
+  return json
+}
+
+/**
+ * Messages of a run hold JSON and bytes only, because tool results became JSON when their call ended.
+ * A message that the application made itself may hold any value. It is written by the same rule as a
+ * tool's result, or refused with the path of the value that JSON cannot hold.
+ */
+function byResultRule(message: Message, path: string): MessageJSON {
+  try {
+    toResultJson({ ...message }, path) // first, because `messageToJSON` does not end in a cycle
+    return toResultJson(messageToJSON(message), path) as unknown as MessageJSON // the rule keeps the shape
+  } catch (error) {
+    throw invalidUse(`The state cannot be written as JSON: ${messageOf(error)}.`)
+  }
+}
+
+/** Reads untrusted JSON: everything is checked, all the way down, before anything is built from it. */
+export function readStateJSON(json: unknown): StateParts {
+  const value = readData(json)
+  if (!isPlainObject(value)) throw invalid('it', 'is not an object')
+  const { version, id, messages, step, metadata, reasoning, plan, subagentTraces } = value
+  const { suspension } = value
+  if (typeof version !== 'string' || !/^1(\.\d+){0,2}$/.test(version))
+    throw invalidUse(
+      `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
+      `This release reads every 1.x and writes ${UAP_VERSION}.`,
+    )
+  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
+  if (!Number.isSafeInteger(step) || (step as number) < 0)
+    throw invalid('step', 'is not a whole number from 0')
+  if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
+  const reasons = optionalList(reasoning, 'reasoning', isString, 'is not a string')
+  const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
+  const traces = optionalList(subagentTraces, 'subagentTraces', isTrace, 'is not a trace')
+  const unknown = Object.entries(value).filter(([name]) => !known.has(name))
+  return {
+    id,
+    messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
+    step: step as number, // checked just above
+    metadata: frozenData(metadata) as JsonObject, // parsed JSON, checked by readData
+    reasoning: reasons,
+    plan: steps && frozenData(steps),
+    subagentTraces: traces.map((trace) => frozenData(trace)),
+    suspension: suspension === undefined ? undefined : readSuspension(suspension),
+    unknown:
+      unknown.length > 0 ? (frozenData(Object.fromEntries(unknown)) as JsonObject) : undefined,
+  }
+}
+
+const known = new Set([
+  'version',
+  'id',
+  'messages',
+  'step',
+  'metadata',
+  'reasoning',
+  'plan',
+  'subagentTraces',
+  'suspension',
+])
+
+function readMessage(json: unknown, path: string): Message {
+  try {
+    return messageFromJSON(json)
+  } catch (error) {
+    throw invalid(path, `is not a message (${messageOf(error)})`)
+  }
+}
+
+function readPlanStep(step: unknown, index: number): PlanStep {
+  if (!isPlainObject(step)) throw invalid(`plan[${index}]`, 'is not an object')
+  const { id, description, tool, dependsOn = [], status } = step
+  const isPlanStep =
+    isString(id) &&
+    isString(description) &&
+    (tool === undefined || isString(tool)) &&
+    Array.isArray(dependsOn) &&
+    dependsOn.every(isString) &&
+    statuses.has(status as PlanStep['status'])
+  if (!isPlanStep) throw invalid(`plan[${index}]`, 'is not a plan step')
+  return { ...step, dependsOn } as unknown as PlanStep // its fields were checked just above
+}
+
+const statuses = new Set<PlanStep['status']>(['pending', 'in_progress', 'completed', 'failed'])
+
+function isTrace(value: unknown): value is SubagentExecutionTrace {
+  if (!isPlainObject(value)) return false
+  const { subagentId, subagentType, parentToolCallId, prompt, startTime, endTime, success } = value
+  const { toolExecutions = [], children = [] } = value
+  return (
+    [subagentId, subagentType, parentToolCallId, prompt].every(isString) &&
+    Number.isFinite(startTime) &&
+    Number.isFinite(endTime) &&
+    typeof success === 'boolean' &&
+    Array.isArray(toolExecutions) &&
+    toolExecutions.every(
+      (one) =>
+        isPlainObject(one) &&
+        isString(one['toolName']) &&
+        isPlainObject(one['arguments']) &&
+        isString(one['result']),
+    ) &&
+    Array.isArray(children) &&
+    children.every(isTrace)
+  )
+}
+
+function readSuspension(value: unknown): Suspension {
+  if (!isPlainObject(value)) throw invalid('suspension', 'is not an object')
+  const message = value['answered']
+  const answered = message === undefined ? undefined : readMessage(message, 'suspension.answered')
+  if (answered && !isToolResultMessage(answered))
+    throw invalid('suspension.answered', 'is not a tool result message')
+  const deferred = list(value['deferred'], 'suspension.deferred')
+  if (!deferred.every(isDeferredCall))
+    throw invalid('suspension.deferred', 'is not a list of deferred calls')
+  return Object.freeze({
+    answered: answered as ToolResultMessage | undefined, // checked just above
+    deferred: frozenData(deferred),
+  })
+}
+
+function isDeferredCall(value: unknown): value is DeferredCall {
+  if (!isPlainObject(value) || !isString(value['toolCallId'])) return false
+  const request = value['request']
+  return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
+}
+
+const kinds = new Set<unknown>(['approval', 'input', 'child', 'timer'])
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function list(value: unknown, field: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw invalid(field, 'is not a list')
+  return value
+}
+
+function optionalList<T>(
+  value: unknown,
+  field: string,
+  isItem: (item: unknown) => item is T,
+  problem: string,
+): readonly T[] {
+  if (value === undefined) return []
+  return list(value, field).map((item, index) => {
+    if (!isItem(item)) throw invalid(`${field}[${index}]`, problem)
+    return item
+  })
+}
+
+function invalid(field: string, problem: string): Error {
+  return invalidUse(`This is not the JSON of an agent state: ${field} ${problem}.`)
+}

@@ -1,0 +1,107 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { DeferRequest, MessageJSON, TokenUsage, ToolResultMessage } from '@skein/ai'
+
+/** A state as JSON (UAP §12.1). */
+export interface AgentStateJSON {
+  readonly version: string
+  readonly id: string
+  readonly messages: readonly MessageJSON[]
+  readonly step: number
+  readonly metadata: JsonObject
+  readonly reasoning?: readonly string[]
+  readonly plan?: readonly PlanStep[]
+  readonly subagentTraces?: readonly SubagentExecutionTrace[]
+  /** Only while calls of the last message wait for an answer. */
+  readonly suspension?: SuspensionJSON
+}
+
+/** A suspension as JSON. */
+export interface SuspensionJSON {
+  readonly answered?: MessageJSON
+  readonly deferred: Suspension['deferred']
+}
+
+/** How far a step of a plan has come. */
+export type PlanStepStatus = 'pending' | 'in_progress' | 'completed' | 'failed'
+
+/** One step of a plan (UAP §5.4). */
+export interface PlanStep {
+  readonly id: string
+  readonly description: string
+  /** The tool to use, if the planner named one. */
+  readonly tool?: string
+  /** Ids of the steps that must be completed first. */
+  readonly dependsOn: readonly string[]
+  readonly status: PlanStepStatus
+}
+
+/** One tool call of a sub-agent, as its trace keeps it (UAP §8.8). */
+export interface ToolExecutionTrace {
+  readonly toolName: string
+  readonly toolCallId?: string
+  readonly arguments: JsonObject
+  /** A string unchanged; any other result as JSON. */
+  readonly result: string
+  readonly isError?: boolean
+  /** Milliseconds. */
+  readonly duration?: number
+}
+
+/** What one sub-agent did, kept in the state of the agent that called it (UAP §8.8). */
+export interface SubagentExecutionTrace {
+  readonly subagentId: string
+  readonly subagentType: string
+  readonly parentToolCallId: string
+  readonly prompt: string
+  /** Milliseconds since the epoch. */
+  readonly startTime: number
+  readonly endTime: number
+  readonly success: boolean
+  readonly result?: string
+  readonly error?: string
+  readonly toolExecutions?: readonly ToolExecutionTrace[]
+  /** The sub-agent's own tokens, without those of its sub-agents. */
+  readonly usage?: TokenUsage
+  /** Traces of the sub-agents that it called in turn. */
+  readonly children?: readonly SubagentExecutionTrace[]
+}
+
+/** A call that waits for an answer. Plain data: it can be stored and answered in another process. */
+export interface Interrupt {
+  /** The ids of the calls that lead to the waiting one, joined by `/`; the same after each resume. */
+  readonly id: string
+  readonly toolCallId: string
+  /** The sub-agents down to the call, outermost first; empty for a call of this agent itself. */
+  readonly path: readonly string[]
+  readonly kind: DeferRequest['kind']
+  readonly request: JsonValue
+}
+
+/** The answer to an interrupt. To change arguments, deny the call: the model then calls again. */
+export type Answer =
+  /** Lets the call run. The tool finds the token in `context.answer`. */
+  | { readonly type: 'approve'; readonly token?: string }
+  | { readonly type: 'deny'; readonly reason: string }
+  /** Becomes the call's result; the tool does not run. */
+  | { readonly type: 'result'; readonly value: unknown }
+  | { readonly type: 'error'; readonly message: string }
+
+/**
+ * Answers by interrupt id or by tool call id, in any order; interrupts without an answer stay open.
+ * Where two sub-agents use the same call id, only the interrupt's id says which call is meant.
+ */
+export type Answers = Readonly<Record<string, Answer>>
+
+/** What a suspended state knows about the calls of its last message. */
+export interface Suspension {
+  /** The results that are known already, in one message so that bytes survive JSON. */
+  readonly answered?: ToolResultMessage
+  /** The calls that wait. Calls that have not started because of them are in neither list. */
+  readonly deferred: readonly DeferredCall[]
+}
+
+/** A call that waits, and what it waits for. */
+export interface DeferredCall {
+  readonly toolCallId: string
+  readonly request: DeferRequest
+}

@@ -1,0 +1,204 @@
+import { type IdSource, type JsonObject, type JsonValue, uuidV4 } from '@skein/base'
+import { isMessage, type Message } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import { frozenData, withEntry } from './state-data.ts'
+import { readStateJSON, writeStateJSON } from './state-json.ts'
+import type { AgentStateJSON, PlanStep, SubagentExecutionTrace, Suspension } from './state-types.ts'
+
+/** Options of a state. */
+export interface AgentStateOptions {
+  /** Makes the ids of this state and of all states that come from it. Default: UUIDv4. */
+  readonly ids?: IdSource
+}
+
+/** What a state holds, its id left out. */
+interface StateFields {
+  readonly messages: SharedList<Message>
+  readonly step: number
+  readonly metadata: JsonObject
+  readonly reasoning: SharedList<string>
+  readonly plan?: readonly PlanStep[]
+  readonly subagentTraces: SharedList<SubagentExecutionTrace>
+  readonly suspension?: Suspension
+  /** Fields of its JSON that this version does not know: kept and written again. */
+  readonly unknown?: JsonObject
+}
+
+const key = Symbol('AgentState')
+
+/**
+ * An immutable snapshot of an agent's work (UAP §6). Every operation returns a new state with a new
+ * id; messages are shared by reference, so that appending costs the same however long the history.
+ *
+ *     const state = AgentState.initial().withMetadata('user', 'ada')
+ *     const { turn, state: next } = await coder.generate('Hello', state)
+ */
+export class AgentState {
+  readonly id: string
+  readonly step: number
+  readonly metadata: JsonObject
+  declare readonly plan?: readonly PlanStep[]
+  /** Set while calls of the last message wait for an answer; see `agent.resume`. */
+  declare readonly suspension?: Suspension
+  readonly #fields: StateFields
+  readonly #ids: IdSource
+
+  /** States come from `initial()` and `fromJSON()` alone. */
+  private constructor(
+    guard: typeof key,
+    init: { readonly id?: string; readonly fields: StateFields; readonly ids: IdSource },
+  ) {
+    if (guard !== key)
+      throw invalidUse(
+        'AgentState cannot be constructed.',
+        'Use AgentState.initial() or AgentState.fromJSON().',
+      )
+    const { fields, ids } = init
+    this.id = init.id ?? ids()
+    this.step = fields.step
+    this.metadata = fields.metadata
+    if (fields.plan) this.plan = fields.plan
+    if (fields.suspension) this.suspension = fields.suspension
+    this.#fields = fields
+    this.#ids = ids
+    Object.freeze(this)
+  }
+
+  static initial({ ids = uuidV4 }: AgentStateOptions = {}): AgentState {
+    return new AgentState(key, { fields: empty, ids })
+  }
+
+  /** Reads untrusted JSON: anything that is not a state throws INVALID_REQUEST naming the field. */
+  static fromJSON(json: unknown, { ids = uuidV4 }: AgentStateOptions = {}): AgentState {
+    const { id, ...parts } = readStateJSON(json)
+    const fields = {
+      ...parts,
+      messages: SharedList.of(parts.messages),
+      reasoning: SharedList.of(parts.reasoning),
+      subagentTraces: SharedList.of(parts.subagentTraces),
+    }
+    return new AgentState(key, { id, fields, ids })
+  }
+
+  /** The conversation, oldest first. A frozen array. */
+  get messages(): readonly Message[] {
+    return this.#fields.messages.view
+  }
+
+  /** What the model reasoned before each action (`react`). */
+  get reasoning(): readonly string[] {
+    return this.#fields.reasoning.view
+  }
+
+  /** What sub-agents did, oldest first. */
+  get subagentTraces(): readonly SubagentExecutionTrace[] {
+    return this.#fields.subagentTraces.view
+  }
+
+  /** Appends one message. */
+  withMessage(message: Message): AgentState {
+    return this.withMessages([message])
+  }
+
+  /** Appends messages. */
+  withMessages(messages: readonly Message[]): AgentState {
+    return this.#next({ messages: this.#fields.messages.append(checked(messages)) })
+  }
+
+  /** Replaces the whole history; everything else stays. */
+  withContext(messages: readonly Message[]): AgentState {
+    return this.#next({ messages: SharedList.of(checked(messages)) })
+  }
+
+  /** Sets the number of the step. */
+  withStep(step: number): AgentState {
+    if (!Number.isInteger(step) || step < 0)
+      throw invalidUse(`A step is a whole number from 0, not ${String(step)}.`)
+    return this.#next({ step })
+  }
+
+  /** Sets an entry. The value is copied and frozen; it must be JSON. `undefined` removes the entry. */
+  withMetadata(name: string, value: unknown): AgentState {
+    return this.#next({ metadata: withEntry(this.metadata, name, value as JsonValue | undefined) })
+  }
+
+  /** Appends a text to the reasoning. */
+  withReasoning(reasoning: string): AgentState {
+    return this.#next({ reasoning: this.#fields.reasoning.append([reasoning]) })
+  }
+
+  /** Replaces the plan. */
+  withPlan(plan: readonly PlanStep[]): AgentState {
+    return this.#next({ plan: frozenData(plan) })
+  }
+
+  /** Appends what a sub-agent did. */
+  withSubagentTrace(trace: SubagentExecutionTrace): AgentState {
+    return this.#next({ subagentTraces: this.#fields.subagentTraces.append([frozenData(trace)]) })
+  }
+
+  /** Records which calls of the last message wait; `undefined` when none does any more. */
+  withSuspension(suspension: Suspension | undefined): AgentState {
+    return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
+  }
+
+  /** The whole state, exactly. Throws INVALID_REQUEST with the path of a value that JSON cannot hold. */
+  toJSON(): AgentStateJSON {
+    const { id, messages, reasoning, subagentTraces } = this
+    return writeStateJSON({ ...this.#fields, id, messages, reasoning, subagentTraces })
+  }
+
+  #next(changes: Partial<StateFields>): AgentState {
+    return new AgentState(key, { fields: { ...this.#fields, ...changes }, ids: this.#ids })
+  }
+}
+
+function checked(messages: readonly Message[]): readonly Message[] {
+  const wrong = messages.findIndex((message) => !isMessage(message))
+  if (wrong < 0) return messages
+  throw invalidUse(
+    `Item ${wrong} of the messages is not a message.`,
+    'Make messages with UserMessage, AssistantMessage or ToolResultMessage of @skein/ai.',
+  )
+}
+
+/**
+ * An immutable list that is cheap to append to. All versions that grew from each other share one
+ * array and differ in how much of it they count as their own. Appending to the newest version pushes;
+ * appending to an older one copies first. So n appends cost n, and each version can still be read as a
+ * frozen array, which is made on first use.
+ */
+class SharedList<T> {
+  readonly length: number
+  readonly #items: T[]
+  #view: readonly T[] | undefined
+
+  private constructor(items: T[], length: number) {
+    this.#items = items
+    this.length = length
+  }
+
+  static of<T>(items: readonly T[]): SharedList<T> {
+    return new SharedList([...items], items.length)
+  }
+
+  append(more: readonly T[]): SharedList<T> {
+    const isNewest = this.#items.length === this.length
+    const items = isNewest ? this.#items : this.#items.slice(0, this.length)
+    for (const item of more) items.push(item)
+    return new SharedList(items, items.length)
+  }
+
+  /** Frozen, and the same array each time. */
+  get view(): readonly T[] {
+    return (this.#view ??= Object.freeze(this.#items.slice(0, this.length)))
+  }
+}
+
+const empty: StateFields = Object.freeze({
+  messages: SharedList.of<Message>([]),
+  step: 0,
+  metadata: Object.freeze({}),
+  reasoning: SharedList.of<string>([]),
+  subagentTraces: SharedList.of<SubagentExecutionTrace>([]),
+})

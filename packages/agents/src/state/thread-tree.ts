@@ -1,0 +1,239 @@
+import { type IdSource, isPlainObject, uuidV4 } from '@skein/base'
+import type { Message } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type { AgentStateJSON } from './state-types.ts'
+import { AgentState } from './state.ts'
+
+/** A tree as JSON (UAP §12.2). */
+export interface ThreadTreeJSON {
+  readonly rootId: string
+  readonly currentId: string
+  readonly nodes: readonly ThreadNodeJSON[]
+}
+
+/** A node as JSON (UAP §12.2). */
+export interface ThreadNodeJSON {
+  readonly id: string
+  readonly parentId: string | null
+  readonly name?: string
+  readonly state: AgentStateJSON
+  readonly children: readonly string[]
+}
+
+/** Options of a new tree. */
+export interface ThreadTreeOptions {
+  /** The state of the root. Default: an empty one. */
+  readonly state?: AgentState
+  /** Makes the ids of nodes. Default: UUIDv4. */
+  readonly ids?: IdSource
+}
+
+/** What a node is made of. */
+export interface ThreadNodeInit {
+  readonly id: string
+  readonly parentId: string | null
+  readonly name?: string
+  readonly state: AgentState
+  readonly children?: readonly string[]
+}
+
+/**
+ * Conversations that branch (UAP §7).
+ *
+ *     const tree = new ThreadTree()
+ *     tree.current.state = (await coder.generate('First', tree.history())).state
+ *     tree.checkout(tree.branch(tree.current.id, 'alternative'))
+ */
+export class ThreadTree {
+  readonly #nodes = new Map<string, ThreadNode>()
+  #ids: IdSource
+  #root: ThreadNode
+  #current: ThreadNode
+
+  constructor({ state = AgentState.initial(), ids = uuidV4 }: ThreadTreeOptions = {}) {
+    this.#ids = ids
+    this.#root = this.#current = this.#add(new ThreadNode({ id: ids(), parentId: null, state }))
+  }
+
+  /** Reads untrusted JSON: anything that is not a tree throws INVALID_REQUEST. */
+  static fromJSON(
+    json: unknown,
+    { ids = uuidV4 }: Pick<ThreadTreeOptions, 'ids'> = {},
+  ): ThreadTree {
+    const { root, current, nodes } = readTreeJSON(json)
+    const tree = new ThreadTree({ ids: () => root.id })
+    tree.#ids = ids
+    for (const node of nodes.values()) tree.#nodes.set(node.id, node)
+    tree.#root = root
+    tree.#current = current
+    return tree
+  }
+
+  get root(): ThreadNode {
+    return this.#root
+  }
+
+  /** The node that `checkout` chose; at first the root. */
+  get current(): ThreadNode {
+    return this.#current
+  }
+
+  /** All nodes by id. */
+  get nodes(): ReadonlyMap<string, ThreadNode> {
+    return this.#nodes
+  }
+
+  /** Adds a node below another, with the same state, and returns its id. `current` does not change. */
+  branch(fromId: string, name?: string): string {
+    const { state } = this.#node(fromId)
+    return this.#add(new ThreadNode({ id: this.#ids(), parentId: fromId, state, name })).id
+  }
+
+  /** Makes a node the current one. */
+  checkout(nodeId: string): void {
+    this.#current = this.#node(nodeId)
+  }
+
+  /**
+   * The current node's state with the messages from the root to it. A node usually holds the whole
+   * conversation up to it: then its messages, even if shortened, replace those of the nodes above. A
+   * node that shares no message with the nodes above adds its messages to theirs.
+   */
+  history(): AgentState {
+    const path = [this.#current]
+    for (let { parentId } = this.#current; parentId !== null;) {
+      const node = this.#node(parentId)
+      path.push(node)
+      parentId = node.parentId
+    }
+    const { state } = this.#current
+    const messages = path.reduceRight<readonly Message[]>((before, node) => {
+      const ids = new Set(before.map(({ id }) => id))
+      const continues = node.state.messages.some(({ id }) => ids.has(id))
+      return continues || before.length === 0
+        ? node.state.messages
+        : [...before, ...node.state.messages]
+    }, [])
+    const isAll =
+      messages.length === state.messages.length &&
+      messages.every((message, index) => message === state.messages[index])
+    return isAll ? state : state.withContext(messages)
+  }
+
+  toJSON(): ThreadTreeJSON {
+    const nodes = [...this.#nodes.values()].map((node) => node.toJSON())
+    return { rootId: this.#root.id, currentId: this.#current.id, nodes }
+  }
+
+  #add(node: ThreadNode): ThreadNode {
+    if (this.#nodes.has(node.id)) throw invalidUse(`The tree has a node "${node.id}" already.`)
+    if (node.parentId !== null) ThreadNode.link(this.#node(node.parentId), node.id)
+    this.#nodes.set(node.id, node)
+    return node
+  }
+
+  #node(id: string): ThreadNode {
+    const node = this.#nodes.get(id)
+    if (node) return node
+    throw invalidUse(`The tree has no node ${JSON.stringify(id)}.`, 'See `tree.nodes`.')
+  }
+}
+
+/** One place in a tree of conversations (UAP §7.1). After a run, set `state` to the state it returned. */
+export class ThreadNode {
+  readonly id: string
+  /** Null for the root. */
+  readonly parentId: string | null
+  declare readonly name?: string
+  readonly #children: string[]
+  #state: AgentState
+
+  /** Use `tree.branch()`: the tree makes its nodes. */
+  constructor(init: ThreadNodeInit) {
+    this.id = init.id
+    this.parentId = init.parentId
+    if (init.name !== undefined) this.name = init.name
+    this.#children = [...(init.children ?? [])]
+    this.#state = checked(init.state)
+  }
+
+  get state(): AgentState {
+    return this.#state
+  }
+
+  set state(state: AgentState) {
+    this.#state = checked(state)
+  }
+
+  /** Ids of the nodes that branch from here, oldest first. */
+  get children(): readonly string[] {
+    return Object.freeze([...this.#children])
+  }
+
+  /** Adds a child's id to its parent. Only the tree that holds both calls it. */
+  static link(parent: ThreadNode, childId: string): void {
+    parent.#children.push(childId)
+  }
+
+  toJSON(): ThreadNodeJSON {
+    const { id, parentId, name, children } = this
+    const state = this.state.toJSON()
+    return name === undefined
+      ? { id, parentId, state, children }
+      : { id, parentId, name, state, children }
+  }
+}
+
+function checked(state: AgentState): AgentState {
+  if (state instanceof AgentState) return state
+  throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
+}
+
+/** Reads the nodes of untrusted JSON, in their order there. */
+function readTreeJSON(json: unknown): {
+  root: ThreadNode
+  current: ThreadNode
+  nodes: ReadonlyMap<string, ThreadNode>
+} {
+  if (!isPlainObject(json)) throw invalid('it is not an object')
+  const { rootId, currentId } = json
+  if (!Array.isArray(json['nodes'])) throw invalid('nodes is not a list')
+  const list = json['nodes'].map(readNode)
+  const nodes = new Map(list.map((node) => [node.id, node]))
+  if (nodes.size < list.length) throw invalid('two nodes have one id')
+  const root = nodes.get(rootId as string) // a value that is not an id finds no node
+  if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
+  const current = nodes.get(currentId as string)
+  if (!current) throw invalid('currentId does not name a node')
+  // Parents and children have to agree. Then no node is reached twice, so there is no cycle, and a
+  // node that was not reached hangs somewhere else.
+  const reached = [root]
+  for (let index = 0; index < reached.length; index++) {
+    const { id, children } = reached[index]!
+    for (const childId of children) {
+      const child = nodes.get(childId)
+      if (child?.parentId !== id)
+        throw invalid(`the node "${id}" names ${JSON.stringify(childId)}, which is no child of it`)
+      reached.push(child)
+    }
+  }
+  if (reached.length < nodes.size) throw invalid('not all nodes hang on the root')
+  return { root, current, nodes }
+}
+
+function readNode(value: unknown, index: number): ThreadNode {
+  const at = `nodes[${index}]`
+  if (!isPlainObject(value)) throw invalid(`${at} is not an object`)
+  const { id, parentId, name, state, children } = value
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.id is not a non-empty string`)
+  if (parentId !== null && typeof parentId !== 'string')
+    throw invalid(`${at}.parentId is not an id`)
+  if (name !== undefined && typeof name !== 'string') throw invalid(`${at}.name is not a string`)
+  if (!Array.isArray(children) || new Set(children).size < children.length)
+    throw invalid(`${at}.children is not a list of different ids`)
+  return new ThreadNode({ id, parentId, children, state: AgentState.fromJSON(state), name })
+}
+
+function invalid(problem: string): Error {
+  return invalidUse(`This is not the JSON of a thread tree: ${problem}.`)
+}

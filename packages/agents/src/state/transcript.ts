@@ -1,0 +1,105 @@
+import {
+  type AssistantMessage,
+  isAssistantMessage,
+  isToolResultMessage,
+  type Message,
+  type MessageOptions,
+  type ToolCall,
+  type ToolResult,
+  ToolResultMessage,
+} from '@skein/ai'
+
+/** What the model reads as the result of a call that never had one. */
+const INTERRUPTED = 'The call was interrupted before it had a result.'
+
+/** How a history is repaired. */
+export interface RepairOptions {
+  /** Results that are known but not part of the history yet. */
+  readonly known?: readonly ToolResult[]
+  /** Leaves calls at the very end open: they are to be run. */
+  readonly keepsTail?: boolean
+  readonly sources: Pick<MessageOptions, 'ids' | 'clock'>
+}
+
+/**
+ * A history in which every tool call is answered exactly once before the next message, as vendors
+ * demand: missing results become error results, results of no call are dropped. Returns the same array
+ * if nothing is wrong, which is the common case and costs one look at each message.
+ */
+export function repairHistory(
+  messages: readonly Message[],
+  options: RepairOptions,
+): readonly Message[] {
+  if (isWhole(messages, options.keepsTail === true)) return messages
+  const repaired: Message[] = []
+  for (let index = 0; index < messages.length;) {
+    const message = messages[index++]!
+    if (isToolResultMessage(message)) continue // there is no call before it that it could answer
+    repaired.push(message)
+    if (!isAssistantMessage(message) || !message.hasToolCalls) continue
+    const answers: ToolResultMessage[] = []
+    for (let next = messages[index]; next && isToolResultMessage(next); next = messages[++index])
+      answers.push(next)
+    const isTail = index >= messages.length
+    repaired.push(...answerCalls(message, answers, isTail ? options : { sources: options.sources }))
+  }
+  return repaired
+}
+
+function isWhole(messages: readonly Message[], keepsTail: boolean): boolean {
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]!
+    if (isToolResultMessage(message)) return false
+    if (!isAssistantMessage(message) || !message.toolCalls?.length) continue
+    const next = messages[++index]
+    if (!next && keepsTail) return true
+    if (!next || !isToolResultMessage(next)) return false
+    if (message.toolCalls.length !== next.results.length) return false
+    const { results } = next
+    if (message.toolCalls.some(({ toolCallId }, at) => toolCallId !== results[at]!.toolCallId))
+      return false
+  }
+  return true
+}
+
+/** One result for each call of a message: those in the history, then made-up ones for the missing. */
+function answerCalls(
+  { toolCalls = [] }: AssistantMessage,
+  answers: readonly ToolResultMessage[],
+  { known = [], keepsTail = false, sources }: RepairOptions,
+): ToolResultMessage[] {
+  const open = new Map(toolCalls.map((call) => [call.toolCallId, call]))
+  const kept = answers.flatMap((answer) => {
+    // `delete` is true once per call: a second result for it is dropped, and so is one for no call.
+    const results = answer.results.filter(({ toolCallId }) => open.delete(toolCallId))
+    if (results.length === answer.results.length) return [answer]
+    if (results.length === 0) return []
+    const { id, timestamp, metadata } = answer
+    return [new ToolResultMessage(results, { id, timestamp, metadata })]
+  })
+  if (keepsTail || open.size === 0) return kept
+  const results = [...open.values()].map(
+    ({ toolCallId, toolName }): ToolResult =>
+      known.find((result) => result.toolCallId === toolCallId) ?? {
+        toolCallId,
+        toolName,
+        result: INTERRUPTED,
+        isError: true,
+      },
+  )
+  return [...kept, new ToolResultMessage(results, sources)]
+}
+
+/** The calls of the last message that have no result, if it is an assistant's. */
+export function openCallsOf(messages: readonly Message[]): readonly ToolCall[] {
+  const answered = new Set<string>()
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]!
+    if (isToolResultMessage(message))
+      for (const { toolCallId } of message.results) answered.add(toolCallId)
+    else if (isAssistantMessage(message))
+      return (message.toolCalls ?? []).filter(({ toolCallId }) => !answered.has(toolCallId))
+    else return []
+  }
+  return []
+}

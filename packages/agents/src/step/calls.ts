@@ -1,0 +1,226 @@
+import { type Clock, type IdSource, isPlainObject, type JsonValue } from '@skein/base'
+import {
+  type BatchResult,
+  type CallPorts,
+  type DeferRequest,
+  type OpenCall,
+  type ToolCall,
+  type ToolExecution,
+  type ToolOutcome,
+  ToolResultMessage,
+  toToolExecution,
+  toToolResult,
+  type Turn,
+  type Warning,
+} from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type {
+  AgentStateJSON,
+  Answer,
+  Answers,
+  DeferredCall,
+  Interrupt,
+} from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
+
+/** What came of the calls of one message. */
+export interface CallsResult {
+  /** With the results, or suspended if calls wait. */
+  readonly state: AgentState
+  /** What was added to the history, in order. */
+  readonly messages: Turn['messages']
+  readonly executions: readonly ToolExecution[]
+  readonly warnings: readonly Warning[]
+  readonly openCalls: readonly OpenCall[]
+  readonly interrupts: readonly Interrupt[]
+}
+
+/** What is known about calls before they run. */
+export interface CallsInput {
+  readonly state: AgentState
+  /** Outcomes that are known, by call id: those calls are not run again. */
+  readonly settled?: ReadonlyMap<string, ToolOutcome>
+  /** Answers to the interrupts of a suspended state. */
+  readonly answers?: Answers
+}
+
+/** The open calls of one message, with what is known about each: outcome, answer, what it waited for. */
+export class CallBatch {
+  /** All calls that have no result in the history, in call order. */
+  readonly calls: readonly ToolCall[]
+  readonly #state: AgentState
+  readonly #deferred: ReadonlyMap<string, DeferredCall>
+  readonly #routed: ReadonlyMap<string, CallAnswers>
+  readonly #settled = new Map<string, ToolOutcome>()
+  /** Calls whose execution was reported by an earlier run already. */
+  readonly #old = new Set<string>()
+
+  constructor({ state, settled, answers = {} }: CallsInput, calls: readonly ToolCall[]) {
+    const { answered, deferred = [] } = state.suspension ?? {}
+    this.#state = state
+    this.calls = calls
+    this.#deferred = new Map(deferred.map((call) => [call.toolCallId, call]))
+    this.#routed = routeAnswers(deferred, answers)
+    for (const { toolCallId, result, isError } of answered?.results ?? []) {
+      this.#old.add(toolCallId)
+      const message = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+      this.#settled.set(toolCallId, isError ? { type: 'error', message } : { type: 'done', result })
+    }
+    for (const { toolCallId, request } of deferred) {
+      const { own, inner } = this.#routed.get(toolCallId) ?? {}
+      const outcome = own || inner ? outcomeOf(own) : { type: 'deferred' as const, request }
+      if (outcome) this.#settled.set(toolCallId, outcome)
+    }
+    settled?.forEach((outcome, id) => this.#settled.set(id, outcome))
+  }
+
+  get settled(): ReadonlyMap<string, ToolOutcome> {
+    return this.#settled
+  }
+
+  /**
+   * What the executor is given for a call that was deferred before. An approved call runs without
+   * asking its tool for approval again, and so does a call with answers for the sub-agent inside it.
+   */
+  portsOf({ toolCallId }: ToolCall): Pick<CallPorts, 'isApproved' | 'context'> {
+    const { own: answer, inner: answers } = this.#routed.get(toolCallId) ?? {}
+    const deferred = this.#deferred.get(toolCallId)?.request
+    const isApproved = answer?.type === 'approve' || answers !== undefined
+    return { isApproved, context: { deferred, answer, answers } }
+  }
+
+  /** The state after the calls: with one message of results, or suspended if some of them wait. */
+  end(
+    { settled, warnings }: BatchResult,
+    sources: { readonly ids: IdSource; readonly clock: Clock },
+  ): CallsResult {
+    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    const results =
+      answered.length > 0 ? new ToolResultMessage(answered.map(toToolResult), sources) : undefined
+    const executions = answered
+      .filter(({ call }) => !this.#old.has(call.toolCallId))
+      .map(toToolExecution)
+    if (answered.length === this.calls.length) {
+      const messages = results ? [results] : []
+      const added = this.#state.withMessages(messages)
+      const state = added.suspension ? added.withSuspension(undefined) : added
+      return { state, messages, executions, warnings, openCalls: [], interrupts: [] }
+    }
+    const deferred = settled.flatMap(({ call: { toolCallId }, outcome }): DeferredCall[] =>
+      outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : [],
+    )
+    const done = new Set(answered.map(({ call }) => call.toolCallId))
+    const open = this.calls.filter(({ toolCallId }) => !done.has(toolCallId))
+    return {
+      state: this.#state.withSuspension({ answered: results, deferred }),
+      messages: [],
+      executions,
+      warnings,
+      openCalls: open.map(
+        ({ toolCallId }) =>
+          deferred.find((call) => call.toolCallId === toolCallId) ?? { toolCallId },
+      ),
+      interrupts: interruptsOf(deferred),
+    }
+  }
+}
+
+/** What the sub-agent helper defers with: the child's whole state is part of the interrupt. */
+export interface ChildRequest {
+  readonly subagent: string
+  readonly prompt: string
+  readonly state: AgentStateJSON
+  readonly interrupts: readonly Interrupt[]
+}
+
+/** The request of a call that was deferred by a sub-agent, undefined for any other. */
+export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | undefined {
+  if (kind !== 'child' || !isPlainObject(request)) return undefined
+  const { subagent, state, interrupts } = request
+  const isChild = typeof subagent === 'string' && isPlainObject(state) && Array.isArray(interrupts)
+  return isChild ? (request as unknown as ChildRequest) : undefined // its fields were just checked
+}
+
+/** The interrupts of deferred calls: a sub-agent's call stands for the interrupts inside it. */
+export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
+  return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
+    const child = childRequestOf(request)
+    if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]
+    return child.interrupts.map((inner) => ({
+      ...inner,
+      id: `${toolCallId}/${inner.id}`,
+      path: [child.subagent, ...inner.path],
+    }))
+  })
+}
+
+/** The answers of one deferred call: its own, or those for interrupts inside it. */
+interface CallAnswers {
+  readonly own?: Answer
+  /** By the id that the interrupt has inside the sub-agent. */
+  readonly inner?: Answers
+}
+
+/** Finds the call of each answer. An answer that fits no interrupt, or several, is refused. */
+function routeAnswers(
+  deferred: readonly DeferredCall[],
+  answers: Answers,
+): ReadonlyMap<string, CallAnswers> {
+  const interrupts = interruptsOf(deferred)
+  const routed = new Map<string, CallAnswers>()
+  for (const [name, answer] of Object.entries(answers)) {
+    const { id } = findInterrupt(interrupts, name)
+    checkAnswer(answer, name)
+    const parent = deferred.find((call) => id.startsWith(`${call.toolCallId}/`))
+    const isOwn = deferred.some((call) => call.toolCallId === id)
+    if (isOwn || !parent) routed.set(id, { own: answer })
+    else {
+      const inner = routed.get(parent.toolCallId)?.inner
+      const innerId = id.slice(parent.toolCallId.length + 1)
+      routed.set(parent.toolCallId, { inner: { ...inner, [innerId]: answer } })
+    }
+  }
+  return routed
+}
+
+function findInterrupt(interrupts: readonly Interrupt[], name: string): Interrupt {
+  const exact = interrupts.find(({ id }) => id === name)
+  if (exact) return exact
+  const found = interrupts.filter(({ toolCallId }) => toolCallId === name)
+  if (found.length === 1) return found[0]!
+  const ids = (found.length > 1 ? found : interrupts).map(({ id }) => `"${id}"`).join(', ')
+  if (found.length > 1)
+    throw invalidUse(
+      `The answer for "${name}" could be for several calls.`,
+      `Answer by interrupt id: ${ids}.`,
+    )
+  throw invalidUse(
+    `No call "${name}" waits for an answer.`,
+    ids === '' ? 'No call of this state waits for an answer.' : `Open interrupts: ${ids}.`,
+  )
+}
+
+function checkAnswer(answer: unknown, name: string): void {
+  const { type, reason, message } = isPlainObject(answer) ? answer : {}
+  if (type === 'approve' || type === 'result') return
+  if (type === 'deny' && typeof reason === 'string') return
+  if (type === 'error' && typeof message === 'string') return
+  throw invalidUse(
+    `The value for "${name}" is not an answer.`,
+    "Answer { type: 'approve' }, { type: 'deny', reason }, { type: 'result', value } or { type: 'error', message }.",
+  )
+}
+
+/** The outcome that an answer decides. An approval decides none: it only lets the call run. */
+function outcomeOf(answer: Answer | undefined): ToolOutcome | undefined {
+  switch (answer?.type) {
+    case 'deny':
+      return { type: 'denied', reason: answer.reason }
+    case 'result':
+      return { type: 'done', result: answer.value as JsonValue }
+    case 'error':
+      return { type: 'error', message: answer.message }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,183 @@
+import { addUsage, type TokenUsage, type ToolExecution, zeroUsage } from '@skein/ai'
+import {
+  type AgentStreamEvent,
+  type SubagentEnd,
+  type SubagentEvent,
+  type SubagentStart,
+  type UAPEvent,
+  uapEvent,
+} from '../contract/event.ts'
+import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
+
+/** A part of a run: yields batches of events while it happens and returns its result. */
+export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
+
+/** Runs a generator to its end and drops its events. */
+export async function drain<R>(batches: AsyncGenerator<unknown, R>): Promise<R> {
+  for (;;) {
+    const step = await batches.next()
+    if (step.done) return step.value
+  }
+}
+
+/** Events that arrive while a batch is awaited, e.g. those of sub-agents inside a running tool. */
+export class LiveEvents {
+  #events: AgentStreamEvent[] = []
+  #wake: () => void = () => {}
+
+  push(event: AgentStreamEvent): void {
+    this.#events.push(event)
+    this.#wake()
+  }
+
+  wake(): void {
+    this.#wake()
+  }
+
+  take(): readonly AgentStreamEvent[] {
+    const events = this.#events
+    if (events.length > 0) this.#events = []
+    return events
+  }
+
+  change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve))
+  }
+}
+
+/** The batches of a source and, while the next one is awaited, the live events. */
+export async function* mergeLive<R>(source: Batches<R>, live: LiveEvents): Batches<R> {
+  type Step = IteratorResult<readonly AgentStreamEvent[], R>
+  let settled: { readonly step: Step } | { readonly error: unknown } | undefined
+  // One handler per batch, not a race per event: a race would pile up on the waiting promise.
+  const pull = (): void => {
+    source.next().then(
+      (step) => {
+        settled = { step }
+        live.wake()
+      },
+      (error: unknown) => {
+        settled = { error }
+        live.wake()
+      },
+    )
+  }
+  pull()
+  for (;;) {
+    const events = live.take()
+    if (events.length > 0) yield events
+    else if (!settled) await live.change()
+    else {
+      if ('error' in settled) throw settled.error
+      const { step } = settled
+      if (step.done) return step.value
+      settled = undefined
+      yield step.value
+      pull()
+    }
+  }
+}
+
+/** A sink whose events become events of the calling agent, while they happen. */
+export function followSubagents(
+  streaming: boolean,
+  origin: () => { readonly step: number; readonly agentId: string },
+): { readonly live: LiveEvents; readonly sink: SubagentSink } {
+  const live = new LiveEvents()
+  const sink = new SubagentSink(({ type, ...data }) => {
+    if (streaming) live.push(uapEvent(origin(), type, data))
+  })
+  return { live, sink }
+}
+
+/**
+ * Follows the sub-agents of one batch of calls by their events (UAP §8.7) and makes a trace of each
+ * when it ends (UAP §8.8). Sub-agents of sub-agents are read from the forwarded events.
+ */
+export class SubagentSink {
+  readonly traces: SubagentExecutionTrace[] = []
+  /** Tokens of all sub-agents that ended, at any depth. */
+  usage: TokenUsage = zeroUsage
+  readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
+  readonly #forward: (event: SubagentEvent) => void
+  #isClosed = false
+
+  constructor(forward: (event: SubagentEvent) => void = () => {}) {
+    this.#forward = forward
+  }
+
+  readonly push = (event: SubagentEvent): void => {
+    if (this.#isClosed) return // from a tool that kept working after its run was over
+    this.#follow(event)
+    this.#forward(event)
+  }
+
+  /** Ends the sub-agents that still run, when the agent's run is over before its tools are. */
+  close(error: string, timestamp: number): void {
+    for (const { start } of this.#open.values()) {
+      const { subagentId, subagentType, parentToolCallId } = start
+      const identity = { subagentId, subagentType, parentToolCallId }
+      this.push({ type: 'subagent_end', ...identity, success: false, error, timestamp })
+    }
+    this.#isClosed = true
+  }
+
+  #follow(event: SubagentEvent): void {
+    if (event.type === 'subagent_start')
+      this.#open.set(event.subagentId, { start: event, inner: new SubagentSink() })
+    else if (event.type === 'subagent_end') this.#end(event)
+    else {
+      const open = this.#open.get(event.subagentId)
+      if (open) open.inner.#followInner(event.innerEvent.uap)
+    }
+  }
+
+  #followInner(event: UAPEvent | undefined): void {
+    if (event?.type === 'subagent_start') this.#follow({ type: event.type, ...event.data })
+    else if (event?.type === 'subagent_event') this.#follow({ type: event.type, ...event.data })
+    else if (event?.type === 'subagent_end') this.#follow({ type: event.type, ...event.data })
+  }
+
+  #end(end: SubagentEnd): void {
+    const { subagentId, subagentType, parentToolCallId, success, result, error, usage } = end
+    const open = this.#open.get(subagentId)
+    this.#open.delete(subagentId)
+    const children = end.children ?? open?.inner.traces ?? []
+    const trace: SubagentExecutionTrace = {
+      subagentId,
+      subagentType,
+      parentToolCallId,
+      prompt: open?.start.prompt ?? '',
+      startTime: open?.start.timestamp ?? end.timestamp,
+      endTime: end.timestamp,
+      success,
+      result,
+      error,
+      toolExecutions: end.toolExecutions?.map(toToolTrace),
+      usage,
+      children: children.length > 0 ? children : undefined,
+    }
+    this.traces.push(trace)
+    this.usage = addUsage(this.usage, usageOf(trace))
+  }
+}
+
+function toToolTrace(execution: ToolExecution | ToolExecutionTrace): ToolExecutionTrace {
+  const { toolName, toolCallId, arguments: args, result, isError, duration } = execution
+  const text = typeof result === 'string' ? result : stringify(result)
+  return { toolName, toolCallId, arguments: args, result: text, isError, duration }
+}
+
+/** JSON, or for a value that JSON cannot hold its `String`. */
+function stringify(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return String(value)
+  }
+}
+
+/** The tokens of a sub-agent and of all below it. */
+function usageOf({ usage = zeroUsage, children = [] }: SubagentExecutionTrace): TokenUsage {
+  return children.map(usageOf).reduce(addUsage, usage)
+}

@@ -1,0 +1,78 @@
+import { BatchReader, type Message, UserMessage } from '@skein/ai'
+import { AGENT_ORIGIN } from '../contract/agent-error.ts'
+import type {
+  AgentInput,
+  AgentRun,
+  AgentStreamResult,
+  ExecutionContext,
+  GenerateResult,
+} from '../contract/agent-types.ts'
+import type { AgentStreamEvent } from '../contract/event.ts'
+import type { AgentState } from '../state/state.ts'
+import type { Batches } from '../step/live-events.ts'
+
+/** The run behind a stream. */
+export interface AgentStreamSource {
+  /** Starts nothing before it is first read. */
+  readonly batches: Batches<GenerateResult>
+  readonly controller: AbortController
+  /** True when only the end hooks are left: a reader that leaves then does not abort the run. */
+  readonly isFinal?: () => boolean
+  readonly state: () => AgentState
+  readonly steer: (message: AgentInput) => void
+}
+
+const sources = new WeakMap<AgentStreamResult, AgentStreamSource>()
+
+/** The stream that strategies and agents return. */
+export class AgentStream implements AgentRun {
+  readonly #reader: BatchReader<AgentStreamEvent, GenerateResult>
+  readonly #source: AgentStreamSource
+
+  constructor(source: AgentStreamSource) {
+    this.#source = source
+    this.#reader = new BatchReader({ ...source, origin: AGENT_ORIGIN })
+    sources.set(this, source)
+  }
+
+  get result(): Promise<GenerateResult> {
+    return this.#reader.result
+  }
+
+  get state(): AgentState {
+    return this.#source.state()
+  }
+
+  abort(reason?: unknown): void {
+    this.#reader.abort(reason)
+  }
+
+  steer(message: AgentInput): void {
+    this.#source.steer(message)
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<AgentStreamEvent, undefined> {
+    return this.#reader[Symbol.asyncIterator]()
+  }
+}
+
+/**
+ * The batches of a stream. For a stream of ours that nobody has read yet they are its own generator,
+ * without the reader's queue in between; for any other stream, one batch per event.
+ */
+export function batchesOf(stream: AgentStreamResult): Batches<GenerateResult> {
+  return sources.get(stream)?.batches ?? eventsOf(stream)
+}
+
+async function* eventsOf(stream: AgentStreamResult): Batches<GenerateResult> {
+  for await (const event of stream) yield [event]
+  return stream.result
+}
+
+/** An input as a message. */
+export function toUserMessage(
+  input: AgentInput,
+  { ids, clock }: Pick<ExecutionContext, 'ids' | 'clock'>,
+): Message {
+  return typeof input === 'string' ? new UserMessage(input, { ids, clock }) : input
+}

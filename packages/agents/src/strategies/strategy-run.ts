@@ -1,0 +1,382 @@
+import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import {
+  addUsage,
+  type AssistantMessage,
+  isAssistantMessage,
+  type LLMInstance,
+  type Message,
+  succeededTools,
+  type TokenUsage,
+  type ToolCall,
+  ToolResultMessage,
+  type UPPError,
+  UserMessage,
+  zeroUsage,
+} from '@skein/ai'
+import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
+import type {
+  AgentContext,
+  AgentStrategy,
+  ExecutionContext,
+  ExecutionResult,
+  RunTotals,
+} from '../contract/agent-types.ts'
+import {
+  type AgentStopReason,
+  type AgentStreamEvent,
+  uapEvent,
+  type UAPEventData,
+  type UAPEventType,
+} from '../contract/event.ts'
+import type { Answers, Interrupt } from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
+import { openCallsOf, repairHistory } from '../state/transcript.ts'
+import { interruptsOf } from '../step/calls.ts'
+import type { Batches, SubagentSink } from '../step/live-events.ts'
+import { step as runStep, type StepResult } from '../step/step.ts'
+import { hooksOf } from './hooks.ts'
+import { RunRecord } from './run-record.ts'
+
+/** How one inference of a run differs from the agent's own. */
+interface AskOptions {
+  readonly llm?: LLMInstance
+  readonly runsTools?: boolean
+}
+
+/**
+ * A run of a built-in strategy: its state, its record, and the moves that strategies are made of
+ * (`beginStep`, `ask`, `endStep`). `loop`, `react` and `plan` differ only in how they arrange them.
+ */
+export class StrategyRun {
+  state: AgentState
+  /** Number of the current step. */
+  step: number
+  /** Steps begun and tool rounds run by this call: what limits count. */
+  steps = 0
+  rounds = 0
+  interrupts: readonly Interrupt[] = []
+  readonly context: ExecutionContext
+  readonly streaming: boolean
+  readonly record: RunRecord = new RunRecord()
+  readonly #hooks: AgentStrategy
+  readonly #agentId: string
+  readonly #clock: Clock
+  readonly #ids: IdSource
+  readonly #middlewareState = new Map<string, unknown>()
+  readonly #succeeded: Set<string> | undefined
+  readonly #rootId: string
+  #answers: Answers
+  #inputs = 0
+  #steering: readonly Message[] = []
+  /** Tokens of sub-agents in steps that are over; those of the current step are in `#running`. */
+  #spent: TokenUsage = zeroUsage
+  #running: SubagentSink | undefined
+
+  constructor(context: ExecutionContext, streaming: boolean) {
+    this.context = context
+    this.streaming = streaming
+    this.state = context.state
+    this.step = context.resume ? context.state.step : 0
+    this.#hooks = hooksOf(context.strategy)
+    this.#agentId = context.agentId ?? context.agent.id
+    this.#clock = context.clock ?? systemClock
+    this.#ids = context.ids ?? uuidV4
+    this.#answers = context.resume?.answers ?? {}
+    this.#rootId = context.sessionId ?? context.state.id
+    this.#open()
+    if (context.tools.some((tool) => tool.dependsOn))
+      this.#succeeded = succeededTools(this.state.messages)
+  }
+
+  /** True when a resumed state ends with open calls: its step is not over. */
+  get hasOpenCalls(): boolean {
+    return openCallsOf(this.state.messages).length > 0
+  }
+
+  /** True when a resumed state ends with an answer: there is nothing left to do. */
+  get isAnswered(): boolean {
+    return this.state.messages.at(-1)?.type === 'assistant' && !this.hasOpenCalls
+  }
+
+  /** The limit of the tool strategy counts rounds of the run (UAP §2.4: none by default). */
+  get mayRunTools(): boolean {
+    return this.rounds < (this.context.agent.toolStrategy?.maxIterations ?? Infinity)
+  }
+
+  /** Why the run ends after an inference, if the model or a limit says so. */
+  async endAfter({ turn, openCalls }: StepResult): Promise<AgentStopReason | undefined> {
+    if (this.state.suspension) return 'interrupted'
+    if (openCalls.length === 0) return turn && !turn.response.hasToolCalls ? 'complete' : undefined
+    // With a limit of 0 the application runs the calls itself: it did not hit a limit.
+    if (!this.mayRunTools && this.rounds > 0) {
+      const { toolStrategy } = this.context.agent
+      try {
+        await awaitUnlessAborted(toolStrategy?.onMaxIterations?.(this.rounds), this.context.signal)
+      } catch (error) {
+        throw codeError(error, 'onMaxIterations of the tool strategy')
+      }
+    }
+    return 'max_iterations'
+  }
+
+  /** Makes the history one that vendors accept, and adds the new input to it. */
+  #open(): void {
+    const { resume, input } = this.context
+    const sources = { ids: this.#ids, clock: this.#clock }
+    const { messages, suspension } = this.state
+    const known = suspension?.answered?.results ?? []
+    const repaired = repairHistory(messages, { known, keepsTail: resume !== undefined, sources })
+    if (repaired !== messages) this.state = this.state.withContext(repaired)
+    if (resume) return
+    if (suspension) this.state = this.state.withSuspension(undefined)
+    this.add([input])
+  }
+
+  /** Adds messages that are sent with the next inference. */
+  add(messages: readonly Message[]): void {
+    if (messages.length === 0) return
+    this.state = this.state.withMessages(messages)
+    this.record.addMessages(messages)
+    this.#inputs += messages.length
+  }
+
+  /** Adds a prompt of the strategy's own. It stays in the history, marked as synthetic. */
+  prompt(text: string, phase: string): void {
+    const uap = { synthetic: true, phase, step: this.step }
+    this.add([new UserMessage(text, { metadata: { uap }, ids: this.#ids, clock: this.#clock })])
+  }
+
+  /** Begins a step. A resumed step that has open calls continues under its own number. */
+  async *beginStep(phase?: 'plan' | 'execute'): Batches<void> {
+    const { signal } = this.context
+    throwIfAborted(signal)
+    const goesOn = this.steps === 0 && this.context.resume !== undefined && this.hasOpenCalls
+    if (!goesOn) this.step++
+    this.steps++
+    this.record.beginStep()
+    if (!goesOn) this.add([...this.#steering, ...(this.context.takeSteering?.() ?? [])])
+    this.#steering = []
+    this.state = this.state.withStep(this.step)
+    await this.hook('onStepStart', (hooks) => hooks.onStepStart?.(this.step, this.state))
+    yield* this.emit('step_start', phase ? { phase } : {})
+  }
+
+  /** Runs one inference with its tools, or the open calls of a resumed state. */
+  async *ask({ llm = this.context.llm, runsTools = true }: AskOptions = {}): Batches<StepResult> {
+    const { signal, commit, tools, agent } = this.context
+    const result = yield* runStep({
+      state: this.state,
+      llm,
+      tools,
+      runsTools,
+      inputs: this.#inputs,
+      step: this.step,
+      agentId: this.#agentId,
+      streaming: this.streaming,
+      signal,
+      commit,
+      answers: this.#answers,
+      succeeded: this.#succeeded,
+      toolStrategy: agent.toolStrategy,
+      context: (call, state) =>
+        agentContext({ ...this.context, state }, call, {
+          step: this.step,
+          streaming: this.streaming,
+          root: this.#rootId,
+          shouldStop: (spent) => this.#wouldStop(spent),
+        }),
+      hooks: this.#stepHooks,
+      middlewareState: this.#middlewareState,
+      onSubagents: (sink) => (this.#running = sink),
+      clock: this.#clock,
+      ids: this.#ids,
+    })
+    this.#note(result)
+    return result
+  }
+
+  #note(result: StepResult): void {
+    const { turn, messages, executions, warnings, openCalls, interrupts } = result
+    this.state = result.state
+    this.#answers = {}
+    this.#inputs = 0
+    if (turn) this.record.addInference(turn, messages)
+    else this.record.addMessages(messages)
+    this.record.addExecutions(executions, warnings)
+    this.record.openCalls = openCalls
+    this.interrupts = interrupts
+    if (executions.length > 0) this.rounds++
+    for (const { toolName, isError } of executions) if (!isError) this.#succeeded?.add(toolName)
+    if (this.#running) this.#spent = addUsage(this.#spent, this.#running.usage)
+    this.#running = undefined
+  }
+
+  /** Ends a step: hooks, event, checkpoint. Returns why the run ends after it, if it does. */
+  async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
+    const adopted = await this.hook('onStepEnd', (hooks) => {
+      const turn = this.record.stepTurn(this.#lastAnswer())
+      return hooks.onStepEnd?.(this.step, { turn, state: this.state })
+    })
+    if (adopted) this.#adopt(adopted)
+    const stopReason = await this.#isOver(end)
+    const usage = this.record.stepUsage
+    try {
+      yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
+    } finally {
+      // In `finally`, because the reader may leave with this event; the step is done all the same.
+      await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
+    }
+    return stopReason
+  }
+
+  /** Steering keeps a run alive that was about to end by itself. */
+  async #isOver(end: AgentStopReason | undefined): Promise<AgentStopReason | undefined> {
+    if (end === 'interrupted') return end
+    if (await this.#stops()) return 'stop_condition'
+    if (end !== 'complete') return end
+    this.#steering = this.context.takeSteering?.() ?? []
+    return this.#steering.length > 0 ? undefined : end
+  }
+
+  async #stops(): Promise<boolean> {
+    const { shouldStop, signal } = this.context
+    const own = await this.hook('stopCondition', (hooks) =>
+      hooks.stopCondition?.(this.state, this.#totals()),
+    )
+    if (own === true || !shouldStop) return own === true
+    return (await awaitUnlessAborted(shouldStop(this.#totals()), signal)) === true
+  }
+
+  #adopt(state: AgentState): void {
+    const sources = { ids: this.#ids, clock: this.#clock }
+    const repaired = repairHistory(state.messages, { keepsTail: true, sources })
+    this.state = repaired === state.messages ? state : state.withContext(repaired)
+  }
+
+  /** What this call has done so far. The turn is made only if somebody reads it. */
+  #totals(): RunTotals {
+    const { record, steps } = this
+    const answer = this.#lastAnswer()
+    return {
+      get turn() {
+        return record.turn(answer)
+      },
+      usage: this.#usage(),
+      steps,
+    }
+  }
+
+  #usage(): TokenUsage {
+    const spent = this.#running ? addUsage(this.#spent, this.#running.usage) : this.#spent
+    return addUsage(this.record.usage, spent)
+  }
+
+  /** The result of the run, which ends now. */
+  result(stopReason: AgentStopReason): ExecutionResult {
+    const turn = this.record.turn(this.#lastAnswer())
+    const interrupts =
+      stopReason === 'interrupted' ? interruptsOf(this.state.suspension?.deferred ?? []) : []
+    const result = { turn, state: this.state, stopReason }
+    return Object.freeze(interrupts.length > 0 ? { ...result, interrupts } : result)
+  }
+
+  /** Gives open calls a result without running them, so that every call in the history has one. */
+  closeCalls(result: string, isError: boolean): void {
+    const calls = openCallsOf(this.state.messages)
+    if (calls.length === 0) return
+    const results = calls.map(({ toolCallId, toolName }) => ({
+      toolCallId,
+      toolName,
+      result,
+      isError,
+    }))
+    const message = new ToolResultMessage(results, { ids: this.#ids, clock: this.#clock })
+    this.state = this.state.withMessages([message])
+    this.record.addMessages([message])
+    this.record.openCalls = []
+  }
+
+  /** Keeps what a failed inference produced, for a run that continues after the failure. */
+  keepPartial({ turn }: UPPError): void {
+    if (!turn) return
+    this.state = this.state.withMessages(turn.messages)
+    this.record.addInference(turn, turn.messages)
+    this.#inputs = 0
+    this.closeCalls('The answer was not complete.', true)
+  }
+
+  /** The error of a failed run; its `turn` is what the run produced before. */
+  fail(error: unknown): UPPError {
+    const failure = codeError(error, 'The run')
+    const partial = failure.turn
+    if (partial) this.record.addInference(partial, partial.messages)
+    failure.turn = this.record.turn(this.#lastAnswer())
+    return failure
+  }
+
+  #lastAnswer(): AssistantMessage | undefined {
+    return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
+  }
+
+  /** Yields an event of the current step, if the run is streamed. */
+  *emit<Type extends UAPEventType>(
+    type: Type,
+    data: UAPEventData[Type],
+  ): Generator<readonly AgentStreamEvent[]> {
+    if (!this.streaming) return
+    yield [uapEvent({ step: this.step, agentId: this.#agentId }, type, data)]
+  }
+
+  /** Runs a hook of the application. An error names the hook that threw it. */
+  async hook<T>(
+    name: keyof AgentStrategy,
+    call: (hooks: AgentStrategy) => T | Promise<T>,
+  ): Promise<T | undefined> {
+    if (!this.#hooks[name]) return undefined
+    try {
+      return await awaitUnlessAborted(call(this.#hooks), this.context.signal)
+    } catch (error) {
+      throw codeError(error, `${name} of the agent's strategy`)
+    }
+  }
+
+  readonly #stepHooks: Pick<Required<AgentStrategy>, 'onAct' | 'onObserve'> = {
+    onAct: async (step, actions) =>
+      void (await this.hook('onAct', (hooks) => hooks.onAct?.(step, actions))),
+    onObserve: async (step, observations) =>
+      void (await this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations))),
+  }
+
+  async #wouldStop(spent: TokenUsage): Promise<boolean> {
+    const { turn, usage, steps } = this.#totals()
+    const totals = { turn, usage: addUsage(usage, spent), steps }
+    const stops = await this.hook('stopCondition', (hooks) =>
+      hooks.stopCondition?.(this.state, totals),
+    )
+    return stops === true || (await this.context.shouldStop?.(totals)) === true
+  }
+}
+
+/** UAP §8.4, UAP §8.7: what a tool whose `run` has a second parameter learns about its caller. */
+export function agentContext(
+  { agent, state, sessionId, parentContext }: ExecutionContext,
+  { toolCallId }: Pick<ToolCall, 'toolCallId'>,
+  { root, ...facts }: RunFacts,
+): Partial<AgentContext> {
+  return {
+    parentModel: agent.model,
+    parentConfig: agent.config,
+    agentId: agent.id,
+    stateId: state.id,
+    sessionId,
+    parentContext,
+    ...facts,
+    idempotencyKey: `${root}:${toolCallId}`,
+  }
+}
+
+/** Facts about the run that its execution context does not have. */
+interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'> {
+  /** What distinguishes calls of different runs: the session, or the state the run began with. */
+  readonly root: string
+}
