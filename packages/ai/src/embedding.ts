@@ -1,15 +1,13 @@
-import { systemClock, type Clock, type JsonObject } from '@skein/base'
-import { AbortRace, linkAbort } from './abort-race.ts'
-import type { ProviderConfig } from './config.ts'
-import type { ImageBlock, TextBlock } from './content.ts'
-import { embedBatches, joinResults } from './embeddings/embed-batches.ts'
-import { checkInputs, planBatches } from './embeddings/plan-batches.ts'
-import type { Middleware } from './middleware.ts'
-import { protectConfig } from './protect-config.ts'
-import type { ModelReference, Params } from './provider.ts'
-import { ResultStream } from './result-stream.ts'
-import { MiddlewareRun } from './run-middleware.ts'
-import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+import { type Clock, type JsonObject, systemClock } from '@skein/base'
+import { AbortRace, linkAbort } from './contract/abort-race.ts'
+import type { ModelReference, Params, ProviderConfig } from './contract/provider.ts'
+import type { ImageBlock, TextBlock } from './contract/content.ts'
+import { checkInputs, embedBatches, joinResults, planBatches } from './embeddings/batches.ts'
+import type { Middleware } from './contract/middleware.ts'
+import { protectConfig } from './turn/request.ts'
+import { ResultStream } from './turn/batch-reader.ts'
+import { MiddlewareRun } from './turn/run-middleware.ts'
+import { cancelledError, type ErrorOrigin, invalidRequest } from './contract/error.ts'
 
 /** One thing to embed (UPP §13.3). */
 export type EmbeddingInput = string | TextBlock | ImageBlock
@@ -205,7 +203,7 @@ class Embedder implements EmbeddingInstance {
       params,
       config: this.#config,
       signal,
-      ...(inputType && { inputType }),
+      inputType,
     }
     return new MiddlewareRun(middleware, {
       modality: 'embedding',

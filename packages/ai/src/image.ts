@@ -1,14 +1,13 @@
-import { systemClock, type Clock, type JsonObject } from '@skein/base'
-import { AbortRace, linkAbort } from './abort-race.ts'
-import type { ProviderConfig } from './config.ts'
-import type { ImageBlock } from './content.ts'
-import type { Image } from './media/image.ts'
-import type { Middleware } from './middleware.ts'
-import { protectConfig } from './protect-config.ts'
-import type { ModelReference, Params } from './provider.ts'
-import { ResultStream } from './result-stream.ts'
-import { MiddlewareRun } from './run-middleware.ts'
-import { cancelledError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+import { type Clock, type JsonObject, systemClock } from '@skein/base'
+import { AbortRace, linkAbort } from './contract/abort-race.ts'
+import type { ModelReference, Params, ProviderConfig } from './contract/provider.ts'
+import type { ImageBlock } from './contract/content.ts'
+import type { Image } from './media/media.ts'
+import type { Middleware } from './contract/middleware.ts'
+import { protectConfig } from './turn/request.ts'
+import { ResultStream } from './turn/batch-reader.ts'
+import { MiddlewareRun } from './turn/run-middleware.ts'
+import { cancelledError, type ErrorOrigin, invalidRequest } from './contract/error.ts'
 
 /** What the model can do (UPP §14.4). */
 export interface ImageCapabilities {
@@ -162,7 +161,7 @@ class ImageMaker implements ImageInstance {
     if (images.length === 0) {
       throw invalidRequest('There is no image to edit.', this.#origin, 'Pass image or images.')
     }
-    const fields = { prompt: this.#promptOf(input), images, ...(mask && { mask }) }
+    const fields = { prompt: this.#promptOf(input), images, mask }
     return this.#call(fields, options, (request) => model.edit!(request))
   }
 
@@ -213,7 +212,7 @@ class ImageMaker implements ImageInstance {
         yield event
       }
       const { usage, metadata } = end
-      const result = { images, ...(usage && { usage }), ...(metadata && { metadata }) }
+      const result = { images, usage, metadata }
       return await race.run(run.end(result))
     } catch (error) {
       throw await run.fail(error)

@@ -1,44 +1,53 @@
 export { ai, ai as default } from './ai.ts'
-export type * from './content.ts'
-export { ContentBlockType } from './content.ts'
 export { llm, type InferOptions, type LLMInstance, type LLMOptions, type ToolRun } from './llm.ts'
-export { BatchReader, type BatchSource } from './batch-reader.ts'
-export { StreamResult } from './stream-result.ts'
-export type { History, InferenceInput } from './to-messages.ts'
-export type { Structure } from './structure.ts'
-export type { OpenCall, Turn } from './turn.ts'
-export { addUsage, zeroUsage, type TokenUsage } from './usage.ts'
-export type { Warning } from './warning.ts'
-export * from './message.ts'
-export * from './error.ts'
-export * from './event.ts'
-export * from './tool.ts'
-export { deriveTool, wantsContext, withToolContext } from './tools/define.ts'
+export * from './embedding.ts'
+export * from './image.ts'
+export type * from './contract/content.ts'
+export { ContentBlockType } from './contract/content.ts'
 export {
-  executeTools,
-  succeededTools,
-  type BatchResult,
-  type ToolBatch,
-  type ToolExecutionEvent,
-} from './tools/executor.ts'
+  ErrorCode,
+  isUPPError,
+  Modality,
+  UPPError,
+  type UPPErrorOptions,
+} from './contract/error.ts'
+export * from './contract/event.ts'
+export * from './contract/message.ts'
+export { messageFromJSON, messageToJSON, type MessageJSON } from './contract/message-json.ts'
+export type * from './contract/middleware.ts'
+export * from './contract/provider.ts'
+export { Thread, type ThreadJSON, type ThreadOptions } from './contract/thread.ts'
 export {
-  toToolExecution,
-  toToolResult,
-  type CallPorts,
-  type CallSettings,
-  type SettledCall,
-  type SettledOutcome,
-  type ToolAdmission,
-  type ToolEffect,
-  type ToolGate,
-  type ToolHooks,
-  type ToolJournal,
-} from './tools/call.ts'
-export { ToolResultError, toResultJson } from './tools/result.ts'
-export { parsePartialJson, PartialJson } from './partial-json.ts'
-export type * from './config.ts'
-export type * from './middleware.ts'
-export * from './provider.ts'
+  defer,
+  deny,
+  isDeferred,
+  isDenied,
+  TOOL_RISKS,
+  type AfterCallResult,
+  type ApprovalResult,
+  type BeforeCallResult,
+  type Deferred,
+  type DeferRequest,
+  type Denied,
+  type Tool,
+  type ToolCall,
+  type ToolContext,
+  type ToolExecution,
+  type ToolOutcome,
+  type ToolResult,
+  type ToolRisk,
+  type ToolUseStrategy,
+} from './contract/tool.ts'
+export {
+  addUsage,
+  zeroUsage,
+  type OpenCall,
+  type TokenUsage,
+  type Turn,
+  type Warning,
+} from './contract/turn.ts'
+export { Audio, Document, Image, Video } from './media/media.ts'
+export type { ReadOptions } from './media/media-type.ts'
 export {
   loggingMiddleware,
   LogLevel,
@@ -52,7 +61,39 @@ export {
   type ParsedObjectOptions,
   type ParsedStreamEvent,
 } from './middleware/parsed-object.ts'
-export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './keys.ts'
+export {
+  toToolExecution,
+  toToolResult,
+  type CallPorts,
+  type CallSettings,
+  type SettledCall,
+  type SettledOutcome,
+  type ToolAdmission,
+  type ToolEffect,
+  type ToolGate,
+  type ToolHooks,
+  type ToolJournal,
+} from './tools/call.ts'
+export {
+  deriveTool,
+  tool,
+  ToolArgumentError,
+  wantsContext,
+  withToolContext,
+  type DefinedTool,
+  type ToolDefinition,
+  type ToolSchema,
+} from './tools/define.ts'
+export {
+  executeTools,
+  succeededTools,
+  type BatchResult,
+  type ToolBatch,
+  type ToolExecutionEvent,
+} from './tools/executor.ts'
+export { ToolResultError, toResultJson } from './tools/result.ts'
+export type { VendorEndpoint } from './transport/endpoint.ts'
+export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './transport/keys.ts'
 export {
   ExponentialBackoff,
   judgeRetry,
@@ -62,24 +103,8 @@ export {
   type LinearBackoffOptions,
   type RetryLimits,
   type RetryVerdict,
-} from './retry.ts'
-export * from './embedding.ts'
-export * from './image.ts'
-export { Image } from './media/image.ts'
-export { Document } from './media/document.ts'
-export { Audio } from './media/audio.ts'
-export { Video } from './media/video.ts'
-export type { ReadOptions } from './media/media-error.ts'
-export { Thread, type ThreadJSON, type ThreadOptions } from './thread.ts'
-export { messageFromJSON, messageToJSON, type MessageJSON } from './message-json.ts'
-export {
-  tool,
-  ToolArgumentError,
-  type DefinedTool,
-  type ToolDefinition,
-  type ToolSchema,
-} from './tools/define.ts'
-export { ResultStream } from './result-stream.ts'
+} from './transport/retry.ts'
+export { BatchReader, ResultStream, StreamResult, type BatchSource } from './turn/batch-reader.ts'
+export type { History, InferenceInput, Structure } from './turn/request.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
 export type * from './vendors/vendor.ts'
-export type { VendorEndpoint } from './transport/endpoint.ts'

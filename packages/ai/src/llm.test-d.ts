@@ -3,12 +3,12 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import type { EventDelta, StreamEvent } from './event.ts'
+import type { EventDelta, StreamEvent } from './contract/event.ts'
 import { llm, type LLMInstance, type LLMOptions } from './llm.ts'
-import { AssistantMessage, UserMessage, type Message } from './message.ts'
+import { AssistantMessage, UserMessage, type Message } from './contract/message.ts'
 import type { ParsedEventDelta, ParsedStreamEvent } from './middleware/index.ts'
 import { says, scripted } from './testing/index.ts'
-import type { Tool } from './tool.ts'
+import type { Tool } from './contract/tool.ts'
 
 const model = scripted([says('{}')])
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { StreamEvent } from './event.ts'
+import type { StreamEvent } from './contract/event.ts'
 import { llm, type LLMInstance } from './llm.ts'
-import { type Message, ToolResultMessage, UserMessage } from './message.ts'
-import type { Middleware } from './middleware.ts'
+import { type Message, ToolResultMessage, UserMessage } from './contract/message.ts'
+import type { Middleware } from './contract/middleware.ts'
 import { calls, fails, says, scripted, waits } from './testing/index.ts'
 import { toToolResult } from './tools/call.ts'
-import type { Tool, ToolContext } from './tool.ts'
-import type { Turn } from './turn.ts'
+import type { Tool, ToolContext } from './contract/tool.ts'
+import type { Turn } from './contract/turn.ts'
 
 const double: Tool = {
   name: 'double',

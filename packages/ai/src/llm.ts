@@ -1,34 +1,40 @@
 import {
+  type Clock,
+  type IdSource,
   isStandardSchema,
   systemClock,
   toJsonSchema,
   uuidV4,
-  type Clock,
-  type IdSource,
 } from '@skein/base'
-import { checkOptions } from './check-request.ts'
-import type { ProviderConfig } from './config.ts'
-import type { StreamEvent } from './event.ts'
-import type { Message } from './message.ts'
-import type { Middleware } from './middleware.ts'
-import { protectConfig } from './protect-config.ts'
+import {
+  type CallMessages,
+  checkOptions,
+  type History,
+  type InferenceInput,
+  protectConfig,
+  type Structure,
+  toMessages,
+  toStructure,
+} from './turn/request.ts'
 import type {
   BoundLLMModel,
   LLMCapabilities,
   LLMRequest,
   ModelReference,
   Params,
-} from './provider.ts'
-import { MiddlewareRun } from './run-middleware.ts'
-import { runTurn, toolHooks, type TurnTask } from './run-turn.ts'
-import { StreamResult } from './stream-result.ts'
-import { toStructure, type Structure } from './structure.ts'
-import { toMessages, type CallMessages, type History, type InferenceInput } from './to-messages.ts'
-import { hookError, invalidRequest, type ErrorOrigin } from './to-upp-error.ts'
+  ProviderConfig,
+} from './contract/provider.ts'
+import type { StreamEvent } from './contract/event.ts'
+import type { Message } from './contract/message.ts'
+import type { Middleware } from './contract/middleware.ts'
+import { MiddlewareRun } from './turn/run-middleware.ts'
+import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
+import { StreamResult } from './turn/batch-reader.ts'
+import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
-import { executeTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
-import type { Tool, ToolUseStrategy } from './tool.ts'
-import type { Turn } from './turn.ts'
+import { type BatchResult, executeTools, type ToolBatch } from './tools/executor.ts'
+import type { Tool, ToolUseStrategy } from './contract/tool.ts'
+import type { Turn } from './contract/turn.ts'
 
 /** Everything about a model but the conversation (UPP §5.2). */
 export interface LLMOptions<Data = unknown> {
@@ -110,10 +116,10 @@ class LLM<Data> implements LLMInstance<Data> {
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
     this.#base = {
-      ...(system !== undefined && { system }),
+      system,
       params,
       tools: (options.tools ?? []).map((tool) => withJsonSchema(tool, this.#origin)),
-      ...(structure && { structure: toStructure(structure, this.#origin) }),
+      structure: structure && toStructure(structure, this.#origin),
       config: protectConfig(options.config),
       clock,
       ids,

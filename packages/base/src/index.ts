@@ -32,3 +32,4 @@ export {
 export { deepFreeze, isDeepFrozen } from './freeze.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { redactSecrets, secretForms } from './redact.ts'
+export { parsePartialJson, PartialJson } from './partial-json.ts'

@@ -36,7 +36,7 @@ function encodeInput(
   return {
     model: resourceOf(modelId),
     content: { parts: [encodePart(input)] },
-    ...(inputType && { taskType: taskTypes[inputType] }),
+    taskType: inputType && taskTypes[inputType],
     ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
   }
 }
@@ -59,7 +59,7 @@ function decode(body: JsonObject): DecodedEmbeddings {
     vectors: listOf(body['embeddings']).map((item) => {
       const entry = objectOf(item) ?? {}
       const metadata = without(entry, valueField)
-      return { vector: entry['values'], ...(!isEmpty(metadata) && { metadata }) }
+      return { vector: entry['values'], metadata: isEmpty(metadata) ? undefined : metadata }
     }),
     totalTokens: countOf(usage?.['totalTokenCount'] ?? usage?.['promptTokenCount']),
     metadata: without(body, listField),

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { decodeLooseBase64 } from '../loose-base64.ts'
+import { decodeLooseBase64 } from '../media/bytes.ts'
 import type {
   BoundEmbeddingModel,
   Embedding,
@@ -7,7 +7,7 @@ import type {
   EmbeddingRequest,
   EmbeddingResult,
 } from '../embedding.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import { contextOf, type VendorCall } from '../transport/attempt.ts'
 import type { ErrorContext, VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'
@@ -33,6 +33,7 @@ export interface DecodedEmbeddings {
   readonly metadata: JsonObject
 }
 
+/** One vector of an answer: numbers, or floats in base64. */
 export interface DecodedVector {
   readonly vector: unknown
   /** Position in the request; default: in the response. */
@@ -45,7 +46,7 @@ export function httpEmbedding(endpoint: VendorEndpoint, wire: EmbeddingWire): Em
   const { maxBatchSize, maxBatchTokens, imageInput } = wire
   return {
     maxBatchSize,
-    ...(maxBatchTokens !== undefined && { maxBatchTokens }),
+    maxBatchTokens,
     imageInput,
     bind: ({ modelId }): BoundEmbeddingModel => ({
       modelId,
@@ -118,7 +119,7 @@ function toEmbedding(
     vector: numbers as number[],
     dimensions: numbers.length,
     index,
-    ...(metadata && { metadata: { [context.provider]: metadata } }),
+    metadata: metadata && { [context.provider]: metadata },
   }
 }
 

@@ -82,7 +82,7 @@ function decode(body: JsonObject): DecodedEmbeddings {
       return {
         vector: entry['embedding'],
         index: numberOf(entry['index']),
-        ...(!isEmpty(metadata) && { metadata }),
+        metadata: isEmpty(metadata) ? undefined : metadata,
       }
     }),
     totalTokens: countOf(usage?.['total_tokens'] ?? usage?.['prompt_tokens']),

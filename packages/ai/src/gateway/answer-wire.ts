@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
-import { isUPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { isUPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import type { EncodeContext, ServerError, WireServer } from '../wires/wire-server.ts'
 
 /** One request of a client, to be answered with the events of one message. */

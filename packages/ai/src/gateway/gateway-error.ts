@@ -1,4 +1,4 @@
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ServerError } from '../wires/wire-server.ts'
 import { asServerError } from './answer-wire.ts'
 

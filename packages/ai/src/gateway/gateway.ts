@@ -1,6 +1,6 @@
 import { systemClock, uuidV4, type Clock, type IdSource } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
-import type { ModelReference } from '../provider.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { ModelReference } from '../contract/provider.ts'
 import type { WireServer } from '../wires/wire-server.ts'
 import { answerWire, errorReply, type WireReply } from './answer-wire.ts'
 import { clientFinder, type GatewayClient, type GatewayKey, type KeyLookup } from './clients.ts'

@@ -1,5 +1,5 @@
-import type { MessageStopEvent, StreamEvent } from '../event.ts'
-import { addUsage } from '../usage.ts'
+import type { MessageStopEvent, StreamEvent } from '../contract/event.ts'
+import { addUsage } from '../contract/turn.ts'
 
 /**
  * Several messages of one answer (a vendor paused and went on) as one: blocks are counted on, only

@@ -1,4 +1,4 @@
-import type { UPPError } from '../error.ts'
+import type { UPPError } from '../contract/error.ts'
 import { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { Params } from '../provider.ts'
+import type { Params } from '../contract/provider.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
 import { invalidRequest } from '../wires/wire-error.ts'
 import type { WireName } from '../wires/wire.ts'

@@ -1,18 +1,31 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import { strictBase64 } from '../loose-base64.ts'
-import type { ProviderMetadata } from '../content.ts'
-import { ErrorCode, UPPError } from '../error.ts'
-import type { GeneratedImage, ImageRequest, ImageResult, ImageUsage } from '../image.ts'
-import { Image } from '../media/image.ts'
+import { strictBase64 } from '../media/bytes.ts'
+import type { ImageSource, ProviderMetadata } from '../contract/content.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import type {
+  GeneratedImage,
+  ImageRequest,
+  ImageResult,
+  ImageStreamEvent,
+  ImageUsage,
+} from '../image.ts'
+import { Image } from '../media/media.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
-import type { VendorCall } from '../transport/attempt.ts'
+import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { asUPPError } from '../transport/frame-reader.ts'
+import { asUPPError, type FrameDecoder, FrameReader } from '../transport/frame-reader.ts'
 import { JsonReader } from '../transport/json-answer.ts'
-import { runForOne } from '../transport/vendor-run.ts'
+import {
+  type AnswerReader,
+  type OpenReader,
+  runForOne,
+  VendorRun,
+} from '../transport/vendor-run.ts'
 import { objectOf } from '../wires/read-json.ts'
 import type { ErrorResponse, VendorError } from '../wires/wire.ts'
-import { downloadImage } from './download-image.ts'
+import { chooseReader } from '../transport/choose-reader.ts'
+import { isPublicAddress } from '../transport/public-address.ts'
+import { parseDataUrl } from '../wires/data-url.ts'
 
 /** One image request of a vendor. */
 export interface ImageCall {
@@ -32,13 +45,14 @@ export interface VendorImage {
   readonly metadata?: JsonObject
 }
 
+/** A vendor's answer, read. */
 export interface DecodedImages {
   readonly images: readonly VendorImage[]
   readonly usage?: ImageUsage
   readonly metadata: JsonObject
 }
 
-export function imageVendorCall(call: ImageCall, accept = 'application/json'): VendorCall {
+function imageVendorCall(call: ImageCall, accept = 'application/json'): VendorCall {
   const { endpoint, request, path, body, decodeError } = call
   const { config, signal } = request
   return {
@@ -73,7 +87,7 @@ export async function requestImages(
 }
 
 /** Reads a whole answer. One without any image is not an answer. */
-export function decodeWhole(
+function decodeWhole(
   json: JsonValue,
   provider: string,
   decode: (body: JsonObject) => DecodedImages,
@@ -89,20 +103,20 @@ export function decodeWhole(
 }
 
 /** An image with its bytes, so that `toBytes()` works whatever way the vendor answered. */
-export async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
+async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
   const { base64, url, mimeType, metadata } = image
   const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
   try {
     const made =
       base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
-    return { image: made, ...(said && { metadata: said }) }
+    return { image: made, metadata: said }
   } catch (error) {
     throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // broken base64
   }
 }
 
 /** The vendor may be wrong about the type, not the bytes; and what it made is never refused. */
-export function fromBase64(base64: string, mimeType?: string): Image {
+function fromBase64(base64: string, mimeType?: string): Image {
   const data = strictBase64(base64)
   // Enough for every signature, and whole groups of base64.
   const sniffed = imageTypeOf(decodeBase64(data.slice(0, 64)))
@@ -110,7 +124,147 @@ export function fromBase64(base64: string, mimeType?: string): Image {
   return Image.fromBlock({ type: 'image', source, mimeType: sniffed ?? mimeType ?? 'image/png' })
 }
 
-export function imageTypeOf(bytes: Uint8Array): string | undefined {
+function imageTypeOf(bytes: Uint8Array): string | undefined {
   const type = mediaTypeOf(bytes)
   return type?.startsWith('image/') ? type : undefined
+}
+
+/** An event of an image stream, before the bytes of its image are at hand. */
+export type ImageFrame =
+  | { readonly type: 'preview'; readonly index: number; readonly image: VendorImage }
+  | { readonly type: 'image'; readonly index: number; readonly image: VendorImage }
+  | { readonly type: 'end'; readonly usage?: ImageUsage; readonly metadata?: JsonObject }
+
+/** Images while they are made. A server that does not stream gives the finished ones. */
+export async function* streamImages(
+  call: ImageCall,
+  createDecoder: () => FrameDecoder<ImageFrame>,
+  decode: (body: JsonObject) => DecodedImages,
+): AsyncGenerator<ImageStreamEvent, void, undefined> {
+  const vendorCall = imageVendorCall(call, 'text/event-stream')
+  const open: OpenReader<readonly ImageFrame[]> = (answer) =>
+    chooseReader(answer, {
+      isStreaming: true,
+      framing: 'sse',
+      whole: () =>
+        new JsonReader(answer, vendorCall, (json) =>
+          wholeFrames(decodeWhole(json, call.endpoint.name, decode)),
+        ),
+      frames: () =>
+        new FrameReader<ImageFrame>(answer, {
+          framing: 'sse',
+          decoder: createDecoder(),
+          context: contextOf(vendorCall),
+          isHeld: () => false,
+          isLast: () => false,
+        }),
+    })
+  for await (const frames of new VendorRun(vendorCall, open)) {
+    for (const frame of frames) yield await toEvent(frame, call)
+  }
+}
+
+function wholeFrames({ images, usage, metadata }: DecodedImages): readonly ImageFrame[] {
+  return [
+    ...images.map((image, index) => ({ type: 'image' as const, index, image })),
+    { type: 'end', usage, metadata },
+  ]
+}
+
+async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamEvent> {
+  if (frame.type === 'end') {
+    const { usage, metadata } = frame
+    return {
+      type: 'end',
+      usage,
+      metadata: metadata && { [call.endpoint.name]: metadata },
+    }
+  }
+  const generated = await toGenerated(frame.image, call)
+  return frame.type === 'preview'
+    ? { type: 'preview', index: frame.index, image: generated.image }
+    : { type: 'image', index: frame.index, image: generated }
+}
+
+/**
+ * Fetches an image that the vendor gave by address, without the vendor's key or headers. Addresses
+ * inside this network are not fetched, except on the host that the caller configured. What cannot be
+ * fetched stays an image with an address: the picture was paid for, and the caller can still try.
+ */
+async function downloadImage(
+  url: string | undefined,
+  mimeType: string | undefined,
+  call: ImageCall,
+): Promise<Image> {
+  if (url === undefined) throw noImage(call)
+  const data = parseDataUrl(url)
+  if (data) return fromBase64(data.data, data.mimeType)
+  const address = imageOf({ type: 'url', url }, mimeType ?? 'image/*')
+  if (!mayFetch(url, call)) return address
+  try {
+    const bytes = await fetchBytes(new URL(url), call)
+    return imageOf({ type: 'bytes', data: bytes }, imageTypeOf(bytes) ?? mimeType ?? 'image/png')
+  } catch (error) {
+    if (isUPPError(error) && error.code === ErrorCode.Cancelled) throw error
+    return address
+  }
+}
+
+function imageOf(source: ImageSource, mimeType: string): Image {
+  return Image.fromBlock({ type: 'image', source, mimeType })
+}
+
+function mayFetch(url: string, { endpoint, request }: ImageCall): boolean {
+  if (!URL.canParse(url)) return false
+  const { protocol, host } = new URL(url)
+  const own = new URL(request.config.baseUrl ?? endpoint.baseUrl)
+  if (host === own.host) return protocol === own.protocol
+  return protocol === 'https:' && isPublicAddress(new URL(url).hostname)
+}
+
+async function fetchBytes(url: URL, { endpoint, request }: ImageCall): Promise<Uint8Array> {
+  const { apiKey: _key, headers: _headers, baseUrl: _base, ...config } = request.config
+  const call: VendorCall = {
+    endpoint: {
+      name: endpoint.name,
+      baseUrl: url.origin,
+      keyVariables: [],
+      headers: {},
+      authHeaders: () => ({}),
+    },
+    modality: 'image',
+    config,
+    signal: request.signal,
+    method: 'GET',
+    path: `${url.pathname}${url.search}`,
+    headers: { accept: 'image/*' },
+    decodeError: ({ status }) => ({ message: `The image could not be fetched (HTTP ${status}).` }),
+  }
+  return runForOne(call, (answer) => new BytesReader(answer))
+}
+
+class BytesReader implements AnswerReader<Uint8Array> {
+  readonly #answer: Answer
+  #done = false
+
+  constructor(answer: Answer) {
+    this.#answer = answer
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#done) return undefined
+    this.#done = true
+    return this.#answer.bytes()
+  }
+}
+
+function noImage({ endpoint }: ImageCall): UPPError {
+  return new UPPError(
+    `${endpoint.name} answered with an image that has neither data nor address.`,
+    {
+      code: ErrorCode.InvalidResponse,
+      provider: endpoint.name,
+      modality: 'image',
+    },
+  )
 }

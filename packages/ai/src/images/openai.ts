@@ -1,4 +1,4 @@
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, SseEvent } from '@skein/base'
 import type {
   BoundImageModel,
   ImageCapabilities,
@@ -6,17 +6,35 @@ import type {
   ImageRequest,
   ImageResult,
   ImageStreamEvent,
+  ImageUsage,
 } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
-import { editForm } from './edit-form.ts'
-import { requestImages, type ImageCall } from './http-image.ts'
-import { decodeImages } from './openai-body.ts'
-import { PartialImageDecoder } from './openai-stream.ts'
-import { streamImages } from './stream-images.ts'
+import {
+  type DecodedImages,
+  type ImageCall,
+  type ImageFrame,
+  requestImages,
+  streamImages,
+  type VendorImage,
+} from './http-image.ts'
+import {
+  countOf,
+  isEmpty,
+  listOf,
+  numberOf,
+  objectOf,
+  textOf,
+  without,
+} from '../wires/read-json.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { FrameDecoder } from '../transport/frame-reader.ts'
+import { decodeLooseBase64 } from '../media/bytes.ts'
+import type { ImageBlock } from '../contract/content.ts'
+import { imageSource } from '../wires/media-source.ts'
 
-export interface OpenAIImageOptions {
+interface OpenAIImageOptions {
   /** What a model can do. Default: what OpenAI documents for its models. */
   readonly capabilities?: (modelId: string) => ImageCapabilities
 }
@@ -85,4 +103,166 @@ class OpenAIImageModel implements BoundImageModel {
   #call(request: ImageRequest): Omit<ImageCall, 'path' | 'body'> {
     return { endpoint: this.#endpoint, request, decodeError: readOpenAIError }
   }
+}
+
+const listFields = new Set(['data', 'usage'])
+const imageFields = new Set(['b64_json', 'url'])
+
+/** A whole answer. */
+function decodeImages(body: JsonObject): DecodedImages {
+  const usage = readUsage(body)
+  return {
+    images: listOf(body['data']).map((item) => readImage(objectOf(item) ?? {}, body)),
+    usage,
+    metadata: without(body, listFields),
+  }
+}
+
+function readImage(item: JsonObject, body: JsonObject): VendorImage {
+  const metadata = without(item, imageFields)
+  return {
+    base64: textOf(item['b64_json']),
+    url: textOf(item['url']),
+    mimeType: mimeTypeOf(item) ?? mimeTypeOf(body),
+    metadata: isEmpty(metadata) ? undefined : metadata,
+  }
+}
+
+const formats: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  svg: 'image/svg+xml',
+}
+
+function mimeTypeOf(object: JsonObject): string | undefined {
+  const format = textOf(object['output_format'])
+  return format === undefined ? textOf(object['mime_type']) : formats[format]
+}
+
+function readUsage(body: JsonObject): ImageUsage | undefined {
+  const usage = objectOf(body['usage'])
+  if (!usage) return undefined
+  const cost = numberOf(usage['cost'])
+  return {
+    inputTokens: countOf(usage['input_tokens']),
+    outputTokens: countOf(usage['output_tokens']),
+    totalTokens: countOf(usage['total_tokens']),
+    costUsd: cost,
+  }
+}
+
+/** `image_generation.partial_image`, `.completed` and `error`. */
+class PartialImageDecoder implements FrameDecoder<ImageFrame> {
+  readonly #provider: string
+  #completed = 0
+  #usage: ImageUsage | undefined
+  #metadata: JsonObject = {}
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  push({ data, event }: SseEvent): readonly ImageFrame[] {
+    if (data === '[DONE]') return []
+    const body = objectOf(this.#parse(data)) ?? {}
+    const type = textOf(body['type']) ?? event
+    if (type.endsWith('.partial_image')) {
+      return [
+        { type: 'preview', index: this.#completed, image: readImage(without(body, preview), body) },
+      ]
+    }
+    if (type.endsWith('.completed')) return [this.#complete(body)]
+    if (type === 'error' || body['error'] !== undefined) throw this.#failure(body)
+    return []
+  }
+
+  end(): readonly ImageFrame[] {
+    if (this.#completed === 0) throw this.#malformed('its stream ended without an image')
+    const usage = this.#usage && { usage: { imagesGenerated: this.#completed, ...this.#usage } }
+    return [{ type: 'end', ...usage, metadata: this.#metadata }]
+  }
+
+  #complete(body: JsonObject): ImageFrame {
+    this.#usage = readUsage(body) ?? this.#usage
+    this.#metadata = without(body, completed)
+    return {
+      type: 'image',
+      index: this.#completed++,
+      image: readImage(without(body, preview), body),
+    }
+  }
+
+  #parse(data: string): unknown {
+    try {
+      return JSON.parse(data)
+    } catch (error) {
+      throw this.#malformed('an event of its stream is not JSON', error)
+    }
+  }
+
+  #failure(body: JsonObject): UPPError {
+    const { message, code, ...rest } = readOpenAIError({
+      status: 200,
+      headers: new Headers(),
+      json: body,
+      text: '',
+    })
+    return new UPPError(message, {
+      ...rest,
+      code: code ?? ErrorCode.ProviderError,
+      provider: this.#provider,
+      modality: 'image',
+    })
+  }
+
+  #malformed(what: string, cause?: unknown): UPPError {
+    return new UPPError(`The answer of ${this.#provider} cannot be read: ${what}.`, {
+      code: ErrorCode.InvalidResponse,
+      provider: this.#provider,
+      modality: 'image',
+      cause,
+    })
+  }
+}
+
+const preview = new Set(['type', 'partial_image_index', 'usage'])
+const completed = new Set(['type', 'b64_json', 'usage'])
+
+/** The multipart body of an edit: images, mask, prompt and every parameter as its own field. */
+function editForm(provider: string, modelId: string, request: ImageRequest): FormData {
+  const { images = [], mask, prompt, params } = request
+  const form = new FormData()
+  form.append('model', modelId)
+  form.append('prompt', prompt)
+  // One image keeps the old field name, which every model knows.
+  const field = images.length > 1 ? 'image[]' : 'image'
+  images.forEach((image, index) => appendImage(form, field, `image-${index + 1}`, image, provider))
+  if (mask) appendImage(form, 'mask', 'mask', mask, provider)
+  for (const [name, value] of Object.entries(params)) {
+    if (value === undefined) continue
+    form.set(name, typeof value === 'string' ? value : JSON.stringify(value))
+  }
+  return form
+}
+
+function appendImage(
+  form: FormData,
+  field: string,
+  name: string,
+  image: ImageBlock,
+  provider: string,
+): void {
+  const { base64, mimeType } = imageSource(image)
+  if (base64 === undefined) {
+    throw new UPPError(`${provider} takes images to edit as data, not by address.`, {
+      code: ErrorCode.InvalidRequest,
+      provider,
+      modality: 'image',
+      hint: 'Download it first and use Image.fromBytes.',
+    })
+  }
+  const blob = new Blob([decodeLooseBase64(base64)], { type: mimeType })
+  form.append(field, blob, `${name}.${mimeType.replace(/^image\/|\+.*$/g, '')}`)
 }

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { BoundImageModel, ImageHandler, ImageRequest, ImageResult } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/json-body.ts'
@@ -58,14 +58,12 @@ function decode(body: JsonObject, provider: string): DecodedImages {
   const cost = numberOf(usage?.['cost'])
   return {
     images: urls.map((url) => ({ url })),
-    ...(usage && {
-      usage: {
-        inputTokens: countOf(usage['prompt_tokens']),
-        outputTokens: countOf(usage['completion_tokens']),
-        totalTokens: countOf(usage['total_tokens']),
-        ...(cost !== undefined && { costUsd: cost }),
-      },
-    }),
+    usage: usage && {
+      inputTokens: countOf(usage['prompt_tokens']),
+      outputTokens: countOf(usage['completion_tokens']),
+      totalTokens: countOf(usage['total_tokens']),
+      costUsd: cost,
+    },
     metadata: { ...without(body, listFields), ...(text !== undefined && { text }) },
   }
 }

@@ -1,5 +1,5 @@
 import type * as Files from 'node:fs/promises'
-import { invalidMedia } from './media-error.ts'
+import { invalidMedia } from './media-type.ts'
 
 interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files

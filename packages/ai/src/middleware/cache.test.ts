@@ -1,13 +1,12 @@
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { llm, type LLMOptions } from '../llm.ts'
-import { Image } from '../media/image.ts'
-import { UserMessage } from '../message.ts'
+import { Image } from '../media/media.ts'
+import { UserMessage } from '../contract/message.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
-import type { StreamEvent } from '../event.ts'
-import { defer } from '../tool.ts'
-import { cacheMiddleware, type CacheOptions } from './cache.ts'
-import { MemoryCache } from './memory-cache.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import { defer } from '../contract/tool.ts'
+import { cacheMiddleware, type CacheOptions, MemoryCache } from './cache.ts'
 
 function setup(options: Partial<LLMOptions> = {}, cache: Partial<CacheOptions> = {}) {
   const store = new MemoryCache()

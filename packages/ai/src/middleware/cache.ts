@@ -1,9 +1,12 @@
-import type { StreamEvent } from '../event.ts'
-import { fromBytesJson, toBytesJson } from '../bytes-json.ts'
-import type { Middleware, MiddlewareContext } from '../middleware.ts'
-import type { LLMRequest } from '../provider.ts'
-import { zeroUsage } from '../usage.ts'
-import { cacheKey } from './cache-key.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import { fromBytesJson, toBytesJson } from '../contract/content.ts'
+import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import { zeroUsage } from '../contract/turn.ts'
+import { canonicalJson, type Clock, sha256Hex, systemClock } from '@skein/base'
+import { messageToJSON } from '../contract/message-json.ts'
+import type { Message } from '../contract/message.ts'
+import type { Tool } from '../contract/tool.ts'
 
 /** Keeps answers as text under a key: a map, a file, Redis. */
 export interface CacheStore {
@@ -12,6 +15,7 @@ export interface CacheStore {
   set(key: string, value: string, ttlMs: number | undefined): void | Promise<void>
 }
 
+/** Settings of `cacheMiddleware`. */
 export interface CacheOptions {
   readonly store: CacheStore
   /** How long an answer may be used again. Default: as long as the store keeps it. */
@@ -97,4 +101,106 @@ function asHit(event: StreamEvent): StreamEvent {
   const { warnings = [] } = event.delta
   const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
   return { ...event, delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] } }
+}
+
+/** Limits of `MemoryCache`. */
+export interface MemoryCacheOptions {
+  /** Beyond it, what was not used for longest is dropped. Default 1000. */
+  readonly maxEntries?: number
+  /** Characters of all entries together. Default 64 million. */
+  readonly maxCharacters?: number
+  readonly clock?: Clock
+}
+
+interface Entry {
+  readonly value: string
+  readonly expiresAt: number
+}
+
+/** A store in the memory of this process. */
+export class MemoryCache implements CacheStore {
+  readonly #maxEntries: number
+  readonly #maxCharacters: number
+  readonly #clock: Clock
+  /** In order of use, oldest first. */
+  readonly #entries = new Map<string, Entry>()
+  #characters = 0
+
+  constructor(options: MemoryCacheOptions = {}) {
+    const { maxEntries = 1000, maxCharacters = 64_000_000, clock = systemClock } = options
+    this.#maxEntries = maxEntries
+    this.#maxCharacters = maxCharacters
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(key: string): string | undefined {
+    const entry = this.#entries.get(key)
+    if (!entry) return undefined
+    this.#delete(key)
+    if (entry.expiresAt <= this.#clock.now()) return undefined
+    this.#add(key, entry)
+    return entry.value
+  }
+
+  set(key: string, value: string, ttlMs: number = Infinity): void {
+    this.#delete(key)
+    if (value.length > this.#maxCharacters) return
+    this.#add(key, { value, expiresAt: this.#clock.now() + ttlMs })
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#maxEntries && this.#characters <= this.#maxCharacters) return
+      this.#delete(oldest)
+    }
+  }
+
+  #add(key: string, entry: Entry): void {
+    this.#entries.set(key, entry)
+    this.#characters += entry.value.length
+  }
+
+  #delete(key: string): void {
+    this.#characters -= this.#entries.get(key)?.value.length ?? 0
+    this.#entries.delete(key)
+  }
+}
+
+/**
+ * The same for requests that would be sent the same to the same model: ids and times of messages
+ * do not count, nor do keys and headers. Undefined for a request that cannot be written as JSON.
+ */
+function cacheKey(
+  { messages, system, params, tools, structure, config }: LLMRequest,
+  { provider, modelId }: Pick<MiddlewareContext, 'provider' | 'modelId'>,
+  scope = '',
+): string | undefined {
+  try {
+    const text = canonicalJson({
+      version: 1,
+      scope,
+      provider,
+      modelId,
+      baseUrl: config.baseUrl,
+      system,
+      messages: messages.map(contentOf),
+      params,
+      tools: tools.map(declarationOf),
+      structure,
+    })
+    return sha256Hex(text)
+  } catch {
+    // A param that is no JSON. Whether it can be sent is the wire's to say; it cannot be looked up.
+    return undefined
+  }
+}
+
+function contentOf(message: Message): object {
+  const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
+  return content
+}
+
+function declarationOf({ name, description, parameters, metadata }: Tool): object {
+  return { name, description, parameters, metadata }
 }

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { image } from '../image.ts'
 import { llm } from '../llm.ts'
-import { Image } from '../media/image.ts'
-import { findModel, type ModelCatalog } from './model-catalog.ts'
-import { createProvider } from '../provider.ts'
+import { Image } from '../media/media.ts'
+import { costMiddleware, findModel, type ModelCatalog } from './cost.ts'
+import { createProvider } from '../contract/provider.ts'
 import { fallback } from '../routing/fallback.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
-import type { TokenUsage } from '../usage.ts'
-import { cacheMiddleware } from './cache.ts'
-import { costMiddleware } from './cost.ts'
-import { MemoryCache } from './memory-cache.ts'
+import type { TokenUsage } from '../contract/turn.ts'
+import { cacheMiddleware, MemoryCache } from './cache.ts'
 
 const catalog: ModelCatalog = {
   'scripted/script': { prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } },

@@ -1,10 +1,11 @@
-import { isUPPError } from '../error.ts'
-import type { AnyResponse, Middleware, MiddlewareContext } from '../middleware.ts'
-import { redactConfig } from '../protect-config.ts'
-import type { ToolCall } from '../tool.ts'
+import { isUPPError } from '../contract/error.ts'
+import type { AnyResponse, Middleware, MiddlewareContext } from '../contract/middleware.ts'
+import { redactConfig } from '../turn/request.ts'
+import type { ToolCall } from '../contract/tool.ts'
 
 /** The levels of a log by name, least important first. */
 export const LogLevel = { Debug: 'debug', Info: 'info', Warn: 'warn', Error: 'error' } as const
+/** How much is logged. */
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel]
 
 /** Facts beside the message. Never the content of a conversation, nor a secret. */

@@ -1,6 +1,6 @@
-import type { ObjectDeltaEvent, StreamEvent, ToolCallDeltaEvent } from '../event.ts'
-import type { Middleware } from '../middleware.ts'
-import { parsePartialJson, PartialJson } from '../partial-json.ts'
+import type { ObjectDeltaEvent, StreamEvent, ToolCallDeltaEvent } from '../contract/event.ts'
+import type { Middleware } from '../contract/middleware.ts'
+import { parsePartialJson, PartialJson } from '@skein/base'
 
 /** What `parsedObjectMiddleware` adds to a delta. */
 export type ParsedEventDelta = StreamEvent['delta'] & {

@@ -1,9 +1,9 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import type { UPPError } from '../error.ts'
+import type { UPPError } from '../contract/error.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import { Image } from '../media/image.ts'
-import { UserMessage } from '../message.ts'
+import { Image } from '../media/media.ts'
+import { UserMessage } from '../contract/message.ts'
 import { calls, fails, says, scripted, waits } from '../testing/index.ts'
 import {
   loadThread,

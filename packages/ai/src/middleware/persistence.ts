@@ -1,9 +1,8 @@
-import { isUPPError } from '../error.ts'
-import { messageFromJSON, messageToJSON, type MessageJSON } from '../message-json.ts'
-import type { Middleware, MiddlewareContext } from '../middleware.ts'
-import { Thread, type ThreadOptions } from '../thread.ts'
-import type { OpenCall, Turn } from '../turn.ts'
-import type { TokenUsage } from '../usage.ts'
+import { isUPPError } from '../contract/error.ts'
+import { messageFromJSON, type MessageJSON, messageToJSON } from '../contract/message-json.ts'
+import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
+import { Thread, type ThreadOptions } from '../contract/thread.ts'
+import type { OpenCall, TokenUsage, Turn } from '../contract/turn.ts'
 
 /** One call as it is kept: plain JSON, bytes included. */
 export interface SavedTurn {
@@ -29,6 +28,7 @@ export interface TurnStore {
   load(threadId: string): readonly SavedTurn[] | Promise<readonly SavedTurn[]>
 }
 
+/** Settings of `persistenceMiddleware`. */
 export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
@@ -72,6 +72,7 @@ export function persistenceMiddleware(options: PersistenceOptions): Middleware {
   }
 }
 
+/** Settings of `loadThread`. */
 export interface LoadThreadOptions extends Pick<ThreadOptions, 'clock'> {
   /** Also what calls had produced that failed or were cancelled. Default: complete turns alone. */
   readonly includePartial?: boolean
@@ -118,6 +119,6 @@ function toRow(turn: Turn, context: MiddlewareContext, error?: Error): SavedTurn
     openCalls,
     startedAt: new Date(startTime).toISOString(),
     endedAt: new Date(endTime).toISOString(),
-    ...(error && { error: { code: code ?? 'ERROR', message: error.message } }),
+    error: error && { code: code ?? 'ERROR', message: error.message },
   }
 }

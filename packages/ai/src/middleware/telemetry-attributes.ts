@@ -1,11 +1,16 @@
-import { isPlainObject } from '@skein/base'
-import type { EmbeddingResult } from '../embedding.ts'
-import type { ImageResult } from '../image.ts'
-import type { AnyRequest, MiddlewareContext } from '../middleware.ts'
-import type { Params } from '../provider.ts'
-import type { Tool, ToolCall } from '../tool.ts'
-import type { TokenUsage } from '../usage.ts'
-import type { SpanAttributes } from './tracer.ts'
+import { type Clock, isPlainObject, type JsonValue } from '@skein/base'
+import type { EmbeddingRequest, EmbeddingResult } from '../embedding.ts'
+import type { ImageRequest, ImageResult } from '../image.ts'
+import type { AnyRequest, MiddlewareContext } from '../contract/middleware.ts'
+import type { LLMRequest, Params } from '../contract/provider.ts'
+import type { Tool, ToolCall } from '../contract/tool.ts'
+import type { TokenUsage } from '../contract/turn.ts'
+import type { SpanAttributes } from './telemetry.ts'
+import type { ContentBlock } from '../contract/content.ts'
+import type { MessageStartEvent, StopReason, StreamEvent } from '../contract/event.ts'
+import { MessageFold } from '../turn/fold-message.ts'
+import type { Message } from '../contract/message.ts'
+import { resultText } from '../wires/transcript.ts'
 
 /** The conventions' names of vendors, where they are not ours. */
 const providerNames: Readonly<Record<string, string>> = {
@@ -15,7 +20,7 @@ const providerNames: Readonly<Record<string, string>> = {
   mistral: 'mistral_ai',
 }
 
-export function providerName(provider: string): string {
+function providerName(provider: string): string {
   return providerNames[provider] ?? provider
 }
 
@@ -29,9 +34,13 @@ export function requestAttributes(
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': modelId,
-    ...(streaming && { 'gen_ai.request.stream': true }),
-    ...('structure' in request && request.structure && { 'gen_ai.output.type': 'json' }),
-    ...(operation === 'generate_content' && { 'gen_ai.output.type': 'image' }),
+    'gen_ai.request.stream': streaming || undefined,
+    'gen_ai.output.type':
+      operation === 'generate_content'
+        ? 'image'
+        : 'structure' in request && request.structure
+          ? 'json'
+          : undefined,
     ...paramAttributes(request.params),
     ...serverAttributes(request.config.baseUrl),
   }
@@ -85,16 +94,14 @@ function serverAttributes(baseUrl: string | undefined): SpanAttributes {
   return { 'server.address': hostname, 'server.port': port === '' ? standard : Number(port) }
 }
 
-export function usageAttributes(usage: TokenUsage): SpanAttributes {
+function usageAttributes(usage: TokenUsage): SpanAttributes {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   return {
     'gen_ai.usage.input_tokens': inputTokens,
     'gen_ai.usage.output_tokens': outputTokens,
     'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
     'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
-    ...(reasoningTokens !== undefined && {
-      'gen_ai.usage.reasoning.output_tokens': reasoningTokens,
-    }),
+    'gen_ai.usage.reasoning.output_tokens': reasoningTokens,
   }
 }
 
@@ -104,22 +111,169 @@ export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAtt
     const dimensions = result.embeddings[0]?.dimensions
     return {
       'gen_ai.usage.input_tokens': result.usage.totalTokens,
-      ...(dimensions !== undefined && { 'gen_ai.embeddings.dimension.count': dimensions }),
+      'gen_ai.embeddings.dimension.count': dimensions,
     }
   }
   const { inputTokens, outputTokens } = result.usage ?? {}
   return {
-    ...(inputTokens !== undefined && { 'gen_ai.usage.input_tokens': inputTokens }),
-    ...(outputTokens !== undefined && { 'gen_ai.usage.output_tokens': outputTokens }),
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
   }
 }
 
+/** What is known when a tool starts. */
 export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': call.toolName,
     'gen_ai.tool.call.id': call.toolCallId,
     'gen_ai.tool.type': 'function',
-    ...(tool?.description && { 'gen_ai.tool.description': tool.description }),
+    'gen_ai.tool.description': tool?.description || undefined,
   }
 }
+
+/** What was asked, in the conventions' JSON. Media are named by kind and size, never spelled out. */
+export function inputContent({ messages, system, tools }: LLMRequest): SpanAttributes {
+  const definitions = tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    name,
+    description,
+    parameters,
+  }))
+  return {
+    'gen_ai.input.messages': jsonText(messages.map(toMessage)),
+    'gen_ai.system_instructions':
+      system === undefined ? undefined : jsonText([{ type: 'text', content: system }]),
+    'gen_ai.tool.definitions': tools.length > 0 ? jsonText(definitions) : undefined,
+  }
+}
+
+/** What was asked for embeddings or images. */
+export function promptContent(request: EmbeddingRequest | ImageRequest): SpanAttributes {
+  const parts =
+    'prompt' in request
+      ? [{ type: 'text', content: request.prompt }]
+      : request.inputs.map((input) =>
+          typeof input === 'string' ? { type: 'text', content: input } : toPart(input),
+        )
+  return { 'gen_ai.input.messages': jsonText([{ role: 'user', parts }]) }
+}
+
+/** What was answered, as far as it came. */
+function outputContent(fold: MessageFold, clock: Clock): SpanAttributes {
+  // The message is only looked at, so it takes no id of the call's own.
+  const message = toMessage(fold.message({ ids: () => 'telemetry', clock }))
+  const reason = fold.stop ? finishReasons[fold.stop.stopReason] : 'error'
+  return { 'gen_ai.output.messages': jsonText([{ ...message, finish_reason: reason }]) }
+}
+
+const finishReasons: Readonly<Record<StopReason, string>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  context_window: 'length',
+  tool_use: 'tool_call',
+  refusal: 'content_filter',
+  content_filter: 'content_filter',
+  pause: 'pause',
+  other: 'other',
+}
+
+type Part = Readonly<Record<string, unknown>>
+
+function toMessage(message: Message): { role: string; parts: readonly Part[] } {
+  if (message.type === 'tool_result') {
+    const parts = message.results.map(({ toolCallId, result }) => ({
+      type: 'tool_call_response',
+      id: toolCallId,
+      response: typeof result === 'string' ? result : resultText(result),
+    }))
+    return { role: 'tool', parts }
+  }
+  const content: readonly ContentBlock[] = message.content
+  const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
+  const parts = calls.map(({ toolCallId, toolName, arguments: args }) => ({
+    type: 'tool_call',
+    id: toolCallId,
+    name: toolName,
+    arguments: args,
+  }))
+  return { role: message.type, parts: [...content.map(toPart), ...parts] }
+}
+
+function toPart(block: ContentBlock): Part {
+  switch (block.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: block.type, content: block.text }
+    case 'image':
+    case 'document': {
+      const { source, mimeType } = block
+      if (source.type === 'url')
+        return { type: 'uri', modality: block.type, mime_type: mimeType, uri: source.url }
+      if (source.type === 'text') return { type: 'text', content: source.data }
+      return { type: block.type, mime_type: mimeType, size: source.data.length }
+    }
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return { type: block.type, mime_type: block.mimeType, size: block.data.length }
+    case 'native':
+      return { type: 'native', name: block.name }
+  }
+}
+
+/** JSON of anything, bytes and cycles included. */
+export function jsonText(value: unknown): string {
+  return typeof value === 'string' ? value : resultText(value as JsonValue)
+}
+
+/** What the events of one inference tell about it. */
+export class AnswerRecord {
+  readonly #request: LLMRequest
+  readonly #streaming: boolean
+  readonly #startedAt: number
+  readonly #fold: MessageFold | undefined
+  #start: MessageStartEvent['delta'] = {}
+  #stop: MessageFold['stop']
+  #firstChunkAt: number | undefined
+
+  constructor(request: LLMRequest, { streaming }: MiddlewareContext, isCaptured: boolean) {
+    this.#request = request
+    this.#streaming = streaming
+    this.#startedAt = request.clock.now()
+    this.#fold = isCaptured ? new MessageFold() : undefined
+  }
+
+  push(events: readonly StreamEvent[]): void {
+    this.#firstChunkAt ??= this.#request.clock.now()
+    this.#fold?.push(events)
+    for (const event of events) {
+      if (event.type === 'message_start') this.#start = event.delta
+      else if (event.type === 'message_stop') this.#stop = event.delta
+    }
+  }
+
+  attributes(): SpanAttributes {
+    const { provider, model, id } = this.#start
+    return {
+      // Who answered; behind a fallback that was not known at the start.
+      ...(provider !== undefined && { 'gen_ai.provider.name': providerName(provider) }),
+      'gen_ai.response.model': model,
+      'gen_ai.response.id': id,
+      ...(this.#streaming && this.#firstChunkAt !== undefined && { [firstChunk]: this.#delay() }),
+      ...(this.#stop && {
+        'gen_ai.response.finish_reasons': [this.#stop.rawStopReason ?? this.#stop.stopReason],
+        ...usageAttributes(this.#stop.usage),
+      }),
+      ...(this.#fold && outputContent(this.#fold, this.#request.clock)),
+    }
+  }
+
+  /** Seconds, as the conventions have it. */
+  #delay(): number {
+    return ((this.#firstChunkAt ?? this.#startedAt) - this.#startedAt) / 1000
+  }
+}
+
+const firstChunk = 'gen_ai.response.time_to_first_chunk'

@@ -10,10 +10,10 @@ import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { embedding } from '../embedding.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import { createProvider } from '../provider.ts'
+import { createProvider } from '../contract/provider.ts'
 import { fallback } from '../routing/fallback.ts'
 import { calls, fails, reasons, says, scripted, stops, waits } from '../testing/index.ts'
-import { defer } from '../tool.ts'
+import { defer } from '../contract/tool.ts'
 import { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
 
 function setup(options: Partial<TelemetryOptions> = {}) {

@@ -1,12 +1,23 @@
-import { systemClock, type Clock } from '@skein/base'
-import { isUPPError } from '../error.ts'
-import type { AnyRequest, AnyResponse, Middleware, MiddlewareContext } from '../middleware.ts'
-import type { ToolCall, ToolOutcome } from '../tool.ts'
-import { AnswerRecord } from './telemetry-answer.ts'
-import { requestAttributes, resultAttributes, toolAttributes } from './telemetry-attributes.ts'
-import { inputContent, jsonText, promptContent } from './telemetry-content.ts'
-import type { Span, SpanAttributes, Tracer } from './tracer.ts'
+import { type Clock, systemClock } from '@skein/base'
+import { isUPPError } from '../contract/error.ts'
+import type {
+  AnyRequest,
+  AnyResponse,
+  Middleware,
+  MiddlewareContext,
+} from '../contract/middleware.ts'
+import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
+import {
+  AnswerRecord,
+  inputContent,
+  jsonText,
+  promptContent,
+  requestAttributes,
+  resultAttributes,
+  toolAttributes,
+} from './telemetry-attributes.ts'
 
+/** Settings of `telemetryMiddleware`. */
 export interface TelemetryOptions {
   /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
   readonly tracer: Tracer
@@ -219,4 +230,30 @@ function toolFailure(
   const error = new Error(isCaptured ? message : '')
   error.name = cause instanceof Error ? cause.name : 'ToolError'
   return error
+}
+
+/** What `telemetryMiddleware` needs of a tracer: any of `@opentelemetry/api` will do. */
+export interface Tracer {
+  startSpan(name: string, options?: SpanOptions, context?: unknown): Span
+}
+
+/** What a span is started with. */
+export interface SpanOptions {
+  /** OpenTelemetry's numbers: 0 internal, 2 client. */
+  readonly kind?: number
+  readonly attributes?: SpanAttributes
+  readonly startTime?: Date
+}
+
+/** The value of one attribute. */
+export type SpanAttributeValue = string | number | boolean | string[]
+/** Attributes by name. Those that are undefined are not set. */
+export type SpanAttributes = Record<string, SpanAttributeValue | undefined>
+
+/** The part of an OpenTelemetry span that is used. */
+export interface Span {
+  setAttributes(attributes: SpanAttributes): unknown
+  /** OpenTelemetry's numbers: 2 is an error. */
+  setStatus(status: { code: number; message?: string }): unknown
+  end(endTime?: Date): void
 }

@@ -1,5 +1,7 @@
-import { systemClock, type Clock } from '@skein/base'
-import { streamExists, streamLimit } from './stream-error.ts'
+import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
+import { fromBytesJson, toBytesJson } from '../contract/content.ts'
+import { ErrorCode, isUPPError, messageOf, type Modality, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 
 /** One line of a stream's log. Numbers start at 1 and have no gaps; the last line is `end` or `failure`. */
 export interface LogEntry {
@@ -9,6 +11,7 @@ export interface LogEntry {
   readonly data: string
 }
 
+/** A part of the log of one stream. */
 export interface LogPage {
   readonly entries: readonly LogEntry[]
   /** Number of the newest entry; 0 when there is none. */
@@ -29,6 +32,7 @@ export interface EventLog {
   changed(id: string, after: number, signal: AbortSignal): Promise<void>
 }
 
+/** Limits of `MemoryEventLog`. */
 export interface MemoryEventLogOptions {
   /** Streams kept at once, running or ended. Default 10,000. */
   readonly maxStreams?: number
@@ -103,4 +107,120 @@ export class MemoryEventLog implements EventLog {
     const now = this.#clock.now()
     for (const [id, { expiresAt }] of this.#logs) if (expiresAt <= now) this.#logs.delete(id)
   }
+}
+
+/** An event as text, bytes included. What a tool returned may be no JSON; that part is left out. */
+export function eventToText(event: StreamEvent): string {
+  try {
+    return JSON.stringify(toBytesJson(event))
+  } catch {
+    // A BigInt or a cycle in the result of a tool: the model gets its text, readers of events do not.
+    return JSON.stringify({ ...event, delta: { ...event.delta, result: null } })
+  }
+}
+
+/** Reads an event that `eventToText` wrote. */
+export function eventFromText(text: string): StreamEvent {
+  return fromBytesJson(JSON.parse(text)) as StreamEvent // written by `eventToText`
+}
+
+const upp = ['provider', 'modality', 'statusCode', 'vendorCode', 'vendorType', 'requestId'] as const
+
+/** What a reader elsewhere is told: code, words and facts, never the stack, the cause or the body. */
+export function failureToText(error: unknown): string {
+  const json = SkeinError.is(error)
+    ? error.toJSON()
+    : { code: ErrorCode.ProviderError, message: messageOf(error) }
+  const facts: Record<string, unknown> = { provider: 'skein', modality: 'llm' }
+  if (isUPPError(error)) {
+    for (const field of upp) if (error[field] !== undefined) facts[field] = error[field]
+    if (error.retryAfterMs !== undefined) facts['retryAfterMs'] = error.retryAfterMs
+  }
+  return JSON.stringify({ ...facts, ...json })
+}
+
+/** The same error again, typed: a `UPPError` for its codes, else a `SkeinError`. */
+export function failureFromText(text: string): SkeinError {
+  const json: unknown = JSON.parse(text)
+  const { code, message, hint, ...facts } = isPlainObject(json) ? json : {}
+  const words = typeof message === 'string' ? message : 'The stream failed.'
+  const given = typeof hint === 'string' ? hint : undefined
+  const known = Object.values(ErrorCode).find((one) => one === code)
+  if (!known) return new SkeinError(words, { code: String(code), hint: given })
+  return new UPPError(words, {
+    ...facts,
+    code: known,
+    provider: String(facts['provider']),
+    modality: facts['modality'] as Modality, // written by `failureToText`
+    hint: given,
+  })
+}
+
+/** What can go wrong with a resumable stream itself; failures of the model come as `UPPError`. */
+export const StreamErrorCode = {
+  /** No stream has this id, or it has been forgotten. */
+  NotFound: 'STREAM_NOT_FOUND',
+  Exists: 'STREAM_EXISTS',
+  /** Too many streams at once. */
+  Limit: 'STREAM_LIMIT',
+  /** One stream has too many events or characters. */
+  TooLarge: 'STREAM_TOO_LARGE',
+  /** There is no such event to go on from. */
+  Position: 'STREAM_POSITION',
+  /** The log or the connection ended without the last event. */
+  Cut: 'STREAM_CUT',
+} as const
+/** The code of a `StreamError`. */
+export type StreamErrorCode = (typeof StreamErrorCode)[keyof typeof StreamErrorCode]
+
+/** A stream that cannot be read, resumed or continued; `code` says why. */
+export class StreamError extends SkeinError {
+  declare readonly code: StreamErrorCode
+}
+
+/** No stream has this id, or it has expired. */
+export function streamNotFound(id: string): StreamError {
+  return new StreamError(`There is no stream "${id}".`, {
+    code: StreamErrorCode.NotFound,
+    hint: 'It was never started, or it ended so long ago that it has been forgotten.',
+  })
+}
+
+function streamExists(id: string): StreamError {
+  return new StreamError(`There is a stream "${id}" already.`, {
+    code: StreamErrorCode.Exists,
+    hint: 'Give every stream an id of its own.',
+  })
+}
+
+/** Too many streams are open. */
+export function streamLimit(limit: number): StreamError {
+  return new StreamError(`There are ${limit} streams already.`, {
+    code: StreamErrorCode.Limit,
+    hint: 'Wait until some have ended, keep ended ones for less time, or raise the limit.',
+  })
+}
+
+/** A stream holds more than the log keeps. */
+export function streamTooLarge(id: string, what: string): StreamError {
+  return new StreamError(`The stream "${id}" has more than ${what}.`, {
+    code: StreamErrorCode.TooLarge,
+    hint: 'The model was stopped. Raise maxEvents or maxCharacters if this is meant to be.',
+  })
+}
+
+/** The position to resume from is not one of the stream. */
+export function streamPosition(id: string, after: unknown): StreamError {
+  return new StreamError(`The stream "${id}" has no event ${JSON.stringify(after)}.`, {
+    code: StreamErrorCode.Position,
+    hint: 'Resume with the id of the last event that was received, or from the beginning.',
+  })
+}
+
+/** The process that wrote the stream has stopped before its end. */
+export function streamCut(last: number): StreamError {
+  return new StreamError(`The stream was cut after event ${last}.`, {
+    code: StreamErrorCode.Cut,
+    hint: `Read it again after event ${last}.`,
+  })
 }

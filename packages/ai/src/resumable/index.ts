@@ -14,4 +14,4 @@ export {
   type MemoryEventLogOptions,
 } from './event-log.ts'
 export { readSse, type SseOptions } from './sse.ts'
-export { StreamError, StreamErrorCode } from './stream-error.ts'
+export { StreamError, StreamErrorCode } from './event-log.ts'

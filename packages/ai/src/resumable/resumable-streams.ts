@@ -1,17 +1,24 @@
-import { ErrorCode, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { sleep as sleepFor } from '../transport/until-aborted.ts'
-import { eventFromText, eventToText, failureFromText, failureToText } from './entry-json.ts'
-import { MemoryEventLog, type EventLog, type LogEntry, type LogPage } from './event-log.ts'
-import { sseResponse, type SseOptions } from './sse.ts'
 import {
+  eventFromText,
+  type EventLog,
+  eventToText,
+  failureFromText,
+  failureToText,
+  type LogEntry,
+  type LogPage,
+  MemoryEventLog,
   streamCut,
   streamLimit,
   streamNotFound,
   streamPosition,
   streamTooLarge,
-} from './stream-error.ts'
+} from './event-log.ts'
+import { type SseOptions, sseResponse } from './sse.ts'
 
+/** Settings of `ResumableStreams`. */
 export interface ResumableOptions {
   /** Default: the memory of this process. */
   readonly log?: EventLog
@@ -34,6 +41,7 @@ export interface ResumableSource extends AsyncIterable<StreamEvent> {
   abort?(reason?: unknown): void
 }
 
+/** A stream that has been started. */
 export interface RunningStream {
   readonly id: string
   /** Settles when everything is in the log. Rejects only if the log cannot be written. */
@@ -42,6 +50,7 @@ export interface RunningStream {
   cancel(reason?: unknown): void
 }
 
+/** Where to resume a stream, and for how long. */
 export interface ResumeOptions {
   /** Number of the last event that is known already. Default 0: from the beginning. */
   readonly after?: number
@@ -49,6 +58,7 @@ export interface ResumeOptions {
   readonly signal?: AbortSignal
 }
 
+/** An event and its position in the stream. */
 export interface NumberedEvent {
   readonly number: number
   readonly event: StreamEvent

@@ -1,10 +1,15 @@
 import { encodeSse, SseDecoder } from '@skein/base'
 import { sleep as sleepFor } from '../transport/until-aborted.ts'
-import { eventFromText, failureFromText, failureToText } from './entry-json.ts'
-import type { LogEntry } from './event-log.ts'
+import {
+  eventFromText,
+  failureFromText,
+  failureToText,
+  type LogEntry,
+  streamCut,
+} from './event-log.ts'
 import type { NumberedEvent } from './resumable-streams.ts'
-import { streamCut } from './stream-error.ts'
 
+/** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
   /** A comment is sent after so long a silence, so that nothing between closes the line. Default 15 s. */
   readonly heartbeatMs?: number

@@ -1,5 +1,10 @@
-import type { StreamEvent } from '../event.ts'
-import type { BoundLLMModel, LLMCapabilities, LLMHandler, LLMRequest } from '../provider.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type {
+  BoundLLMModel,
+  LLMCapabilities,
+  LLMHandler,
+  LLMRequest,
+} from '../contract/provider.ts'
 import type { Bound, Combination, MemberAnswer, MemberPolicy } from './member-policy.ts'
 import { checkedAnswer, isContent, openStream, readOpened } from './opened-stream.ts'
 

@@ -1,5 +1,5 @@
-import type { Modality } from '../error.ts'
-import { createProvider, type ModelReference } from '../provider.ts'
+import type { Modality } from '../contract/error.ts'
+import { createProvider, type ModelReference } from '../contract/provider.ts'
 import { embeddingHandler } from './combined-embedding.ts'
 import { imageHandler } from './combined-image.ts'
 import { llmHandler } from './combined-llm.ts'

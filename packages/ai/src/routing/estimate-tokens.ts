@@ -1,6 +1,6 @@
-import type { ContentBlock } from '../content.ts'
-import type { Message } from '../message.ts'
-import type { AnyRequest } from '../middleware.ts'
+import type { ContentBlock } from '../contract/content.ts'
+import type { Message } from '../contract/message.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
 import { resultText } from '../wires/transcript.ts'
 
 /** A guess, for limits alone: a fourth of the characters that a request sends. Media count nothing. */

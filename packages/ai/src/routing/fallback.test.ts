@@ -1,13 +1,13 @@
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { embedding } from '../embedding.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import { image } from '../image.ts'
 import { llm } from '../llm.ts'
-import { Image } from '../media/image.ts'
-import { createProvider, type ModelReference } from '../provider.ts'
+import { Image } from '../media/media.ts'
+import { createProvider, type ModelReference } from '../contract/provider.ts'
 import { calls, cuts, fails, says, scripted, waits } from '../testing/index.ts'
-import type { StreamEvent } from '../event.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { fallback } from './fallback.ts'
 
 const failing = (code: ErrorCode, extra: object = {}): ReturnType<typeof fails> =>

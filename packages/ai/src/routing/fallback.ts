@@ -1,12 +1,17 @@
-import { systemClock, type Clock } from '@skein/base'
-import { ErrorCode, UPPError, type Modality } from '../error.ts'
-import type { AnyRequest } from '../middleware.ts'
-import type { ModelReference } from '../provider.ts'
-import { toUPPError, type ErrorOrigin } from '../to-upp-error.ts'
-import type { Warning } from '../warning.ts'
+import { type Clock, systemClock } from '@skein/base'
+import {
+  ErrorCode,
+  type ErrorOrigin,
+  type Modality,
+  toUPPError,
+  UPPError,
+} from '../contract/error.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import type { ModelReference } from '../contract/provider.ts'
+import type { Warning } from '../contract/turn.ts'
 import { combinedModel } from './combined-model.ts'
 import type { MemberAnswer, MemberPolicy, MemberTask } from './member-policy.ts'
-import { toMembers, type Member, type MemberInput } from './member.ts'
+import { type Member, type MemberInput, toMembers } from './member.ts'
 
 export interface FallbackOptions {
   /** Failures after which the next model is asked. Default: all but CANCELLED and INVALID_REQUEST. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
-import type { Modality } from '../error.ts'
-import type { AnyRequest } from '../middleware.ts'
-import type { Warning } from '../warning.ts'
+import type { Modality } from '../contract/error.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import type { Warning } from '../contract/turn.ts'
 import type { Member } from './member.ts'
 
 /** One request to whichever member is to answer it. */

@@ -1,9 +1,7 @@
-import type { ProviderConfig } from '../config.ts'
-import type { Modality } from '../error.ts'
-import type { AnyRequest } from '../middleware.ts'
-import { protectConfig } from '../protect-config.ts'
-import type { ModelReference, Params } from '../provider.ts'
-import { invalidRequest } from '../to-upp-error.ts'
+import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
+import { invalidRequest, type Modality } from '../contract/error.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import { protectConfig } from '../turn/request.ts'
 
 /** A model among others, with what only it is to be sent. */
 export interface MemberOptions {

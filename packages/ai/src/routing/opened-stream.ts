@@ -1,6 +1,5 @@
-import { ErrorCode, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import type { ErrorOrigin } from '../to-upp-error.ts'
+import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 
 /** A stream whose first content has arrived: from here on another model cannot take over. */
 export interface OpenedStream<T> {

@@ -1,14 +1,14 @@
 import type { BoundEmbeddingModel, EmbeddingHandler } from '../embedding.ts'
-import type { Modality } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import type { Modality } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import type { BoundImageModel, ImageHandler, ImageUsage } from '../image.ts'
-import type { AnyRequest } from '../middleware.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
 import {
   createProvider,
   type BoundLLMModel,
   type LLMHandler,
   type ModelReference,
-} from '../provider.ts'
+} from '../contract/provider.ts'
 import { estimateTokens } from './estimate-tokens.ts'
 import type { Admission, RateLimiter } from './rate-limiter.ts'
 

@@ -1,7 +1,6 @@
-import { systemClock, type Clock } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { type Clock, systemClock } from '@skein/base'
+import { cancelledError, ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import { sleep as sleepFor } from '../transport/until-aborted.ts'
-import { cancelledError, type ErrorOrigin } from '../to-upp-error.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 export interface RateLimiterOptions {

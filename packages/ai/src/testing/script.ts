@@ -1,9 +1,9 @@
 import type { JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../content.ts'
-import { ErrorCode, UPPError, type UPPErrorOptions } from '../error.ts'
-import type { StopReason, StreamEvent } from '../event.ts'
-import type { LLMRequest } from '../provider.ts'
-import type { TokenUsage } from '../usage.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
+import { ErrorCode, UPPError, type UPPErrorOptions } from '../contract/error.ts'
+import type { StopReason, StreamEvent } from '../contract/event.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import type { TokenUsage } from '../contract/turn.ts'
 
 /** One thing a scripted model does while it answers. */
 export type ScriptPart =

@@ -1,8 +1,8 @@
 import { systemClock, uuidV4 } from '@skein/base'
 import { expect, test } from 'vitest'
-import type { StreamEvent } from '../event.ts'
-import { AssistantMessage, UserMessage } from '../message.ts'
-import type { BoundLLMModel, LLMRequest } from '../provider.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import { AssistantMessage, UserMessage } from '../contract/message.ts'
+import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { calls, cuts, emits, fails, reasons, says, scripted, stops, waits } from './index.ts'
 
 const bind = (model: ReturnType<typeof scripted>): BoundLLMModel =>

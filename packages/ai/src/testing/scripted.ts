@@ -1,14 +1,14 @@
 import { deepFreeze } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import { isAssistantMessage, type Message } from '../message.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import { isAssistantMessage, type Message } from '../contract/message.ts'
 import {
   createProvider,
   type LLMCapabilities,
   type LLMRequest,
   type ModelReference,
-} from '../provider.ts'
-import type { TokenUsage } from '../usage.ts'
+} from '../contract/provider.ts'
+import type { TokenUsage } from '../contract/turn.ts'
 import type { ScriptFunction, ScriptPart, ScriptStep } from './script.ts'
 
 /** A model that answers from a script and keeps what it was asked. */

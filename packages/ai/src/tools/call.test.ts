@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { defer, type Tool, type ToolCall } from '../tool.ts'
+import { defer, type Tool, type ToolCall } from '../contract/tool.ts'
 import type { CallPorts, ToolAdmission } from './call.ts'
 import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
 

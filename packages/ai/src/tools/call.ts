@@ -1,10 +1,9 @@
 import { deepFreeze, isDeepFrozen, type Clock, type JsonObject, type JsonValue } from '@skein/base'
-import { hookError, messageOf } from '../to-upp-error.ts'
+import { hookError, messageOf } from '../contract/error.ts'
 import {
   isDeferred,
   isDenied,
   type ApprovalResult,
-  type BeforeCallResult,
   type DeferRequest,
   type Tool,
   type ToolCall,
@@ -13,7 +12,7 @@ import {
   type ToolOutcome,
   type ToolResult,
   type ToolUseStrategy,
-} from '../tool.ts'
+} from '../contract/tool.ts'
 import { wantsContext } from './define.ts'
 import { ToolResultError, toResultJson } from './result.ts'
 
@@ -189,7 +188,8 @@ async function judge(
     strategy?.onBeforeCall?.(tool, requested.arguments, requested),
   )
   const call = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
-  if (!proceeds(before)) {
+  const proceeds = typeof before === 'object' ? before.proceed : before !== false
+  if (!proceeds) {
     const reason = `The call to "${toolName}" was skipped by the application.`
     return { call, refused: { type: 'denied', reason } }
   }
@@ -345,10 +345,6 @@ function errorOf({ message, cause }: Extract<ToolOutcome, { type: 'error' }>): E
 
 function failed(message: string, cause?: unknown): Extract<ToolOutcome, { type: 'error' }> {
   return cause === undefined ? { type: 'error', message } : { type: 'error', message, cause }
-}
-
-function proceeds(before: BeforeCallResult): boolean {
-  return typeof before === 'object' ? before.proceed : before !== false
 }
 
 /** The call with these arguments, frozen, so that nobody can swap them between judgement and run. */

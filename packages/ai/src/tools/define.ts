@@ -8,8 +8,8 @@ import {
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
 } from '@skein/base'
-import { messageOf } from '../to-upp-error.ts'
-import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../tool.ts'
+import { messageOf } from '../contract/error.ts'
+import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
 
 /** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallPorts, ToolEffect } from './call.ts'
 import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
-import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from '../tool.ts'
+import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from '../contract/tool.ts'
 
 const later = <T>(value: T, ms = 5): Promise<T> =>
   new Promise((resolve) => setTimeout(() => resolve(value), ms))

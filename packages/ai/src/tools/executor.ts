@@ -1,9 +1,9 @@
-import { linkAbort } from '../abort-race.ts'
-import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../event.ts'
-import { isAssistantMessage, isToolResultMessage, type Message } from '../message.ts'
-import { cancelledError } from '../to-upp-error.ts'
-import type { Tool, ToolCall, ToolOutcome } from '../tool.ts'
-import type { Warning } from '../warning.ts'
+import { linkAbort } from '../contract/abort-race.ts'
+import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../contract/event.ts'
+import { isAssistantMessage, isToolResultMessage, type Message } from '../contract/message.ts'
+import { cancelledError } from '../contract/error.ts'
+import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
+import type { Warning } from '../contract/turn.ts'
 import {
   doneOutcome,
   runToolCall,

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { messageFromJSON, messageToJSON } from '../message-json.ts'
-import { contentOf, ToolResultMessage } from '../message.ts'
+import { messageFromJSON, messageToJSON } from '../contract/message-json.ts'
+import { contentOf, ToolResultMessage } from '../contract/message.ts'
 import { llm } from '../llm.ts'
-import { Audio } from '../media/audio.ts'
-import { Image } from '../media/image.ts'
+import { Audio, Image } from '../media/media.ts'
 import { calls, says, scripted } from '../testing/index.ts'
-import { toResultJson, ToolResultError } from './result.ts'
+import { ToolResultError, toResultJson } from './result.ts'
 
 const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 

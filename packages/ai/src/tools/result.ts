@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '@skein/base'
-import { messageOf } from '../to-upp-error.ts'
+import { messageOf } from '../contract/error.ts'
 
 /** Deeper results are refused: whoever writes or reads them again would exhaust the stack. */
 const MAX_DEPTH = 512

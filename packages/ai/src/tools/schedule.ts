@@ -1,5 +1,5 @@
-import type { Tool, ToolCall, ToolOutcome } from '../tool.ts'
-import type { Warning } from '../warning.ts'
+import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
+import type { Warning } from '../contract/turn.ts'
 
 /** What decides when the calls of one batch may start. */
 export interface ScheduleInput {
@@ -54,7 +54,7 @@ export class Schedule {
     return this.#status.every((status) => status === 'settled' || status === 'blocked')
   }
 
-  /** Why this call must not run, if a tool it depends on has not succeeded (UAP A48). */
+  /** Why this call must not run, if a tool it depends on has not succeeded (UAP §8.5). */
   missingDependency(position: number): string | undefined {
     for (const name of this.#dependencies(position)) {
       const inBatch = this.#callsTo(name, position)
@@ -94,7 +94,7 @@ export class Schedule {
     )
   }
 
-  /** A51: the calls of a cycle, and those behind it, run one by one in call order. */
+  /** The calls of a cycle, and those behind it, run one by one in call order. */
   #breakCycle(running: number, pending: readonly number[]): number | undefined {
     if (running > 0) return undefined
     this.#hasCycle = true
@@ -155,14 +155,14 @@ export class Schedule {
       const edges = new Set<number>()
       for (const name of this.#dependencies(position, this.warnings))
         for (const other of this.#callsTo(name, position)) edges.add(other)
-      // A18: unknown ids in `after` are ignored.
+      // Unknown ids in `after` are ignored.
       for (const id of call.after ?? []) edges.add(byId.get(id) ?? position)
       edges.delete(position)
       return edges
     })
   }
 
-  /** Names in `dependsOn` that are tools at all; others are reported once and ignored (A48). */
+  /** Names in `dependsOn` that are tools at all; others are reported once and ignored. */
   #dependencies(position: number, warnings?: Warning[]): readonly string[] {
     const tool = this.#tool(position)
     return (tool?.dependsOn ?? []).filter((name) => {

@@ -1,6 +1,6 @@
-import type { ProviderConfig } from '../config.ts'
-import { environment } from '../env.ts'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
+import { environment } from './env.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ErrorContext, VendorEndpoint } from './endpoint.ts'
 
 /** The key of one attempt; undefined when the vendor needs none or a custom header replaces it. */

@@ -1,5 +1,5 @@
-import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, UPPError, type Modality } from '../error.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
+import { ErrorCode, UPPError, type Modality } from '../contract/error.ts'
 
 /** Where a vendor is and how it wants to be asked: the part of its page that the transport needs. */
 export interface VendorEndpoint {

@@ -1,5 +1,5 @@
-import { AbortRace } from '../abort-race.ts'
-import type { Fetch } from '../config.ts'
+import { AbortRace } from '../contract/abort-race.ts'
+import type { Fetch } from '../contract/provider.ts'
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
 import { untilAborted } from './until-aborted.ts'
 

@@ -1,5 +1,5 @@
 import { NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { Answer } from './attempt.ts'
 import type { ErrorContext } from './endpoint.ts'
 import type { AnswerReader } from './vendor-run.ts'

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorResponse, VendorError } from '../wires/wire.ts'
 import type { ErrorContext } from './endpoint.ts'
 import { rateLimitOf, retryAfterMs, shouldRetryHeader } from './retry-after.ts'

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { contextOf, errorOptionsOf, type Answer, type VendorCall } from './attempt.ts'
 import type { ErrorContext } from './endpoint.ts'
 import { asUPPError } from './frame-reader.ts'

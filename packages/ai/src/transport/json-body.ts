@@ -1,4 +1,4 @@
-import { ErrorCode, UPPError } from '../error.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /** The JSON text of a request body; a typed error for what JSON cannot say. */

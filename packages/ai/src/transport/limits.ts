@@ -1,5 +1,5 @@
-import type { ProviderConfig } from '../config.ts'
-import { ErrorCode, UPPError } from '../error.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /** The limits of one attempt, in milliseconds and bytes; undefined: none. */

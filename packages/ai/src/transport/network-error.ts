@@ -1,4 +1,4 @@
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /** The error of an exchange that failed below HTTP. */

@@ -1,5 +1,5 @@
 import { nodeTransport } from '#http-client'
-import type { Fetch, ProviderConfig } from '../config.ts'
+import type { Fetch, ProviderConfig } from '../contract/provider.ts'
 import { fetchTransport } from './fetch.ts'
 import { proxyApplies } from './proxy.ts'
 import type { Transport } from './transport.ts'

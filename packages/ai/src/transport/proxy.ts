@@ -1,4 +1,4 @@
-import { environment } from '../env.ts'
+import { environment } from './env.ts'
 
 /** True when the environment names a proxy for this address. The fast client knows none. */
 export function proxyApplies(url: string): boolean {

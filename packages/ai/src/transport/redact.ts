@@ -1,5 +1,5 @@
 import { redactSecrets } from '@skein/base'
-import { UPPError, type UPPErrorOptions } from '../error.ts'
+import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
 
 const secretName =
   /authorization|api-?key|cookie|secret|passw|credential|signature|(^|[-_])(auth|key|token)($|[-_])/

@@ -1,6 +1,6 @@
-import type { RetryStrategy } from '../config.ts'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import { defaultRetry, isRetryable } from '../retry.ts'
+import type { RetryStrategy } from '../contract/provider.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import { defaultRetry, isRetryable } from './retry.ts'
 import { Attempt, cancelled, contextOf, type Answer, type VendorCall } from './attempt.ts'
 import { sleep, untilAborted } from './until-aborted.ts'
 

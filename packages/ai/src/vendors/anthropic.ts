@@ -1,4 +1,4 @@
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { anthropicMessages } from '../wires/anthropic-messages/wire.ts'
 import { defineVendor } from './define-vendor.ts'
 

@@ -1,5 +1,5 @@
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import {
   createProvider,
   type BoundLLMModel,
@@ -8,7 +8,7 @@ import {
   type LLMRequest,
   type ModelReference,
   type Provider,
-} from '../provider.ts'
+} from '../contract/provider.ts'
 import { contextOf, type Answer, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader } from '../transport/choose-reader.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'

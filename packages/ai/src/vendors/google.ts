@@ -1,6 +1,6 @@
 import { googleEmbeddings } from '../embeddings/google.ts'
 import { googleImages } from '../images/google.ts'
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { googleGenerate } from '../wires/google-generate/wire.ts'
 import { defineVendor } from './define-vendor.ts'
 

@@ -1,5 +1,5 @@
 import { mistralEmbeddings } from '../embeddings/openai.ts'
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 

@@ -1,5 +1,5 @@
 import { ollamaEmbeddings } from '../embeddings/ollama.ts'
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { ollamaChat } from '../wires/ollama-chat/wire.ts'
 import { defineVendor } from './define-vendor.ts'
 

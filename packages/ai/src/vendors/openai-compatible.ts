@@ -1,5 +1,5 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
-import type { LLMCapabilities, Provider } from '../provider.ts'
+import type { LLMCapabilities, Provider } from '../contract/provider.ts'
 import type { OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'

@@ -1,5 +1,5 @@
-import { ErrorCode, UPPError } from '../error.ts'
-import type { LLMCapabilities, ModelReference } from '../provider.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { LLMCapabilities, ModelReference } from '../contract/provider.ts'
 import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
 import { openaiChat } from '../wires/openai-chat/wire.ts'
 import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/dialect.ts'

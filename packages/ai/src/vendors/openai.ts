@@ -1,6 +1,6 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 

@@ -1,6 +1,6 @@
 import { openrouterEmbeddings } from '../embeddings/openai.ts'
 import { openrouterImages } from '../images/openrouter.ts'
-import type { Provider } from '../provider.ts'
+import type { Provider } from '../contract/provider.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 

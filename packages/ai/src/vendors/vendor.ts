@@ -1,4 +1,4 @@
-import type { LLMCapabilities, ModelReference } from '../provider.ts'
+import type { LLMCapabilities, ModelReference } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'

@@ -1,7 +1,7 @@
 import { systemClock, uuidV4 } from '@skein/base'
-import type { StreamEvent } from '../event.ts'
-import { MessageFold } from '../fold-message.ts'
-import type { AssistantMessage } from '../message.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import { MessageFold } from '../turn/fold-message.ts'
+import type { AssistantMessage } from '../contract/message.ts'
 import { invalidRequest } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 

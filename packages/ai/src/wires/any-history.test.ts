@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '@skein/base'
 import { contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../message.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../contract/message.ts'
 import { anthropicMessagesServer } from './anthropic-messages/server.ts'
 import { anthropicMessages } from './anthropic-messages/wire.ts'
 import { googleGenerateServer } from './google-generate/server.ts'

@@ -1,12 +1,12 @@
-import type { ProviderMetadata } from '../content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
   ContentBlockStartEvent,
   MediaDeltaEvent,
   MessageStopEvent,
   StreamEvent,
-} from '../event.ts'
-import { joinBytes } from '../join-bytes.ts'
+} from '../contract/event.ts'
+import { joinBytes } from '../media/bytes.ts'
 
 /** A block as its events told it, for servers that answer whole. */
 export interface CollectedBlock {

@@ -1,5 +1,5 @@
 import { encodeBase64 } from '@skein/base'
-import type { ImageBlock } from '../content.ts'
+import type { ImageBlock } from '../contract/content.ts'
 
 /** Bytes or base64 as an address. */
 export function toDataUrl(mimeType: string, data: Uint8Array | string): string {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { Tool } from '../tool.ts'
+import type { Tool } from '../contract/tool.ts'
 import { listOf, objectOf } from './read-json.ts'
 
 /** A tool as a client declares it: it runs there, not here. */

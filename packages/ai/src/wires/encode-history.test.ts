@@ -1,10 +1,15 @@
 import { sequentialIds, systemClock } from '@skein/base'
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { messageFromJSON, messageToJSON } from '../message-json.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../message.ts'
-import type { LLMRequest } from '../provider.ts'
-import type { Warning } from '../warning.ts'
+import { messageFromJSON, messageToJSON } from '../contract/message-json.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../contract/message.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import type { Warning } from '../contract/turn.ts'
 import { anthropicMessages } from './anthropic-messages/wire.ts'
 import { encodeHistory } from './encode-history.ts'
 import { googleGenerate } from './google-generate/wire.ts'

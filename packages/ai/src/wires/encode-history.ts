@@ -1,6 +1,6 @@
 import { isDeepFrozen } from '@skein/base'
-import type { Message } from '../message.ts'
-import type { Warning } from '../warning.ts'
+import type { Message } from '../contract/message.ts'
+import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
 
 /** The text of a conversation as it was last sent, and what it is the text of. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { UserMessage, type Message } from '../message.ts'
-import type { Warning } from '../warning.ts'
+import { UserMessage, type Message } from '../contract/message.ts'
+import type { Warning } from '../contract/turn.ts'
 import { bodyText, encodeOnce } from './encode-once.ts'
 
 test('a frozen message is encoded once for each key, and warns each time', () => {

@@ -1,6 +1,6 @@
 import { isDeepFrozen, type JsonObject } from '@skein/base'
-import type { Message } from '../message.ts'
-import type { Warning } from '../warning.ts'
+import type { Message } from '../contract/message.ts'
+import type { Warning } from '../contract/turn.ts'
 
 interface Encoded {
   readonly texts: readonly string[]

@@ -1,5 +1,5 @@
 import { encodeBase64 } from '@skein/base'
-import type { DocumentBlock, ImageBlock } from '../content.ts'
+import type { DocumentBlock, ImageBlock } from '../contract/content.ts'
 import { parseDataUrl } from './data-url.ts'
 
 /** Media as every vendor takes it: inline as base64, or by address. */

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 import type { WireName } from './wire.ts'
 
 /** The verbatim vendor block, if it came from this provider through this wire. */

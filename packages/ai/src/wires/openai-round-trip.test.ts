@@ -10,7 +10,7 @@ import {
   someText,
 } from '../../test/wires/arbitrary-message.ts'
 import { checkGrammar, contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
-import type { StreamEvent } from '../event.ts'
+import type { StreamEvent } from '../contract/event.ts'
 import { chatDialect } from './openai-chat/dialect.ts'
 import { openaiChatServer } from './openai-chat/server.ts'
 import { openaiChat } from './openai-chat/wire.ts'

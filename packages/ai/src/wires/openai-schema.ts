@@ -1,5 +1,5 @@
 import type { JsonObject, JsonSchema } from '@skein/base'
-import type { Warning } from '../warning.ts'
+import type { Warning } from '../contract/turn.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 import { isStrictSchema } from './strict-schema.ts'
 

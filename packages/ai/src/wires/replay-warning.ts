@@ -1,5 +1,5 @@
-import type { AssistantContent } from '../content.ts'
-import type { Warning } from '../warning.ts'
+import type { AssistantContent } from '../contract/content.ts'
+import type { Warning } from '../contract/turn.ts'
 
 /** Told when reasoning of another vendor is left out. */
 export const foreignReasoning: Warning = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { requestOf } from '../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage } from '../message.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage } from '../contract/message.ts'
 import { googleGenerate } from './google-generate/wire.ts'
 import { ollamaChat } from './ollama-chat/wire.ts'
 import type { Wire } from './wire.ts'

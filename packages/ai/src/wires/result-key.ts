@@ -1,5 +1,5 @@
-import type { AssistantMessage, ToolResultMessage } from '../message.ts'
-import type { ToolCall } from '../tool.ts'
+import type { AssistantMessage, ToolResultMessage } from '../contract/message.ts'
+import type { ToolCall } from '../contract/tool.ts'
 
 /** Keys for `encodeOnce`, made once per request: a new string for each message would cost its hash. */
 export interface ResultKeys {

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
-import type { Warning } from '../warning.ts'
+import type { Warning } from '../contract/turn.ts'
 
 /** How far a vendor departs from JSON Schema. Nothing is changed that is not named here. */
 export interface SchemaDialect {

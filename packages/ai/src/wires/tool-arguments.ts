@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { ToolCall } from '../tool.ts'
+import type { ToolCall } from '../contract/tool.ts'
 
 /**
  * The arguments of a call as JSON text for its history: the model's own text where it still says

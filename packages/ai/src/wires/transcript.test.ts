@@ -1,7 +1,12 @@
 import { sequentialIds } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../message.ts'
-import type { Warning } from '../warning.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../contract/message.ts'
+import type { Warning } from '../contract/turn.ts'
 import {
   orderedBlocks,
   orderMetadata,

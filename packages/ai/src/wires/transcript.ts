@@ -1,10 +1,9 @@
-import { sha256Hex, type JsonObject, type JsonValue } from '@skein/base'
-import { bytesInJson } from '../bytes-json.ts'
-import type { AssistantContent } from '../content.ts'
-import type { BlockKind } from '../event.ts'
-import { ToolResultMessage, type AssistantMessage, type Message } from '../message.ts'
-import type { ToolCall, ToolResult } from '../tool.ts'
-import type { Warning } from '../warning.ts'
+import { type JsonObject, type JsonValue, sha256Hex } from '@skein/base'
+import { type AssistantContent, bytesInJson } from '../contract/content.ts'
+import type { BlockKind } from '../contract/event.ts'
+import { type AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
+import type { ToolCall, ToolResult } from '../contract/tool.ts'
+import type { Warning } from '../contract/turn.ts'
 
 /**
  * Makes a conversation that every vendor accepts: each tool call is answered exactly once, before

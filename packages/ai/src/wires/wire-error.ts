@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { ErrorCode, isUPPError, UPPError } from '../error.ts'
+import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { objectOf } from './read-json.ts'
 import type { VendorError } from './wire.ts'
 

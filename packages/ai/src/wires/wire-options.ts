@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 
 /** Fields of `metadata[provider]` that wires write for themselves. */
 const own = new Set(['api', 'native', 'order'])

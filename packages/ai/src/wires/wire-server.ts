@@ -1,9 +1,9 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
-import type { ErrorCode } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import type { Message } from '../message.ts'
-import type { Params } from '../provider.ts'
-import type { Tool } from '../tool.ts'
+import type { ErrorCode } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type { Message } from '../contract/message.ts'
+import type { Params } from '../contract/provider.ts'
+import type { Tool } from '../contract/tool.ts'
 import type { WireName } from './wire.ts'
 
 /** The server half of a vendor format: lets ordinary clients of that vendor talk to us. */

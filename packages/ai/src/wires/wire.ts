@@ -1,8 +1,8 @@
 import type { JsonValue, SseEvent } from '@skein/base'
-import type { UPPErrorOptions } from '../error.ts'
-import type { StreamEvent } from '../event.ts'
-import type { LLMRequest } from '../provider.ts'
-import type { Warning } from '../warning.ts'
+import type { UPPErrorOptions } from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import type { Warning } from '../contract/turn.ts'
 
 /** The formats by name. */
 export type WireName =

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { StreamEvent } from '../../src/event.ts'
+import type { StreamEvent } from '../../src/contract/event.ts'
 import { jsonObject, name, someText } from './arbitrary-message.ts'
 
 interface Answer {

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import type { AssistantContent, UserContent } from '../../src/content.ts'
+import type { AssistantContent, UserContent } from '../../src/contract/content.ts'
 import {
   AssistantMessage,
   ToolResultMessage,
   UserMessage,
   type Message,
-} from '../../src/message.ts'
+} from '../../src/contract/message.ts'
 import type { JsonObject } from '@skein/base'
 
 /** Runs in CI; `SKEIN_DEEP` raises the count. */

@@ -1,9 +1,8 @@
-import { sequentialIds, systemClock, type JsonValue, type SseEvent } from '@skein/base'
-import type { StreamEvent } from '../../src/event.ts'
-import { MessageFold } from '../../src/fold-message.ts'
-import type { AssistantMessage } from '../../src/message.ts'
-import { UserMessage } from '../../src/message.ts'
-import type { LLMRequest } from '../../src/provider.ts'
+import { type JsonValue, sequentialIds, type SseEvent, systemClock } from '@skein/base'
+import type { StreamEvent } from '../../src/contract/event.ts'
+import { MessageFold } from '../../src/turn/fold-message.ts'
+import { type AssistantMessage, UserMessage } from '../../src/contract/message.ts'
+import type { LLMRequest } from '../../src/contract/provider.ts'
 import type { DecodeContext, Target, Wire } from '../../src/wires/wire.ts'
 
 /** A request with only what a test is about. */

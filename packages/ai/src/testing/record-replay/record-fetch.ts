@@ -1,4 +1,4 @@
-import type { Fetch } from '../../config.ts'
+import type { Fetch } from '../../contract/provider.ts'
 import { hideIn, hideInChunks, isSecretHeader, REDACTED } from './hide-secrets.ts'
 import { readRequest } from './recorded-request.ts'
 import { toRecordedChunk } from './recorded-bytes.ts'

@@ -1,4 +1,4 @@
-import type { Fetch } from '../../config.ts'
+import type { Fetch } from '../../contract/provider.ts'
 import { fromRecordedChunk } from './recorded-bytes.ts'
 import { readRequest, requestKey } from './recorded-request.ts'
 import {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { ErrorCode } from '../../error.ts'
+import type { ErrorCode } from '../../contract/error.ts'
 
 /** What goes wrong with one request. Faults take no step of the script, unless the model answers first. */
 export type Fault =

@@ -1,6 +1,6 @@
 import { sha256Hex, type JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
+import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../../wires/native.ts'
 import type { WireName } from '../../wires/wire.ts'
 

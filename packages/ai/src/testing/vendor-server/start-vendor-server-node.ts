@@ -1,9 +1,13 @@
 import type * as Http from 'node:http'
-import { ErrorCode, UPPError } from '../../error.ts'
+import { ErrorCode, UPPError } from '../../contract/error.ts'
 import type { ScriptFunction, ScriptStep } from '../script.ts'
 import { ConnectionCut } from './fault.ts'
-import type { Outgoing, VendorServer, VendorServerOptions } from './vendor-server.ts'
-import { vendorServer } from './vendor-server.ts'
+import {
+  type Outgoing,
+  vendorServer,
+  type VendorServer,
+  type VendorServerOptions,
+} from './vendor-server.ts'
 
 /** A vendor server that listens on 127.0.0.1. */
 export interface RunningVendorServer extends VendorServer {

@@ -1,4 +1,4 @@
-import type { Fetch } from '../../config.ts'
+import type { Fetch } from '../../contract/provider.ts'
 import { ConnectionCut } from './fault.ts'
 import type { Incoming } from './vendor-request.ts'
 import type { Outgoing } from './vendor-server.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
-import type { BlockKind } from '../../event.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
+import type { BlockKind } from '../../contract/event.ts'
 import { withNative } from '../native.ts'
 import { without } from '../read-json.ts'
 import { API } from './types.ts'

@@ -1,9 +1,14 @@
 import type { JsonObject } from '@skein/base'
-import { decodeLooseBase64 } from '../../loose-base64.ts'
-import type { AssistantContent, DocumentBlock, ReasoningBlock, UserContent } from '../../content.ts'
-import { contentOf, type AssistantMessage, type Message } from '../../message.ts'
-import type { ToolCall, ToolResult } from '../../tool.ts'
-import type { Warning } from '../../warning.ts'
+import { decodeLooseBase64 } from '../../media/bytes.ts'
+import type {
+  AssistantContent,
+  DocumentBlock,
+  ReasoningBlock,
+  UserContent,
+} from '../../contract/content.ts'
+import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
+import type { Warning } from '../../contract/turn.ts'
 import { documentSource, imageSource } from '../media-source.ts'
 import { nativeOf } from '../native.ts'
 import { droppedBlock, foreignReasoning } from '../replay-warning.ts'

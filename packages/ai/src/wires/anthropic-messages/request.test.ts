@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage } from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
 import type { RequestMode } from '../wire.ts'
 import { anthropicMessages } from './wire.ts'
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { StreamEvent } from '../../event.ts'
+import type { StreamEvent } from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
 import { invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext } from '../wire.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { ErrorCode } from '../../error.ts'
+import { ErrorCode } from '../../contract/error.ts'
 import type { ServerError } from '../wire-server.ts'
 
 /** How the API says our codes. */

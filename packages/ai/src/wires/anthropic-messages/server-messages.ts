@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { UserContent } from '../../content.ts'
+import type { UserContent } from '../../contract/content.ts'
 import {
   ToolResultMessage,
   UserMessage,
   type AssistantMessage,
   type Message,
-} from '../../message.ts'
-import type { ToolResult } from '../../tool.ts'
+} from '../../contract/message.ts'
+import type { ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../answer-context.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { invalidRequest } from '../wire-error.ts'

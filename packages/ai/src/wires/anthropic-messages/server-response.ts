@@ -1,6 +1,6 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
-import type { MessageStopEvent, StreamEvent } from '../../event.ts'
-import { parseArguments } from '../../parse-arguments.ts'
+import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
+import { parseArguments } from '../../contract/tool.ts'
 import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
 import { nativeOf } from '../native.ts'
 import { listOf, textOf } from '../read-json.ts'

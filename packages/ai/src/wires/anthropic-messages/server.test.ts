@@ -2,8 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SseDecoder, type JsonObject, type JsonValue } from '@skein/base'
 import { checkGrammar, contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
-import type { StreamEvent } from '../../event.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
+import type { StreamEvent } from '../../contract/event.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
 import type { ServerError } from '../wire-server.ts'
 import { anthropicMessagesServer as server } from './server.ts'
 import { anthropicMessages as wire } from './wire.ts'

@@ -1,4 +1,4 @@
-import { StopReason } from '../../event.ts'
+import { StopReason } from '../../contract/event.ts'
 
 const known: Readonly<Record<string, StopReason>> = {
   end_turn: StopReason.EndTurn,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import type { UPPError } from '../../error.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
+import type { UPPError } from '../../contract/error.ts'
+import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { toDialect } from '../schema-dialect.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { TokenUsage } from '../../usage.ts'
+import type { TokenUsage } from '../../contract/turn.ts'
 import { numberOf, objectOf, without } from '../read-json.ts'
 
 /** The API's `input_tokens` leaves out what was read from or written to the cache; ours does not. */

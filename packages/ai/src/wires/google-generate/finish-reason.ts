@@ -1,4 +1,4 @@
-import { StopReason } from '../../event.ts'
+import { StopReason } from '../../contract/event.ts'
 
 const reasons: Readonly<Record<string, StopReason>> = {
   STOP: StopReason.EndTurn,

@@ -1,4 +1,4 @@
-import type { Params } from '../../provider.ts'
+import type { Params } from '../../contract/provider.ts'
 
 /**
  * Parameters that the API keeps in `generationConfig`; callers may write them there or beside it.

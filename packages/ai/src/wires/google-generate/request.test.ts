@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { sequentialIds, type JsonObject, type JsonValue } from '@skein/base'
 import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
 import type { RequestMode, Target } from '../wire.ts'
 import type { GoogleDialect } from './types.ts'
 import { googleGenerate } from './wire.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { TokenUsage } from '../../usage.ts'
+import type { TokenUsage } from '../../contract/turn.ts'
 import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
 
 /** Thoughts are output, tool results of the vendor's own tools are input; the API counts both apart. */

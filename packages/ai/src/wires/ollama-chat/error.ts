@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import { ErrorCode } from '../../error.ts'
+import { ErrorCode } from '../../contract/error.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../wire.ts'
 

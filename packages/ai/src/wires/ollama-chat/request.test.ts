@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '@skein/base'
 import { requestOf } from '../../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
 import type { RequestMode } from '../wire.ts'
 import { ollamaChat } from './wire.ts'
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { ErrorCode } from '../../error.ts'
+import { ErrorCode } from '../../contract/error.ts'
 import { readRequest } from '../wire-error.ts'
 import type { ServerError, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { StopReason, type BlockKind, type StreamEvent } from '../../event.ts'
+import { StopReason, type BlockKind, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../native.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'

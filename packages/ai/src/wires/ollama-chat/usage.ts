@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { TokenUsage } from '../../usage.ts'
+import type { TokenUsage } from '../../contract/turn.ts'
 import { numberOf } from '../read-json.ts'
 
 /** Counts and durations (in nanoseconds) that stand in the last line. */

@@ -1,9 +1,14 @@
 import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
-import type { UserContent } from '../../content.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
+import type { UserContent } from '../../contract/content.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
 import { chatDialect, type OpenAIChatDialect } from './dialect.ts'
 import { openaiChat } from './wire.ts'
 

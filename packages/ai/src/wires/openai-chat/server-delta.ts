@@ -1,5 +1,5 @@
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { StreamEvent } from '../../event.ts'
+import type { StreamEvent } from '../../contract/event.ts'
 import { toDataUrl } from '../data-url.ts'
 
 /**

@@ -1,8 +1,12 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import type { AssistantContent, UserContent } from '../../content.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import { parseArguments } from '../../parse-arguments.ts'
-import type { ToolCall, ToolResult } from '../../tool.ts'
+import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import {
+  AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from '../../contract/message.ts'
+import { parseArguments, type ToolCall, type ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../data-url.ts'
 import { withNative } from '../native.ts'
 import { listOf, objectOf, stringOf, textOf } from '../read-json.ts'

@@ -1,5 +1,5 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
-import type { MessageStopEvent, StreamEvent } from '../../event.ts'
+import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
 import type { EncodeContext, ServerError, WireEncoder } from '../wire-server.ts'
 import { DeltaWriter, MessageWriter } from './server-delta.ts'
 import { errorBody } from '../openai-server-error.ts'

@@ -1,4 +1,4 @@
-import { StopReason } from '../../event.ts'
+import { StopReason } from '../../contract/event.ts'
 
 /** Words of OpenAI, Mistral, Together and others for why an answer ended. */
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonSchema } from '@skein/base'
-import type { LLMRequest } from '../../provider.ts'
-import type { Warning } from '../../warning.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
+import type { Warning } from '../../contract/turn.ts'
 import { namedSchema, notStrict, openaiSchemas } from '../openai-schema.ts'
 import { toDialect } from '../schema-dialect.ts'
 import type { OpenAIChatDialect } from './dialect.ts'

@@ -1,6 +1,6 @@
 import type { IdSource, JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
-import type { StreamEvent } from '../../event.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
+import type { StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../native.ts'
 import { isEmpty, textOf, without } from '../read-json.ts'
 import { verbatimArguments } from '../tool-arguments.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { zeroUsage, type TokenUsage } from '../../usage.ts'
+import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
 import { numberOf, objectOf } from '../read-json.ts'
 
 /** Reads `usage` of Chat Completions, with the extra fields of DeepSeek, Moonshot, xAI and OpenRouter. */

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { StreamEvent } from '../../event.ts'
+import type { StreamEvent } from '../../contract/event.ts'
 import { readErrorBody, readOpenAIError } from '../openai-error.ts'
 import { objectOf } from '../read-json.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { decodeLooseBase64 } from '../../loose-base64.ts'
-import type { BlockKind, StreamEvent } from '../../event.ts'
+import { decodeLooseBase64 } from '../../media/bytes.ts'
+import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../native.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { ValueUnwrapper } from '../unwrap-value.ts'

@@ -1,8 +1,13 @@
 import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { contextOf, fold, requestOf } from '../../../test/wires/wire-cases.ts'
-import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '../../message.ts'
-import type { LLMRequest } from '../../provider.ts'
+import {
+  AssistantMessage,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+} from '../../contract/message.ts'
+import type { LLMRequest } from '../../contract/provider.ts'
 import { responsesDialect } from './dialect.ts'
 import { openaiResponses } from './wire.ts'
 

@@ -1,5 +1,5 @@
-import { ErrorCode, type UPPError } from '../../error.ts'
-import { StopReason } from '../../event.ts'
+import { ErrorCode, type UPPError } from '../../contract/error.ts'
+import { StopReason } from '../../contract/event.ts'
 import type { JsonObject } from '@skein/base'
 import { readErrorBody } from '../openai-error.ts'
 import { objectOf, textOf, without } from '../read-json.ts'

@@ -1,6 +1,6 @@
 import { encodeBase64, type JsonObject } from '@skein/base'
-import type { ProviderMetadata } from '../../content.ts'
-import type { ContentBlockStartEvent, StreamEvent } from '../../event.ts'
+import type { ProviderMetadata } from '../../contract/content.ts'
+import type { ContentBlockStartEvent, StreamEvent } from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
 
 /** Takes one event of the stream; the encoder adds its number and position. */

@@ -1,5 +1,5 @@
 import { encodeSse, type JsonObject } from '@skein/base'
-import { StopReason, type MessageStopEvent, type StreamEvent } from '../../event.ts'
+import { StopReason, type MessageStopEvent, type StreamEvent } from '../../contract/event.ts'
 import { errorBody } from '../openai-server-error.ts'
 import { objectOf } from '../read-json.ts'
 import type { EncodeContext, ServerError, WireEncoder } from '../wire-server.ts'

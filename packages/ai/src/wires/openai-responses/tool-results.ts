@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { UserContent } from '../../content.ts'
-import { contentOf, type AssistantMessage, type ToolResultMessage } from '../../message.ts'
+import type { UserContent } from '../../contract/content.ts'
+import { contentOf, type AssistantMessage, type ToolResultMessage } from '../../contract/message.ts'
 import { nativeOf } from '../native.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
 import { optionsOf } from '../wire-options.ts'
-import type { ToolResult } from '../../tool.ts'
+import type { ToolResult } from '../../contract/tool.ts'
 import { encodePart } from './user.ts'
 import type { ResponsesTarget } from './request.ts'
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { zeroUsage, type TokenUsage } from '../../usage.ts'
+import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
 import { countOf, numberOf, objectOf } from '../read-json.ts'
 
 /** Reads `usage` of a response; counts of server tools are beside it, in `tool_usage`. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
-import type { DocumentBlock, UserContent } from '../../content.ts'
-import type { UserMessage } from '../../message.ts'
+import type { DocumentBlock, UserContent } from '../../contract/content.ts'
+import type { UserMessage } from '../../contract/message.ts'
 import { imageUrl, toDataUrl } from '../data-url.ts'
 import { invalidRequest } from '../wire-error.ts'
 import { optionsOf } from '../wire-options.ts'

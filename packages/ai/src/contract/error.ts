@@ -1,0 +1,146 @@
+import { SkeinError } from '@skein/base'
+import type { Turn } from './turn.ts'
+
+/** The twelve codes of UPP §4.4 by name. */
+export const ErrorCode = {
+  AuthenticationFailed: 'AUTHENTICATION_FAILED',
+  RateLimited: 'RATE_LIMITED',
+  ContextLengthExceeded: 'CONTEXT_LENGTH_EXCEEDED',
+  ModelNotFound: 'MODEL_NOT_FOUND',
+  InvalidRequest: 'INVALID_REQUEST',
+  InvalidResponse: 'INVALID_RESPONSE',
+  ContentFiltered: 'CONTENT_FILTERED',
+  QuotaExceeded: 'QUOTA_EXCEEDED',
+  ProviderError: 'PROVIDER_ERROR',
+  NetworkError: 'NETWORK_ERROR',
+  Timeout: 'TIMEOUT',
+  Cancelled: 'CANCELLED',
+} as const
+/** One of the twelve codes. */
+export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
+
+/** The kinds of models by name (UPP §15.3). */
+export const Modality = { LLM: 'llm', Embedding: 'embedding', Image: 'image' } as const
+/** A kind of model. */
+export type Modality = (typeof Modality)[keyof typeof Modality]
+
+/** What a `UPPError` says beside its message. */
+export interface UPPErrorOptions {
+  readonly code: ErrorCode
+  readonly provider: string
+  readonly modality: Modality
+  readonly statusCode?: number | undefined
+  readonly cause?: unknown
+  readonly hint?: string | undefined
+  /** The vendor's own error code and type, e.g. `insufficient_quota`. */
+  readonly vendorCode?: string | undefined
+  readonly vendorType?: string | undefined
+  readonly requestId?: string | undefined
+  /** How long the vendor asks to wait. The error has it as a number from 0 to one year, or not at all. */
+  readonly retryAfterMs?: number | undefined
+  /** The vendor's explicit word on retrying (`x-should-retry`). */
+  readonly shouldRetry?: boolean | undefined
+  /** Rate-limit headers as the vendor sent them, lower-cased names. */
+  readonly rateLimit?: Readonly<Record<string, string>> | undefined
+  /** The error body, redacted and cut to a readable length. */
+  readonly body?: string | undefined
+}
+
+/** The error of every modality (UPP §4.4). No secret is in its message, cause, stack or JSON. */
+export class UPPError extends SkeinError {
+  declare readonly code: ErrorCode
+  readonly provider: string
+  readonly modality: Modality
+  readonly statusCode: number | undefined
+  readonly vendorCode: string | undefined
+  readonly vendorType: string | undefined
+  readonly requestId: string | undefined
+  readonly retryAfterMs: number | undefined
+  readonly shouldRetry: boolean | undefined
+  readonly rateLimit: Readonly<Record<string, string>> | undefined
+  readonly body: string | undefined
+  /** What was produced and paid for before the failure. Set by the core, never serialised. */
+  turn: Turn | undefined
+
+  constructor(message: string, options: UPPErrorOptions) {
+    const { code, hint, cause } = options
+    super(message, cause === undefined ? { code, hint } : { code, hint, cause })
+    this.provider = options.provider
+    this.modality = options.modality
+    this.statusCode = options.statusCode
+    this.vendorCode = options.vendorCode
+    this.vendorType = options.vendorType
+    this.requestId = options.requestId
+    this.retryAfterMs = boundedWait(options.retryAfterMs)
+    this.shouldRetry = options.shouldRetry
+    this.rateLimit = options.rateLimit
+    this.body = options.body
+    Object.defineProperty(this, 'turn', { value: undefined, writable: true, enumerable: false })
+  }
+}
+
+/** Longer waits are cut to this: vendors send absurd ones, and a Date overflows at 8.64e15. */
+const MAX_RETRY_AFTER_MS = 365 * 24 * 3_600_000
+
+/** A vendor's wait as a finite number from 0 to one year; anything else is no wait at all. */
+function boundedWait(ms: number | undefined): number | undefined {
+  if (typeof ms !== 'number' || Number.isNaN(ms) || ms < 0) return undefined
+  return Math.min(ms, MAX_RETRY_AFTER_MS)
+}
+
+/** True for a `UPPError` of any installed copy of this package. */
+export function isUPPError(error: unknown): error is UPPError {
+  return SkeinError.is(error) && 'provider' in error && 'modality' in error
+}
+
+/** Who an error is about: in every error (UPP §16.2). */
+export interface ErrorOrigin {
+  readonly provider: string
+  readonly modality: Modality
+}
+
+/** Whatever a provider threw, as a `UPPError` with the original as its cause (UPP §4.4). */
+export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin): UPPError {
+  if (isUPPError(error)) return error
+  return new UPPError(messageOf(error), {
+    code: ErrorCode.ProviderError,
+    provider,
+    modality,
+    cause: error,
+    hint: 'The provider threw something other than a UPPError; see the cause.',
+  })
+}
+
+/** The application's own code (a middleware, a hook) refused or failed: nothing a retry would mend. */
+export function hookError(error: unknown, where: string, origin: ErrorOrigin): UPPError {
+  if (isUPPError(error)) return error
+  return new UPPError(`${where} failed: ${messageOf(error)}`, {
+    code: ErrorCode.InvalidRequest,
+    ...origin,
+    cause: error,
+  })
+}
+
+/** The error of a call whose signal was aborted; the reason is its cause. */
+export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPError {
+  return new UPPError('The call was cancelled.', {
+    code: ErrorCode.Cancelled,
+    ...origin,
+    cause: signal.reason,
+  })
+}
+
+/** The error of a request that cannot be sent as it is. */
+export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
+  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
+}
+
+/** The words of anything that can be thrown. Never throws, whatever the getters of the error do. */
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return String(error.message || error.name)
+    return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+  } catch {
+    return 'An object that cannot be read was thrown.'
+  }
+}

@@ -1,0 +1,191 @@
+import type { JsonObject } from '@skein/base'
+import type { ProviderMetadata } from './content.ts'
+import type { TokenUsage, Warning } from './turn.ts'
+
+/**
+ * The one event grammar. Every wire decodes a whole response and a stream into the same events,
+ * and everything above folds them:
+ *
+ *     message_start (content_block_start delta* content_block_stop)* message_stop
+ *     (tool_execution_start tool_execution_end)*        interleaved live, between two messages
+ *
+ * `index` is the position of the block in its message, starts at 0 with each `message_start`, is
+ * never used twice in a message, and blocks may interleave. Tool execution events carry the index
+ * of the call's block. An empty block still has its start and its stop.
+ */
+export type StreamEvent =
+  | MessageStartEvent
+  | ContentBlockStartEvent
+  | TextDeltaEvent
+  | ReasoningDeltaEvent
+  | ObjectDeltaEvent
+  | MediaDeltaEvent
+  | ToolCallDeltaEvent
+  | ContentBlockStopEvent
+  | MessageStopEvent
+  | ToolExecutionStartEvent
+  | ToolExecutionEndEvent
+
+/** A message begins. */
+export interface MessageStartEvent {
+  readonly type: 'message_start'
+  readonly index: 0
+  /** Who answers. `id` is the vendor's response id; the UPP message has an id of its own. */
+  readonly delta: {
+    readonly provider?: string
+    readonly model?: string
+    readonly id?: string
+  }
+}
+
+/** What a block of a stream will become. */
+export type BlockKind =
+  'text' | 'reasoning' | 'object' | 'image' | 'audio' | 'video' | 'tool_call' | 'native'
+
+/** A block begins; its index is its own from here on. */
+export interface ContentBlockStartEvent {
+  readonly type: 'content_block_start'
+  readonly index: number
+  readonly delta: {
+    readonly block: BlockKind
+    /** With `tool_call`: both are set. */
+    readonly toolCallId?: string
+    readonly toolName?: string
+    /** With `native`: the vendor's name of the block. */
+    readonly name?: string
+  }
+}
+
+/** A piece of text. */
+export interface TextDeltaEvent {
+  readonly type: 'text_delta'
+  readonly index: number
+  readonly delta: { readonly text: string }
+}
+
+/** A piece of reasoning. */
+export interface ReasoningDeltaEvent {
+  readonly type: 'reasoning_delta'
+  readonly index: number
+  readonly delta: { readonly text: string }
+}
+
+/** JSON text of a structured answer. The core turns text into this when `structure` is given. */
+export interface ObjectDeltaEvent {
+  readonly type: 'object_delta'
+  readonly index: number
+  readonly delta: { readonly text: string }
+}
+
+/** Bytes of an image, of sound or of film, in the order they belong. */
+export interface MediaDeltaEvent {
+  readonly type: 'image_delta' | 'audio_delta' | 'video_delta'
+  readonly index: number
+  readonly delta: {
+    readonly data: Uint8Array
+    readonly mimeType: string
+    /** A preview that the final data replaces; it is not part of the message. */
+    readonly isPartial?: boolean
+    /** With a vendor that answers with an address instead of bytes (images only). */
+    readonly url?: string
+  }
+}
+
+/** A piece of the call's arguments as JSON text. `''` is a valid piece: a call without arguments. */
+export interface ToolCallDeltaEvent {
+  readonly type: 'tool_call_delta'
+  readonly index: number
+  readonly delta: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly argumentsJson: string
+  }
+}
+
+/** A block is complete. */
+export interface ContentBlockStopEvent {
+  readonly type: 'content_block_stop'
+  readonly index: number
+  /** What the finished block or tool call keeps as its `metadata`. */
+  readonly delta: { readonly metadata?: ProviderMetadata }
+}
+
+/** The message is complete; a stream without it was cut off. */
+export interface MessageStopEvent {
+  readonly type: 'message_stop'
+  readonly index: 0
+  readonly delta: {
+    readonly stopReason: StopReason
+    /** The vendor's word for it. */
+    readonly rawStopReason?: string
+    readonly usage: TokenUsage
+    /** What the finished message keeps as its `metadata`. */
+    readonly metadata?: ProviderMetadata
+    readonly warnings?: readonly Warning[]
+  }
+}
+
+/** A tool starts now. */
+export interface ToolExecutionStartEvent {
+  readonly type: 'tool_execution_start'
+  readonly index: number
+  readonly delta: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly arguments: JsonObject
+    /** Milliseconds since the epoch. */
+    readonly timestamp: number
+  }
+}
+
+/** A tool has ended, or its call was refused. */
+export interface ToolExecutionEndEvent {
+  readonly type: 'tool_execution_end'
+  readonly index: number
+  readonly delta: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly result: unknown
+    readonly isError: boolean
+    readonly timestamp: number
+    readonly durationMs: number
+  }
+}
+
+/** The data of any event (UPP §9.2). */
+export type EventDelta = StreamEvent['delta']
+
+/** The types of events by name (UPP §9.2). */
+export const StreamEventType = {
+  TextDelta: 'text_delta',
+  ReasoningDelta: 'reasoning_delta',
+  ImageDelta: 'image_delta',
+  AudioDelta: 'audio_delta',
+  VideoDelta: 'video_delta',
+  ObjectDelta: 'object_delta',
+  ToolCallDelta: 'tool_call_delta',
+  ToolExecutionStart: 'tool_execution_start',
+  ToolExecutionEnd: 'tool_execution_end',
+  MessageStart: 'message_start',
+  MessageStop: 'message_stop',
+  ContentBlockStart: 'content_block_start',
+  ContentBlockStop: 'content_block_stop',
+} as const
+/** The type of an event. */
+export type StreamEventType = StreamEvent['type']
+
+/** Why an inference ended, in one vocabulary for all vendors. */
+export const StopReason = {
+  EndTurn: 'end_turn',
+  MaxTokens: 'max_tokens',
+  StopSequence: 'stop_sequence',
+  ToolUse: 'tool_use',
+  /** The vendor wants the same conversation again to go on (Anthropic `pause_turn`). */
+  Pause: 'pause',
+  Refusal: 'refusal',
+  ContentFilter: 'content_filter',
+  ContextWindow: 'context_window',
+  Other: 'other',
+} as const
+/** Why an inference ended. */
+export type StopReason = (typeof StopReason)[keyof typeof StopReason]

@@ -1,0 +1,150 @@
+import type { Clock, IdSource, JsonSchema } from '@skein/base'
+import type { EmbeddingHandler } from '../embedding.ts'
+import type { StreamEvent } from './event.ts'
+import type { ImageHandler } from '../image.ts'
+import type { Message } from './message.ts'
+import type { Tool } from './tool.ts'
+import type { WireName } from '../wires/wire.ts'
+import type { UPPError } from './error.ts'
+
+/** Model parameters go to the vendor unchanged (UPP §2.1). */
+export type Params = Readonly<Record<string, unknown>>
+
+/** A model of a provider, for any modality function. */
+export interface ModelReference {
+  readonly modelId: string
+  readonly provider: Provider
+  /** What the factory was given beside the id, e.g. `{ api: 'chat' }`. */
+  readonly options?: Params
+}
+
+/** A vendor: call it with a model id to get a reference. */
+export interface Provider {
+  (modelId: string, options?: Params): ModelReference
+  /** Also the namespace of its metadata. (A function's `name`, redefined.) */
+  readonly name: string
+  readonly handlers: ProviderHandlers
+}
+
+/** Providers may implement any subset of the modalities (UPP §16.1). */
+export interface ProviderHandlers {
+  readonly llm?: LLMHandler
+  readonly embedding?: EmbeddingHandler
+  readonly image?: ImageHandler
+}
+
+/** What the vendor's API can do, not one model (UPP §5.4). Frozen. */
+export interface LLMCapabilities {
+  readonly streaming: boolean
+  readonly tools: boolean
+  readonly structuredOutput: boolean
+  readonly imageInput: boolean
+  readonly documentInput: boolean
+  readonly videoInput: boolean
+  readonly audioInput: boolean
+}
+
+/** The language models of a provider. */
+export interface LLMHandler {
+  readonly capabilities: LLMCapabilities
+  bind(reference: ModelReference): BoundLLMModel
+}
+
+/**
+ * One model of one vendor. It does single request/response cycles; the tool loop is the core's
+ * (UPP §5.5). Both methods give the events of one message, and fail with a `UPPError`.
+ */
+export interface BoundLLMModel {
+  readonly modelId: string
+  readonly provider: string
+  readonly capabilities: LLMCapabilities
+  /** The format it is spoken to in, where it is one of ours: tells which parameters it knows. */
+  readonly wire?: WireName
+  /** The vendor's waiting call, decoded into the events that `stream` would have given. */
+  complete(request: LLMRequest): Promise<readonly StreamEvent[]>
+  /** One batch of events per network read. Returning early closes the connection. */
+  stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]>
+}
+
+/** What the core hands to a provider for one inference. */
+export interface LLMRequest {
+  readonly messages: readonly Message[]
+  readonly system?: string
+  readonly params: Params
+  readonly tools: readonly Tool[]
+  readonly structure?: JsonSchema
+  readonly config: ProviderConfig
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly ids: IdSource
+}
+
+/** What `createProvider` makes a provider of. */
+export interface ProviderDefinition extends ProviderHandlers {
+  readonly name: string
+}
+
+/** Makes a provider from its handlers. */
+export function createProvider(definition: ProviderDefinition): Provider {
+  const { name, llm, embedding, image } = definition
+  const given = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
+  // Only those that are given, so that the keys of `handlers` are the modalities of the provider.
+  const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(given))
+  const factory = (modelId: string, options?: Params): ModelReference =>
+    Object.freeze({ modelId, provider, options: options && Object.freeze({ ...options }) })
+  const provider: Provider = Object.defineProperties(factory, {
+    name: { value: name, enumerable: true },
+    handlers: { value: handlers, enumerable: true },
+  }) as Provider // defineProperties does not carry the added property types
+  return Object.freeze(provider)
+}
+
+/** Infrastructure settings, the same for every modality and vendor (UPP §4.1). */
+export interface ProviderConfig {
+  /** Default: the vendor's environment variable. Resolved for every attempt. */
+  readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
+  /** Replaces the vendor's versioned prefix, e.g. `https://api.openai.com/v1`. */
+  readonly baseUrl?: string
+  /** Longest duration in milliseconds of one attempt, body included. Default: none. */
+  readonly timeout?: number
+  /** Finer limits, each in milliseconds. */
+  readonly timeouts?: Timeouts
+  readonly fetch?: Fetch
+  readonly retryStrategy?: RetryStrategy
+  /** Merged with the vendor's; on conflict these win, whatever their case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Largest accepted response body, or event of a stream, in bytes. Default 64 MiB. */
+  readonly maxResponseBytes?: number
+}
+
+/** Limits of the phases of one attempt, in milliseconds. */
+export interface Timeouts {
+  /** Until the response headers. Default 10 minutes. */
+  readonly headersMs?: number
+  /** From the headers to the first byte of the body. Default: as `idleMs`. */
+  readonly firstByteMs?: number
+  /** Between two reads of the body. Default 5 minutes. */
+  readonly idleMs?: number
+  /** The whole attempt; the same as `timeout`. */
+  readonly totalMs?: number
+}
+
+/** The part of `fetch` that is used. */
+export type Fetch = (input: string, init: RequestInit) => Promise<Response>
+
+/** Chooses the key of each attempt (UPP §4.2). */
+export interface KeyStrategy {
+  getKey(): string | Promise<string>
+  /** Told which key an attempt failed with, so that it can be rested. */
+  onKeyError?(key: string, error: UPPError): void
+}
+
+/** Decides whether and when a failed attempt is repeated (UPP §4.3). */
+export interface RetryStrategy {
+  /** Delay in milliseconds before the next attempt, or null to give up. `attempt` starts at 1. */
+  onRetry(error: UPPError, attempt: number): number | null | Promise<number | null>
+  /** Delay in milliseconds before a request is sent. */
+  beforeRequest?(): number | Promise<number>
+  /** Called after a success. */
+  reset?(): void
+}

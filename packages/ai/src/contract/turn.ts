@@ -1,0 +1,105 @@
+import type { StopReason } from './event.ts'
+import type { AssistantMessage, Message } from './message.ts'
+import type { DeferRequest, ToolExecution } from './tool.ts'
+import type { JsonValue } from '@skein/base'
+
+/** The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. */
+export interface Turn<Data = unknown> {
+  /** Inputs and everything produced, in order; history is not part of it. */
+  readonly messages: readonly Message[]
+  readonly response: AssistantMessage
+  readonly toolExecutions: readonly ToolExecution[]
+  readonly usage: TokenUsage
+  /** One entry per inference, with the vendor's raw numbers. */
+  readonly usageByCycle: readonly TokenUsage[]
+  readonly cycles: number
+  /** Present only when `structure` was given. */
+  readonly data?: Data
+  readonly stopReason: StopReason
+  readonly rawStopReason?: string
+  readonly warnings: readonly Warning[]
+  /** Calls of `response` that nobody answered: limit reached, deferred, or `maxIterations: 0`. */
+  readonly openCalls: readonly OpenCall[]
+}
+
+/** A call left open at the end of a turn; `request` tells what it waits for, if it was deferred. */
+export interface OpenCall {
+  readonly toolCallId: string
+  readonly request?: DeferRequest
+}
+
+/**
+ * Tokens of one inference or of a whole turn. `inputTokens` includes cache reads and writes for
+ * every vendor (as OpenTelemetry defines it), so totals are comparable.
+ */
+export interface TokenUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly totalTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  /** Part of `outputTokens` spent on reasoning, where the vendor tells. */
+  readonly reasoningTokens?: number
+  /** Parts of `cacheWriteTokens` by time to live, e.g. `{ '5m': 10, '1h': 0 }`. */
+  readonly cacheWriteTokensByTtl?: Readonly<Record<string, number>>
+  /** Parts of input and output by modality, e.g. `{ inputAudio: 3, outputImage: 7 }`. */
+  readonly tokensByModality?: Readonly<Record<string, number>>
+  /** Uses of vendor-side tools, e.g. `{ web_search_requests: 2 }`. */
+  readonly serverToolUse?: Readonly<Record<string, number>>
+  /** As told by the vendor, or computed by the cost middleware. */
+  readonly costUsd?: number
+  /** The vendor's own usage object. Present on the usage of one cycle, not on sums. */
+  readonly raw?: JsonValue
+}
+
+/** Nothing used: what sums begin with. */
+export const zeroUsage: TokenUsage = Object.freeze({
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+})
+
+/** Adds two usages field by field; optional parts appear once either side has them. */
+export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
+  const reasoningTokens = addNumbers(a.reasoningTokens, b.reasoningTokens)
+  const cacheWriteTokensByTtl = addRecords(a.cacheWriteTokensByTtl, b.cacheWriteTokensByTtl)
+  const tokensByModality = addRecords(a.tokensByModality, b.tokensByModality)
+  const serverToolUse = addRecords(a.serverToolUse, b.serverToolUse)
+  const costUsd = addNumbers(a.costUsd, b.costUsd)
+  return Object.freeze({
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    totalTokens: a.totalTokens + b.totalTokens,
+    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    reasoningTokens,
+    cacheWriteTokensByTtl,
+    tokensByModality,
+    serverToolUse,
+    costUsd,
+  })
+}
+
+function addNumbers(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : a + b
+}
+
+type Counts = Readonly<Record<string, number>>
+
+function addRecords(a: Counts | undefined, b: Counts | undefined): Counts | undefined {
+  if (!a || !b) return a ?? b
+  const sum: Record<string, number> = { ...a }
+  for (const [key, count] of Object.entries(b)) sum[key] = (sum[key] ?? 0) + count
+  return sum
+}
+
+/** Something the caller asked for that was dropped or changed on the way to the vendor. */
+export interface Warning {
+  /** Stable, e.g. `unsupported_block`, `schema_changed`, `foreign_reasoning_dropped`. */
+  readonly code: string
+  readonly message: string
+  /** JSON pointer into the request, where one can be named. */
+  readonly pointer?: string
+}

@@ -1,0 +1,143 @@
+import type {
+  BoundEmbeddingModel,
+  EmbeddingHandler,
+  EmbeddingInput,
+  EmbeddingRequest,
+  EmbeddingResult,
+  EmbedOptions,
+} from '../embedding.ts'
+import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
+import type { JsonObject } from '@skein/base'
+
+/** Throws for the first input that is not a text or an image, or an image the vendor cannot take. */
+export function checkInputs(
+  inputs: readonly EmbeddingInput[],
+  { imageInput }: EmbeddingHandler,
+  origin: ErrorOrigin,
+): void {
+  inputs.forEach((input, index) => {
+    const kind = kindOf(input)
+    if (kind === 'text' || (kind === 'image' && imageInput)) return
+    if (kind === 'image') {
+      throw invalidRequest(`${origin.provider} cannot embed the image at input ${index}.`, origin)
+    }
+    const hint = 'An input is a string, a text block or an image block.'
+    throw invalidRequest(`Input ${index} to embed is ${kind}.`, origin, hint)
+  })
+}
+
+function kindOf(input: unknown): string {
+  if (typeof input === 'string') return 'text'
+  if (typeof input !== 'object' || input === null) return input === null ? 'null' : typeof input
+  const { type, text } = input as { type?: unknown; text?: unknown }
+  if (type === 'image' || (type === 'text' && typeof text === 'string')) return type
+  return `an object of type ${JSON.stringify(type)}`
+}
+
+/** A run of inputs for one request. */
+interface Batch {
+  readonly start: number
+  readonly end: number
+  /** The last request of a chunk as the caller sees it. */
+  readonly endsChunk: boolean
+}
+
+/** Cuts the inputs into chunks of the caller's size, and these into requests the vendor takes. */
+export function planBatches(
+  inputs: readonly EmbeddingInput[],
+  { maxBatchSize, maxBatchTokens = Infinity }: EmbeddingHandler,
+  { batchSize, concurrency = 4 }: EmbedOptions,
+  origin: ErrorOrigin,
+): readonly Batch[] {
+  if (batchSize !== undefined) checkCount('batchSize', batchSize, origin)
+  checkCount('concurrency', concurrency, origin)
+  const batches: Batch[] = []
+  let start = 0
+  let tokens = 0
+  const cut = (end: number): void => {
+    const endsChunk = !batchSize || end % batchSize === 0 || end === inputs.length
+    if (end > start) batches.push({ start, end, endsChunk })
+    start = end
+    tokens = 0
+  }
+  inputs.forEach((input, index) => {
+    const size = estimateTokens(input)
+    const isFull = index - start === maxBatchSize || tokens + size > maxBatchTokens
+    if (isFull || (batchSize && index % batchSize === 0)) cut(index)
+    tokens += size
+  })
+  cut(inputs.length)
+  return batches
+}
+
+function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
+  if (Number.isInteger(value) && (value as number) > 0) return
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  const hint = 'Expected a whole number above 0.'
+  throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
+}
+
+/** On the high side: three ASCII characters to a token, one of any other script. */
+function estimateTokens(input: EmbeddingInput): number {
+  const text = typeof input === 'string' ? input : input.type === 'text' ? input.text : ''
+  let others = 0
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
+  return Math.ceil((text.length - others) / 3) + others
+}
+
+/** Embeds the batches, several at once; gives one result per batch, with indexes of the whole input. */
+export async function* embedBatches(
+  model: BoundEmbeddingModel,
+  request: EmbeddingRequest,
+  batches: readonly Batch[],
+  concurrency = 4,
+): AsyncGenerator<EmbeddingResult, void, undefined> {
+  const running: Promise<EmbeddingResult>[] = []
+  let next = 0
+  const fill = (): void => {
+    while (running.length < concurrency && next < batches.length) {
+      const batch = embedBatch(model, request, batches[next++]!)
+      batch.catch(() => {}) // awaited below in its turn, or not at all when one before it failed
+      running.push(batch)
+    }
+  }
+  for (fill(); running.length > 0; fill()) yield await running.shift()!
+}
+
+async function embedBatch(
+  model: BoundEmbeddingModel,
+  request: EmbeddingRequest,
+  { start, end }: Batch,
+): Promise<EmbeddingResult> {
+  const result = await model.embed({ ...request, inputs: request.inputs.slice(start, end) })
+  if (start === 0) return result
+  const embeddings = result.embeddings.map((one) => ({ ...one, index: one.index + start }))
+  return { ...result, embeddings }
+}
+
+/**
+ * One result of several requests: embeddings in order, usage added. What each vendor said is kept in
+ * its own namespace, of which there are several behind a fallback.
+ */
+export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResult {
+  if (results.length === 1) return results[0]!
+  const metadata = joinMetadata(results)
+  return {
+    embeddings: results.flatMap(({ embeddings }) => embeddings),
+    usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+  }
+}
+
+function joinMetadata(results: readonly EmbeddingResult[]): Record<string, JsonObject> {
+  const said = new Map<string, JsonObject[]>()
+  for (const { metadata = {} } of results)
+    for (const [namespace, one] of Object.entries(metadata))
+      if (!said.get(namespace)?.push(one)) said.set(namespace, [one])
+  return Object.fromEntries(
+    [...said].map(([namespace, list]) => [
+      namespace,
+      { ...Object.assign({}, ...list), responses: list },
+    ]),
+  )
+}

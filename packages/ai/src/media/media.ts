@@ -1,0 +1,228 @@
+import { encodeBase64 } from '@skein/base'
+import type {
+  AudioBlock,
+  DocumentBlock,
+  DocumentSource,
+  ImageBlock,
+  ImageSource,
+  ProviderMetadata,
+  VideoBlock,
+} from '../contract/content.ts'
+import { strictBase64 } from './bytes.ts'
+import {
+  base64Bytes,
+  checkedType,
+  checkedUrl,
+  invalidMedia,
+  isMismatch,
+  mediaTypeOf,
+  mediaTypeOfName,
+  type ReadOptions,
+} from './media-type.ts'
+import { readFileBytes } from './read-file-node.ts'
+
+/** An image from any source. It is an `ImageBlock` itself, so it can stand in a message as it is. */
+export class Image implements ImageBlock {
+  readonly type = 'image'
+  readonly source: ImageSource
+  readonly mimeType: string
+  declare readonly metadata?: ProviderMetadata
+
+  private constructor(source: ImageSource, mimeType: string, metadata?: ProviderMetadata) {
+    this.source = source
+    this.mimeType = mimeType
+    if (metadata) this.metadata = metadata
+    Object.freeze(this)
+  }
+
+  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  static fromBytes(data: Uint8Array, mimeType?: string): Image {
+    return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType }))
+  }
+
+  static fromBase64(base64: string, mimeType?: string): Image {
+    const type = checkedType(base64Bytes(base64), 'image', { mimeType })
+    return new Image({ type: 'base64', data: strictBase64(base64) }, type)
+  }
+
+  /** Nothing is downloaded: the vendor gets the address. */
+  static fromUrl(url: string, mimeType?: string): Image {
+    const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
+    return new Image({ type: 'url', url: checkedUrl(url) }, type)
+  }
+
+  static fromBlock({ source, mimeType, metadata }: ImageBlock): Image {
+    return new Image(source, mimeType, metadata)
+  }
+
+  /** Reads a file, where the platform has files. */
+  static async fromPath(path: string, { mimeType, maxBytes }: ReadOptions = {}): Promise<Image> {
+    const data = await readFileBytes(path, maxBytes)
+    return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType, name: path }))
+  }
+
+  /** The bytes. An image that is only known by its address has none. */
+  toBytes(): Uint8Array {
+    if (this.source.type === 'bytes') return this.source.data
+    if (this.source.type === 'base64') return base64Bytes(this.source.data)
+    throw invalidMedia(
+      'The image is known by its address only; its bytes were not downloaded.',
+      'Fetch image.source.url yourself, and mind that the address may expire.',
+    )
+  }
+
+  toBase64(): string {
+    return this.source.type === 'base64' ? this.source.data : encodeBase64(this.toBytes())
+  }
+
+  /** A plain block. */
+  toBlock(): ImageBlock {
+    const { type, source, mimeType, metadata } = this
+    return { type, source, mimeType, metadata }
+  }
+}
+
+/** A document (PDF, text …). It is a `DocumentBlock` itself, so it can stand in a message as it is. */
+export class Document implements DocumentBlock {
+  readonly type = 'document'
+  readonly source: DocumentSource
+  readonly mimeType: string
+  declare readonly title?: string
+
+  private constructor(source: DocumentSource, mimeType: string, title?: string) {
+    this.source = source
+    this.mimeType = mimeType
+    if (title !== undefined) this.title = title
+    Object.freeze(this)
+  }
+
+  /** Text formats are kept as text, everything else as base64. */
+  static async fromPath(
+    path: string,
+    title?: string,
+    { mimeType, maxBytes }: ReadOptions = {},
+  ): Promise<Document> {
+    const bytes = await readFileBytes(path, maxBytes)
+    const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
+    if (type === undefined) {
+      throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
+    }
+    if (isText(type)) return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
+    return Document.fromBase64(encodeBase64(bytes), type, title)
+  }
+
+  /** Nothing is downloaded: the vendor gets the address. */
+  static fromUrl(url: string, title?: string): Document {
+    const address = checkedUrl(url)
+    const type = mediaTypeOfName(new URL(address).pathname) ?? 'application/pdf'
+    return new Document({ type: 'url', url: address }, type, title)
+  }
+
+  static fromBase64(base64: string, mimeType: string, title?: string): Document {
+    if (isMismatch(base64Bytes(base64), mimeType)) {
+      throw invalidMedia(
+        `The document was declared to be ${mimeType}, but its data is something else.`,
+        'Pass the MIME type of the data.',
+      )
+    }
+    return new Document({ type: 'base64', data: strictBase64(base64) }, mimeType, title)
+  }
+
+  static fromText(text: string, title?: string): Document {
+    return new Document({ type: 'text', data: text }, 'text/plain', title)
+  }
+
+  /** A plain block. */
+  toBlock(): DocumentBlock {
+    const { type, source, mimeType, title } = this
+    return { type, source, mimeType, title }
+  }
+}
+
+function isText(type: string): boolean {
+  return type.startsWith('text/') || type === 'application/json'
+}
+
+function textOf(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw invalidMedia(
+      `The document ${path} is not UTF-8 text.`,
+      'Convert it, or pass the MIME type of a binary format.',
+      cause,
+    )
+  }
+}
+
+/** What sound and film share: bytes of a checked type. Frozen. */
+abstract class ByteMedia<Kind extends 'audio' | 'video'> {
+  readonly type: Kind
+  readonly data: Uint8Array
+  readonly mimeType: string
+
+  constructor(
+    type: Kind,
+    data: Uint8Array,
+    options: { mimeType?: string | undefined; name?: string },
+  ) {
+    this.type = type
+    this.data = data
+    this.mimeType = checkedType(data, type, options)
+    Object.freeze(this)
+  }
+
+  toBytes(): Uint8Array {
+    return this.data
+  }
+
+  toBase64(): string {
+    return encodeBase64(this.data)
+  }
+
+  /** A plain block. */
+  toBlock(): { readonly type: Kind; readonly data: Uint8Array; readonly mimeType: string } {
+    const { type, data, mimeType } = this
+    return { type, data, mimeType }
+  }
+}
+
+/** Reads a file for one of the classes, where the platform has files. */
+async function readMedia(
+  path: string,
+  { mimeType, maxBytes }: ReadOptions = {},
+): Promise<[Uint8Array, { mimeType: string | undefined; name: string }]> {
+  return [await readFileBytes(path, maxBytes), { mimeType, name: path }]
+}
+
+/** Sound. It is an `AudioBlock` itself, so it can stand in a message as it is. */
+export class Audio extends ByteMedia<'audio'> implements AudioBlock {
+  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  static fromBytes(data: Uint8Array, mimeType?: string): Audio {
+    return new Audio('audio', data, { mimeType })
+  }
+
+  static fromBase64(base64: string, mimeType?: string): Audio {
+    return Audio.fromBytes(base64Bytes(base64), mimeType)
+  }
+
+  static async fromPath(path: string, options?: ReadOptions): Promise<Audio> {
+    return new Audio('audio', ...(await readMedia(path, options)))
+  }
+}
+
+/** A film. It is a `VideoBlock` itself, so it can stand in a message as it is. */
+export class Video extends ByteMedia<'video'> implements VideoBlock {
+  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  static fromBytes(data: Uint8Array, mimeType?: string): Video {
+    return new Video('video', data, { mimeType })
+  }
+
+  static fromBase64(base64: string, mimeType?: string): Video {
+    return Video.fromBytes(base64Bytes(base64), mimeType)
+  }
+
+  static async fromPath(path: string, options?: ReadOptions): Promise<Video> {
+    return new Video('video', ...(await readMedia(path, options)))
+  }
+}

@@ -1,0 +1,90 @@
+import type { Random } from '@skein/base'
+import type { KeyStrategy } from '../contract/provider.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+
+/** Uses the keys in turn, one per attempt, also when attempts overlap. */
+export class RoundRobinKeys implements KeyStrategy {
+  readonly #keys: readonly string[]
+  #next = 0
+
+  constructor(keys: readonly string[]) {
+    if (!Array.isArray(keys) || keys.length === 0) throw invalid('RoundRobinKeys', 'no keys')
+    keys.forEach((key, index) => checkKey('RoundRobinKeys', key, index))
+    this.#keys = [...keys]
+  }
+
+  getKey(): string {
+    const key = this.#keys[this.#next]!
+    this.#next = (this.#next + 1) % this.#keys.length
+    return key
+  }
+}
+
+/** One key and how often it is chosen, relative to the others. */
+export interface WeightedKey {
+  readonly key: string
+  readonly weight: number
+}
+
+/** Chooses a key at random by weight. A weight of 0 is never chosen. */
+export class WeightedKeys implements KeyStrategy {
+  readonly #entries: readonly WeightedKey[]
+  readonly #total: number
+  readonly #random: Random
+
+  constructor(entries: readonly WeightedKey[], { random = Math.random }: { random?: Random } = {}) {
+    if (!Array.isArray(entries) || entries.length === 0) throw invalid('WeightedKeys', 'no entries')
+    entries.forEach(checkEntry)
+    this.#entries = entries.filter(({ weight }) => weight > 0)
+    this.#total = this.#entries.reduce((sum, { weight }) => sum + weight, 0)
+    this.#random = random
+    if (this.#entries.length === 0) throw invalid('WeightedKeys', 'no entry with a weight above 0')
+    if (!Number.isFinite(this.#total)) throw invalid('WeightedKeys', 'weights too large to add up')
+  }
+
+  getKey(): string {
+    let rest = this.#random() * this.#total
+    for (const { key, weight } of this.#entries) {
+      rest -= weight
+      if (rest < 0) return key
+    }
+    return this.#entries.at(-1)!.key // rounding can leave a trace above zero
+  }
+}
+
+/** Asks a function for each attempt's key: a vault, a token endpoint. */
+export class DynamicKey implements KeyStrategy {
+  readonly #ask: () => string | Promise<string>
+
+  constructor(ask: () => string | Promise<string>) {
+    if (typeof ask !== 'function') throw invalid('DynamicKey', `a ${typeof ask} for its function`)
+    this.#ask = ask
+  }
+
+  getKey(): string | Promise<string> {
+    return this.#ask()
+  }
+}
+
+function checkEntry(entry: WeightedKey, index: number): void {
+  checkKey('WeightedKeys', entry?.key, index)
+  const { weight } = entry as { weight: unknown }
+  if (typeof weight === 'number' && weight >= 0 && Number.isFinite(weight)) return
+  throw invalid('WeightedKeys', `the weight ${String(weight)} (${typeof weight}) at ${index}`)
+}
+
+/** Names the place and the type, never the value. */
+function checkKey(owner: string, key: unknown, index: number): void {
+  if (typeof key === 'string' && key.trim() !== '') return
+  const what = typeof key === 'string' ? 'an empty key' : `a ${typeof key} for a key`
+  throw invalid(owner, `${what} at ${index}`)
+}
+
+function invalid(owner: string, what: string): UPPError {
+  return new UPPError(`${owner} was given ${what}.`, {
+    code: ErrorCode.InvalidRequest,
+    provider: 'skein',
+    modality: 'llm',
+    hint: 'Keys are non-empty strings; weights are numbers from 0, at least one above it.',
+  })
+}

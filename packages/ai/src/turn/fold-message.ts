@@ -1,0 +1,187 @@
+import type { Clock, IdSource } from '@skein/base'
+import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
+import type {
+  BlockKind,
+  ContentBlockStartEvent,
+  MediaDeltaEvent,
+  MessageStopEvent,
+  StreamEvent,
+} from '../contract/event.ts'
+import { joinBytes } from '../media/bytes.ts'
+import { AssistantMessage } from '../contract/message.ts'
+import { parseArguments, type ToolCall } from '../contract/tool.ts'
+
+/** A block while it grows. One shape for all kinds, because deltas are the hot path. */
+interface OpenBlock {
+  readonly kind: BlockKind
+  readonly start: ContentBlockStartEvent['delta']
+  readonly text: string[]
+  media: MediaDeltaEvent['delta'][]
+  metadata: ProviderMetadata | undefined
+}
+
+/** Folds the events of one message. The only place where an assistant message is built. */
+export class MessageFold {
+  /** How the message ended; undefined as long as its terminal event has not come. */
+  stop: MessageStopEvent['delta'] | undefined
+  readonly #blocks: OpenBlock[] = []
+  readonly #blockIndexes = new Map<string, number>()
+
+  push(events: readonly StreamEvent[]): void {
+    for (const event of events) this.#fold(event)
+  }
+
+  /** True once the message is complete and asks for nothing more. */
+  get isFinal(): boolean {
+    return (
+      this.stop !== undefined &&
+      this.stop.stopReason !== 'pause' &&
+      !this.#blocks.some((block) => block?.kind === 'tool_call')
+    )
+  }
+
+  /** Block index of each tool call, by id: what the events of its execution carry. */
+  get callIndexes(): ReadonlyMap<string, number> {
+    return this.#blockIndexes
+  }
+
+  /** The message so far. Calls whose arguments never became whole are marked invalid. */
+  message({ ids, clock }: { ids: IdSource; clock: Clock }): AssistantMessage {
+    const content: AssistantContent[] = []
+    const toolCalls: ToolCall[] = []
+    this.#blocks.forEach((block, index) => {
+      if (block.kind === 'tool_call') {
+        const isCut = this.#isCutOff() && index === this.#blocks.length - 1
+        const call = toToolCall(block, isCut)
+        this.#blockIndexes.set(call.toolCallId, index)
+        toolCalls.push(call)
+      } else content.push(...toContent(block))
+    })
+    const metadata = this.stop?.metadata
+    return new AssistantMessage(content, toolCalls.length > 0 ? toolCalls : undefined, {
+      ids,
+      clock,
+      metadata,
+    })
+  }
+
+  /** No end, or one forced by a limit: the last block may be incomplete. */
+  #isCutOff(): boolean {
+    const reason = this.stop?.stopReason
+    return reason === undefined || reason === 'max_tokens' || reason === 'context_window'
+  }
+
+  #fold(event: StreamEvent): void {
+    switch (event.type) {
+      case 'text_delta':
+      case 'reasoning_delta':
+      case 'object_delta':
+        this.#block(event.index, kindOf[event.type]).text.push(event.delta.text)
+        return
+      case 'tool_call_delta':
+        this.#block(event.index, 'tool_call', event.delta).text.push(event.delta.argumentsJson)
+        return
+      case 'image_delta':
+      case 'audio_delta':
+      case 'video_delta':
+        if (!event.delta.isPartial)
+          this.#block(event.index, kindOf[event.type]).media.push(event.delta)
+        return
+      case 'content_block_start':
+        this.#blocks[event.index] = newBlock(event.delta)
+        return
+      case 'content_block_stop': {
+        const block = this.#blocks[event.index]
+        if (block && event.delta.metadata) block.metadata = event.delta.metadata
+        return
+      }
+      case 'message_stop':
+        this.stop = event.delta
+        return
+      case 'message_start':
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+        return
+      default:
+        event satisfies never
+    }
+  }
+
+  /** A provider that skips `content_block_start` still gets its block. */
+  #block(
+    index: number,
+    kind: BlockKind,
+    call?: { toolCallId: string; toolName: string },
+  ): OpenBlock {
+    const block = this.#blocks[index]
+    if (block) return block
+    return (this.#blocks[index] = newBlock({
+      block: kind,
+      ...(call && { toolCallId: call.toolCallId, toolName: call.toolName }),
+    }))
+  }
+}
+
+const kindOf = {
+  text_delta: 'text',
+  reasoning_delta: 'reasoning',
+  object_delta: 'object',
+  image_delta: 'image',
+  audio_delta: 'audio',
+  video_delta: 'video',
+} as const satisfies Partial<Record<StreamEvent['type'], BlockKind>>
+
+function newBlock(start: ContentBlockStartEvent['delta']): OpenBlock {
+  return { kind: start.block, start, text: [], media: [], metadata: undefined }
+}
+
+function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolCall {
+  const json = text.join('')
+  const parsed =
+    isCut && json.trim() === ''
+      ? { invalid: { text: json, reason: 'the answer was cut off before the arguments' } }
+      : parseArguments(json)
+  return {
+    toolCallId: start.toolCallId ?? '',
+    toolName: start.toolName ?? '',
+    arguments: parsed.arguments ?? {},
+    invalidArguments: parsed.invalid,
+    metadata,
+  }
+}
+
+/** None for a block that says nothing: an empty text would be refused when it is sent back. */
+function toContent(block: OpenBlock): readonly AssistantContent[] {
+  const metadata = block.metadata && { metadata: block.metadata }
+  switch (block.kind) {
+    case 'text':
+    case 'object':
+    case 'reasoning': {
+      const text = block.text.join('')
+      if (text === '' && !metadata) return []
+      return [{ type: block.kind === 'reasoning' ? 'reasoning' : 'text', text, ...metadata }]
+    }
+    case 'image':
+    case 'audio':
+    case 'video':
+      return toMedia(block, block.kind).map((media) => ({ ...media, ...metadata }))
+    case 'native':
+      return [{ type: 'native', name: block.start.name ?? '', metadata: block.metadata ?? {} }]
+    case 'tool_call':
+      return []
+  }
+}
+
+function toMedia(
+  { media }: OpenBlock,
+  kind: 'image' | 'audio' | 'video',
+): readonly AssistantContent[] {
+  const last = media.at(-1)
+  if (!last) return []
+  const { mimeType, url } = last
+  if (kind === 'image' && url !== undefined)
+    return [{ type: 'image', source: { type: 'url', url }, mimeType }]
+  const data = joinBytes(media.map((piece) => piece.data))
+  if (kind === 'image') return [{ type: 'image', source: { type: 'bytes', data }, mimeType }]
+  return [{ type: kind, data, mimeType }]
+}

@@ -1,0 +1,261 @@
+import {
+  type Clock,
+  type IdSource,
+  type JsonSchema,
+  redactSecrets,
+  type StandardSchemaV1,
+  toJsonSchema,
+} from '@skein/base'
+import type { ContentBlock, UserContent } from '../contract/content.ts'
+import { messageFromJSON, type MessageJSON } from '../contract/message-json.ts'
+import { type AssistantMessage, isMessage, type Message, UserMessage } from '../contract/message.ts'
+import {
+  ErrorCode,
+  type ErrorOrigin,
+  hookError,
+  invalidRequest,
+  UPPError,
+} from '../contract/error.ts'
+import type {
+  BoundLLMModel,
+  LLMCapabilities,
+  LLMRequest,
+  ProviderConfig,
+} from '../contract/provider.ts'
+import type { Tool } from '../contract/tool.ts'
+import type { StreamEvent } from '../contract/event.ts'
+
+/** What `generate` and `stream` take (UPP §5.3). Messages may also be parsed JSON. */
+export type InferenceInput = string | Message | MessageJSON | ContentBlock
+
+/** A list of messages, or a thread: anything with `messages`. */
+export type History =
+  readonly (Message | MessageJSON)[] | { readonly messages: readonly (Message | MessageJSON)[] }
+
+/** Where new messages get their ids and times, and whom errors name. */
+interface MessageSources {
+  readonly ids: IdSource
+  readonly clock: Clock
+  readonly origin: ErrorOrigin
+}
+
+/** What one call sends. */
+export interface CallMessages {
+  /** Everything to send. A list of this call's own. */
+  readonly messages: Message[]
+  /** The part that is new with this call, and so part of its turn. */
+  readonly inputs: readonly Message[]
+}
+
+/** Sorts the arguments of a call into history and inputs. The history is neither kept nor changed. */
+export function toMessages(
+  given: readonly (History | InferenceInput)[],
+  sources: MessageSources,
+): CallMessages {
+  const [first, ...rest] = given
+  const past = historyOf(first)
+  const history = past ? past.map((message) => toMessage(message, sources)) : []
+  const inputs = toInputs((past ? rest : given) as readonly InferenceInput[], sources)
+  const messages = [...history, ...inputs]
+  if (messages.length === 0)
+    throw invalidRequest('There is nothing to send.', sources.origin, 'Pass at least one input.')
+  return { messages, inputs }
+}
+
+function historyOf(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value
+  if (typeof value !== 'object' || value === null || isMessage(value)) return undefined
+  return 'messages' in value && Array.isArray(value.messages) ? value.messages : undefined
+}
+
+/** Strings and blocks in a row are one user message, as they would be in a chat. */
+function toInputs(inputs: readonly InferenceInput[], sources: MessageSources): Message[] {
+  const messages: Message[] = []
+  let blocks: UserContent[] = []
+  const flush = (): void => {
+    if (blocks.length > 0) messages.push(new UserMessage(blocks, sources))
+    blocks = []
+  }
+  for (const input of inputs) {
+    if (typeof input === 'string') blocks.push({ type: 'text', text: input })
+    else if (isBlock(input)) blocks.push(input)
+    else {
+      flush()
+      messages.push(toMessage(input, sources))
+    }
+  }
+  flush()
+  return messages
+}
+
+/** Which blocks a user may send is the message constructor's to say. */
+function isBlock(input: unknown): input is UserContent {
+  return (
+    typeof input === 'object' &&
+    input !== null &&
+    'type' in input &&
+    typeof input.type === 'string' &&
+    !isMessage(input)
+  )
+}
+
+function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Message {
+  if (!isMessage(value))
+    throw invalidRequest(
+      `Expected a message but got ${describe(value)}.`,
+      origin,
+      'The history is a list of messages; pass text and blocks after it, one argument each.',
+    )
+  if ('text' in value) return value // an instance, of this or another copy of the package
+  // Parsed JSON: accessors, bytes and dates come back, and what JSON left out gets its default.
+  const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
+  const iso = timestamp instanceof Date ? timestamp.toISOString() : timestamp
+  return messageFromJSON({ ...rest, id, timestamp: iso })
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? typeof value
+  return 'type' in value ? `an object of type ${JSON.stringify(value.type)}` : 'an object'
+}
+
+/** What can be refused when an instance is made: names and capabilities (UPP §11.1, §12.2). */
+export function checkOptions(
+  { tools, structure }: { tools: readonly Tool[]; structure?: JsonSchema | undefined },
+  capabilities: LLMCapabilities,
+  origin: ErrorOrigin,
+): void {
+  if (tools.length > 0 && !capabilities.tools) throw unsupported('tools', origin)
+  if (structure && !capabilities.structuredOutput) throw unsupported('structured output', origin)
+  const names = new Set<string>()
+  for (const { name } of tools) {
+    if (names.has(name))
+      throw invalidRequest(`Two tools are named "${name}".`, origin, 'Tool names must be unique.')
+    names.add(name)
+  }
+}
+
+/** What can be refused before a request is sent, after the middleware had its say. */
+export function checkRequest(
+  request: LLMRequest,
+  { capabilities, provider }: BoundLLMModel,
+  streaming: boolean,
+): void {
+  const origin: ErrorOrigin = { provider, modality: 'llm' }
+  if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)
+  checkOptions(request, capabilities, origin)
+  for (const message of request.messages) {
+    if (message.type !== 'user') continue
+    for (const { type } of message.content) {
+      const needed = type in inputCapability ? inputCapability[type as MediaType] : undefined
+      if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
+    }
+  }
+}
+
+const inputCapability = {
+  image: 'imageInput',
+  document: 'documentInput',
+  audio: 'audioInput',
+  video: 'videoInput',
+} as const satisfies Record<string, keyof LLMCapabilities>
+type MediaType = keyof typeof inputCapability
+
+function unsupported(what: string, origin: ErrorOrigin): Error {
+  return invalidRequest(
+    `The provider "${origin.provider}" does not support ${what}.`,
+    origin,
+    'See `capabilities` of the instance.',
+  )
+}
+
+/**
+ * The shape of a structured answer: any Standard Schema that can write itself as JSON Schema, or JSON
+ * Schema itself. `Data` is what the schema accepts, because answers are not validated (UPP §12.2).
+ */
+export type Structure<Data = unknown> = StandardSchemaV1<Data, unknown> | JsonSchema
+
+/** The JSON Schema to send. */
+export function toStructure(structure: Structure, origin: ErrorOrigin): JsonSchema {
+  try {
+    return toJsonSchema(structure)
+  } catch (error) {
+    throw hookError(error, 'Reading the structure', origin)
+  }
+}
+
+/** The text of a structured answer streams as `object_delta`; wires know nothing of it. */
+export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamEvent[] {
+  return events.map((event) => {
+    if (event.type === 'text_delta')
+      return { type: 'object_delta', index: event.index, delta: event.delta }
+    if (event.type === 'content_block_start' && event.delta.block === 'text')
+      return { ...event, delta: { ...event.delta, block: 'object' } }
+    return event
+  })
+}
+
+/** The data of a structured answer. Parsed, not validated: off-schema JSON passes (UPP §12.2). */
+export function parseData(
+  message: AssistantMessage,
+  stopReason: string,
+  origin: ErrorOrigin,
+): unknown {
+  try {
+    return JSON.parse(message.text)
+  } catch (cause) {
+    throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
+      code: ErrorCode.InvalidResponse,
+      ...origin,
+      cause,
+      hint: 'error.turn holds the answer. With "max_tokens" it was cut off: allow more tokens.',
+    })
+  }
+}
+
+const secretHeader = /auth|key|token|secret|cookie|password/i
+const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
+const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
+
+/**
+ * The config as requests carry it: what the caller gave, unchanged (UPP §2.1), but the key and header
+ * values do not show when the request is printed, so that a log of it holds no secret (UPP §17.1).
+ */
+export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
+  if (secretsByConfig.has(config)) return config
+  const { apiKey } = config
+  const hidden: ProviderConfig = { ...config }
+  // Printers that know none of the conventions below show that there is a getter, not what it gives.
+  if (apiKey !== undefined)
+    Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
+  const shown = (): object => printable(hidden)
+  Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
+  secretsByConfig.set(hidden, secretsOf(config))
+  return Object.freeze(hidden)
+}
+
+/** A text without the secrets of this config. */
+export function redactConfig(text: string, config: ProviderConfig): string {
+  return redactSecrets(text, secretsIn(config))
+}
+
+/** The secrets of this config, as far as they are known before a request is sent. */
+export function secretsIn(config: ProviderConfig): readonly string[] {
+  return secretsByConfig.get(config) ?? secretsOf(config)
+}
+
+function secretsOf({ apiKey, headers = {} }: ProviderConfig): string[] {
+  const secrets = typeof apiKey === 'string' ? [apiKey] : []
+  for (const [name, value] of Object.entries(headers))
+    if (secretHeader.test(name)) secrets.push(value, value.replace(/^\S+\s+/, ''))
+  return secrets
+}
+
+function printable({ headers, apiKey, ...rest }: ProviderConfig): object {
+  return {
+    ...rest,
+    ...(apiKey !== undefined && { apiKey: '[hidden]' }),
+    ...(headers && {
+      headers: Object.fromEntries(Object.keys(headers).map((n) => [n, '[hidden]'])),
+    }),
+  }
+}

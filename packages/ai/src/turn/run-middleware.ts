@@ -1,0 +1,201 @@
+import type { Clock } from '@skein/base'
+import {
+  ErrorCode,
+  type ErrorOrigin,
+  hookError,
+  type Modality,
+  toUPPError,
+  type UPPError,
+} from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type {
+  AnyRequest,
+  AnyResponse,
+  Middleware,
+  MiddlewareContext,
+  StreamContext,
+  StreamEventResult,
+} from '../contract/middleware.ts'
+import { secretsIn } from './request.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
+import { redactUPPError } from '../transport/redact.ts'
+import type { Turn } from '../contract/turn.ts'
+
+/** One call of any modality, as its middleware sees it. */
+export interface MiddlewareCall {
+  readonly modality: Modality
+  readonly modelId: string
+  readonly provider: string
+  readonly streaming: boolean
+  /** Must be this call's own object: hooks may edit it. */
+  readonly request: AnyRequest
+  readonly clock: Clock
+  /** Shared state of several calls that belong together; default: a map of this call's own. */
+  readonly state?: Map<string, unknown> | undefined
+}
+
+/**
+ * The hooks of one call, in the order of UPP §10.5. The caller runs `start`, sends
+ * `context.request`, then runs `end` or, whatever failed, `fail`: exactly one of them completes.
+ */
+export class MiddlewareRun {
+  readonly context: MiddlewareContext
+  readonly #middleware: readonly Middleware[]
+  readonly #reversed: readonly Middleware[]
+  readonly #transformers: readonly Middleware[]
+  readonly #streamContext: StreamContext
+  readonly #origin: ErrorOrigin
+  readonly #clock: Clock
+
+  constructor(middleware: readonly Middleware[], call: MiddlewareCall) {
+    const { modality, modelId, provider, streaming, request, clock, state = new Map() } = call
+    this.context = {
+      modality,
+      modelId,
+      provider,
+      streaming,
+      request,
+      state,
+      startTime: clock.now(),
+    }
+    this.#middleware = middleware
+    this.#reversed = middleware.toReversed()
+    this.#transformers = streaming ? middleware.filter((one) => one.onStreamEvent) : []
+    this.#streamContext = Object.freeze({ state })
+    this.#origin = { provider, modality }
+    this.#clock = clock
+  }
+
+  /** After this, `context.request` is what to send. */
+  async start(): Promise<void> {
+    const { context } = this
+    await this.#each('onStart', this.#middleware, (one) => one.onStart?.(context))
+    await this.#each('onRequest', this.#middleware, (one) => one.onRequest?.(context))
+  }
+
+  /** The request of one inference of the tool loop; `cycle` starts at 1. */
+  async cycle(request: LLMRequest, cycle: number): Promise<LLMRequest> {
+    let current = request
+    await this.#each('onCycle', this.#middleware, async (one) => {
+      current = (await one.onCycle?.(current, cycle, this.context)) ?? current
+    })
+    return current
+  }
+
+  /** The inference within all `wrapInference` hooks; the first middleware is the outermost. */
+  wrap(
+    infer: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>,
+  ): (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]> {
+    let wrapped = infer
+    for (const one of this.#reversed) {
+      if (!one.wrapInference) continue
+      const next = wrapped
+      wrapped = (request) => one.wrapInference!(request, next, this.context)
+    }
+    return wrapped
+  }
+
+  /** What the reader of the stream gets. The same array when no middleware looks at events. */
+  transform(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<StreamEvent[]> {
+    return this.#transformers.length === 0 ? events : this.#transformAll(events)
+  }
+
+  /** Ends a successful call. Gives what the hooks made of the response (UPP §10.1: they may transform it). */
+  async end<R extends AnyResponse>(response: R): Promise<R> {
+    const { context } = this
+    context.response = response
+    context.endTime = this.#clock.now()
+    if (context.streaming) await this.#streamEnd()
+    await this.#each('onResponse', this.#reversed, (one) => one.onResponse?.(context))
+    if (context.modality === 'llm')
+      await this.#each('onTurn', this.#reversed, (one) =>
+        one.onTurn?.(context.response as Turn, context),
+      )
+    await this.#each('onEnd', this.#reversed, (one) => one.onEnd?.(context))
+    return context.response as R // a hook that replaces it keeps its kind
+  }
+
+  /** Tells every middleware of the failure and gives the error to throw. Never throws itself. */
+  async fail(error: unknown): Promise<UPPError> {
+    const { context } = this
+    // The transport has done so for what it threw; providers and hooks of others have not.
+    const secrets = secretsIn(context.request.config)
+    const failure = redactUPPError(toUPPError(error, this.#origin), secrets)
+    context.endTime ??= this.#clock.now()
+    for (const one of this.#middleware) {
+      const isAbort = failure.code === ErrorCode.Cancelled && one.onAbort !== undefined
+      try {
+        await (isAbort ? one.onAbort?.(failure, context) : one.onError?.(failure, context))
+      } catch {
+        // UPP-103: an error in onError must not mask the one it was told of.
+      }
+    }
+    return failure
+  }
+
+  async toolCall(call: ToolCall): Promise<void> {
+    await this.#each('onToolCall', this.#middleware, (one) => one.onToolCall?.(call, this.context))
+  }
+
+  async toolResult(call: ToolCall, result: unknown, outcome: ToolOutcome): Promise<void> {
+    await this.#each('onToolResult', this.#middleware, (one) =>
+      one.onToolResult?.(call, result, this.context, outcome),
+    )
+  }
+
+  async #streamEnd(): Promise<void> {
+    await this.#each('onStreamEnd', this.#middleware, (one) =>
+      one.onStreamEnd?.(this.#streamContext),
+    )
+  }
+
+  async #transformAll(events: readonly StreamEvent[]): Promise<StreamEvent[]> {
+    let current = [...events]
+    for (const one of this.#transformers) {
+      const next: StreamEvent[] = []
+      try {
+        for (const event of current) {
+          const answer = one.onStreamEvent!(event, this.#streamContext)
+          // No async boundary per event unless the hook asks for one.
+          collect(next, event, isPromise(answer) ? await answer : answer)
+        }
+      } catch (error) {
+        throw hookError(error, `onStreamEvent of the middleware "${one.name}"`, this.#origin)
+      }
+      current = next
+    }
+    return current
+  }
+
+  async #each(
+    hook: keyof Middleware,
+    list: readonly Middleware[],
+    invoke: (one: Middleware) => void | Promise<void> | undefined,
+  ): Promise<void> {
+    for (const one of list) {
+      if (!one[hook]) continue
+      try {
+        await invoke(one)
+      } catch (error) {
+        throw hookError(error, `${hook} of the middleware "${one.name}"`, this.#origin)
+      }
+    }
+  }
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | null | undefined)?.then === 'function'
+}
+
+function collect(
+  into: StreamEvent[],
+  event: StreamEvent,
+  answer: StreamEventResult | undefined,
+): void {
+  if (answer === null) return
+  if (answer === undefined)
+    into.push(event) // an observer that returned nothing
+  else if (Array.isArray(answer)) into.push(...(answer as readonly StreamEvent[]))
+  else into.push(answer as StreamEvent) // neither null nor a list: isArray does not narrow readonly
+}

@@ -1,0 +1,251 @@
+import { AbortRace, letGo, linkAbort } from '../contract/abort-race.ts'
+import { checkRequest, toObjectEvents, toStructure } from './request.ts'
+import {
+  cancelledError,
+  type ErrorOrigin,
+  hookError,
+  toUPPError,
+  type UPPError,
+} from '../contract/error.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type { MessageFold } from './fold-message.ts'
+import type { AssistantMessage, Message } from '../contract/message.ts'
+import type { Middleware } from '../contract/middleware.ts'
+import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
+import { MiddlewareRun } from './run-middleware.ts'
+import { executeTools, succeededTools, type ToolBatch } from '../tools/executor.ts'
+import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
+import { TurnDraft } from './turn-draft.ts'
+import type { Turn } from '../contract/turn.ts'
+
+/** One `generate`, `stream` or `infer` call. */
+export interface TurnTask {
+  readonly model: BoundLLMModel
+  /** This call's own object, `messages` included: hooks may edit it. */
+  readonly request: Omit<LLMRequest, 'signal'>
+  /** Of this call alone; its signal is the request's. */
+  readonly controller: AbortController
+  /** The caller's signals: while the call runs, each of them aborts it. */
+  readonly signals: readonly (AbortSignal | undefined)[]
+  /** The messages at the end of `request.messages` that are new with this call. */
+  readonly inputs: readonly Message[]
+  readonly strategy: ToolUseStrategy
+  readonly middleware: readonly Middleware[]
+  readonly streaming: boolean
+  readonly state?: Map<string, unknown> | undefined
+  /** Told when the model has nothing more to say, before its last events are handed out. */
+  readonly onFinal?: () => void
+}
+
+const DEFAULT_ITERATIONS = 10
+/** How often a vendor may ask for the same conversation again within one turn. */
+const MAX_PAUSES = 10
+
+/**
+ * The loop (UPP §5.5): inference, fold, tools, again. Yields batches of events as they come and
+ * returns the turn. `generate` drains it, `stream` reads it, agents take it one inference at a time.
+ */
+export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEvent[], Turn> {
+  const call = new Call(task)
+  const { run, race, draft } = call
+  let isOver = false
+  try {
+    await race.run(run.start())
+    const base = call.prepare()
+    for (let goesOn = true; goesOn;) {
+      const fold = draft.beginMessage()
+      const events = await call.infer(base)
+      let isDone = false
+      // Not a generator of its own: every layer costs each batch another round of microtasks.
+      try {
+        for (;;) {
+          const step = await race.run(events.next())
+          if ((isDone = step.done === true)) break
+          fold.push(step.value)
+          if (fold.isFinal) task.onFinal?.()
+          yield call.shown(base.structure ? toObjectEvents(step.value) : step.value)
+        }
+      } finally {
+        if (!isDone) void letGo(events)
+      }
+      const message = draft.endMessage(fold)
+      goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
+    }
+    const turn = await race.run(run.end(draft.turn(base.structure)))
+    isOver = true
+    return turn
+  } catch (error) {
+    isOver = true
+    throw await call.fail(error)
+  } finally {
+    // The reader left in the middle: to the middleware that is a cancellation like any other.
+    if (!isOver) await call.abandon()
+    call.dispose()
+  }
+}
+
+/** What one run of the loop holds; the loop itself decides. */
+class Call {
+  readonly run: MiddlewareRun
+  readonly race: AbortRace
+  readonly draft: TurnDraft
+  readonly #task: TurnTask
+  readonly #signal: AbortSignal
+  readonly #unlink: readonly (() => void)[]
+  readonly #origin: ErrorOrigin
+  readonly #source: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>
+  #tools: readonly Tool[] = []
+  #succeeded: Set<string> | undefined
+  #pauses = 0
+
+  constructor(task: TurnTask) {
+    const { model, controller, inputs, middleware, streaming, state } = task
+    const { modelId, provider } = model
+    const { signal } = controller
+    const request: LLMRequest = { ...task.request, signal }
+    const { clock } = request
+    this.#task = task
+    this.#signal = signal
+    this.#unlink = task.signals.map((one) => linkAbort(one, controller))
+    this.#origin = { provider, modality: 'llm' }
+    this.run = new MiddlewareRun(middleware, {
+      modality: 'llm',
+      modelId,
+      provider,
+      streaming,
+      request,
+      clock,
+      state,
+    })
+    this.race = new AbortRace(signal, () => this.cancelled())
+    this.draft = new TurnDraft(inputs, request, this.#origin)
+    this.#source = this.run.wrap((asked) =>
+      streaming ? model.stream(asked) : completed(model, asked),
+    )
+  }
+
+  /** The request of the whole call as the middleware left it, checked. */
+  prepare(): LLMRequest {
+    const { model, request: given, streaming } = this.#task
+    const edited = this.run.context.request as LLMRequest // the modality of this run
+    const { structure } = edited
+    const request: LLMRequest = {
+      ...edited,
+      structure: structure && toStructure(structure, this.#origin),
+      signal: this.#signal,
+      clock: given.clock,
+      ids: given.ids,
+    }
+    checkRequest(request, model, streaming)
+    return request
+  }
+
+  async infer(base: LLMRequest): Promise<AsyncIterator<readonly StreamEvent[]>> {
+    const messages = base.messages.concat(this.draft.produced)
+    const request = await this.race.run(
+      this.run.cycle({ ...base, messages }, this.draft.cycles + 1),
+    )
+    this.race.throwIfAborted()
+    this.#tools = request.tools
+    if (base.tools.some((tool) => tool.dependsOn)) this.#succeeded ??= succeededTools(base.messages)
+    return this.#source(request)[Symbol.asyncIterator]()
+  }
+
+  /** Runs the calls of a message. True when the model should be asked again. */
+  async *runTools(
+    message: AssistantMessage,
+    fold: MessageFold,
+  ): AsyncGenerator<readonly StreamEvent[], boolean> {
+    if (await this.#isAtLimit()) return false
+    const tools = executeTools(this.#batch(message, fold))
+    try {
+      for (;;) {
+        const step = await tools.next()
+        if (step.done) {
+          for (const { call, outcome } of step.value.settled)
+            if (outcome.type === 'done') this.#succeeded?.add(call.toolName)
+          return this.draft.endTools(step.value)
+        }
+        this.draft.noteTools(step.value)
+        yield this.shown(step.value)
+      }
+    } finally {
+      void letGo(tools)
+    }
+  }
+
+  /** The events as the reader gets them. Only hooks that are async cost a wait. */
+  shown(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
+    const transformed = this.run.transform(events)
+    return transformed instanceof Promise ? this.race.run(transformed) : transformed
+  }
+
+  isPaused(): boolean {
+    return this.draft.stopReason === 'pause' && ++this.#pauses <= MAX_PAUSES
+  }
+
+  cancelled(): UPPError {
+    return cancelledError(this.#signal, this.#origin)
+  }
+
+  /** Ends a call whose reader is gone. */
+  async abandon(): Promise<void> {
+    this.#task.controller.abort()
+    await this.fail(this.cancelled())
+  }
+
+  dispose(): void {
+    this.race.dispose()
+    for (const unlink of this.#unlink) unlink()
+  }
+
+  async fail(error: unknown): Promise<UPPError> {
+    const failure = toUPPError(error, this.#origin)
+    failure.turn = this.draft.partial()
+    return this.run.fail(failure)
+  }
+
+  /** At the limit the turn ends with open calls, unless `onMaxIterations` throws. */
+  async #isAtLimit(): Promise<boolean> {
+    const { strategy } = this.#task
+    const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
+    if (this.draft.rounds < limit) return false
+    if (limit <= 0) return true // calls are the caller's own business
+    try {
+      await strategy.onMaxIterations?.(this.draft.rounds)
+    } catch (error) {
+      throw hookError(error, 'onMaxIterations of the tool strategy', this.#origin)
+    }
+    return true
+  }
+
+  #batch(message: AssistantMessage, fold: MessageFold): ToolBatch {
+    const { request, strategy, model } = this.#task
+    return {
+      calls: message.toolCalls ?? [],
+      tools: this.#tools,
+      signal: this.#signal,
+      clock: request.clock,
+      strategy,
+      indexes: fold.callIndexes,
+      hooks: toolHooks(this.run),
+      provider: model.provider,
+      succeeded: this.#succeeded,
+    }
+  }
+}
+
+/** The middleware's view of a batch. */
+export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
+  return {
+    onToolCall: (call) => run.toolCall(call),
+    onToolResult: (call, result, outcome) => run.toolResult(call, result, outcome),
+  }
+}
+
+async function* completed(
+  model: BoundLLMModel,
+  request: LLMRequest,
+): AsyncGenerator<readonly StreamEvent[]> {
+  yield await model.complete(request)
+}

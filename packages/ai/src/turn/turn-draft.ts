@@ -1,0 +1,180 @@
+import { deepFreeze, type JsonObject } from '@skein/base'
+import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
+import type { ToolExecutionEndEvent } from '../contract/event.ts'
+import { MessageFold } from './fold-message.ts'
+import { AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import { parseData } from './request.ts'
+import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
+import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
+import type { ToolExecution, ToolResult } from '../contract/tool.ts'
+import {
+  addUsage,
+  type OpenCall,
+  type TokenUsage,
+  type Turn,
+  type Warning,
+  zeroUsage,
+} from '../contract/turn.ts'
+
+/** A turn while it grows. The only place where a `Turn` is built, whole or partial. */
+export class TurnDraft {
+  /** Messages of the model and of its tools, in order. */
+  readonly produced: Message[] = []
+  /** Tool rounds so far. */
+  rounds = 0
+  readonly #inputs: readonly Message[]
+  readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
+  readonly #origin: ErrorOrigin
+  readonly #executions: ToolExecution[] = []
+  readonly #usageByCycle: TokenUsage[] = []
+  readonly #warnings: Warning[] = []
+  #fold: MessageFold | undefined
+  #stop: MessageFold['stop']
+  #response: AssistantMessage | undefined
+  /** Ended calls of the running batch, so that a failed turn still tells of them. */
+  #running: ToolExecution[] = []
+  readonly #started = new Map<string, JsonObject>()
+  #openCalls: readonly OpenCall[] = []
+
+  constructor(
+    inputs: readonly Message[],
+    sources: Pick<LLMRequest, 'ids' | 'clock'>,
+    origin: ErrorOrigin,
+  ) {
+    this.#inputs = inputs
+    this.#sources = sources
+    this.#origin = origin
+  }
+
+  get cycles(): number {
+    return this.#usageByCycle.length
+  }
+
+  beginMessage(): MessageFold {
+    this.#stop = undefined
+    return (this.#fold = new MessageFold())
+  }
+
+  /** Throws when the terminal event never came: a cut stream is not an answer. */
+  endMessage(fold: MessageFold): AssistantMessage {
+    if (!fold.stop) throw cutOff(this.#origin)
+    this.#fold = undefined
+    this.#stop = fold.stop
+    this.#usageByCycle.push(fold.stop.usage)
+    this.#warnings.push(...(fold.stop.warnings ?? []))
+    const message = fold.message(this.#sources)
+    this.#addResponse(message)
+    return message
+  }
+
+  get stopReason(): Turn['stopReason'] {
+    return this.#stop?.stopReason ?? 'other'
+  }
+
+  noteTools(events: readonly ToolExecutionEvent[]): void {
+    for (const { type, delta } of events) {
+      if (type === 'tool_execution_start') this.#started.set(delta.toolCallId, delta.arguments)
+      else this.#running.push(this.#toExecution(delta))
+    }
+  }
+
+  /** True when every call was answered, so that the model can go on. */
+  endTools({ settled, warnings }: BatchResult): boolean {
+    this.rounds++
+    this.#running = []
+    this.#started.clear()
+    this.#warnings.push(...warnings)
+    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    this.#executions.push(...answered.map(toToolExecution))
+    if (answered.length > 0)
+      this.produced.push(new ToolResultMessage(answered.map(toToolResult), this.#sources))
+    this.#openCalls = openAfter(this.#response, settled)
+    return this.#openCalls.length === 0
+  }
+
+  turn(structure: unknown): Turn {
+    const turn = this.#build()
+    const { response, stopReason } = turn
+    if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
+    return deepFreeze({ ...turn, data: parseData(response, stopReason, this.#origin) })
+  }
+
+  /** What was produced and paid for before a failure. */
+  partial(): Turn {
+    const fold = this.#fold
+    if (fold?.stop) this.endMessage(fold)
+    else if (fold) {
+      const message = fold.message(this.#sources)
+      if (message.content.length > 0 || message.hasToolCalls) this.#addResponse(message)
+    }
+    this.#fold = undefined
+    this.#endRunning()
+    return deepFreeze(this.#build())
+  }
+
+  /** Calls that ended before their batch failed: their effects are real. */
+  #endRunning(): void {
+    const ended = this.#running
+    if (ended.length === 0) return
+    this.#running = []
+    this.#executions.push(...ended)
+    this.produced.push(new ToolResultMessage(ended.map(toResult), this.#sources))
+    const answered = new Set(ended.map(({ toolCallId }) => toolCallId))
+    this.#openCalls = this.#openCalls.filter(({ toolCallId }) => !answered.has(toolCallId))
+  }
+
+  #toExecution(delta: ToolExecutionEndEvent['delta']): ToolExecution {
+    const { toolCallId, toolName, result, isError, durationMs: duration } = delta
+    const args = this.#started.get(toolCallId) ?? {}
+    return { toolName, toolCallId, arguments: args, result, isError, duration }
+  }
+
+  #addResponse(message: AssistantMessage): void {
+    this.#response = message
+    this.produced.push(message)
+    this.#openCalls = openAfter(message, [])
+  }
+
+  #build(): Turn {
+    const response = this.#response ?? new AssistantMessage([], undefined, this.#sources)
+    const raw = this.#stop?.rawStopReason
+    return {
+      messages: [...this.#inputs, ...this.produced],
+      response,
+      toolExecutions: [...this.#executions],
+      usage: this.#usageByCycle.reduce(addUsage, zeroUsage),
+      usageByCycle: [...this.#usageByCycle],
+      cycles: this.cycles,
+      stopReason: this.stopReason,
+      rawStopReason: raw,
+      warnings: [...this.#warnings],
+      openCalls: this.#openCalls,
+    }
+  }
+}
+
+function toResult({ toolCallId, toolName, result, isError }: ToolExecution): ToolResult {
+  return { toolCallId, toolName, result, isError }
+}
+
+/** Calls of a message that have no answer among `settled`. */
+function openAfter(
+  message: AssistantMessage | undefined,
+  settled: readonly SettledCall[],
+): readonly OpenCall[] {
+  const outcomes = new Map(settled.map(({ call, outcome }) => [call.toolCallId, outcome]))
+  return (message?.toolCalls ?? []).flatMap(({ toolCallId }): OpenCall[] => {
+    const outcome = outcomes.get(toolCallId)
+    if (!outcome) return [{ toolCallId }]
+    return outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : []
+  })
+}
+
+function cutOff(origin: ErrorOrigin): UPPError {
+  return new UPPError('The answer ended without its terminal event.', {
+    code: ErrorCode.InvalidResponse,
+    ...origin,
+    hint: 'The connection was probably cut; error.turn holds what had arrived.',
+  })
+}
