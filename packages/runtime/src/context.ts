@@ -1,7 +1,7 @@
 import type { LLMInstance, Tool } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from './definitions/types.ts'
-import type { RuntimeEvent, StoredEvent } from './event.ts'
+import type { RuntimeEvent } from './event.ts'
 import type {
   GovernanceWrites,
   SessionGovernor,
@@ -59,6 +59,7 @@ export interface DrainContext {
 /** Enough to say what changes in and around a thread, also where no drain runs. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
+/** Who is given the state of the thread: a tool with its call, or nobody in particular. */
 export interface FacadeUse {
   readonly toolCallId?: string
   readonly tool?: ToolDefinition
@@ -66,9 +67,10 @@ export interface FacadeUse {
   readonly signal?: AbortSignal
 }
 
+/** The state of the thread for code of the user, and what that code changed through it. */
 export interface Facade {
   readonly state: ThreadState
-  /** With those that were set through it and are not committed yet. */
+  /** Every secret value of the thread, also those that were just set here and are not committed yet. */
   secrets(): readonly string[]
   takeChanges(): FacadeChanges
 }
@@ -101,12 +103,13 @@ export interface KernelEnvironment {
   readonly limits: RuntimeLimits
   /** Variables of this installation: weaker than a thread's, stronger than an agent's. */
   readonly instanceEnv: Readonly<Record<string, string>>
-  /** Commits, then tells whoever watches and wakes the threads that want it. All commits go through here. */
+  /** Commits, then publishes the events and wakes the threads that are due. All commits go through here. */
   commit(commit: Commit): Promise<CommitResult>
   /** Shows something that is not part of the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
 }
 
+/** Limits of a runtime; each has a default. */
 export interface RuntimeLimits {
   /** Tries of one model request over all its models. Default 4. */
   readonly modelAttempts: number
@@ -128,8 +131,6 @@ export interface RuntimeLimits {
   /** How long variables of a deferred child are waited for. Default 24 h. */
   readonly variablesTtlMs: number
 }
-
-export type { StoredEvent }
 
 /** Why a drain is aborted. The reason of the drain's signal. */
 export type Interruption = 'stop' | 'terminate' | 'shutdown'

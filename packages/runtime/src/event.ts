@@ -46,7 +46,7 @@ export interface ParentLink {
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly communication: 'implicit' | 'explicit'
-  /** Which side hears the parent. */
+  /** The side of the child that the parent's messages go to. */
   readonly receives: Side
 }
 
@@ -72,6 +72,7 @@ export interface MessageUnqueued extends EventBase<'message_unqueued'> {
   readonly queueId: string
 }
 
+/** A message was added to the history. */
 export interface RuntimeMessageAdded extends MessageAdded {
   readonly side: Side
   readonly queueId?: string
@@ -97,14 +98,16 @@ export interface SessionStopRequested extends EventBase<'session_stop_requested'
   readonly attachments?: readonly string[]
 }
 
+/** How a session ends. */
 export type SessionOutcome = 'completed' | 'failed' | 'stopped' | 'terminated'
 
+/** A session ended. */
 export interface SessionEnd extends EventBase<'session_end'> {
   readonly sessionId: string
   readonly outcome: SessionOutcome
   /** A word for programs: `session_stop`, `session_fail`, `response`, `max_side_steps`, … */
   readonly reason: string
-  /** What is told to the parent or the caller. */
+  /** The result for the parent or the caller. */
   readonly message?: string
   readonly attachments?: readonly string[]
   /** Of a side with a declared output. */
@@ -118,6 +121,7 @@ export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
 
+/** A step began or is tried again. */
 export interface RuntimeStepStart extends StepStart {
   readonly side: Side
   /** From 1; a higher one follows a failure or a crash. */
@@ -135,20 +139,24 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly retryAt?: string
 }
 
+/** A call is about to run: the intent, committed before the effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
 
+/** A call waits for a person, a client or a child. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
   /** ISO 8601; then it is answered with an error. */
   readonly expiresAt?: string
 }
 
+/** The answer that a call waited for. */
 export interface RuntimeInterruptAnswered extends InterruptAnswered {
   /** The answer is the result of a child: when nobody waits for it any more, it is queued as a message. */
   readonly report?: ChildReport
 }
 
+/** A child's report as a message, for a parent whose call is over by the time it arrives. */
 export interface ChildReport {
   readonly queueId: string
   readonly reference: string
@@ -157,6 +165,7 @@ export interface ChildReport {
   readonly attachments?: readonly string[]
 }
 
+/** A child was created. */
 export interface RuntimeSubagentCreated extends SubagentCreated {
   readonly relation: string
   readonly spawnGroupId?: string
@@ -188,18 +197,21 @@ export interface ResumeRequested extends EventBase<'resume_requested'> {
   readonly side?: Side
 }
 
+/** The thread was terminated; it takes no more messages. */
 export interface ThreadTerminated extends EventBase<'thread_terminated'> {
   readonly by?: string
   /** Children are left alone. */
   readonly isDetached?: boolean
 }
 
+/** A value of the thread was set; null removes it. */
 export interface ValueSet extends EventBase<'value_set'> {
   readonly key: string
   /** Null removes it. */
   readonly value: JsonValue | null
 }
 
+/** A variable of the thread was set; null removes it. */
 export interface EnvSet extends EventBase<'env_set'> {
   readonly name: string
   readonly valueType: 'text' | 'secret'
@@ -209,6 +221,7 @@ export interface EnvSet extends EventBase<'env_set'> {
   readonly isScoped?: boolean
 }
 
+/** Work was scheduled: once after a delay, or by a calendar. */
 export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly effectId: string
   readonly name: string
@@ -218,12 +231,14 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
+/** A scheduled effect is about to run. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
   readonly attempt: number
   readonly epoch: number
 }
 
+/** A scheduled effect ran, failed or was removed; with `runAt` it runs again. */
 export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed'
@@ -232,7 +247,7 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly runAt?: string
 }
 
-/** A child could not be created: variables are missing (§7.8). */
+/** A child could not be created: variables are missing (Standard Agents §7.8). */
 export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly requestId: string
   readonly required: readonly string[]
@@ -248,6 +263,7 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly isImmediate?: boolean
 }
 
+/** A person gave the variables that a child needs. */
 export interface VariablesProvided extends EventBase<'variables_provided'> {
   readonly requestId: string
   readonly by?: string
@@ -287,6 +303,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly adds: readonly (string | JsonObject)[]
 }
 
+/** What came of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
   readonly durationMs: number

@@ -43,6 +43,7 @@ export interface Runtime {
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
 }
 
+/** Where a subscription begins and when it ends. */
 export interface SubscribeOptions {
   /** Id of the last event the reader has; absent or `0` begins at the first. */
   readonly after?: string
@@ -64,6 +65,7 @@ export interface NumberedEvent {
   readonly event: RuntimeEvent | ThreadEvent
 }
 
+/** A thread to create. */
 export interface CreateThread {
   readonly agent: string
   readonly tenant?: string
@@ -81,6 +83,7 @@ export interface CreateThread {
   readonly message?: SendMessage | string
 }
 
+/** A message to send to a thread. */
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
@@ -95,6 +98,7 @@ export interface SendMessage {
   readonly messageId?: string
 }
 
+/** A message that was queued. */
 export interface Sent {
   readonly queueId: string
   readonly messageId: string
@@ -132,6 +136,7 @@ export interface WaitingItem {
   readonly question?: JsonValue
 }
 
+/** What a person decided about a waiting call. */
 export interface Decision {
   readonly threadId: string
   readonly interruptId: string
@@ -142,6 +147,7 @@ export interface Decision {
   readonly tokens?: readonly string[]
 }
 
+/** What waits for people and clients, over all threads. */
 export interface Inbox {
   list(
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
@@ -156,6 +162,7 @@ export interface Inbox {
   ): Promise<void>
 }
 
+/** One model request of a thread and what came of it. */
 export interface ModelLog {
   readonly logId: string
   readonly stepId: string
@@ -184,6 +191,7 @@ export interface ModelLogDetail extends ModelLog {
   readonly messageId?: string
 }
 
+/** What a thread and its descendants have spent. */
 export interface CostReport {
   readonly threadId: string
   readonly tokens: number
@@ -196,6 +204,7 @@ export interface CostReport {
   >
 }
 
+/** Everything that can be done with threads. */
 export interface Threads {
   create(thread: CreateThread): Promise<ThreadHead>
   /** Rejects with `THREAD_NOT_FOUND`. */
@@ -273,6 +282,7 @@ export interface Threads {
   audit(threadId: string): Promise<AuditExport>
 }
 
+/** The audit log of a tree of threads, with what is needed to verify it. */
 export interface AuditExport {
   readonly tree: string
   readonly lines: readonly string[]
@@ -281,6 +291,7 @@ export interface AuditExport {
   readonly publicKey: PublicJwk
 }
 
+/** The files of a thread. */
 export interface ThreadFiles {
   list(threadId: string, prefix?: string): Promise<readonly FileStat[]>
   stat(threadId: string, path: string): Promise<FileStat | undefined>
@@ -298,12 +309,14 @@ export interface ThreadFiles {
   move(threadId: string, from: string, to: string): Promise<FileStat>
 }
 
+/** The values of a thread. */
 export interface ThreadValues {
   list(threadId: string, prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
   get(threadId: string, key: string): Promise<JsonValue | undefined>
   set(threadId: string, key: string, value: JsonValue | null): Promise<void>
 }
 
+/** The variables of a thread. Secrets can be set but not read. */
 export interface ThreadEnv {
   /** Names and types; values of text variables only. */
   list(
@@ -319,6 +332,7 @@ export interface ThreadEnv {
   ): Promise<void>
 }
 
+/** A child that waits for variables. */
 export interface VariablesRequest {
   readonly requestId: string
   readonly required: readonly string[]
@@ -327,6 +341,7 @@ export interface VariablesRequest {
   readonly status: 'open' | 'provided' | 'expired'
 }
 
+/** Requests for variables of children that could not be created yet. */
 export interface ThreadVariables {
   get(threadId: string, requestId: string): Promise<VariablesRequest>
   /** Stores the values and boots the deferred child with its original payload. Once. */
@@ -338,6 +353,7 @@ export interface ThreadVariables {
   ): Promise<{ readonly reference: string }>
 }
 
+/** The scheduled effects of a thread. */
 export interface ThreadEffects {
   list(threadId: string): Promise<readonly ScheduledEffect[]>
   schedule(

@@ -96,8 +96,12 @@ export interface EmbeddedRuntime extends Runtime {
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
   const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
-  const registry = replaceableRegistry(options.registry ?? createRegistry(definitionsOf(options)))
-  const store = upcastingStore(options.store ?? openStore(folder))
+  const { agents = [], tools, prompts, models, hooks, effects, endpoints, strict } = options
+  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, strict }
+  const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
+  const openStore = (): Store =>
+    folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
+  const store = upcastingStore(options.store ?? openStore())
   const ids = options.ids ?? timeOrderedIds({ clock })
   const keys =
     options.keys ??
@@ -107,7 +111,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     (folder === undefined
       ? await storedVaultKey(store)
       : openVaultKey(join(folder, 'keys', 'secrets.key')))
-  const dispatcher = openDispatcher(options, { store, timers })
+  const { maxConcurrent, onError } = options
+  const dispatcher =
+    options.dispatcher?.({ store, timers }) ??
+    inProcessDispatcher({ store, timers, maxConcurrent, onError })
   const live = createLiveBus({ store, clock })
   const desk = createApprovalDesk({
     id,
@@ -152,36 +159,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
 }
 
-function definitionsOf(options: RuntimeOptions): RegistryOptions {
-  const { agents, tools, prompts, models, hooks, effects, endpoints, strict } = options
-  return {
-    agents: agents ?? [],
-    tools,
-    prompts,
-    models,
-    hooks,
-    effects,
-    endpoints,
-    strict,
-  }
-}
-
-function openStore(folder: string | undefined): Store {
-  return folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
-}
-
-function openDispatcher(
-  { dispatcher, maxConcurrent, onError }: RuntimeOptions,
-  parts: { readonly store: Store; readonly timers: Timers },
-): Dispatcher {
-  if (dispatcher) return dispatcher(parts)
-  return inProcessDispatcher({
-    ...parts,
-    ...(maxConcurrent !== undefined && { maxConcurrent }),
-    ...(onError && { onError }),
-  })
-}
-
 interface Parts {
   readonly environment: KernelEnvironment
   readonly context: ApiContext
@@ -207,7 +184,7 @@ function assemble({
     inbox: createInbox(context, (request, by) => sign(request, { by })),
     start: () => dispatcher.start(drain),
     async stop(options) {
-      // Timers of the runtime do not hold the process; whoever awaits the end of it wants to see it.
+      // The runtime's own timers do not keep the process alive; a caller that awaits `stop` needs it alive.
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)

@@ -94,6 +94,7 @@ export interface Entry {
   isRemoved: boolean
 }
 
+/** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
   /** Epoch of the drain that started it; undefined until it runs. */
@@ -105,6 +106,7 @@ export interface CallState {
   isHidden: boolean
 }
 
+/** The running session: from the first queued message to the end of the work. */
 export interface Session {
   readonly id: string
   readonly agent: string
@@ -127,12 +129,14 @@ export interface Session {
   lastError: string | undefined
 }
 
+/** The running turn of a side. */
 export interface Turn {
   readonly id: string
   readonly side: Side
   step: Step | undefined
 }
 
+/** The running step: one model request and the calls it asked for. */
 export interface Step {
   readonly id: string
   attempt: number
@@ -157,6 +161,7 @@ interface EndedSession {
   readonly seq: number
 }
 
+/** A call that waits for an answer, or has one that was not used yet. */
 export interface OpenInterrupt {
   readonly interrupt: Interrupt
   readonly turnId: string
@@ -166,12 +171,14 @@ export interface OpenInterrupt {
   answeredBy: string | undefined
 }
 
+/** A child as its parent knows it. */
 export interface Child {
   readonly created: RuntimeSubagentCreated
   lifecycle: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
   statusText: string | undefined
 }
 
+/** A variable of the thread. */
 export interface EnvEntry {
   readonly type: 'text' | 'secret'
   /** Sealed when it is a secret. */
@@ -179,6 +186,7 @@ export interface EnvEntry {
   readonly isScoped: boolean
 }
 
+/** Scheduled work. */
 export interface Effect {
   readonly scheduled: EffectScheduled
   runAt: string
@@ -187,6 +195,7 @@ export interface Effect {
   runningEpoch: number | undefined
 }
 
+/** A child that waits for variables. */
 export interface PendingVariables {
   readonly requested: VariablesRequested
   provided: VariablesProvided | undefined
@@ -200,6 +209,7 @@ interface Compaction {
   readonly seq: number
 }
 
+/** The last logged model request of a side. */
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']

@@ -20,7 +20,7 @@ export interface StoredMessage {
   readonly metadata?: JsonObject
 }
 
-/** One child as its parent knows it (§7.11). */
+/** One child as its parent knows it (Standard Agents §7.11). */
 export interface SubagentRegistryEntry {
   readonly reference: string
   readonly name: string
@@ -47,6 +47,7 @@ export interface NewMessage {
   readonly metadata?: JsonObject
 }
 
+/** A file of a thread. */
 export interface FileStat {
   readonly path: string
   readonly mediaType: string
@@ -56,6 +57,7 @@ export interface FileStat {
   readonly writtenAt: string
 }
 
+/** Which messages to list. */
 export interface MessageQuery {
   readonly limit?: number
   readonly offset?: number
@@ -63,6 +65,7 @@ export interface MessageQuery {
   readonly includeSilent?: boolean
 }
 
+/** Scheduled work of a thread. */
 export interface ScheduledEffect {
   readonly id: string
   readonly name: string
@@ -74,6 +77,7 @@ export interface ScheduledEffect {
   readonly attempts: number
 }
 
+/** When an effect runs: after a delay, or by a calendar. */
 export interface EffectSchedule {
   readonly delayMs?: number
   /** Five fields, UTC. After a pause it runs once, not once per missed time. */
@@ -140,7 +144,7 @@ export interface ThreadState {
   getScheduledEffects(name?: string): readonly ScheduledEffect[]
   removeScheduledEffect(id: string): boolean
 
-  /** Tells whoever watches; kept in the log unless `transient`. */
+  /** Publishes an event to subscribers; it is kept in the log unless `transient`. */
   emit(type: string, data: JsonValue, options?: { readonly transient?: boolean }): Promise<void>
 
   writeFile(

@@ -3,83 +3,46 @@ import type { RuntimeEvent } from '../event.ts'
 import type { DrainContext } from '../context.ts'
 import { sideOf } from '../next.ts'
 import type { CallState } from '../state.ts'
-import { callIdOf, UNKNOWN_OUTCOME } from '../fold/calls.ts'
+import { callIdOf } from '../fold/calls.ts'
 
-/** Settles calls that ran when a process died: look, run again, ask, or say that nobody knows. */
+/**
+ * Settles calls that ran when a process died: looks whether the effect is there, runs
+ * the call again, asks a person, or tells the model that nobody knows.
+ */
 export async function settleInDoubt(
   context: DrainContext,
   calls: readonly CallState[],
 ): Promise<void> {
   for (const call of calls) {
-    const events = await eventsOf(context, call)
-    // A call that ends every process it runs in must not be run for ever.
-    const isProgress = !events.some(({ type }) => type === 'call_reset')
-    await context.commit('in_doubt', { events, isProgress })
+    const event = await settled(context, call)
+    // Running a call again is no progress: a call that ends every process must not run for ever.
+    await context.commit('in_doubt', { events: [event], isProgress: event.type !== 'call_reset' })
   }
 }
 
-async function eventsOf(context: DrainContext, { call }: CallState): Promise<RuntimeEvent[]> {
+async function settled(context: DrainContext, { call }: CallState): Promise<RuntimeEvent> {
   const { state, agent, head, signal, environment } = context
   const turn = state.session!.turn! // calls in doubt belong to the running turn
   const { toolCallId, toolName } = call
-  const at = context.at()
+  const base = { at: context.at(), turnId: turn.id, toolCallId }
   const found = sideOf(agent, turn).prompt.tools.find(({ name }) => name === toolName)
-  const tool = found?.kind === 'tool' && found.tool.run ? found.tool : undefined
-  // What the runtime itself does for a call is part of a commit: if that is not there, nothing happened.
-  if (!tool) return [again(context, call, turn.id)]
+  // The runtime's own tools change nothing but the commit of their outcome, which is not there.
+  if (found?.kind !== 'tool' || !found.tool.run) return { type: 'call_reset', ...base }
   const callId = callIdOf(state, toolCallId)
-  const governor = await context.governor()
   const result = await settle({
-    tool,
+    tool: found.tool,
     callId,
     args: call.arguments,
-    governor,
+    governor: await context.governor(),
     context: { signal, idempotencyKey: `${head.id}/${callId}` },
   })
-  switch (result.type) {
-    case 'rerun':
-      return [again(context, call, turn.id)]
-    case 'ask': {
-      const interrupt = {
-        id: environment.ids(),
-        toolCallId,
-        kind: 'input' as const,
-        request: result.request,
-      }
-      return [{ type: 'interrupt_opened', at, turnId: turn.id, interrupt }]
-    }
-    case 'done':
-      return [
-        {
-          type: 'tool_execution_end',
-          at,
-          turnId: turn.id,
-          toolCallId,
-          toolName,
-          outcome: 'success',
-          result: result.message,
-        },
-      ]
-    case 'unknown':
-      return [
-        {
-          type: 'tool_execution_end',
-          at,
-          turnId: turn.id,
-          toolCallId,
-          toolName,
-          outcome: 'unknown',
-          result: result.message ?? UNKNOWN_OUTCOME,
-        },
-      ]
+  if (result.type === 'rerun') return { type: 'call_reset', ...base }
+  if (result.type === 'ask') {
+    const { at, turnId } = base
+    const { request } = result
+    const interrupt = { id: environment.ids(), toolCallId, kind: 'input', request } as const
+    return { type: 'interrupt_opened', at, turnId, interrupt }
   }
-}
-
-/** Back to the state before it started. */
-function again(
-  context: DrainContext,
-  { toolCallId }: CallState['call'],
-  turnId: string,
-): RuntimeEvent {
-  return { type: 'call_reset', at: context.at(), turnId, toolCallId }
+  const outcome = result.type === 'done' ? 'success' : 'unknown'
+  return { type: 'tool_execution_end', ...base, toolName, outcome, result: result.message }
 }

@@ -21,7 +21,7 @@ import { afterStored, hookedWriteOf } from '../hooks/messages.ts'
 import { runHooks } from '../hooks/run.ts'
 import { isWaiting } from '../next.ts'
 import { boundAttachments, boundMessage } from '../session/decide.ts'
-import type { CallState, Entry } from '../state.ts'
+import type { Entry } from '../state.ts'
 import { isStoreError } from '../store/store.ts'
 import { statusToParent, type ChangesWrite } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
@@ -102,9 +102,7 @@ async function settledCalls(
       settled.set(call.toolCallId, { type: 'deferred', request: waiting })
     } else if (kind !== 'approval' && open.answer) {
       const isInDoubt = (request as { readonly type?: unknown } | null)?.type === 'in_doubt'
-      const outcome = isInDoubt
-        ? await inDoubtOutcome(context, one, open.answer)
-        : answeredOutcome(open.answer)
+      const outcome = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
       if (!outcome) continue
       await context.commit('call_end', {
         events: [endEvent(context, call, outcome)],
@@ -116,29 +114,33 @@ async function settledCalls(
   return settled
 }
 
-function answeredOutcome(answer: { readonly type: string }): SettledOutcome {
+/**
+ * An answer as the outcome of its call. Undefined lets the call run again: a person said that a call
+ * which a crash cut off has had no effect.
+ */
+async function answeredOutcome(
+  context: DrainContext,
+  {
+    call,
+    answer,
+    isInDoubt,
+  }: { readonly call: ToolCall; readonly answer: object; readonly isInDoubt: boolean },
+): Promise<SettledOutcome | undefined> {
   const given = answer as { type: string; value?: unknown; message?: string; reason?: string }
+  if (isInDoubt) {
+    const settled = await answerInDoubt({
+      tool: { name: call.toolName },
+      callId: callIdOf(context.state, call.toolCallId),
+      governor: await context.governor(),
+      answer: given.value,
+    })
+    if (settled.type === 'rerun') return undefined
+    const { message } = settled
+    return settled.type === 'done' ? { type: 'done', result: message } : { type: 'error', message }
+  }
   if (given.type === 'result') return { type: 'done', result: given.value ?? null }
   if (given.type === 'deny') return { type: 'denied', reason: given.reason ?? 'It was denied.' }
   return { type: 'error', message: given.message ?? 'It failed.' }
-}
-
-/** A person said what became of a call that a crash cut off. Undefined lets the call run again. */
-async function inDoubtOutcome(
-  context: DrainContext,
-  { call }: CallState,
-  answer: object,
-): Promise<SettledOutcome | undefined> {
-  const result = await answerInDoubt({
-    tool: { name: call.toolName },
-    callId: callIdOf(context.state, call.toolCallId),
-    governor: await context.governor(),
-    answer: 'value' in answer ? answer.value : undefined,
-  })
-  if (result.type === 'rerun') return undefined
-  return result.type === 'done'
-    ? { type: 'done', result: result.message }
-    : { type: 'error', message: result.message }
 }
 
 function endEvent(context: DrainContext, call: ToolCall, outcome: SettledOutcome): RuntimeEvent {

@@ -1,5 +1,5 @@
 import { defer, withToolContext, type Tool, type ToolContext } from '@skein/ai'
-import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import { isPlainObject, type JsonObject } from '@skein/base'
 import { childTools } from '../children/tools.ts'
 import type { DrainContext } from '../context.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
@@ -65,18 +65,10 @@ function clientTools({ values }: KernelState, own: readonly Tool[]): readonly To
   const listed = values.get(CLIENT_TOOLS)
   if (!Array.isArray(listed)) return []
   const names = new Set(own.map(({ name }) => name))
-  return listed.flatMap((tool) =>
-    isDeclared(tool) && !names.has(tool.name) ? [clientTool(tool)] : [],
-  )
-}
-
-function isDeclared(
-  tool: JsonValue,
-): tool is JsonObject & Pick<Tool, 'name' | 'description' | 'parameters'> {
-  return (
-    isPlainObject(tool) &&
-    typeof tool['name'] === 'string' &&
-    typeof tool['description'] === 'string' &&
-    isPlainObject(tool['parameters'])
-  )
+  return listed.flatMap((tool) => {
+    if (!isPlainObject(tool)) return []
+    const { name, description, parameters } = tool
+    if (typeof name !== 'string' || typeof description !== 'string' || names.has(name)) return []
+    return isPlainObject(parameters) ? [clientTool({ name, description, parameters })] : []
+  })
 }

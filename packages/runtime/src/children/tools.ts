@@ -64,7 +64,10 @@ export async function payloadOf(
   if (relation.isResumable) return createdPayload(context, relation, args)
   const { initUserMessageProperty: from, initAgentNameProperty: named } = relation.config
   const valid = await checked(context, relation, args)
-  const message = from === undefined ? plainMessage(valid) : asText(valid[from])
+  // Arguments that are nothing but a message are that message.
+  const isPlain = Object.keys(valid).length === 1 && typeof valid['message'] === 'string'
+  const plain = isPlain ? valid['message'] : undefined
+  const message = asText(from === undefined ? plain : valid[from])
   // A child without a first message would never begin, and its parent might wait for it.
   if (from !== undefined && (message === undefined || message.trim() === ''))
     throw new Error(`"${relation.key}" needs "${from}", which says what it is to do.`)
@@ -107,12 +110,6 @@ function argumentsOf({ environment }: DrainContext, { agent, config }: Relation)
   if (named !== undefined)
     properties[named] = { type: 'string', description: 'A name for this instance.' }
   return { type: 'object', properties, required: [property] }
-}
-
-/** Arguments that are nothing but a message are that message. */
-function plainMessage(args: JsonObject): string | undefined {
-  const keys = Object.keys(args)
-  return keys.length === 1 && typeof args['message'] === 'string' ? args['message'] : undefined
 }
 
 function asText(value: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../event.ts'
-import type { Child, KernelState } from '../state.ts'
+import type { KernelState } from '../state.ts'
 
-/** Folds children, files, values, variables, effects and logs. Events of later versions change nothing. */
+/** Folds children, files, values and variables. Event types that this version does not know change nothing. */
 export function foldService(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'subagent_created':
@@ -13,7 +13,10 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       return
     case 'subagent_updated': {
       const child = state.children.get(event.reference)
-      if (!child || isOver(child)) return
+      if (!child || child.lifecycle === 'terminated') return
+      // A disposable child is over with its first report, whatever it publishes later.
+      const hasReported = child.lifecycle === 'completed' || child.lifecycle === 'failed'
+      if (hasReported && !child.created.isResumable) return
       child.lifecycle = event.status
       child.statusText = event.statusText
       return
@@ -51,6 +54,14 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       state.status = event.status
       state.statusText = event.text
       return
+    default:
+      return foldWork(state, event)
+  }
+}
+
+/** Folds scheduled effects, variables that children wait for, and the log of model requests. */
+function foldWork(state: KernelState, event: RuntimeEvent): void {
+  switch (event.type) {
     case 'effect_scheduled':
       state.effects.set(event.effectId, {
         scheduled: event,
@@ -59,9 +70,22 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
         runningEpoch: undefined,
       })
       return
-    case 'effect_started':
-    case 'effect_ended':
-      return foldEffect(state, event)
+    case 'effect_started': {
+      const effect = state.effects.get(event.effectId)
+      if (!effect) return
+      effect.attempts = event.attempt
+      effect.runningEpoch = event.epoch
+      return
+    }
+    case 'effect_ended': {
+      const effect = state.effects.get(event.effectId)
+      if (!effect) return
+      effect.runningEpoch = undefined
+      if (event.runAt === undefined) state.effects.delete(event.effectId)
+      else effect.runAt = event.runAt
+      if (event.outcome === 'done') effect.attempts = 0
+      return
+    }
     case 'variables_requested':
       state.variables.set(event.requestId, {
         requested: event,
@@ -70,11 +94,27 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
         error: undefined,
       })
       return
-    case 'variables_provided':
-    case 'variables_settled':
-      return foldVariables(state, event)
-    case 'model_requested':
-      return foldRequest(state, event)
+    case 'variables_provided': {
+      const pending = state.variables.get(event.requestId)
+      if (pending) pending.provided ??= event // the first answer counts
+      return
+    }
+    case 'variables_settled': {
+      const pending = state.variables.get(event.requestId)
+      if (!pending) return
+      pending.reference = event.reference
+      pending.error = event.error
+      return
+    }
+    case 'model_requested': {
+      const { logId, frame, previous, adds, side } = event
+      const before = state.lastLog[side]
+      const isNext = previous && before?.logId === previous.logId
+      const kept = isNext ? before.messageIds.slice(0, previous.keeps) : []
+      const added = adds.map((one) => (typeof one === 'string' ? one : String(one['id'])))
+      state.lastLog[side] = { logId, frame, messageIds: [...kept, ...added] }
+      return
+    }
     case 'usage_recorded': {
       const { input_tokens = 0, output_tokens = 0 } = event.usage
       state.usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
@@ -84,55 +124,4 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     default:
       return
   }
-}
-
-/** A disposable child that has reported stays over, whatever it still says. */
-function isOver({ lifecycle, created }: Child): boolean {
-  if (lifecycle === 'terminated') return true
-  return !created.isResumable && (lifecycle === 'completed' || lifecycle === 'failed')
-}
-
-function foldEffect(
-  { effects }: KernelState,
-  event: Extract<RuntimeEvent, { type: 'effect_started' | 'effect_ended' }>,
-): void {
-  const effect = effects.get(event.effectId)
-  if (!effect) return
-  if (event.type === 'effect_started') {
-    effect.attempts = event.attempt
-    effect.runningEpoch = event.epoch
-    return
-  }
-  effect.runningEpoch = undefined
-  if (event.runAt === undefined) effects.delete(event.effectId)
-  else {
-    effect.runAt = event.runAt
-    if (event.outcome === 'done') effect.attempts = 0
-  }
-}
-
-function foldVariables(
-  { variables }: KernelState,
-  event: Extract<RuntimeEvent, { type: 'variables_provided' | 'variables_settled' }>,
-): void {
-  const pending = variables.get(event.requestId)
-  if (!pending) return
-  if (event.type === 'variables_provided') {
-    pending.provided ??= event
-    return
-  }
-  pending.reference = event.reference
-  pending.error = event.error
-}
-
-function foldRequest(
-  state: KernelState,
-  event: Extract<RuntimeEvent, { type: 'model_requested' }>,
-): void {
-  const { logId, frame, previous, adds, side } = event
-  const before = state.lastLog[side]
-  const kept =
-    previous && before?.logId === previous.logId ? before.messageIds.slice(0, previous.keeps) : []
-  const added = adds.map((one) => (typeof one === 'string' ? one : String(one['id'])))
-  state.lastLog[side] = { logId, frame, messageIds: [...kept, ...added] }
 }

@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../event.ts'
-import type { KernelState, Session } from '../state.ts'
+import type { KernelState } from '../state.ts'
 
 type SessionEvent = Extract<
   RuntimeEvent,
@@ -25,13 +25,36 @@ type SessionEvent = Extract<
 /** Folds sessions, turns and steps. */
 export function foldSession(state: KernelState, event: SessionEvent): void {
   switch (event.type) {
-    case 'session_start':
-      state.session = newSession(event, firstEntryOf(state))
+    case 'session_start': {
+      const { lastSession, entries } = state
+      state.session = {
+        id: event.sessionId,
+        agent: event.agent,
+        startedAt: event.at,
+        // After a handoff the new agent answers what its predecessor was asked.
+        firstEntry: lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length,
+        waiters: [...(event.waiters ?? [])],
+        isGoverned: false,
+        stopRequest: undefined,
+        turn: undefined,
+        turns: 0,
+        steps: { a: 0, b: 0 },
+        sameErrors: 0,
+        lastError: undefined,
+      }
       if (state.stop !== 'requested') state.stop = 'none'
       state.resume = undefined
       return
-    case 'session_end':
-      return endSession(state, event)
+    }
+    case 'session_end': {
+      const { sessionId: id, outcome, reason, message, attachments = [], data } = event
+      const firstEntry = state.session?.firstEntry ?? state.entries.length
+      const { seq } = state
+      state.lastSession = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      state.session = undefined
+      state.stop = outcome === 'stopped' ? 'stopped' : 'none'
+      return
+    }
     case 'session_stop_requested':
       if (state.session) state.session.stopRequest = event
       return
@@ -76,54 +99,9 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
-/** After a handoff the new agent answers what its predecessor was asked. */
-function firstEntryOf({ lastSession, entries }: KernelState): number {
-  return lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length
-}
-
-/** Whether a call of the parent waits for a message in the inbox: it has to hear of a stop. */
+/** Whether a call of the parent waits for the answer to a queued message: it then needs an answer to a stop, too. */
 export function isAwaited({ queue }: KernelState): boolean {
   return queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)
-}
-
-function newSession(
-  event: Extract<SessionEvent, { type: 'session_start' }>,
-  firstEntry: number,
-): Session {
-  return {
-    id: event.sessionId,
-    agent: event.agent,
-    startedAt: event.at,
-    firstEntry,
-    waiters: [...(event.waiters ?? [])],
-    isGoverned: false,
-    stopRequest: undefined,
-    turn: undefined,
-    turns: 0,
-    steps: { a: 0, b: 0 },
-    sameErrors: 0,
-    lastError: undefined,
-  }
-}
-
-function endSession(
-  state: KernelState,
-  event: Extract<SessionEvent, { type: 'session_end' }>,
-): void {
-  const { sessionId: id, outcome, reason, message, attachments = [], data } = event
-  const firstEntry = state.session?.firstEntry ?? state.entries.length
-  state.lastSession = {
-    id,
-    outcome,
-    reason,
-    message,
-    attachments,
-    data,
-    firstEntry,
-    seq: state.seq,
-  }
-  state.session = undefined
-  state.stop = outcome === 'stopped' ? 'stopped' : 'none'
 }
 
 function foldStep(

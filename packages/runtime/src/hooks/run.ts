@@ -45,8 +45,8 @@ export async function runHooks<Name extends HookName, T>(
         await context.commit(`hook_${hook.hook}`, write)
       if (answer !== undefined && fold) value = fold(value, answer as never) // the answer is the hook's own
     } catch (error) {
-      if (name === 'prefilter_llm_history' && isBlock(error))
-        throw new HookBlockedError(messageOf(error))
+      const isBlock = (error as { readonly block?: unknown } | null)?.block === true
+      if (name === 'prefilter_llm_history' && isBlock) throw new HookBlockedError(messageOf(error))
       const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
       const raised = {
         type: 'error_raised',
@@ -58,10 +58,6 @@ export async function runHooks<Name extends HookName, T>(
     }
   }
   return value
-}
-
-function isBlock(error: unknown): boolean {
-  return (error as { readonly block?: unknown } | null)?.block === true
 }
 
 /**

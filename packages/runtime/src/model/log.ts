@@ -17,7 +17,7 @@ import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../state.ts'
 import type { ModelLog, ModelLogDetail } from '../runtime-api.ts'
 
-/** A request as it goes into the log: what it shares with the one before is not written again. */
+/** A request as the log stores it: what it shares with the request before is not written again. */
 export interface LoggedRequest {
   readonly requested: ModelRequested
   readonly frame: Blob
@@ -33,6 +33,7 @@ interface RequestFacts {
   readonly messages: readonly Message[]
 }
 
+/** Records a request, to be logged together with its answer. */
 export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
   const { environment, state } = context
   const { side, model, system, params, messages } = facts
@@ -47,7 +48,7 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     system: system ?? null,
     tools,
     params: params as JsonObject,
-    ...(output && { structure: toJsonSchema(output) as JsonObject }),
+    structure: output && (toJsonSchema(output) as JsonObject),
   })
   return {
     frame,
@@ -74,6 +75,7 @@ interface LogWrites {
   readonly blobs: readonly Blob[]
 }
 
+/** The request and its answer as events. */
 export function logAnswer(
   context: DrainContext,
   log: LoggedRequest,
@@ -94,6 +96,7 @@ export function logAnswer(
   })
 }
 
+/** The request and why it has no answer, as events. */
 export function logFailure(
   context: DrainContext,
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -105,7 +108,7 @@ export function logFailure(
   const costUsd = usage && costOf(model, usage)
   return writes(context, log, {
     error: { code, message },
-    ...(usage && { usage: { ...toUsage(usage) } as JsonObject }),
+    usage: usage && ({ ...toUsage(usage) } as JsonObject),
     costUsd,
   })
 }
@@ -136,8 +139,16 @@ interface RequestFrame {
 }
 
 /** The frame as a blob; equal frames are one blob. */
-export function frameOf({ system, tools, params, structure }: RequestFrame): Blob {
-  const text = toText({ system, tools, params, structure })
+export function frameOf(frame: RequestFrame): Blob {
+  const { system, tools, params, structure } = frame
+  const value = { system, tools, params, structure }
+  let text: string
+  try {
+    text = canonicalJson(value)
+  } catch {
+    // Settings that JSON cannot express entirely; a log of the rest is better than none.
+    text = JSON.stringify(value)
+  }
   const bytes = new TextEncoder().encode(text)
   return { hash: sha256Hex(bytes), bytes }
 }
@@ -165,7 +176,9 @@ export function deltaOf(
   messages: readonly Message[],
   stored: (id: string) => Message | undefined,
 ): Pick<ModelRequested, 'previous' | 'adds'> {
-  const keys = messages.map((message) => keyOf(message, stored))
+  const keys = messages.map((message) =>
+    stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
+  )
   const before = previous?.messageIds ?? []
   let keeps = 0
   while (keeps < keys.length && keys[keeps] === before[keeps]) keeps++
@@ -174,7 +187,8 @@ export function deltaOf(
     const key = keys[keeps + index]!
     if (key === message.id || known.has(key)) return key
     known.add(key)
-    return inline(key, message)
+    // `id` is the key, so that the fold of the log finds it without looking inside.
+    return { id: key, message: messageToJSON(message) as unknown as JsonObject } // it is JSON by name
   })
   return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }
 }
@@ -207,21 +221,8 @@ export async function rebuildRequest(
     ...toLog(requested, answer),
     ...frame,
     messages: messagesOf(requested, events.slice(0, place)),
-    ...(answer?.messageId !== undefined && { messageId: answer.messageId }),
+    messageId: answer?.messageId,
   }
-}
-
-function toText(value: object): string {
-  try {
-    return canonicalJson(value)
-  } catch {
-    // Settings that JSON cannot say all of; a log of the rest is better than none.
-    return JSON.stringify(value)
-  }
-}
-
-function keyOf(message: Message, stored: (id: string) => Message | undefined): string {
-  return stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`
 }
 
 const digests = new WeakMap<Message, string>()
@@ -232,11 +233,6 @@ function digestOf(message: Message): string {
   const digest = sha256Hex(JSON.stringify(messageToJSON(message))).slice(0, 24)
   digests.set(message, digest)
   return digest
-}
-
-/** `id` is the key, so that the fold of the log knows it without looking inside. */
-function inline(key: string, message: Message): JsonObject {
-  return { id: key, message: messageToJSON(message) as unknown as JsonObject } // it is JSON by name
 }
 
 function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
@@ -253,7 +249,7 @@ function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): 
     if (message) return message
     const kept = stored(key)
     if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
-    return messageToJSON(kept) as unknown as JsonObject // as in `inline`
+    return messageToJSON(kept) as unknown as JsonObject // it is JSON by name
   })
 }
 
@@ -266,17 +262,18 @@ function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): s
   for (;;) {
     const { previous, adds } = request
     const keeps = previous?.keeps ?? 0
-    if (wanted > keeps) parts.push(adds.slice(0, wanted - keeps).map(toKey))
+    if (wanted > keeps)
+      parts.push(
+        adds
+          .slice(0, wanted - keeps)
+          .map((add) => (typeof add === 'string' ? add : String(add['id']))),
+      )
     wanted = Math.min(wanted, keeps)
     if (!previous || wanted === 0) return parts.toReversed().flat()
     const next = byId.get(previous.logId)
     if (!next) throw notFound(requested.logId, `rests on ${previous.logId}, which is gone`)
     request = next
   }
-}
-
-function toKey(add: string | JsonObject): string {
-  return typeof add === 'string' ? add : String(add['id'])
 }
 
 function isRequest(event: StoredEvent['event']): event is ModelRequested {

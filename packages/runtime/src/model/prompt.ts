@@ -35,7 +35,12 @@ export async function modelMessages(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<readonly Message[]> {
-  const view = await answerableView(context, side)
+  let view = viewOf(context.state, side.side, side.prompt)
+  // After a resume, or when messages were removed, there may be no message left to answer.
+  if ((view.at(-1)?.type ?? 'assistant') === 'assistant') {
+    await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
+    view = viewOf(context.state, side.side, side.prompt)
+  }
   const filtered = await filterStored(context, side, view)
   const redactor = context.redactor()
   const last = await runHooks(
@@ -49,15 +54,6 @@ export async function modelMessages(
     filtered,
   )
   return redactor ? last.map((message) => redacted(message, redactor)) : last
-}
-
-/** After a resume, or when messages were removed, there may be nothing left to answer: then it is told to go on. */
-async function answerableView(context: DrainContext, side: ResolvedSide): Promise<Message[]> {
-  const view = viewOf(context.state, side.side, side.prompt)
-  const last = view.at(-1)
-  if (last && last.type !== 'assistant') return view
-  await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
-  return viewOf(context.state, side.side, side.prompt)
 }
 
 const clean = new WeakMap<Redactor, WeakMap<Message, Message>>()

@@ -9,11 +9,21 @@ const MARK = '[redacted]'
  * URL-encoded and JSON-escaped. Secrets shorter than 4 characters are not searched.
  */
 export function createRedactor(secrets: Iterable<string>): Redactor {
-  const forms = new Set([...secrets].flatMap((secret) => formsOf(secret)))
+  const forms = new Set<string>()
+  for (const secret of secrets) {
+    const own = [...secretForms(secret)]
+    if (own.length === 0) continue // too short to be searched for
+    const hex = Buffer.from(secret.trim()).toString('hex')
+    for (const form of [...own, hex, hex.toUpperCase()]) forms.add(form)
+  }
   if (forms.size === 0) return unchanged
   const tree = searchTree(forms)
   const mayContain = quickSearch(forms)
-  const text = (input: string) => (mayContain(input) ? redactText(tree, input) : input)
+  const text = (input: string): string => {
+    if (!mayContain(input)) return input
+    const stream = redactStream(tree)
+    return stream.push(input) + stream.end()
+  }
   return {
     text,
     json: (value) => redactJson(value, text),
@@ -25,18 +35,6 @@ const unchanged: Redactor = {
   text: (text) => text,
   json: (value) => value,
   stream: () => ({ push: (text) => text, end: () => '' }),
-}
-
-function formsOf(secret: string): string[] {
-  const forms = [...secretForms(secret)]
-  if (forms.length === 0) return forms
-  const hex = Buffer.from(secret.trim()).toString('hex')
-  return [...forms, hex, hex.toUpperCase()]
-}
-
-function redactText(tree: SearchTree, text: string): string {
-  const stream = redactStream(tree)
-  return stream.push(text) + stream.end()
 }
 
 /** A stretch of the stream that is covered; positions count from its beginning. */
@@ -134,7 +132,7 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
   }
 }
 
-/** The pairs of units that are told apart; others share a place, which costs time and nothing else. */
+/** How many pairs of units have a place of their own. Pairs that share one cost time and nothing else. */
 const PLACES = 1 << 14
 
 /**

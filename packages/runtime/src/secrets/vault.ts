@@ -25,6 +25,7 @@ export interface Vault {
   redactor(secrets: Iterable<string>): Redactor
 }
 
+/** Takes secrets out of texts, JSON and streams. */
 export interface Redactor {
   text(text: string): string
   /** A copy with every string redacted; the same object when nothing was found. */
@@ -62,7 +63,11 @@ export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault 
   return {
     seal(secret, context) {
       // UTF-8 would change a lone surrogate in silence.
-      if (/\p{Surrogate}/u.test(secret)) throw notText(context)
+      if (/\p{Surrogate}/u.test(secret))
+        throw new RuntimeError(`The value of ${context} is not well-formed text.`, {
+          code: 'ENV_INVALID',
+          hint: 'Encode bytes as base64 before they are stored.',
+        })
       const nonce = random(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', secretKey, nonce)
       cipher.setAAD(Buffer.from(context))
@@ -97,13 +102,6 @@ function unopenable(context: string): RuntimeError {
   return new RuntimeError(`The sealed value of ${context} cannot be opened.`, {
     code: 'ENV_INVALID',
     hint: 'It was sealed with another key or for another place, or it was changed. Set it again.',
-  })
-}
-
-function notText(context: string): RuntimeError {
-  return new RuntimeError(`The value of ${context} is not well-formed text.`, {
-    code: 'ENV_INVALID',
-    hint: 'Encode bytes as base64 before they are stored.',
   })
 }
 

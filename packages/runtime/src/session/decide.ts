@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonValue } from '@skein/base'
+import { isPlainObject } from '@skein/base'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeLimits } from '../context.ts'
 import type { CallState, Entry, KernelState, Session } from '../state.ts'
@@ -15,9 +15,10 @@ export type StepDecision =
   | { readonly type: 'handoff'; readonly agent: string; readonly toolCallId: string }
   /** The side's turn is over; `text` is what it said. */
   | { readonly type: 'yield'; readonly reason: 'response' | 'stop_tool'; readonly text: string }
-  /** The side goes on; `nudge` is told to it when it did not call a tool. */
+  /** The side goes on. `nudge` is a note for a side that did not call a tool. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
+/** What a decision is made from. */
 export interface StepFacts {
   readonly state: KernelState
   readonly session: Session
@@ -27,19 +28,13 @@ export interface StepFacts {
   readonly limits: RuntimeLimits
 }
 
-/** The order of §5: session bindings, then the stop tool, then the response, then the limits. */
+/**
+ * What follows from a finished step, in the order of Standard Agents §5: a tool that asked for the end
+ * of the session, the bound session tools (failure first, and only calls that succeeded), the stop tool,
+ * a handoff, the response, the limits.
+ */
 export function decideStep(facts: StepFacts): StepDecision {
-  return (
-    sessionBinding(facts) ??
-    stopTool(facts) ??
-    handoff(facts) ??
-    response(facts) ??
-    limit(facts) ?? { type: 'continue', ...nudge(facts) }
-  )
-}
-
-/** Failure is examined first, and only a call that succeeded counts. */
-function sessionBinding({ session, side, entry }: StepFacts): StepDecision | undefined {
+  const { session, side, entry } = facts
   const { stopRequest } = session
   if (stopRequest)
     return {
@@ -49,32 +44,35 @@ function sessionBinding({ session, side, entry }: StepFacts): StepDecision | und
       message: stopRequest.message,
       attachments: stopRequest.attachments ?? [],
     }
-  return (
-    boundEnd(entry, side.sessionFail, { outcome: 'failed', reason: 'session_fail' }) ??
-    boundEnd(entry, side.sessionStop, { outcome: 'completed', reason: 'session_stop' })
-  )
-}
-
-function boundEnd(
-  { calls }: Entry,
-  binding: ResolvedBinding | undefined,
-  end: { readonly outcome: 'completed' | 'failed'; readonly reason: string },
-): StepDecision | undefined {
-  const call = binding && calls.find((one) => one.call.toolName === binding.name && isDone(one))
-  if (!call || !binding) return undefined
-  return {
-    type: 'end_session',
-    ...end,
-    message: boundMessage(call, binding),
-    attachments: boundAttachments(call, binding),
+  const done = entry.calls.filter(({ outcome }) => outcome?.type === 'done')
+  for (const [binding, outcome, reason] of [
+    [side.sessionFail, 'failed', 'session_fail'],
+    [side.sessionStop, 'completed', 'session_stop'],
+  ] as const) {
+    const call = binding && done.find((one) => one.call.toolName === binding.name)
+    if (!call || !binding) continue
+    const message = boundMessage(call, binding)
+    const attachments = boundAttachments(call, binding)
+    return { type: 'end_session', outcome, reason, message, attachments }
   }
+  const stop = entry.calls.find(({ call }) => call.toolName === side.stopTool)
+  if (side.stopTool !== undefined && stop)
+    return { type: 'yield', reason: 'stop_tool', text: stopText(stop, side) ?? textOf(entry) }
+  for (const { call } of done) {
+    const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
+    if (tool?.kind === 'handoff')
+      return { type: 'handoff', agent: tool.agent, toolCallId: call.toolCallId }
+  }
+  const text = textOf(entry)
+  if (text.trim() !== '' && !lacksCall(side, entry)) {
+    // A side without any stop rule yields with whatever it says; otherwise it would speak for ever.
+    const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
+    if (isOver) return { type: 'yield', reason: 'response', text }
+  }
+  return limit(facts) ?? { type: 'continue', nudge: nudge(facts) }
 }
 
-function isDone({ outcome }: CallState): boolean {
-  return outcome?.type === 'done'
-}
-
-/** The mapped argument, else what the tool answered. */
+/** The message of a bound session tool: the mapped argument, else the result of the tool. */
 export function boundMessage(
   { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
   binding: ResolvedBinding,
@@ -87,7 +85,7 @@ export function boundMessage(
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
-/** The mapped paths: one or many. Anything else is none. */
+/** The mapped paths: one or a list of them. Anything else counts as none. */
 export function boundAttachments(
   { call }: Pick<CallState, 'call'>,
   { attachmentsProperty }: ResolvedBinding,
@@ -103,50 +101,21 @@ export function toText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-function stopTool({ side, entry }: StepFacts): StepDecision | undefined {
-  if (side.stopTool === undefined) return undefined
-  const call = entry.calls.find((one) => one.call.toolName === side.stopTool)
-  if (!call) return undefined
-  return { type: 'yield', reason: 'stop_tool', text: stopText(call, side) ?? textOf(entry) }
-}
-
 /** The property of the arguments, else of a JSON result. */
 export function stopText({ call, outcome }: CallState, side: ResolvedSide): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
   const given = call.arguments[property]
   if (given !== undefined) return toText(given)
-  const result = outcome?.type === 'done' ? parsed(outcome.result) : undefined
+  let result: unknown = outcome?.type === 'done' ? outcome.result : undefined
+  if (typeof result === 'string')
+    try {
+      result = JSON.parse(result)
+    } catch {
+      return undefined // plain words have no properties
+    }
   const found = isPlainObject(result) ? result[property] : undefined
   return found === undefined ? undefined : toText(found)
-}
-
-function parsed(result: unknown): unknown {
-  if (typeof result !== 'string') return result
-  try {
-    return JSON.parse(result) as JsonValue
-  } catch {
-    return undefined // plain words have no properties
-  }
-}
-
-function handoff({ side, entry }: StepFacts): StepDecision | undefined {
-  for (const one of entry.calls) {
-    if (!isDone(one)) continue
-    const tool = side.prompt.tools.find(({ name }) => name === one.call.toolName)
-    if (tool?.kind === 'handoff')
-      return { type: 'handoff', agent: tool.agent, toolCallId: one.call.toolCallId }
-  }
-  return undefined
-}
-
-function response({ side, entry }: StepFacts): StepDecision | undefined {
-  const text = textOf(entry)
-  if (text.trim() === '' || lacksCall(side, entry)) return undefined
-  if (side.stopOnResponse)
-    return entry.calls.length === 0 ? { type: 'yield', reason: 'response', text } : undefined
-  // A side without any stop rule hands over whatever it says; else nobody would ever hear it.
-  return side.stopTool === undefined ? { type: 'yield', reason: 'response', text } : undefined
 }
 
 /** Whether the prompt wants a call and there is none. */
@@ -182,18 +151,19 @@ function failed(reason: string, message: string): StepDecision {
   return { type: 'end_session', outcome: 'failed', reason, message, attachments: [] }
 }
 
-/** A model that is asked again after its own words needs a line to answer to. */
-function nudge({ side, entry }: StepFacts): { readonly nudge?: string } {
-  if (entry.calls.length > 0) return {}
-  if (isEmpty(entry)) return { nudge: 'The last reply was empty. Answer, or call a tool.' }
-  if (lacksCall(side, entry)) return { nudge: 'Answer by calling a tool.' }
-  return { nudge: `Go on. Call ${side.stopTool ?? 'a tool'} when you are done.` }
+/** A model that is asked again after its own message needs a message to answer. */
+function nudge({ side, entry }: StepFacts): string | undefined {
+  if (entry.calls.length > 0) return undefined
+  if (isEmpty(entry)) return 'The last reply was empty. Answer, or call a tool.'
+  if (lacksCall(side, entry)) return 'Answer by calling a tool.'
+  return `Go on. Call ${side.stopTool ?? 'a tool'} when you are done.`
 }
 
 function isEmpty(entry: Entry | undefined): boolean {
   return entry !== undefined && entry.calls.length === 0 && textOf(entry).trim() === ''
 }
 
+/** The text of an entry; none for results of calls. */
 export function textOf({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }

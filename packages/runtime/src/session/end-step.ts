@@ -65,10 +65,10 @@ async function refuseOutput(
   problem: string,
 ): Promise<void> {
   const { state } = context
-  const told = state.entries
+  const notes = state.entries
     .slice(state.session?.firstEntry)
     .filter(({ metadata }) => metadata?.['kind'] === 'output' && metadata['for'] === side.side)
-  if (told.length >= 2) {
+  if (notes.length >= 2) {
     const message = `${side.label} did not answer in the shape that was asked for: ${problem}.`
     return endSession(context, { outcome: 'failed', reason: 'invalid_output', message })
   }

@@ -4,7 +4,7 @@ import type { DrainContext, Write } from '../context.ts'
 import type { RuntimeEvent, SessionOutcome } from '../event.ts'
 import { isWaiting, openCalls, type Action } from '../next.ts'
 import type { Step } from '../state.ts'
-import { isStoreError, type ThreadChange } from '../store/store.ts'
+import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
 import { stepEnd, turnEnd } from './begin.ts'
 
 /** How a session ends. */
@@ -136,7 +136,12 @@ export async function park(
 ): Promise<boolean> {
   const { state } = context
   const isLong = retry && Date.parse(retry.at) - context.environment.clock.now() > LONG_WAIT_MS
-  const lifecycle = isLong ? 'waiting' : lifecycleOf(context)
+  const { session, stop, lastSession } = state
+  const waitsForAnswer = openCalls(state).some((call) => isWaiting(state, call))
+  let lifecycle: Exclude<ThreadLifecycle, 'erased'> =
+    stop === 'stopped' ? 'stopped' : lastSession?.outcome === 'failed' ? 'failed' : 'idle'
+  if (session) lifecycle = isLong || waitsForAnswer ? 'waiting' : 'running'
+  if (state.terminated) lifecycle = 'terminated'
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = [...state.interrupts.values()].filter(
@@ -163,16 +168,6 @@ export async function park(
 /** The status text of a thread that waits to ask its model again. */
 export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
-}
-
-function lifecycleOf({
-  state,
-}: DrainContext): 'idle' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'running' {
-  if (state.terminated) return 'terminated'
-  if (state.session)
-    return openCalls(state).some((call) => isWaiting(state, call)) ? 'waiting' : 'running'
-  if (state.stop === 'stopped') return 'stopped'
-  return state.lastSession?.outcome === 'failed' ? 'failed' : 'idle'
 }
 
 /** Parks a thread that makes every drain fail, with the reason in its log. */

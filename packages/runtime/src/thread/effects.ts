@@ -1,4 +1,3 @@
-import type { JsonValue } from '@skein/base'
 import { RuntimeError } from '../error.ts'
 import type { Effect } from '../state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../thread-state.ts'
@@ -30,10 +29,20 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
 
   return {
     scheduleEffect(name, args, when) {
-      checkKnown(name, environment.registry.effects)
+      const known = environment.registry.effects
+      if (!known.has(name))
+        throw new RuntimeError(`There is no effect "${name}".`, {
+          code: 'EFFECT_NOT_FOUND',
+          hint:
+            known.size > 0 ? `Known effects: ${[...known.keys()].join(', ')}.` : 'None is defined.',
+        })
       const schedule = typeof when === 'number' ? { delayMs: when } : when
       const runAt = timeOf(name, schedule, environment.clock.now())
-      const copy = argumentsOf(name, args)
+      const copy = jsonCopy(args, {
+        subject: `The argument of the effect "${name}"`,
+        code: 'EFFECT_INVALID',
+        maxBytes: MAX_ARGUMENT_BYTES,
+      })
       const { cron, key } = schedule
       if (key !== undefined) {
         for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
@@ -81,14 +90,6 @@ export function scheduledEffects(
     }))
 }
 
-function checkKnown(name: string, known: ReadonlyMap<string, unknown>): void {
-  if (known.has(name)) return
-  throw new RuntimeError(`There is no effect "${name}".`, {
-    code: 'EFFECT_NOT_FOUND',
-    hint: known.size > 0 ? `Known effects: ${[...known.keys()].join(', ')}.` : 'None is defined.',
-  })
-}
-
 function timeOf(name: string, { delayMs, cron, key }: EffectSchedule, now: number): string {
   if ((delayMs === undefined) === (cron === undefined)) {
     throw invalid(name, 'has neither or both of delayMs and cron')
@@ -103,14 +104,6 @@ function timeOf(name: string, { delayMs, cron, key }: EffectSchedule, now: numbe
   return new Date(Math.ceil(now + delayMs)).toISOString()
 }
 
-function argumentsOf(name: string, args: JsonValue): JsonValue {
-  return jsonCopy(args, {
-    subject: `The argument of the effect "${name}"`,
-    code: 'EFFECT_INVALID',
-    maxBytes: MAX_ARGUMENT_BYTES,
-  })
-}
-
 function invalid(name: string, problem: string): RuntimeError {
   return new RuntimeError(`The schedule of the effect "${name}" ${problem}.`, {
     code: 'EFFECT_INVALID',
@@ -119,7 +112,7 @@ function invalid(name: string, problem: string): RuntimeError {
 }
 
 const MINUTE = 60_000
-/** The calendar repeats after 400 years; what has not come by then never does. */
+/** The calendar repeats after 400 years: a time that has not come by then never comes. */
 const MAX_MONTHS = 400 * 12
 
 /** The times of a five-field calendar line, as sets. */
@@ -162,7 +155,8 @@ export function parseCron(cron: string): CronTimes {
   ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>] // one for each of the five
   if (weekdays.delete(7)) weekdays.add(0)
   const isEitherDay = !texts[2]!.startsWith('*') && !texts[4]!.startsWith('*')
-  if (!isEitherDay && !canHappen(days, months)) {
+  const firstDay = Math.min(...days)
+  if (!isEitherDay && ![...months].some((month) => firstDay <= lengths[month - 1]!)) {
     throw badCron(cron, 'the day of month never comes in these months')
   }
   return { minutes, hours, days, months, weekdays, isEitherDay }
@@ -247,11 +241,6 @@ function wholeNumber(text: string): number | undefined {
 /** Days per month, in a leap year. */
 const lengths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-function canHappen(days: ReadonlySet<number>, months: ReadonlySet<number>): boolean {
-  const firstDay = Math.min(...days)
-  return [...months].some((month) => firstDay <= lengths[month - 1]!)
-}
-
 function firstInMonth(
   times: CronTimes,
   year: number,
@@ -263,19 +252,15 @@ function firstInMonth(
   const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
   for (let day = firstDay; day <= lastDay; day++) {
     const midnight = Date.UTC(year, month, day)
-    if (!isDay(times, day, new Date(midnight).getUTCDay())) continue
+    const isMonthDay = times.days.has(day)
+    const isWeekday = times.weekdays.has(new Date(midnight).getUTCDay())
+    if (!(times.isEitherDay ? isMonthDay || isWeekday : isMonthDay && isWeekday)) continue
     for (let minute = Math.max(0, (start - midnight) / MINUTE); minute < 1440; minute++) {
       if (!times.hours.has(Math.floor(minute / 60))) continue
       if (times.minutes.has(minute % 60)) return midnight + minute * MINUTE
     }
   }
   return undefined
-}
-
-function isDay(times: CronTimes, day: number, weekday: number): boolean {
-  const isMonthDay = times.days.has(day)
-  const isWeekday = times.weekdays.has(weekday)
-  return times.isEitherDay ? isMonthDay || isWeekday : isMonthDay && isWeekday
 }
 
 function badCron(cron: string, problem: string, words?: string): RuntimeError {

@@ -24,6 +24,7 @@ export interface EnvReader {
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
+/** Where the values of variables come from. */
 export interface EnvReaderOptions {
   readonly kernel: Pick<KernelState, 'env'>
   readonly agent: ResolvedAgent
@@ -174,7 +175,7 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
   return new Set(names)
 }
 
-/** Variables that no model may see: those handed to children, but for what is declared as a hint (§7.6). */
+/** Variables that no model may see: those handed to children, but for what is declared as a hint (Standard Agents §7.6). */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
   const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
@@ -240,24 +241,20 @@ export function envSet(options: {
 }): EnvSet {
   const { name, value, valueType, threadId, vault, at, isScoped } = options
   checkEnvName(name)
-  const kept = value === null ? null : checkEnvValue(name, value)
-  const isSealed = kept !== null && valueType === 'secret'
+  if (value !== null && (typeof value !== 'string' || Buffer.byteLength(value) > MAX_VALUE_BYTES))
+    throw new RuntimeError(`The value of the variable "${name}" is not text, or too long.`, {
+      code: 'ENV_INVALID',
+      hint: `Values are texts of at most ${MAX_VALUE_BYTES} bytes.`,
+    })
+  const isSealed = value !== null && valueType === 'secret'
   return {
     type: 'env_set',
     at,
     name,
     valueType,
-    value: isSealed ? vault.seal(kept, envContext(threadId, name)) : kept,
+    value: isSealed ? vault.seal(value, envContext(threadId, name)) : value,
     isScoped: isScoped || undefined,
   }
-}
-
-function checkEnvValue(name: string, value: string): string {
-  if (typeof value === 'string' && Buffer.byteLength(value) <= MAX_VALUE_BYTES) return value
-  throw new RuntimeError(`The value of the variable "${name}" is no text, or too long.`, {
-    code: 'ENV_INVALID',
-    hint: `Values are texts of at most ${MAX_VALUE_BYTES} bytes.`,
-  })
 }
 
 /** A variable that was set, in the open. */
@@ -299,7 +296,7 @@ export async function inheritedEnv(
   return changes
 }
 
-/** What is a secret stays one, whoever sets it. */
+/** Whether a variable is a secret. A secret stays one, whatever its new type is said to be. */
 export function isSecret(
   { registry, vault, instanceEnv }: Pick<InheritingEnv, 'registry' | 'vault' | 'instanceEnv'>,
   state: KernelState,

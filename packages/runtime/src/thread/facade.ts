@@ -14,6 +14,7 @@ import { type FacadeBuffer, facadeValues, jsonCopy } from './values.ts'
 const MAX_EMIT_BYTES = 256 * 1024
 const MAX_STATUS_LENGTH = 1000
 
+/** What the state of a thread is made from. */
 export interface ThreadFacadeOptions {
   readonly kernel: KernelState
   readonly head: ThreadHead
@@ -32,7 +33,7 @@ export interface ThreadFacadeOptions {
   readonly toolCallId?: string
 }
 
-/** What was written through a facade, to be committed together with the outcome of whoever wrote it. */
+/** What was written through a facade. It is committed together with the outcome of the tool, hook or effect that wrote it. */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
   readonly blobs: readonly Blob[]
@@ -45,6 +46,7 @@ export interface FacadeChanges {
   readonly terminates: boolean
 }
 
+/** The state of a thread with what was written through it. */
 export interface ThreadFacade {
   readonly state: ThreadState
   /** What was written since the last time; the facade is empty after it. */
@@ -58,7 +60,7 @@ export interface ThreadFacade {
  * reads see it; nothing reaches the thread before the changes are committed.
  */
 export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
-  const { kernel, environment } = options
+  const { kernel, environment, head, signal } = options
   const buffer: FacadeBuffer = {
     ...options,
     events: [],
@@ -78,7 +80,15 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const { clear: _env, secrets, ...envMembers } = env
   const { clear: _effects, ...effectMembers } = effects
   const state: ThreadState = {
-    ...identityOf(options),
+    threadId: kernel.threadId,
+    agentId: kernel.agent,
+    userId: head.owner,
+    tenant: head.tenant,
+    createdAt: microseconds(kernel.createdAt),
+    terminated: kernel.terminated ? microseconds(kernel.terminated.at) : null,
+    children: deepFreeze(childRegistry(kernel)),
+    arguments: deepFreeze(kernel.arguments),
+    signal,
     ...messageMembers,
     ...envMembers,
     ...valueMembers,
@@ -97,33 +107,6 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
       for (const part of [files, messages, values, env, effects]) part.clear()
       return { events, blobs, ...session.take() }
     },
-  }
-}
-
-type IdentityMembers = Pick<
-  ThreadState,
-  | 'threadId'
-  | 'agentId'
-  | 'userId'
-  | 'tenant'
-  | 'createdAt'
-  | 'terminated'
-  | 'children'
-  | 'arguments'
-  | 'signal'
->
-
-function identityOf({ kernel, head, signal }: ThreadFacadeOptions): IdentityMembers {
-  return {
-    threadId: kernel.threadId,
-    agentId: kernel.agent,
-    userId: head.owner,
-    tenant: head.tenant,
-    createdAt: microseconds(kernel.createdAt),
-    terminated: kernel.terminated ? microseconds(kernel.terminated.at) : null,
-    children: deepFreeze(childRegistry(kernel)),
-    arguments: deepFreeze(kernel.arguments),
-    signal,
   }
 }
 
@@ -205,23 +188,16 @@ function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer)
     },
     async invokeTool(name, args) {
       if (!invoke || (allowedTools && !allowedTools.includes(name))) {
-        throw notAllowed(name, toolName, allowedTools)
+        const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
+        const list = allowedTools?.join(', ')
+        throw new RuntimeError(`${who} may not invoke the tool "${name}" here.`, {
+          code: 'TOOL_NOT_ALLOWED',
+          hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
+        })
       }
       return invoke(name, args)
     },
   }
-}
-
-function notAllowed(
-  name: string,
-  by: string | undefined,
-  allowed: readonly string[] | undefined,
-): RuntimeError {
-  const who = by === undefined ? 'Code' : `The tool "${by}"`
-  return new RuntimeError(`${who} may not invoke the tool "${name}" here.`, {
-    code: 'TOOL_NOT_ALLOWED',
-    hint: allowed?.length ? `It may use: ${allowed.join(', ')}.` : 'List it in the tool’s `uses`.',
-  })
 }
 
 function noText(member: string): RuntimeError {

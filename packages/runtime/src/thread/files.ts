@@ -4,6 +4,7 @@ import type { FileStat, ThreadState } from '../thread-state.ts'
 import { createGlob, isText, mediaTypeOf, normalisePath } from './paths.ts'
 import { allOverlaid, type FacadeBuffer, overlaid } from './values.ts'
 
+/** The part of a thread's state that concerns files. */
 export type FileMembers = Pick<
   ThreadState,
   | 'writeFile'
@@ -17,6 +18,7 @@ export type FileMembers = Pick<
   | 'grepFiles'
 >
 
+/** Files of a thread, with what the other parts of the facade need. */
 export interface FacadeFiles extends FileMembers {
   /** The paths in their one spelling; throws `FILE_NOT_FOUND` for one that names no file. */
   existing(paths: readonly string[] | undefined): readonly string[]
@@ -74,7 +76,12 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
       // A copy: the caller may go on writing into its own.
       const bytes =
         typeof data === 'string' ? new TextEncoder().encode(data) : Uint8Array.from(data)
-      checkSize(normal, bytes.length, environment.limits.maxFileBytes)
+      const { maxFileBytes } = environment.limits
+      if (bytes.length > maxFileBytes)
+        throw new RuntimeError(`The file ${normal} has ${bytes.length} bytes.`, {
+          code: 'FILE_TOO_LARGE',
+          hint: `At most ${maxFileBytes} are allowed; the limit is maxFileBytes of the runtime.`,
+        })
       const hash = sha256Hex(bytes)
       blobs.set(hash, { hash, bytes })
       const type = mediaType ?? mediaTypeOf(normal, bytes)
@@ -108,14 +115,6 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
     existing: (paths = []) => paths.map((path) => find(path).path),
     clear: () => pending.clear(),
   }
-}
-
-function checkSize(path: string, bytes: number, maxBytes: number): void {
-  if (bytes <= maxBytes) return
-  throw new RuntimeError(`The file ${path} has ${bytes} bytes.`, {
-    code: 'FILE_TOO_LARGE',
-    hint: `At most ${maxBytes} are allowed; the limit is maxFileBytes of the runtime.`,
-  })
 }
 
 function linesWith(

@@ -26,6 +26,7 @@ type MessageMembers = Pick<
   | 'deleteMessage'
 >
 
+/** Messages of a thread, with what the facade needs. */
 export interface FacadeMessages extends MessageMembers {
   clear(): void
 }
@@ -49,7 +50,13 @@ export function facadeMessages(
         message: toJson(message, environment.limits.maxMessageBytes),
         isSilent: isSilent || undefined,
         attachments: paths.length > 0 ? paths : undefined,
-        metadata: metadata && metadataOf(metadata),
+        metadata:
+          metadata &&
+          (jsonCopy(metadata, {
+            subject: 'The metadata of a message',
+            code: 'INPUT_INVALID',
+            maxBytes: MAX_METADATA_BYTES,
+          }) as JsonObject), // a copy of an object is one
       },
     }
   }
@@ -186,14 +193,6 @@ function toJson(message: Message, maxBytes: number): UppMessage {
   })
   messageFromJSON(json) // what the log cannot be read from must not get in
   return json as unknown as UppMessage // MessageJSON is the JSON of a UPP message
-}
-
-function metadataOf(metadata: JsonObject): JsonObject {
-  return jsonCopy(metadata, {
-    subject: 'The metadata of a message',
-    code: 'INPUT_INVALID',
-    maxBytes: MAX_METADATA_BYTES,
-  }) as JsonObject // a copy of an object is one
 }
 
 function refused(id: string, problem: string): RuntimeError {

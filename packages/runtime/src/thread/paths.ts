@@ -85,7 +85,9 @@ export function createGlob(pattern: string): (path: string) => boolean {
   const segments = pattern.normalize('NFC').split('/').filter(Boolean)
   // `/a/**` is what is below `/a`, not a file of that name.
   if (segments.at(-1) === '**') segments.push('*')
-  const wanted = segments.map((segment) => (segment === '**' ? ANY : [...segment].map(toCharacter)))
+  const wanted = segments.map((segment) =>
+    segment === '**' ? ANY : [...segment].map((one) => (one === '*' ? ANY : one)),
+  )
   return (path) =>
     matches(path.split('/').filter(Boolean), wanted, (segment, characters) =>
       matches([...segment], characters, (character, one) => one === '?' || one === character),
@@ -94,10 +96,6 @@ export function createGlob(pattern: string): (path: string) => boolean {
 
 /** Stands for any number of items. */
 const ANY = Symbol('any')
-
-function toCharacter(character: string): string | typeof ANY {
-  return character === '*' ? ANY : character
-}
 
 /**
  * Greedy with one way back: when an item does not fit, only the last `ANY` has to take one more, since
