@@ -2,7 +2,14 @@ import { RuntimeError } from '../error.ts'
 import type { RuntimeEvent } from '../event.ts'
 import type { Threads } from '../runtime-api.ts'
 import { childRegistry } from '../thread/facade.ts'
-import { createApiContext, editThread, headOf, load, type ApiContext, type ApiEnvironment } from './api-context.ts'
+import {
+  createApiContext,
+  editThread,
+  headOf,
+  load,
+  type ApiContext,
+  type ApiEnvironment,
+} from './api-context.ts'
 import { checkLabel, checkTags } from './check-input.ts'
 import { resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread } from './create-thread.ts'

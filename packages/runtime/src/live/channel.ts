@@ -22,6 +22,7 @@ const underWay: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_end',
   'model_requested',
   'model_answered',
+  'inference_recorded',
   'message_added',
   'tool_execution_start',
   'tool_execution_end',

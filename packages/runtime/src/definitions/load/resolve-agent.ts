@@ -1,3 +1,4 @@
+import type { Agent } from '@skein/agents'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../thread-state.ts'
@@ -5,7 +6,7 @@ import { find, type Catalog, type Entry } from './gather.ts'
 import { at, report, type Place } from './place.ts'
 import type { ReadAgent, ReadBinding, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
-import type { LoadedPrompt } from './resolve-prompt.ts'
+import { promptOfAgent, type LoadedPrompt } from './resolve-prompt.ts'
 import { typeOf } from './resolve-tools.ts'
 import { suggest } from './suggest.ts'
 
@@ -35,14 +36,15 @@ export function resolveAgent(
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
     const [config, written] = [read[field], definition[field]]
     if (!config || !written) return undefined
-    return resolveSide({ side, config, written, hooks, place: at(place, field) }, catalog, all)
+    const given = { side, name: name ?? '', config, written, hooks, place: at(place, field) }
+    return resolveSide(given, catalog, all)
   }
   const [a, b] = [load('a', 'sideA'), load('b', 'sideB')]
   const prompts = [
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  checkNeeds(entry, prompts)
+  checkNeeds(entry, [a, b])
   const maxSessionTurns =
     read.maxSessionTurns ?? (type === 'dual_ai' ? DEFAULT_SESSION_TURNS : Infinity)
   return {
@@ -76,8 +78,11 @@ function checkAgent(
 }
 
 /** Evidence must come from a tool that a side can call. */
-function checkNeeds({ read, place }: Entry<ReadAgent>, prompts: LoadedAgent['prompts']): void {
-  const names = prompts.flatMap(({ prompt }) => prompt.resolved.tools.map((tool) => tool.name))
+function checkNeeds(
+  { read, place }: Entry<ReadAgent>,
+  sides: readonly (LoadedSide | undefined)[],
+): void {
+  const names = sides.flatMap((side) => side?.resolved?.prompt.tools.map(({ name }) => name) ?? [])
   for (const [index, need] of (read.taskClass?.needs ?? []).entries()) {
     if (need?.source === undefined || names.includes(need.source)) continue
     const field = at(at(at(place, 'taskClass'), 'needs'), index)
@@ -93,35 +98,64 @@ interface LoadedSide {
   readonly resolved: ResolvedSide | undefined
 }
 
+interface GivenSide {
+  readonly side: Side
+  /** The agent's name. */
+  readonly name: string
+  readonly config: ReadSide
+  readonly written: SideConfig
+  readonly hooks: readonly HookDefinition[]
+  readonly place: Place
+}
+
 function resolveSide(
-  given: {
-    readonly side: Side
-    readonly config: ReadSide
-    readonly written: SideConfig
-    readonly hooks: readonly HookDefinition[]
-    readonly place: Place
-  },
+  given: GivenSide,
   catalog: Catalog,
   prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
 ): LoadedSide {
   const { side, config, place } = given
+  if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
   const prompt = entry && prompts.get(entry)
   if (!prompt) return { prompt: undefined, resolved: undefined }
+  const listed = prompt.entry.read.hooks
+  // An empty list says "none".
+  const hooks = listed ? findHooks(listed, undefined, catalog) : given.hooks
+  return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
+}
+
+/** A side that is an `agent()`. Its tools are its own: nothing of it is registered by name. */
+function resolveAgentSide(
+  given: GivenSide & { readonly agent: Agent },
+  catalog: Catalog,
+): LoadedSide {
+  const { agent, name, place } = given
+  const prompt = { resolved: promptOfAgent(agent, name) }
+  const names = agent.tools.map((tool) => tool.name)
+  for (const [index, tool] of names.entries())
+    if (names.indexOf(tool) < index)
+      report(at(at(at(place, 'agent'), 'tools'), index), `two tools are called "${tool}"`)
+  return { prompt: undefined, resolved: toSide(given, prompt, catalog) }
+}
+
+function toSide(
+  given: GivenSide,
+  prompt: Pick<LoadedPrompt, 'resolved'>,
+  catalog: Catalog,
+): ResolvedSide {
+  const { side, config, place, hooks } = given
   const stopTool = toolName(config.stopTool, { place: at(place, 'stopTool'), prompt, catalog })
   const bind = (
     field: 'sessionStop' | 'sessionFail' | 'sessionStatus',
   ): ResolvedBinding | undefined =>
     resolveBinding(config[field], { place: at(place, field), prompt, catalog })
-  const listed = prompt.entry.read.hooks
-  const ownHooks = findHooks(listed, undefined, catalog)
-  const resolved: ResolvedSide = {
+  return {
     config: given.written,
     side,
     label: config.label ?? prompt.resolved.name,
     prompt: prompt.resolved,
-    // An empty list says "none".
-    hooks: listed ? ownHooks : given.hooks,
+    agent: config.agent,
+    hooks,
     stopOnResponse: config.stopOnResponse ?? true,
     stopTool,
     stopToolResponseProperty: config.stopToolResponseProperty,
@@ -130,12 +164,11 @@ function resolveSide(
     sessionFail: bind('sessionFail'),
     sessionStatus: bind('sessionStatus'),
   }
-  return { prompt, resolved }
 }
 
 interface ToolPlace {
   readonly place: Place
-  readonly prompt: LoadedPrompt
+  readonly prompt: Pick<LoadedPrompt, 'resolved'>
   readonly catalog: Catalog
 }
 

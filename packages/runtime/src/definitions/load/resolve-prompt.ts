@@ -1,4 +1,7 @@
-import type { ModelReference } from '@skein/ai'
+import type { Agent } from '@skein/agents'
+import type { ModelReference, ToolSchema } from '@skein/ai'
+import { isStandardSchema } from '@skein/base'
+import { toolFrom } from '../tool-from.ts'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
 import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
 import { find, type Catalog, type Entry } from './gather.ts'
@@ -48,6 +51,35 @@ function resolvePrompt(
       tools: tools.map((tool) => tool.resolved),
       variables: mergeVariables(declared.filter((item): item is VariableDefinition => !!item)),
     },
+  }
+}
+
+/**
+ * What an `agent()` is told and may use, as a prompt: everything that looks at the prompt of a side then
+ * works for it too. A tool without a risk tier counts as a low-risk write.
+ */
+export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
+  const { model, system = '', config, params, structure, tools } = agent
+  const { modelId } = model
+  return {
+    definition: {
+      kind: 'prompt',
+      name,
+      prompt: system,
+      model,
+      providerOptions: params,
+      output: isStandardSchema(structure) ? (structure as ToolSchema<unknown>) : undefined,
+    },
+    name,
+    parts: [{ type: 'text', content: system }],
+    models: [{ name: modelId, model, definition: { kind: 'model', name: modelId, model, config } }],
+    tools: tools.map((tool) => ({
+      kind: 'tool',
+      name: tool.name,
+      tool: toolFrom(tool, { risk: tool.risk ?? 'write_low_risk' }),
+      config: undefined,
+    })),
+    variables: [],
   }
 }
 
