@@ -113,7 +113,7 @@ function resolveSide(
   catalog: Catalog,
   prompts: ReadonlyMap<Entry<ReadPrompt>, LoadedPrompt>,
 ): LoadedSide {
-  const { side, config, place } = given
+  const { config, place } = given
   if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
   const prompt = entry && prompts.get(entry)

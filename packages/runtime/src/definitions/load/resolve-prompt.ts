@@ -3,10 +3,16 @@ import type { ModelReference, ToolSchema } from '@skein/ai'
 import { isStandardSchema } from '@skein/base'
 import { toolFrom } from '../tool-from.ts'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
-import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
+import type {
+  ModelDefinition,
+  PromptDefinition,
+  Ref,
+  ToolDefinition,
+  VariableDefinition,
+} from '../types.ts'
 import { find, type Catalog, type Entry } from './gather.ts'
 import { at } from './place.ts'
-import { isModelReference, type ReadModel } from './read-definition.ts'
+import { isKind, isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import { partsResolver, type Unfolded } from './resolve-parts.ts'
 import { resolveTools, withUses, type LoadedTool } from './resolve-tools.ts'
@@ -76,7 +82,9 @@ export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
     tools: tools.map((tool) => ({
       kind: 'tool',
       name: tool.name,
-      tool: toolFrom(tool, { risk: tool.risk ?? 'write_low_risk' }),
+      tool: isKind(tool, 'tool')
+        ? (tool as unknown as ToolDefinition) // made by `defineTool` or `toolFrom`
+        : toolFrom(tool, { risk: tool.risk ?? 'write_low_risk' }),
       config: undefined,
     })),
     variables: [],
