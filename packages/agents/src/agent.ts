@@ -51,6 +51,7 @@ const optionNames = [
   'params',
   'system',
   'structure',
+  'open',
   'signal',
   'clock',
   'ids',

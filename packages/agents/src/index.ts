@@ -1,5 +1,5 @@
 export { agent } from './agent.ts'
-export { subagent, type SubagentDefinition } from './subagent.ts'
+export { isSubagent, subagent, type SubagentDefinition } from './subagent.ts'
 export { AgentState, type AgentStateOptions } from './state/state.ts'
 export {
   ThreadNode,

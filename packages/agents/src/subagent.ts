@@ -8,7 +8,7 @@ import {
   systemClock,
   uuidV4,
 } from '@skein/base'
-import { defer, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
+import { defer, deriveTool, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
 import { invalidUse } from './contract/agent-error.ts'
 import type {
@@ -67,7 +67,7 @@ export function subagent<Args = Record<string, unknown>>(
   check(definition)
   const { name, description, parameters, metadata, risk, sequential, dependsOn, timeoutMs } =
     definition
-  return tool<Args, unknown, AgentContext>({
+  const made = tool<Args, unknown, AgentContext>({
     name,
     description,
     parameters: parameters as ToolSchema<Args>, // or JSON Schema; which of the two, `tool` finds out
@@ -79,6 +79,14 @@ export function subagent<Args = Record<string, unknown>>(
     approval: definition.approval as ToolDefinition<Args, unknown, AgentContext>['approval'], // Tool hides its types
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
+  return deriveTool(made, { [marker]: true })
+}
+
+const marker = Symbol.for('skein.subagent')
+
+/** True for a tool that `subagent()` made, also in another copy of this package. */
+export function isSubagent(tool: Tool): boolean {
+  return marker in tool
 }
 
 /** UAP §8.1: name, description and schema are explicit. All missing parts are named at once. */

@@ -32,6 +32,7 @@ import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
 import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
+import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
@@ -48,6 +49,8 @@ export interface LLMOptions<Data = unknown> {
   /** Answers are JSON of this shape, parsed into `turn.data`, not validated. */
   readonly structure?: Structure<Data>
   readonly middleware?: readonly Middleware[]
+  /** The gate, journal and context of each tool call that this instance runs; asked once per call. */
+  readonly open?: ToolBatch['open']
   /** Aborts every call of this instance. For one call: `model.with({ signal }).generate(…)`. */
   readonly signal?: AbortSignal
   /** Where times and ids come from; for runs that repeat. */
@@ -167,7 +170,7 @@ class LLM<Data> implements LLMInstance<Data> {
 
   async *executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
     const { streaming = true, state, ...batch } = toolRun
-    const { middleware = [], toolStrategy } = this.#options
+    const { middleware = [], toolStrategy, open } = this.#options
     const { modelId, provider } = this.model
     const { clock, tools } = this.#base
     const signal = anySignal(batch.signal, this.#options.signal)
@@ -186,6 +189,7 @@ class LLM<Data> implements LLMInstance<Data> {
       tools: batch.tools ?? tools,
       clock: batch.clock ?? clock,
       strategy: batch.strategy ?? toolStrategy,
+      open: joinPorts(open, batch.open),
       hooks: toolHooks(run),
       provider,
       signal,
@@ -226,6 +230,7 @@ class LLM<Data> implements LLMInstance<Data> {
       signals: [this.#options.signal, signal],
       strategy: strategy ?? this.#options.toolStrategy ?? {},
       middleware: this.#options.middleware ?? [],
+      open: this.#options.open,
     })
     // UPP §12.2: nothing checks that the data has the type which the schema promises.
     return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data>>

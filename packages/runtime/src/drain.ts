@@ -23,6 +23,7 @@ import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import { cascade, close, expire, failStuck, park } from './session/end.ts'
 import { endStep } from './session/end-step.ts'
+import { runStrategy } from './strategy/run.ts'
 import { beginSession } from './session/begin.ts'
 import { openGovernor } from './calls/gate.ts'
 import {
@@ -145,6 +146,8 @@ class ThreadDrain implements DrainContext {
         return beginSession(this, action.side)
       case 'infer':
         return infer(this, action.side)
+      case 'run_agent':
+        return runStrategy(this, action.side)
       case 'run_calls':
         return runCalls(this, action.side, action.entry)
       case 'end_step':

@@ -1,7 +1,7 @@
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { MessageQueued } from './contract/event.ts'
 import type { Side } from './contract/thread-state.ts'
-import { decideStep, type StepDecision } from './session/decide.ts'
+import { decideStep, endByTool, type StepDecision } from './session/decide.ts'
 import type { RuntimeLimits } from './contract/context.ts'
 import {
   isWaiting,
@@ -12,6 +12,7 @@ import {
   type Entry,
   type KernelState,
   type Session,
+  type SideTurn,
   type Step,
 } from './contract/state.ts'
 
@@ -37,6 +38,8 @@ export type KernelAction =
   | { readonly type: 'activate' }
   | { readonly type: 'begin_session'; readonly side: Side }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
+  /** Goes on with the turn of a side that is an `agent()`: its strategy asks and calls. */
+  | { readonly type: 'run_agent'; readonly side: ResolvedSide }
   | { readonly type: 'run_calls'; readonly side: ResolvedSide; readonly entry: Entry }
   | { readonly type: 'end_step'; readonly side: ResolvedSide; readonly decision: StepDecision }
 
@@ -114,6 +117,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
   const { turn } = session
   if (!turn) return { type: 'begin_session', side: 'a' }
   const side = sideOf(agent, turn)
+  if (side.agent) return inAgentTurn(state, session, { ...options, side })
   const { entry: place, retry } = turn.step ?? {}
   if (place !== undefined) {
     const entry = state.entries[place]!
@@ -134,6 +138,36 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
   const message = `${side.label} took ${steps} steps in this session, as many as it may.`
   const end = { outcome: 'failed', reason: 'max_side_steps', message, attachments: [] } as const
   return { type: 'end_step', side, decision: { type: 'end_session', ...end } }
+}
+
+/**
+ * Within the turn of a side that is an `agent()`. Its strategy is run again from the log and decides what
+ * happens, so there is one action for all of it; here are only the reasons not to run it now.
+ */
+function inAgentTurn(
+  state: KernelState,
+  session: Session,
+  { agent, side, limits, now }: NextOptions & { readonly side: ResolvedSide },
+): KernelAction {
+  const { entry: place, retry } = session.turn?.step ?? {}
+  const open = openCalls(state)
+  const isAnswered = ({ interruptId }: CallState): boolean =>
+    interruptId !== undefined && state.interrupts.get(interruptId)?.answer !== undefined
+  // A call that was not started may depend on one that waits; only an answer is sure to change something.
+  if (open.some((call) => isWaiting(state, call)) && !open.some(isAnswered))
+    return { type: 'park', wakeAt: nextTime(state) }
+  if (place !== undefined && open.length === 0) {
+    const entry = state.entries[place]!
+    const isStopped = state.stop === 'after_step'
+    const decision = endByTool({ state, session, agent, side, entry, limits })
+    if (decision ?? isStopped)
+      return { type: 'end_step', side, decision: decision ?? { type: 'continue' } }
+  }
+  if (retry && Date.parse(retry.at) > now) {
+    const wakeAt = Math.min(nextTime(state) ?? Infinity, Date.parse(retry.at))
+    return { type: 'park', wakeAt, retry }
+  }
+  return { type: 'run_agent', side }
 }
 
 /** Whether a blocking child that started with the thread still works: the first step waits for it. */

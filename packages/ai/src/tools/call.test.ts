@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { llm } from '../llm.ts'
+import { calls, says, scripted } from '../testing/index.ts'
 import { defer, type Tool, type ToolCall } from '../contract/tool.ts'
 import type { CallPorts, ToolAdmission } from './call.ts'
 import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
@@ -146,4 +148,49 @@ describe('the ports of a call', () => {
       message: expect.stringContaining('request.at is a function') as unknown,
     })
   })
+})
+
+test('a call whose outcome the ports know does not happen again', async () => {
+  const { log, tools } = traced({ type: 'allow' })
+  const open = (): CallPorts => ({ settled: { type: 'done', result: 'paid before' } })
+  const { settled } = await run({ tools, open })
+  expect(settled).toMatchObject([{ outcome: { type: 'done', result: 'paid before' } }])
+  expect(log).toEqual([])
+})
+
+test('the ports of an instance are those of each call that it runs, and a batch adds its own', async () => {
+  const effects: string[] = []
+  const journal = (name: string) => ({
+    commit: ({ type }: { readonly type: string }) => void effects.push(`${name} ${type}`),
+  })
+  const seen: unknown[] = []
+  const look: Tool = {
+    name: 'look',
+    description: '',
+    parameters: {},
+    run: (_: unknown, context: { readonly own?: unknown; readonly given?: unknown }) => {
+      seen.push([context.own, context.given])
+      return 'seen'
+    },
+  }
+  const model = scripted([calls('look', {}), says('Done.')])
+  const open = (): CallPorts => ({ context: { own: 1 }, journal: journal('instance') })
+  const instance = llm({ model, tools: [look], open })
+  await instance.generate('go')
+  expect(effects).toEqual(['instance call_start', 'instance call_end'])
+  const batch = instance.executeTools({
+    calls: [{ toolCallId: 'c2', toolName: 'look', arguments: {} }],
+    open: () => ({ context: { given: 2 }, journal: journal('batch') }),
+  })
+  for (let step = await batch.next(); !step.done;) step = await batch.next()
+  expect(seen).toEqual([
+    [1, undefined],
+    [1, 2],
+  ])
+  expect(effects.slice(2)).toEqual([
+    'instance call_start',
+    'batch call_start',
+    'instance call_end',
+    'batch call_end',
+  ])
 })

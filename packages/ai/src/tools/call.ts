@@ -18,6 +18,8 @@ import { ToolResultError, toResultJson } from './result.ts'
 
 /** What one call is given by whoever runs it; `ToolBatch.open` makes one object per call. */
 export interface CallPorts {
+  /** The outcome, where a journal has it already: then nothing of the call happens again. */
+  readonly settled?: ToolOutcome
   /** Somebody has approved this call already, e.g. before a resume: the tool's `approval` is not asked. */
   readonly isApproved?: boolean
   readonly gate?: ToolGate
@@ -119,6 +121,11 @@ export async function runToolCall(
 ): Promise<SettledCall> {
   const { settings, signal, report } = environment
   const ports = settings.open?.(requested) ?? {}
+  if (ports.settled) {
+    const { settled } = ports
+    const outcome = settled.type === 'done' ? doneOutcome(requested, settled.result) : settled
+    return { call: requested, outcome, durationMs: 0 }
+  }
   const { call, refused, context } = await judge(requested, ports, environment)
 
   let own = refused
@@ -385,5 +392,34 @@ export function toToolExecution({ call, outcome, durationMs }: SettledCall): Too
       return { ...base, result: outcome.reason, isError: true }
     case 'deferred':
       return { ...base, result: outcome.request, isError: false }
+  }
+}
+
+/**
+ * The ports of a call that two parties take part in: the owner of a model's instance and whoever runs
+ * one batch with it. Both journals commit, the owner's first. The owner's gate and review count; those
+ * of the batch only where the owner has none.
+ */
+export function joinPorts(
+  owner: CallSettings['open'],
+  batch: CallSettings['open'],
+): CallSettings['open'] {
+  if (!owner || !batch) return owner ?? batch
+  return (call) => {
+    const [first, second] = [owner(call), batch(call)]
+    const reviewer = first.review ? first : second
+    const journals = [first.journal, second.journal].filter((journal) => journal !== undefined)
+    return {
+      settled: first.settled ?? second.settled,
+      isApproved: first.isApproved || second.isApproved,
+      gate: first.gate ?? second.gate,
+      journal: {
+        commit: async (effect) => {
+          for (const journal of journals) await journal.commit(effect)
+        },
+      },
+      context: { ...second.context, ...first.context },
+      review: async (reviewed, outcome) => (await reviewer.review?.(reviewed, outcome)) ?? outcome,
+    }
   }
 }

@@ -2,8 +2,9 @@ import { manualClock, sequentialIds } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StreamEvent } from '../contract/event.ts'
-import { MessageFold } from './fold-message.ts'
-import type { AssistantMessage } from '../contract/message.ts'
+import { messageEvents, MessageFold } from './fold-message.ts'
+import { AssistantMessage } from '../contract/message.ts'
+import type { AssistantContent } from '../contract/content.ts'
 import { zeroUsage } from '../contract/turn.ts'
 
 const start: StreamEvent = { type: 'message_start', index: 0, delta: {} }
@@ -193,4 +194,38 @@ test('law: how a text is cut into deltas and batches does not show in the messag
     }),
     { seed: 3, numRuns: 200 },
   )
+})
+
+test('the events of a message fold into the same content, calls and end', () => {
+  const native = { scripted: { api: 'x', native: { a: 1 } } }
+  const content: AssistantContent[] = [
+    { type: 'reasoning', text: 'Hm.', metadata: native },
+    { type: 'text', text: 'Look: ' },
+    {
+      type: 'image',
+      source: { type: 'bytes', data: new Uint8Array([1, 2]) },
+      mimeType: 'image/png',
+    },
+    { type: 'image', source: { type: 'url', url: 'https://x.test/i.png' }, mimeType: 'image/png' },
+    { type: 'audio', data: new Uint8Array([3]), mimeType: 'audio/wav' },
+    { type: 'native', name: 'server_tool_use', metadata: native },
+  ]
+  const calls = [
+    { toolCallId: 'c1', toolName: 'look', arguments: { city: 'Oslo' }, metadata: native },
+    {
+      toolCallId: 'c2',
+      toolName: 'look',
+      arguments: {},
+      invalidArguments: { text: '{"ci', reason: 'x' },
+    },
+  ]
+  const message = new AssistantMessage(content, calls, { metadata: native })
+  const fold = new MessageFold()
+  fold.push(messageEvents(message, { stopReason: 'tool_use', usage: zeroUsage }))
+  const again = fold.message({ ids: sequentialIds(), clock: manualClock() })
+  expect(again.content).toEqual(message.content)
+  expect(again.metadata).toEqual(message.metadata)
+  expect(again.toolCalls?.[0]).toEqual(message.toolCalls?.[0])
+  expect(again.toolCalls?.[1]?.invalidArguments?.text).toBe('{"ci')
+  expect(fold.stop).toMatchObject({ stopReason: 'tool_use', usage: zeroUsage })
 })

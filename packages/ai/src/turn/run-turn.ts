@@ -32,6 +32,8 @@ export interface TurnTask {
   readonly strategy: ToolUseStrategy
   readonly middleware: readonly Middleware[]
   readonly streaming: boolean
+  /** Gives each tool call its ports. */
+  readonly open?: ToolBatch['open']
   readonly state?: Map<string, unknown> | undefined
   /** Told when the model has nothing more to say, before its last events are handed out. */
   readonly onFinal?: () => void
@@ -220,13 +222,14 @@ class Call {
   }
 
   #batch(message: AssistantMessage, fold: MessageFold): ToolBatch {
-    const { request, strategy, model } = this.#task
+    const { request, strategy, model, open } = this.#task
     return {
       calls: message.toolCalls ?? [],
       tools: this.#tools,
       signal: this.#signal,
       clock: request.clock,
       strategy,
+      open,
       indexes: fold.callIndexes,
       hooks: toolHooks(this.run),
       provider: model.provider,

@@ -80,6 +80,7 @@ function isHistory(event: RuntimeEvent): boolean {
     case 'resume_requested':
     case 'model_requested':
     case 'model_answered':
+    case 'inference_recorded':
     case 'variables_requested':
     case 'variables_provided':
     case 'variables_settled':

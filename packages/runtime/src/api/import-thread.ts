@@ -158,6 +158,7 @@ const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   context_compacted: true,
   model_requested: true,
   model_answered: true,
+  inference_recorded: true,
   thread_erased: true,
 }
 

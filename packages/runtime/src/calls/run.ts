@@ -5,6 +5,7 @@ import {
   type SettledOutcome,
   type ToolAdmission,
   type ToolCall,
+  type ToolContext,
   type ToolEffect,
   type ToolOutcome,
 } from '@skein/ai'
@@ -52,7 +53,7 @@ export async function runCalls(
 }
 
 /** A call got its outcome outside of its run. The batch ends; `next` finds the calls that are left. */
-class CallSettledError extends Error {}
+export class CallSettledError extends Error {}
 
 /**
  * The calls in order, with what each has to wait for. Without `parallelToolCalls` they run one after the
@@ -83,7 +84,7 @@ function orderedCalls(
  * What is known about each call: its outcome, an answer that is its outcome, or that it still waits. An
  * answer to an approval is not an outcome: the call runs, and the gate reads the answer.
  */
-async function settledCalls(
+export async function settledCalls(
   context: DrainContext,
   { calls }: Entry,
 ): Promise<ReadonlyMap<string, ToolOutcome>> {
@@ -141,7 +142,11 @@ async function answeredOutcome(
   return { type: 'error', message: given.message ?? 'It failed.' }
 }
 
-function endEvent(context: DrainContext, call: ToolCall, outcome: SettledOutcome): RuntimeEvent {
+export function endEvent(
+  context: DrainContext,
+  call: ToolCall,
+  outcome: SettledOutcome,
+): RuntimeEvent {
   return {
     type: 'tool_execution_end',
     at: context.at(),
@@ -195,12 +200,14 @@ export class RunningCall implements CallPorts {
   }
 
   /** Runs the code of a tool with the state of the thread, and keeps what it changed there. */
-  async run(args: JsonObject, signal: AbortSignal, toolCallId: string): Promise<unknown> {
+  async run(args: JsonObject, context: ToolContext): Promise<unknown> {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
+    const { signal, toolCallId } = context
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const result = await tool.run!(args, {
+        ...context, // under an `agent()` also what UAP §8.4 gives its tools
         state: facade.state,
         signal,
         toolCallId,

@@ -30,8 +30,8 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
     } else if (!one.tool.run) tools.push(clientTool(one.tool))
     else {
       const { description, parameters, timeoutMs } = one.tool
-      const run = (args: JsonObject, { running, signal, toolCallId }: CallContext) =>
-        running.run(args, signal, toolCallId)
+      const run = (args: JsonObject, { running, ...context }: CallContext) =>
+        running.run(args, context)
       const tool = { name: one.name, description, parameters, timeoutMs, run }
       tools.push(withToolContext(tool as Tool)) // Tool hides the types of its parameters
     }

@@ -30,6 +30,7 @@ export type RuntimeErrorCode =
   | 'DEPTH_EXCEEDED'
   | 'KEY_INVALID'
   | 'RUNTIME_STOPPED'
+  | 'AGENT_DIVERGED'
 
 /** An error of the runtime. */
 export class RuntimeError extends SkeinError {

@@ -1,3 +1,4 @@
+import type { StopReason } from '@skein/ai'
 import type { JsonObject, JsonValue, MessageJSON } from '@skein/base'
 import type {
   AgentRegistered,
@@ -314,6 +315,30 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly costUsd?: number
 }
 
+/**
+ * One inference of a side that is an `agent()`. The strategy of such a side is run again from the start
+ * of its turn whenever a drain goes on with the thread; it is then given the answers of these events, in
+ * place of the model's, until it asks something that the log does not have. Programs that do not know
+ * this event pass over it, so it needs no new version of the log.
+ */
+export interface InferenceRecorded extends EventBase<'inference_recorded'> {
+  readonly turnId: string
+  readonly stepId: string
+  readonly side: Side
+  /** SHA-256 of what the strategy asked: a run that asks something else has diverged. */
+  readonly request: string
+  /** How many messages the thread had when the run began. */
+  readonly history: number
+  /** The answer where it is part of the conversation: a message that is added in the same commit. */
+  readonly messageId?: string
+  /** The answer where it is not, e.g. the reasoning of `react()` and the plan of `plan()`. */
+  readonly message?: MessageJSON
+  readonly stopReason: StopReason
+  /** A `TokenUsage` of `@skein/ai`, without the vendor's own numbers. */
+  readonly usage: JsonObject
+  readonly costUsd?: number
+}
+
 /** The contents of the thread were erased; only its skeleton is left. */
 export interface ThreadErased extends EventBase<'thread_erased'> {
   readonly by?: string
@@ -349,6 +374,7 @@ export type RuntimeOnlyEvent =
   | ContextCompacted
   | ModelRequested
   | ModelAnswered
+  | InferenceRecorded
   | ThreadErased
 
 type Widened =

@@ -3,6 +3,7 @@ import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
 import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
   EffectScheduled,
+  InferenceRecorded,
   MessageQueued,
   ModelRequested,
   ParentLink,
@@ -135,6 +136,8 @@ export interface SideTurn {
   readonly id: string
   readonly side: Side
   step: Step | undefined
+  /** Of a side that is an `agent()`: the inferences of the strategy's running run, in order. */
+  inferences: InferenceRecorded[]
 }
 
 /** The running step: one model request and the calls it asked for. */

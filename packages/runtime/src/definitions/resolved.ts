@@ -1,3 +1,4 @@
+import type { Agent } from '@skein/agents'
 import type { ModelReference } from '@skein/ai'
 import type { Side } from '../contract/thread-state.ts'
 import type {
@@ -33,7 +34,9 @@ export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
   readonly label: string
+  /** Of a side with an `agent`: a prompt made of the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
+  readonly agent: Agent | undefined
   /** The prompt's hooks, or the agent's when the prompt lists none. */
   readonly hooks: readonly HookDefinition[]
   readonly stopOnResponse: boolean

@@ -7,6 +7,7 @@ import type {
   ToolContext,
   ToolSchema,
 } from '@skein/ai'
+import type { Agent } from '@skein/agents'
 import type { Governance, Policy, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
@@ -54,9 +55,15 @@ export interface Budget {
   readonly tree?: Omit<Budget, 'tree'>
 }
 
-/** One side of an agent (Standard Agents §3). */
+/** One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. */
 export interface SideConfig {
-  readonly prompt: Ref<PromptDefinition>
+  readonly prompt?: Ref<PromptDefinition>
+  /**
+   * An `agent()` of `@skein/agents`, in place of a prompt: its model, system text, tools, params and
+   * execution strategy. Each of its inferences and calls is committed and gated like those of a prompt,
+   * so its strategy has to ask the same again when it is run again (see `InferenceRecorded`).
+   */
+  readonly agent?: Agent
   readonly label?: string
   /** Text without tool calls ends the turn. Default true. */
   readonly stopOnResponse?: boolean

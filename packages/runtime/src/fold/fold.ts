@@ -82,6 +82,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'resume_requested':
     case 'thread_terminated':
     case 'context_compacted':
+    case 'inference_recorded':
       return foldSession(state, event)
     case 'tool_execution_start':
     case 'tool_execution_end':
@@ -142,6 +143,10 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
+  // A note to the side that speaks (its answer was refused) ends a run of its strategy: the next run
+  // begins with the note.
+  const isNote = metadata?.['for'] !== undefined && metadata['kind'] !== 'registry'
+  if (isNote && session?.turn) session.turn.inferences = []
   const step = session?.turn?.step
   if (!session || !step || step.id !== event.stepId) return
   step.entry = place

@@ -1,3 +1,4 @@
+import type { TokenUsage } from '@skein/ai'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 
@@ -19,6 +20,7 @@ type SessionEvent = Extract<
       | 'resume_requested'
       | 'thread_terminated'
       | 'context_compacted'
+      | 'inference_recorded'
   }
 >
 
@@ -60,7 +62,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     case 'turn_start':
       if (state.session)
-        state.session.turn = { id: event.turnId, side: event.side, step: undefined }
+        state.session.turn = { id: event.turnId, side: event.side, step: undefined, inferences: [] }
       state.nextSide = event.side
       return
     case 'turn_end':
@@ -74,6 +76,19 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
     case 'step_end':
     case 'step_failed':
       return foldStep(state, event)
+    case 'inference_recorded': {
+      const { session, usage } = state
+      if (!session?.turn) return
+      session.turn.inferences.push(event)
+      if (!event.message) return // its message counts, and ends the request of the step
+      const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
+      usage.tokens += inputTokens + outputTokens
+      usage.costUsd += event.costUsd ?? 0
+      session.steps[event.side]++
+      const { step } = session.turn
+      if (step) Object.assign(step, { failures: 0, retry: undefined })
+      return
+    }
     case 'agent_handoff':
       state.agent = agentOf(event.toAgentId)
       return

@@ -18,6 +18,7 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_end',
   'model_requested',
   'model_answered',
+  'inference_recorded',
   'message_added',
   'tool_execution_start',
   'tool_execution_end',

@@ -8,13 +8,20 @@ import {
   type Turn,
   UPPError,
 } from '@skein/ai'
+import type { JsonObject } from '@skein/base'
 import { type DrainContext, isStop } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeMessageAdded, StepFailed } from '../contract/event.ts'
+import type {
+  InferenceRecorded,
+  RuntimeEvent,
+  RuntimeMessageAdded,
+  StepFailed,
+} from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
 import { endSession } from '../session/end.ts'
 import type { Step, SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
+import type { StrategyRequest } from './infer.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
 import type { ThreadEvent } from '@skein/threads'
 
@@ -31,6 +38,8 @@ interface Asking extends Prepared {
   readonly turn: SideTurn
   readonly step: Step
   readonly model: ResolvedModel
+  /** Set for a side that is an `agent()`. */
+  readonly asked: StrategyRequest | undefined
 }
 
 /** Asks the model, shows what it says while it comes, and commits the answer or the failure. */
@@ -39,7 +48,8 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   try {
     const events = asking.instance.infer(asking.messages, { signal: context.signal })
     let batch = await events.next()
-    for (; !batch.done; batch = await events.next()) live.push(batch.value)
+    for (; !batch.done; batch = await events.next())
+      if (!asking.asked?.isPrivate) live.push(batch.value)
     live.end()
     await commitAnswer(context, asking, batch.value, live)
   } catch (error) {
@@ -59,7 +69,7 @@ async function commitAnswer(
   const { usage } = answer
   const { tokens, costUsd } = context.state.usage
   await context.commit('answer', {
-    events: [...log.events, answer],
+    events: [...log.events, ...recorded(asking, answer, turn)],
     blobs: log.blobs,
     isProgress: true,
     head: {
@@ -67,13 +77,39 @@ async function commitAnswer(
       costUsd: costUsd + (answer.costUsd ?? 0),
     },
   })
-  await afterStored(context, asking.side, [answer])
+  if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
+}
+
+/** The answer as it goes into the log; for an `agent()` with what its strategy needs to be run again. */
+function recorded(
+  { asked, turn: { id: turnId }, step }: Asking,
+  answer: RuntimeMessageAdded,
+  turn: Turn,
+): readonly RuntimeEvent[] {
+  if (!asked) return [answer]
+  const { record, isPrivate } = asked
+  const { at, side, message, costUsd } = answer
+  const { raw: _raw, ...usage } = turn.usage
+  const inference: InferenceRecorded = {
+    type: 'inference_recorded',
+    at,
+    turnId,
+    stepId: step.id,
+    side,
+    ...record,
+    messageId: isPrivate ? undefined : message.id,
+    message: isPrivate ? message : undefined,
+    stopReason: turn.stopReason,
+    usage: usage as JsonObject,
+    costUsd: isPrivate ? costUsd : undefined,
+  }
+  return isPrivate ? [inference] : [inference, answer]
 }
 
 /** The answer as an event of the log; without its reasoning where the prompt excludes that. */
 async function answerOf(
   context: DrainContext,
-  { side, turn: sideTurn, step, model }: Asking,
+  { side, turn: sideTurn, step, model, asked }: Asking,
   turn: Turn,
 ): Promise<RuntimeMessageAdded> {
   let { response } = turn
@@ -82,7 +118,7 @@ async function answerOf(
     const { id, timestamp, metadata, toolCalls } = response
     response = new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
   }
-  return beforeCreate(context, side, {
+  const answer: RuntimeMessageAdded = {
     type: 'message_added',
     at: context.at(),
     turnId: sideTurn.id,
@@ -95,7 +131,8 @@ async function answerOf(
     finishReason: turn.stopReason,
     usage: toThreadUsage(turn.usage),
     costUsd: costOf(model, turn.usage),
-  })
+  }
+  return asked?.isPrivate ? answer : beforeCreate(context, side, answer)
 }
 
 /** No computed delay between two requests is longer; the vendor may ask for more. */
@@ -148,7 +185,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
 /** Keeps the text that had come when the user pressed stop. Its calls are dropped: they never ran. */
 async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const partial = error instanceof UPPError ? error.turn : undefined
-  if (!partial || partial.response.text === '') return
+  if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return
   const { id, timestamp, text } = partial.response
   const said = new AssistantMessage(text, undefined, { id, timestamp })
   const answer = await answerOf(context, asking, { ...partial, response: said })

@@ -1,9 +1,10 @@
-import { llm, NoRetry } from '@skein/ai'
+import { llm, type LLMRequest, NoRetry } from '@skein/ai'
+import { toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import { afterStored, HookBlockedError } from '../hooks/hooks.ts'
-import { noteMessage, stepStart, takeQueue } from '../session/begin.ts'
+import { noteMessage, stepEnd, stepStart, takeQueue } from '../session/begin.ts'
 import { endSession, waitText } from '../session/end.ts'
 import type { Step, SideTurn } from '../contract/state.ts'
 import { childRegistry } from '../thread/facade.ts'
@@ -11,21 +12,36 @@ import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
-import { modelMessages, paramsOf, systemText } from './prompt.ts'
+import { hookedMessages, hookedSystem, modelMessages, paramsOf, systemText } from './prompt.ts'
 
-/** One step of a side: takes the queued messages, asks the model, and commits what it answered. */
-export async function infer(context: DrainContext, side: ResolvedSide): Promise<void> {
+/** A request that the strategy of an `agent()` makes, and what is recorded with its answer. */
+export interface StrategyRequest {
+  readonly request: Pick<LLMRequest, 'messages' | 'system' | 'params' | 'tools' | 'structure'>
+  readonly record: Pick<InferenceRecorded, 'request' | 'history'>
+  /** Whether the answer is kept for the strategy alone and is no message of the conversation. */
+  readonly isPrivate: boolean
+}
+
+/**
+ * One step of a side: takes the queued messages, asks the model, and commits what it answered. `asked` is
+ * the request of a side that is an `agent()`; such a side takes queued messages when its turn is over.
+ */
+export async function infer(
+  context: DrainContext,
+  side: ResolvedSide,
+  asked?: StrategyRequest,
+): Promise<void> {
   const over = await overBudget(context)
   if (over !== undefined)
     return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
-  await compactIfLong(context, side)
+  if (!asked) await compactIfLong(context, side)
   const { turn, step } = await beginStep(context, side)
   const { models } = side.prompt
   // Each failure goes on to the next fallback model; the last model is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
   try {
-    const request = await prepare(context, side, model)
-    await askModel(context, { side, turn, step, model, ...request })
+    const request = await prepare(context, { side, model, asked })
+    await askModel(context, { side, turn, step, model, asked, ...request })
   } catch (error) {
     if (!(error instanceof HookBlockedError)) throw error
     await endSession(context, { outcome: 'failed', reason: 'blocked', message: error.message })
@@ -43,9 +59,12 @@ async function beginStep(
   const { state, epoch } = context
   const at = context.at()
   const turn = state.session!.turn! // `next` asks for a step within a turn only
-  const before = turn.step
-  const taken = await takeQueue(context, side)
+  // The strategy of an agent goes on after its calls without a decision of the runtime between.
+  const isOver = turn.step?.entry !== undefined
+  const before = isOver ? undefined : turn.step
+  const taken = side.agent ? [] : await takeQueue(context, side)
   const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
+  if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
     if (events.length > 0) await context.commit('take_queue', { events })
     await afterStored(context, side, taken)
@@ -81,16 +100,29 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
 /** Makes the request, and its record for the log. */
 async function prepare(
   context: DrainContext,
-  side: ResolvedSide,
-  model: ResolvedModel,
+  {
+    side,
+    model,
+    asked,
+  }: {
+    readonly side: ResolvedSide
+    readonly model: ResolvedModel
+    readonly asked: StrategyRequest | undefined
+  },
 ): Promise<Prepared> {
   const { environment, signal } = context
   const { clock, ids } = environment
-  const system = await systemText(context, side)
-  const messages = await modelMessages(context, side)
+  const { request } = asked ?? {}
+  const system = request
+    ? await hookedSystem(context, side, request.system ?? '')
+    : await systemText(context, side)
+  const messages = request
+    ? await hookedMessages(context, side, request.messages)
+    : await modelMessages(context, side)
   const { output, toolChoice } = side.prompt.definition
-  const tools = toolChoice === 'none' ? [] : context.tools(side)
-  const params = paramsOf(model, side)
+  const tools = request?.tools ?? (toolChoice === 'none' ? [] : context.tools(side))
+  const params = request?.params ?? paramsOf(model, side)
+  const structure = request ? request.structure : output && toJsonSchema(output)
   const { config } = model.definition ?? {}
   const instance = llm({
     model: model.model,
@@ -100,11 +132,12 @@ async function prepare(
     // strategy of the user's own stays, and counts on top.
     config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
     system,
-    structure: output,
+    structure,
+    middleware: side.agent?.llmMiddleware,
     signal,
     clock,
     ids,
   })
-  const log = logRequest(context, { side, model, system, tools, params, messages })
+  const log = logRequest(context, { side, model, system, tools, params, messages, structure })
   return { instance, messages, log }
 }

@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonObject, sha256Hex, toJsonSchema } from '@skein/base'
+import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
 import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type {
@@ -31,24 +31,24 @@ interface RequestFacts {
   readonly tools: readonly Tool[]
   readonly params: Params
   readonly messages: readonly Message[]
+  readonly structure: JsonSchema | undefined
 }
 
 /** Records a request, to be logged together with its answer. */
 export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
   const { environment, state } = context
-  const { side, model, system, params, messages } = facts
+  const { side, model, system, params, messages, structure } = facts
   const turn = state.session?.turn
   const tools = facts.tools.map(({ name, description, parameters }) => ({
     name,
     description,
     parameters,
   }))
-  const { output } = side.prompt.definition
   const frame = frameOf({
     system: system ?? null,
     tools,
     params: params as JsonObject,
-    structure: output && (toJsonSchema(output) as JsonObject),
+    structure: structure as JsonObject | undefined,
   })
   return {
     frame,

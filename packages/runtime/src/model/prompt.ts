@@ -16,6 +16,15 @@ export async function systemText(
   const text = side.prompt.parts
     .map((part) => (part.type === 'text' ? part.content : (env.get(part.property) ?? '')))
     .join('')
+  return hookedSystem(context, side, text)
+}
+
+/** A system text after the hooks, without secrets. Undefined for none. */
+export async function hookedSystem(
+  context: DrainContext,
+  side: ResolvedSide,
+  text: string,
+): Promise<string | undefined> {
   const seen = await runHooks(
     context,
     {
@@ -35,12 +44,27 @@ export async function modelMessages(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<readonly Message[]> {
-  let view = viewOf(context.state, side.side, side.prompt)
+  return hookedMessages(context, side, await answerableView(context, side))
+}
+
+/** The side's view of the conversation, ending with a message that it can answer. */
+export async function answerableView(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<readonly Message[]> {
+  const view = viewOf(context.state, side.side, side.prompt)
   // After a resume, or when messages were removed, there may be no message left to answer.
-  if ((view.at(-1)?.type ?? 'assistant') === 'assistant') {
-    await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
-    view = viewOf(context.state, side.side, side.prompt)
-  }
+  if ((view.at(-1)?.type ?? 'assistant') !== 'assistant') return view
+  await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
+  return viewOf(context.state, side.side, side.prompt)
+}
+
+/** The messages of a request after the hooks, without secrets. */
+export async function hookedMessages(
+  context: DrainContext,
+  side: ResolvedSide,
+  view: readonly Message[],
+): Promise<readonly Message[]> {
   const filtered = await filterStored(context, side, view)
   const redactor = context.redactor()
   const last = await runHooks(

@@ -15,7 +15,13 @@ import type { Side } from '../contract/thread-state.ts'
  * user's. Calls and results of the other side are left out. Pure. The same entries give the same message
  * objects, because the wires cache what they encode by the identity of a message.
  */
-export function viewOf(state: KernelState, side: Side, prompt: ResolvedPrompt): Message[] {
+export function viewOf(
+  state: KernelState,
+  side: Side,
+  prompt: ResolvedPrompt,
+  /** Entries from here on are left out. */
+  until: number = state.entries.length,
+): Message[] {
   const { includeChat = true, includePastTools = true, recentImageThreshold } = prompt.definition
   const turnId = state.session?.turn?.id
   const compaction = state.compacted[side]
@@ -30,7 +36,7 @@ export function viewOf(state: KernelState, side: Side, prompt: ResolvedPrompt): 
         return summaryMessage(summary, options)
       }),
     )
-  for (let place = from; place < state.entries.length; place++) {
+  for (let place = from; place < until; place++) {
     const entry = state.entries[place]!
     // Notes of the runtime are meant for one side.
     const meant = entry.metadata?.['for']

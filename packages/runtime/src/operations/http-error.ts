@@ -76,6 +76,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   NOT_JSON: 400,
   BUDGET_EXCEEDED: 409,
   DEPTH_EXCEEDED: 409,
+  AGENT_DIVERGED: 500,
   RUNTIME_STOPPED: 503,
 
   THREAD_EXISTS: 409,

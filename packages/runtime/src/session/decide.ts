@@ -34,7 +34,28 @@ export interface StepFacts {
  * a handoff, the response, the limits.
  */
 export function decideStep(facts: StepFacts): StepDecision {
-  const { session, side, entry } = facts
+  const ended = endByTool(facts)
+  if (ended) return ended
+  const { side, entry } = facts
+  for (const { call, outcome } of entry.calls) {
+    const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
+    if (tool?.kind === 'handoff' && outcome?.type === 'done')
+      return { type: 'handoff', agent: tool.agent, toolCallId: call.toolCallId }
+  }
+  const text = messageText(entry)
+  if (text.trim() !== '' && !lacksCall(side, entry)) {
+    // A side without any stop rule yields with whatever it says; otherwise it would speak for ever.
+    const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
+    if (isOver) return { type: 'yield', reason: 'response', text }
+  }
+  return limit(facts) ?? { type: 'continue', nudge: nudge(facts) }
+}
+
+/**
+ * The end that a tool brings about: one that asked for it, a bound session tool, the stop tool. The only
+ * ends within the turn of a side that is an `agent()`; otherwise its strategy decides when it is over.
+ */
+export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session
   if (stopRequest)
     return {
@@ -58,18 +79,7 @@ export function decideStep(facts: StepFacts): StepDecision {
   const stop = entry.calls.find(({ call }) => call.toolName === side.stopTool)
   if (side.stopTool !== undefined && stop)
     return { type: 'yield', reason: 'stop_tool', text: stopText(stop, side) ?? messageText(entry) }
-  for (const { call } of done) {
-    const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
-    if (tool?.kind === 'handoff')
-      return { type: 'handoff', agent: tool.agent, toolCallId: call.toolCallId }
-  }
-  const text = messageText(entry)
-  if (text.trim() !== '' && !lacksCall(side, entry)) {
-    // A side without any stop rule yields with whatever it says; otherwise it would speak for ever.
-    const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
-    if (isOver) return { type: 'yield', reason: 'response', text }
-  }
-  return limit(facts) ?? { type: 'continue', nudge: nudge(facts) }
+  return undefined
 }
 
 /** The message of a bound session tool: the mapped argument, else the result of the tool. */
@@ -123,7 +133,23 @@ function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean 
   return prompt.definition.toolChoice === 'required' && entry?.calls.length === 0
 }
 
-function limit({ state, session, side, limits, entry }: StepFacts): StepDecision | undefined {
+function limit(facts: StepFacts): StepDecision | undefined {
+  const { state, session, side, entry } = facts
+  const reached = limitOf(facts)
+  if (reached) return reached
+  if (isEmpty(entry) && isEmpty(answerBefore(state, session)))
+    return failed('empty_response', `${side.label} answered with nothing twice.`)
+  if (lacksCall(side, entry) && lacksCall(side, answerBefore(state, session)))
+    return failed('tool_required', `${side.label} has to call a tool and did not, twice.`)
+  return undefined
+}
+
+/** Why a side may take no further step in this session, if so. */
+export function limitOf({
+  session,
+  side,
+  limits,
+}: Pick<StepFacts, 'session' | 'side' | 'limits'>): StepDecision | undefined {
   const steps = session.steps[side.side]
   if (steps >= (Number.isFinite(side.maxSteps) ? side.maxSteps : limits.maxSteps))
     return failed('max_side_steps', `${side.label} took ${steps} steps without ending its turn.`)
@@ -132,10 +158,6 @@ function limit({ state, session, side, limits, entry }: StepFacts): StepDecision
       'repeated_tool_error',
       `The same tool error came ${session.sameErrors} times: ${session.lastError ?? ''}`,
     )
-  if (isEmpty(entry) && isEmpty(answerBefore(state, session)))
-    return failed('empty_response', `${side.label} answered with nothing twice.`)
-  if (lacksCall(side, entry) && lacksCall(side, answerBefore(state, session)))
-    return failed('tool_required', `${side.label} has to call a tool and did not, twice.`)
   return undefined
 }
 

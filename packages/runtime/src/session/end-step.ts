@@ -40,7 +40,8 @@ async function yieldTurn(
   const { agent, state } = context
   const output = reason === 'response' ? await readOutput(side, text) : undefined
   if (output && 'problem' in output) return refuseOutput(context, side, output.problem)
-  const spoken = reason === 'stop_tool' ? stopToolMessage(context, text) : []
+  const isComposed = reason === 'stop_tool' || side.agent !== undefined
+  const spoken = isComposed ? composedMessage(context, text) : []
   const end = { reason, message: text, spoken, isTurnOver: true, data: output?.data } as const
   if (agent.type !== 'dual_ai') return endGoverned(context, { ...end, outcome: 'completed' })
   const turns = (state.session?.turns ?? 0) + 1
@@ -77,12 +78,15 @@ async function refuseOutput(
   await context.commit('output_refused', { events, isProgress: true })
 }
 
-/** The text of a stop tool as a message of its side, unless the model wrote the same text itself. */
-function stopToolMessage(context: DrainContext, text: string): RuntimeEvent[] {
+/**
+ * The text that a stop tool or the strategy of an agent ends the turn with, as a message of the side,
+ * unless the model wrote the same text itself.
+ */
+function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
   const turn = state.session?.turn
   const entry = turn?.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
-  if (!turn || !entry || text === '' || messageText(entry) === text) return []
+  if (!turn || text === '' || (entry && messageText(entry) === text)) return []
   const at = context.at()
   const id = environment.ids()
   return [

@@ -190,6 +190,8 @@ export class ViewFold {
     model_answered: ({ usage, costUsd, error }) => {
       if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
     },
+    // Its request and answer are counted as such.
+    inference_recorded: () => {},
     usage_recorded: (event) =>
       this.#spend({
         usage: event.usage as JsonObject, // the log is JSON

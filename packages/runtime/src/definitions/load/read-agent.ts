@@ -1,3 +1,5 @@
+import { type Agent, isSubagent } from '@skein/agents'
+import type { Tool } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import { asToolDefinition } from '../define-tool.ts'
 import { EVIDENCE_TYPES, type Need, type Risk, RISKS, type TaskClass } from '@skein/governance'
@@ -11,8 +13,10 @@ import type {
   SideConfig,
   ToolDefinition,
 } from '../types.ts'
+import { isKind, isModelReference, reference } from './read-definition.ts'
 import {
   amount,
+  at,
   callback,
   count,
   type Fields,
@@ -28,7 +32,6 @@ import {
   textRecord,
   word,
 } from './readers.ts'
-import { reference } from './read-definition.ts'
 
 /** Those fields of an agent that are right. */
 export interface ReadAgent extends Partial<
@@ -84,20 +87,46 @@ const binding: Reader<ReadBinding> = (value, place) => {
   return read && { ...read, isObject: true }
 }
 
-const side = readFields<ReadSide>(
-  {
-    prompt: reference<PromptDefinition>('prompt'),
-    label: text,
-    stopOnResponse: flag,
-    stopTool: reference<ToolDefinition>('tool'),
-    stopToolResponseProperty: word,
-    maxSteps: count,
-    sessionStop: binding,
-    sessionFail: binding,
-    sessionStatus: binding,
-  },
-  ['prompt'],
-)
+/** An `agent()` that has a model, and no tools that run other agents. */
+const uapAgent: Reader<Agent> = (value, place) => {
+  const { id, tools, generate, model } = (value ?? {}) as Partial<Record<keyof Agent, unknown>>
+  if (typeof id !== 'string' || !Array.isArray(tools) || typeof generate !== 'function')
+    return report(place, `must be an agent() of @skein/agents, not ${kindOf(value)}`)
+  if (!isModelReference(model))
+    return report(at(place, 'model'), 'is required, because the agent is a side')
+  for (const [index, tool] of (tools as readonly Tool[]).entries()) {
+    if (!isSubagent(tool)) continue
+    const problem = `"${tool.name}" is a sub-agent, which is not journaled inside a side`
+    report(
+      at(at(place, 'tools'), index),
+      `${problem}; define it with defineAgent and list it in a prompt, or give its work to an ordinary tool`,
+    )
+  }
+  return value as Agent
+}
+
+const sideFields = readFields<ReadSide>({
+  prompt: reference<PromptDefinition>('prompt'),
+  agent: uapAgent,
+  label: text,
+  stopOnResponse: flag,
+  stopTool: reference<ToolDefinition>('tool'),
+  stopToolResponseProperty: word,
+  maxSteps: count,
+  sessionStop: binding,
+  sessionFail: binding,
+  sessionStatus: binding,
+})
+
+const side: Reader<ReadSide> = (value, place) => {
+  const read = sideFields(value, place)
+  const { prompt, agent } = isPlainObject(value) ? value : {}
+  if (read && prompt === undefined && agent === undefined)
+    report(at(place, 'prompt'), 'is required, or an agent in its place')
+  if (prompt !== undefined && agent !== undefined)
+    report(at(place, 'agent'), 'must be left out, because the side has a prompt')
+  return read
+}
 
 const limits: Fields<Omit<Budget, 'tree'>> = {
   maxTokens: count,

@@ -1,3 +1,4 @@
+import type { Agent } from '@skein/agents'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../contract/thread-state.ts'
@@ -5,7 +6,7 @@ import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
-import type { LoadedPrompt } from './resolve-prompt.ts'
+import { promptOfAgent, type LoadedPrompt } from './resolve-prompt.ts'
 import { typeOf } from './resolve-tools.ts'
 
 /** An agent with its references looked up; `resolved` is undefined if one was not found. */
@@ -40,7 +41,8 @@ export function resolveAgent(
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
     const [config, written] = [read[field], definition[field]]
     if (!config || !written) return undefined
-    return resolveSide({ side, config, written, hooks, place: at(place, field) }, catalog, all)
+    const given = { side, name: name ?? '', config, written, hooks, place: at(place, field) }
+    return resolveSide(given, catalog, all)
   }
   const [a, b] = [load('a', 'sideA'), load('b', 'sideB')]
   const prompts = [
@@ -48,7 +50,9 @@ export function resolveAgent(
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
   // Evidence can only come from a tool that a side can call.
-  const names = prompts.flatMap(({ prompt }) => prompt.resolved.tools.map((tool) => tool.name))
+  const names = [a, b].flatMap(
+    (side) => side?.resolved?.prompt.tools.map((tool) => tool.name) ?? [],
+  )
   for (const [index, need] of (read.taskClass?.needs ?? []).entries()) {
     if (need?.source === undefined || names.includes(need.source)) continue
     const field = at(at(at(place, 'taskClass'), 'needs'), index)
@@ -73,21 +77,52 @@ interface LoadedSide {
   readonly resolved: ResolvedSide | undefined
 }
 
+interface GivenSide {
+  readonly side: Side
+  /** The agent's name. */
+  readonly name: string
+  readonly config: ReadSide
+  readonly written: SideConfig
+  readonly hooks: readonly HookDefinition[]
+  readonly place: Place
+}
+
 function resolveSide(
-  given: {
-    readonly side: Side
-    readonly config: ReadSide
-    readonly written: SideConfig
-    readonly hooks: readonly HookDefinition[]
-    readonly place: Place
-  },
+  given: GivenSide,
   catalog: Catalog,
   prompts: ReadonlyMap<GatheredDefinition<ReadPrompt>, LoadedPrompt>,
 ): LoadedSide {
-  const { side, config, place } = given
+  const { config, place } = given
+  if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
   const prompt = entry && prompts.get(entry)
   if (!prompt) return { prompt: undefined, resolved: undefined }
+  const listed = prompt.entry.read.hooks
+  // An empty list says "none".
+  const hooks = listed ? findHooks(listed, undefined, catalog) : given.hooks
+  return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
+}
+
+/** A side that is an `agent()`. Its tools are its own: nothing of it is registered by name. */
+function resolveAgentSide(
+  given: GivenSide & { readonly agent: Agent },
+  catalog: Catalog,
+): LoadedSide {
+  const { agent, name, place } = given
+  const prompt = { resolved: promptOfAgent(agent, name) }
+  const names = agent.tools.map((tool) => tool.name)
+  for (const [index, tool] of names.entries())
+    if (names.indexOf(tool) < index)
+      report(at(at(at(place, 'agent'), 'tools'), index), `two tools are called "${tool}"`)
+  return { prompt: undefined, resolved: toSide(given, prompt, catalog) }
+}
+
+function toSide(
+  given: GivenSide,
+  prompt: Pick<LoadedPrompt, 'resolved'>,
+  catalog: Catalog,
+): ResolvedSide {
+  const { side, config, place, hooks } = given
   const stopTool = toolName(config.stopTool, { place: at(place, 'stopTool'), prompt, catalog })
   const bind = (
     field: 'sessionStop' | 'sessionFail' | 'sessionStatus',
@@ -99,15 +134,13 @@ function resolveSide(
     const { messageProperty, attachmentsProperty } = binding
     return name === undefined ? undefined : { name, messageProperty, attachmentsProperty }
   }
-  const listed = prompt.entry.read.hooks
-  const ownHooks = findHooks(listed, undefined, catalog)
-  const resolved: ResolvedSide = {
+  return {
     config: given.written,
     side,
     label: config.label ?? prompt.resolved.name,
     prompt: prompt.resolved,
-    // An empty list says "none".
-    hooks: listed ? ownHooks : given.hooks,
+    agent: config.agent,
+    hooks,
     stopOnResponse: config.stopOnResponse ?? true,
     stopTool,
     stopToolResponseProperty: config.stopToolResponseProperty,
@@ -116,7 +149,6 @@ function resolveSide(
     sessionFail: bind('sessionFail'),
     sessionStatus: bind('sessionStatus'),
   }
-  return { prompt, resolved }
 }
 
 /** The name of a tool that the side can call; reported when its prompt does not list it. */
@@ -126,7 +158,11 @@ function toolName(
     place,
     prompt,
     catalog,
-  }: { readonly place: Place; readonly prompt: LoadedPrompt; readonly catalog: Catalog },
+  }: {
+    readonly place: Place
+    readonly prompt: Pick<LoadedPrompt, 'resolved'>
+    readonly catalog: Catalog
+  },
 ): string | undefined {
   const name =
     typeof reference === 'object' ? catalog.tool.byObject.get(reference)?.name : reference

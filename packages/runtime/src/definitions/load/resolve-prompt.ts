@@ -1,9 +1,18 @@
-import type { ModelReference } from '@skein/ai'
+import type { Agent } from '@skein/agents'
+import type { ModelReference, ToolSchema } from '@skein/ai'
+import { isStandardSchema } from '@skein/base'
+import { toolFrom } from '../define-tool.ts'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
-import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
+import type {
+  ModelDefinition,
+  PromptDefinition,
+  Ref,
+  ToolDefinition,
+  VariableDefinition,
+} from '../types.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report } from './readers.ts'
-import { isModelReference, type ReadModel } from './read-definition.ts'
+import { isKind, isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
 import { mergeVariables } from './graph.ts'
@@ -40,6 +49,37 @@ export function resolvePrompts(
     prompts.set(entry, { entry, unfolded, tools, resolved })
   }
   return prompts
+}
+
+/**
+ * What an `agent()` is told and may use, as a prompt: everything that looks at the prompt of a side then
+ * works for it too. A tool without a risk tier counts as a low-risk write.
+ */
+export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
+  const { model, system = '', config, params, structure, tools } = agent
+  const { modelId } = model
+  return {
+    definition: {
+      kind: 'prompt',
+      name,
+      prompt: system,
+      model,
+      providerOptions: params,
+      output: isStandardSchema(structure) ? (structure as ToolSchema<unknown>) : undefined,
+    },
+    name,
+    parts: [{ type: 'text', content: system }],
+    models: [{ name: modelId, model, definition: { kind: 'model', name: modelId, model, config } }],
+    tools: tools.map((tool) => ({
+      kind: 'tool',
+      name: tool.name,
+      tool: isKind(tool, 'tool')
+        ? (tool as unknown as ToolDefinition) // made by `defineTool` or `toolFrom`
+        : toolFrom(tool, { risk: tool.risk ?? 'write_low_risk' }),
+      config: undefined,
+    })),
+    variables: [],
+  }
 }
 
 type ModelRef = Ref<ModelDefinition> | ModelReference | undefined

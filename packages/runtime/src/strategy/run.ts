@@ -1,0 +1,361 @@
+import { agent as defineAgent, AgentState, type GenerateResult } from '@skein/agents'
+import {
+  type CallPorts,
+  deriveTool,
+  isAssistantMessage,
+  type LLMRequest,
+  type Message,
+  messageEvents,
+  messageFromJSON,
+  messageToJSON,
+  type Middleware,
+  type SettledOutcome,
+  type StreamEvent,
+  type TokenUsage,
+  type Tool,
+  type ToolCall,
+  type ToolOutcome,
+} from '@skein/ai'
+import { canonicalJson, messageOf, sha256Hex } from '@skein/base'
+import { CallSettledError, endEvent, RunningCall, settledCalls } from '../calls/run.ts'
+import type { DrainContext } from '../contract/context.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { InferenceRecorded } from '../contract/event.ts'
+import { compactIfLong } from '../model/compact.ts'
+import { infer } from '../model/infer.ts'
+import { answerableView } from '../model/prompt.ts'
+import { viewOf } from '../model/view.ts'
+import { isWaiting, openCalls } from '../contract/state.ts'
+import { next } from '../next.ts'
+import type { Redactor } from '../secrets/vault.ts'
+import { endByTool, limitOf } from '../session/decide.ts'
+import { endStep } from '../session/end-step.ts'
+import { endSession } from '../session/end.ts'
+import type { Entry } from '../contract/state.ts'
+
+/**
+ * Goes on with the turn of a side that is an `agent()` of `@skein/agents`.
+ *
+ * The agent's strategy is ordinary code and cannot be stored, so it is made durable by running it again:
+ * it begins with the conversation as it was at the start of the turn, and what it asks is answered from
+ * the log as far as the log goes. The first inference that the log does not have is asked and committed
+ * like that of a prompt; the first call without an outcome runs with the gate and journal of every other
+ * call. When the thread has to wait (for an approval, for a vendor, because another action is due), the
+ * run is dropped, and the next drain repeats it.
+ */
+export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
+  const { state } = context
+  const turn = state.session!.turn! // `next` asks for it within a turn only
+  const seq = state.seq
+  if (turn.inferences.length === 0) {
+    await compactIfLong(context, side)
+    await answerableView(context, side) // adds a message to answer where there is none
+  }
+  const answered = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
+  const settled = answered ? await settledCalls(context, answered) : new Map<string, ToolOutcome>()
+  const end = await new StrategyReplay(context, side, settled).run()
+  if (context.signal.aborted || end.type === 'left') return
+  if (end.type === 'failed') {
+    const isOurs = end.error instanceof RuntimeError && end.error.code === 'AGENT_DIVERGED'
+    const reason = isOurs ? 'agent_diverged' : 'agent_error'
+    return endSession(context, { outcome: 'failed', reason, message: messageOf(end.error) })
+  }
+  const open = openCalls(state)
+  if (open.some((call) => isWaiting(state, call))) {
+    if (state.seq !== seq) return // `next` parks the thread until somebody answers
+    const message = `The agent of ${side.label} did nothing with an answer that its call waited for.`
+    return endSession(context, { outcome: 'failed', reason: 'agent_error', message })
+  }
+  if (open.length > 0) {
+    // A limit of the strategy: vendors refuse a history with calls that have no result.
+    const message = 'The agent ended its turn without running this call.'
+    const events = open.map(({ call }) => endEvent(context, call, { type: 'error', message }))
+    await context.commit('call_end', { events, isProgress: true })
+  }
+  const session = state.session! // only the end of the session changes that, which is below
+  const { limits } = context.environment
+  const entry = state.entries[session.turn?.step?.entry ?? -1]
+  const facts = { state, session, agent: context.agent, side, limits }
+  const { text } = end.result.turn.response
+  const decision = entry && endByTool({ ...facts, entry })
+  await endStep(context, side, decision ?? { type: 'yield', reason: 'response', text })
+}
+
+/** How a run of the strategy ended. `left`: the drain has something else to do, or has to wait. */
+type RunEnd =
+  | { readonly type: 'done'; readonly result: GenerateResult }
+  | { readonly type: 'failed'; readonly error: unknown }
+  | { readonly type: 'left' }
+
+/** One run of the strategy, from the start of the turn. */
+class StrategyReplay {
+  readonly #context: DrainContext
+  readonly #side: ResolvedSide
+  readonly #settled: ReadonlyMap<string, ToolOutcome>
+  readonly #history: readonly Message[]
+  /** Recorded inferences that the strategy has not asked for yet. */
+  readonly #unserved: InferenceRecorded[]
+  /** Entries of the conversation that the strategy was given as answers, in order. */
+  readonly #served: Entry[] = []
+  readonly #base: number
+  readonly #controller = new AbortController()
+  #leave!: (end: RunEnd) => void
+  /** What the runtime itself threw inside the run; it ends the drain like an error of any action. */
+  #fault: { readonly error: unknown } | undefined
+  /** Requests to the model, one after the other. */
+  #asking: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    context: DrainContext,
+    side: ResolvedSide,
+    settled: ReadonlyMap<string, ToolOutcome>,
+  ) {
+    const { state } = context
+    const { inferences } = state.session!.turn! // as in `runStrategy`
+    this.#context = context
+    this.#side = side
+    this.#settled = settled
+    this.#unserved = [...inferences]
+    this.#base = inferences[0]?.history ?? state.entries.length
+    this.#history = viewOf(state, side.side, side.prompt, this.#base)
+  }
+
+  async run(): Promise<RunEnd> {
+    const { signal, environment } = this.#context
+    const { ids, clock } = environment
+    const left = new Promise<RunEnd>((resolve) => (this.#leave = resolve))
+    const { llmMiddleware: own = [], ...options } = this.#side.agent!
+    const runner = defineAgent({
+      ...options,
+      tools: this.#tools(),
+      // The agent's own middleware is around the requests that are really made (see `infer`), not
+      // around answers from the log; only what it does at tool calls belongs here.
+      llmMiddleware: [
+        { name: 'journal', wrapInference: (request) => this.#infer(request) },
+        ...own.map(({ name, onToolCall, onToolResult }): Middleware => {
+          return { name, onToolCall, onToolResult }
+        }),
+      ],
+      open: (call) => this.#open(call),
+      checkpoints: undefined, // the log is the checkpoint
+      sessionId: this.#context.head.id,
+      ids,
+      clock,
+    })
+    const state = AgentState.initial({ ids }).withMessages(this.#history.slice(0, -1))
+    const run = runner
+      .generate(this.#history.at(-1)!, state, {
+        signal: AbortSignal.any([signal, this.#controller.signal]),
+      })
+      .then(
+        (result): RunEnd => ({ type: 'done', result }),
+        (error: unknown): RunEnd => ({ type: 'failed', error }),
+      )
+    const end = await Promise.race([run, left])
+    this.#controller.abort()
+    await Promise.all([run, this.#asking])
+    if (this.#fault) {
+      if (this.#fault.error instanceof CallSettledError || signal.aborted) return { type: 'left' }
+      throw this.#fault.error
+    }
+    if (end.type === 'done' && this.#unserved.length > 0)
+      return { type: 'failed', error: this.#diverged('ended before it asked') }
+    return end
+  }
+
+  /** The side's tools as the agent declared them. Writes run alone, one after the other. */
+  #tools(): readonly Tool[] {
+    const { prompt, agent } = this.#side
+    return this.#context.tools(this.#side).map((tool) => {
+      const resolved = prompt.tools.find(({ name }) => name === tool.name)
+      const { sequential, dependsOn } = agent!.tools.find(({ name }) => name === tool.name) ?? {}
+      const isRead = resolved?.kind === 'tool' && resolved.tool.governance.risk === 'read_only'
+      return deriveTool(tool, { sequential: sequential || !isRead, dependsOn })
+    })
+  }
+
+  async *#infer(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
+    const digest = this.#digest(request)
+    const place = this.#unserved.findIndex((one) => one.request === digest)
+    if (place >= 0) {
+      const [known] = this.#unserved.splice(place, 1)
+      yield this.#serve(known!)
+      return
+    }
+    if (this.#unserved.length > 0) {
+      const error = this.#diverged('asked something else where')
+      yield await this.#end({ type: 'failed', error })
+      return
+    }
+    const asking = this.#asking.then(() => this.#ask(request, digest))
+    this.#asking = asking
+    const recorded = await asking
+    yield recorded ? this.#serve(recorded) : await this.#end({ type: 'left' })
+  }
+
+  /** Ends the run from inside. Whoever awaits it waits until the run is aborted, which happens at once. */
+  #end(end: RunEnd): Promise<never> {
+    this.#leave(end)
+    return new Promise(() => {})
+  }
+
+  /** Asks the model and commits the answer. Undefined when there is none: the drain knows what to do. */
+  async #ask(request: LLMRequest, digest: string): Promise<InferenceRecorded | undefined> {
+    const context = this.#context
+    const side = this.#side
+    const { agent, epoch, signal, environment } = context
+    const { clock, limits } = environment
+    try {
+      if (signal.aborted || this.#controller.signal.aborted) return undefined
+      const action = next(context.state, { agent, epoch, now: clock.now(), limits })
+      if (action.type !== 'run_agent') return undefined
+      const session = context.state.session! // `next` has seen it
+      const limit = limitOf({ session, side, limits })
+      if (limit) {
+        await endStep(context, side, limit)
+        return undefined
+      }
+      const before = session.turn!.inferences.length
+      const messages = request.messages.map((message) => this.#asLogged(message))
+      await infer(context, side, {
+        request: { ...request, messages },
+        record: { request: digest, history: this.#base },
+        isPrivate: this.#isPrivate(request),
+      })
+      return context.state.session?.turn?.inferences[before]
+    } catch (error) {
+      this.#fault ??= { error }
+      return undefined
+    }
+  }
+
+  /** The events of a recorded answer. Answers come from the log also when they were just committed. */
+  #serve({ messageId, message, stopReason, usage }: InferenceRecorded): readonly StreamEvent[] {
+    const { entries, places } = this.#context.state
+    const entry = entries[places.get(messageId ?? '') ?? -1]
+    if (entry) this.#served.push(entry)
+    const answer = entry?.message ?? messageFromJSON(message!)
+    if (!isAssistantMessage(answer)) throw new TypeError('An answer is an assistant message.')
+    return messageEvents(answer, { stopReason, usage: usage as unknown as TokenUsage })
+  }
+
+  /** The ports of a call: its outcome where the log has one, else those of every call of the runtime. */
+  #open(call: ToolCall): CallPorts {
+    const { toolCallId, toolName } = call
+    const isIt = (one: { readonly call: ToolCall }): boolean => one.call.toolCallId === toolCallId
+    // From the end: vendors promise unique ids within one message only.
+    const known = this.#served.findLast(({ calls }) => calls.some(isIt))?.calls.find(isIt)
+    if (!known)
+      throw new RuntimeError(
+        `The agent ran a call of "${toolName}" that is no part of the conversation.`,
+        {
+          code: 'TOOL_NOT_ALLOWED',
+          hint: 'A strategy may run only calls of an inference that offered the tools of the agent.',
+        },
+      )
+    const settled = known.outcome ?? this.#settled.get(toolCallId)
+    if (settled) return { settled }
+    const running = new RunningCall(this.#context, this.#side, call)
+    const { gate, journal, context } = running
+    return {
+      context,
+      gate: {
+        admit: (admitted) => this.#noted(gate.admit(admitted)),
+        settle: (ended, outcome) => this.#noted(gate.settle(ended, outcome)),
+      },
+      journal: { commit: (effect) => this.#noted(journal.commit(effect)) },
+      review: async (ended, outcome) => {
+        const reviewed = await this.#noted(running.review(ended, outcome))
+        // The strategy sees what the log will have, or a later run would not repeat this one.
+        return withoutSecrets(reviewed, this.#context.redactor())
+      },
+    }
+  }
+
+  /** Keeps an error of the runtime apart from what the strategy makes of it. */
+  async #noted<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      this.#fault ??= { error }
+      throw error
+    }
+  }
+
+  /**
+   * What the strategy put together: its own messages, whose answers and results follow them, and whether
+   * it offers tools. The conversation before the turn and the texts of the agent (system, descriptions)
+   * are not part of it: they may be corrected while a thread waits.
+   */
+  #digest({ messages, tools, structure }: LLMRequest): string {
+    const known = new Set(this.#history.map(({ id }) => id))
+    const own = messages
+      .filter(({ id }) => !known.has(id))
+      .map((message) => {
+        if (message.type === 'user') return { user: messageToJSON(message).content }
+        if (message.type === 'tool_result')
+          return { results: message.results.map(({ toolCallId }) => toolCallId) }
+        return { calls: (message.toolCalls ?? []).map(({ toolCallId }) => toolCallId) }
+      })
+    const hasTools = tools.length > 0
+    const hasStructure = structure !== undefined
+    return sha256Hex(canonicalJson({ own, hasTools, hasStructure }))
+  }
+
+  /**
+   * Whether an answer is kept for the strategy alone: the request ends with a prompt that the strategy
+   * marked as its own (UAP: `metadata.uap.synthetic`), is for another phase than acting, and offers none
+   * of the agent's tools.
+   */
+  #isPrivate({ messages, tools }: LLMRequest): boolean {
+    const { synthetic, phase } = messages.at(-1)?.metadata?.['uap'] ?? {}
+    if (synthetic !== true || phase === 'act' || phase === 'execute') return false
+    const own = new Set(this.#side.prompt.tools.map(({ name }) => name))
+    return !tools.some(({ name }) => own.has(name))
+  }
+
+  /** The message of the log that this one is a copy of, so that the request log names it by its id. */
+  #asLogged(message: Message): Message {
+    if (message.type === 'user') return message
+    if (message.type === 'tool_result') {
+      const ids = message.results.map(({ toolCallId }) => toolCallId).join()
+      const same = this.#served.findLast(
+        ({ calls, results }) => results && calls.map(({ call }) => call.toolCallId).join() === ids,
+      )
+      return same?.results ?? message
+    }
+    const key = contentKey(message)
+    return this.#served.findLast((entry) => contentKey(entry.message) === key)?.message ?? message
+  }
+
+  #diverged(what: string): RuntimeError {
+    const { name = 'loop' } = this.#side.agent!.execution ?? {}
+    return new RuntimeError(
+      `The strategy "${name}" of ${this.#side.label} ${what} the log has an answer to an earlier request.`,
+      {
+        code: 'AGENT_DIVERGED',
+        hint: 'A strategy must ask the same when it is run again: no clock, no random numbers, no state of its own outside the run.',
+      },
+    )
+  }
+}
+
+function withoutSecrets(outcome: SettledOutcome, redactor: Redactor | undefined): SettledOutcome {
+  if (!redactor) return outcome
+  if (outcome.type === 'done') return { ...outcome, result: redactor.json(outcome.result) }
+  if (outcome.type === 'denied') return { ...outcome, reason: redactor.text(outcome.reason) }
+  return { ...outcome, message: redactor.text(outcome.message) }
+}
+
+const contentKeys = new WeakMap<Message, string>()
+
+/** A message without its id and time. */
+function contentKey(message: Message): string {
+  const known = contentKeys.get(message)
+  if (known !== undefined) return known
+  const { id: _id, timestamp: _timestamp, ...rest } = messageToJSON(message)
+  const key = canonicalJson(rest)
+  contentKeys.set(message, key)
+  return key
+}
