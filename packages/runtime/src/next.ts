@@ -12,7 +12,6 @@ import {
   type Entry,
   type KernelState,
   type Session,
-  type SideTurn,
   type Step,
 } from './contract/state.ts'
 

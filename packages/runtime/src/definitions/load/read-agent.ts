@@ -13,7 +13,7 @@ import type {
   SideConfig,
   ToolDefinition,
 } from '../types.ts'
-import { isKind, isModelReference, reference } from './read-definition.ts'
+import { isModelReference, reference } from './read-definition.ts'
 import {
   amount,
   at,
