@@ -19,7 +19,9 @@ export function messageToJSON(message: Message): MessageJSON {
     toolCalls: message.type === 'assistant' ? message.toolCalls : undefined,
     results: message.type === 'tool_result' ? message.results : undefined,
     metadata: message.metadata,
-    timestamp: toIso(message.timestamp),
+    // Messages that came from JSON by hand may still hold the text.
+    timestamp:
+      typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
   }) as MessageJSON // the shape is written out just above
 }
 
@@ -40,11 +42,6 @@ export function messageFromJSON(json: unknown): Message {
     default:
       throw invalid('type', `is ${JSON.stringify(value['type'])}`)
   }
-}
-
-function toIso(timestamp: Date | string): string {
-  // Messages that came from JSON by hand may still hold the text.
-  return typeof timestamp === 'string' ? timestamp : timestamp.toISOString()
 }
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {

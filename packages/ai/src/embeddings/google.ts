@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { EmbeddingHandler, EmbeddingInput } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
 import { imageSource } from '../wires/media.ts'
@@ -16,7 +16,14 @@ const wire: EmbeddingWire = {
   imageInput: true,
   encode: (request, modelId) => ({
     path: `/${resourceOf(modelId)}:batchEmbedContents`,
-    body: { requests: request.inputs.map((input) => encodeInput(input, request, modelId)) },
+    body: {
+      requests: request.inputs.map((input) => ({
+        model: resourceOf(modelId),
+        content: { parts: [encodePart(input)] },
+        taskType: request.inputType && taskTypes[request.inputType],
+        ...(request.params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+      })),
+    },
   }),
   decode,
   decodeError,
@@ -27,19 +34,6 @@ function resourceOf(modelId: string): string {
 }
 
 const taskTypes = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const
-
-function encodeInput(
-  input: EmbeddingInput,
-  { params, inputType }: EmbeddingRequest,
-  modelId: string,
-): JsonObject {
-  return {
-    model: resourceOf(modelId),
-    content: { parts: [encodePart(input)] },
-    taskType: inputType && taskTypes[inputType],
-    ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
-  }
-}
 
 function encodePart(input: EmbeddingInput): JsonObject {
   if (typeof input === 'string') return { text: input }

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { JsonObject } from '@skein/base'
+import type { EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { imageUrl } from '../wires/media.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
@@ -58,16 +58,14 @@ function encodeBody(
   const kind = inputType && options.inputType
   return {
     model: modelId,
-    input: inputs.map(encodeInput),
+    input: inputs.map((input) => {
+      if (typeof input === 'string') return input
+      if (input.type === 'text') return input.text
+      return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
+    }),
     ...(kind && { [kind.field]: kind[inputType] }),
     ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
   }
-}
-
-function encodeInput(input: EmbeddingInput): JsonValue {
-  if (typeof input === 'string') return input
-  if (input.type === 'text') return input.text
-  return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
 }
 
 const dataField = new Set(['data'])

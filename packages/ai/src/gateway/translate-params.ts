@@ -41,7 +41,15 @@ export function translateParams(
 ): TranslatedParams {
   if (to === undefined || to === from) return { params, dropped: [] }
   const given = params as JsonObject // a parsed body holds only JSON
-  refuseState(given, from)
+  // Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong.
+  for (const name of ['previous_response_id', 'conversation', 'prompt']) {
+    if (from !== 'openai-responses' || given[name] === undefined) continue
+    throw invalidRequest(
+      'gateway',
+      `The field "${name}" refers to a state that this model does not have.`,
+      'Send the whole conversation in "input".',
+    )
+  }
   const settings: Settings = {}
   const dropped: string[] = []
   for (const [name, value] of Object.entries(given)) {
@@ -61,18 +69,6 @@ const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
   'anthropic-messages': new Set(['seed']),
   'google-generate': new Set(['parallelToolCalls']),
   'ollama-chat': new Set(['toolChoice', 'parallelToolCalls']),
-}
-
-/** Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong. */
-function refuseState(params: JsonObject, from: WireName): void {
-  for (const name of ['previous_response_id', 'conversation', 'prompt']) {
-    if (from !== 'openai-responses' || params[name] === undefined) continue
-    throw invalidRequest(
-      'gateway',
-      `The field "${name}" refers to a state that this model does not have.`,
-      'Send the whole conversation in "input".',
-    )
-  }
 }
 
 /** Reads a parameter into the settings; false when it has no counterpart. */

@@ -1,5 +1,4 @@
 import type { JsonObject } from '@skein/base'
-import type { ImageBlock } from '../contract/content.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type {
   BoundImageModel,
@@ -47,9 +46,13 @@ class GoogleImageModel implements BoundImageModel {
   }
 
   async generate(request: ImageRequest): Promise<ImageResult> {
+    // Imagen: `params` are its `parameters`.
     return this.#isImagen
-      ? this.#send(request, 'predict', predictBody(request), (answer) =>
-          decodeImagen(answer, this.provider),
+      ? this.#send(
+          request,
+          'predict',
+          { instances: [{ prompt: request.prompt }], parameters: request.params as JsonObject },
+          (answer) => decodeImagen(answer, this.provider),
         )
       : this.edit(request)
   }
@@ -57,8 +60,21 @@ class GoogleImageModel implements BoundImageModel {
   /** For Gemini, making and editing are one call: the images are part of what it is asked. */
   async edit(request: ImageRequest): Promise<ImageResult> {
     if (request.mask) throw this.#invalid('Gemini takes no mask; say in words what to change.')
-    const parts = (request.images ?? []).map((image) => imagePart(image))
-    const body = generateBody(request, parts)
+    const parts = (request.images ?? []).map((image) => {
+      const { base64, url, mimeType } = imageSource(image)
+      return url === undefined
+        ? { inlineData: { mimeType, data: base64 } }
+        : { fileData: { mimeType, fileUri: url } }
+    })
+    // Gemini answers with images only when asked to, so this one field is added where it is missing.
+    const body = {
+      contents: [{ role: 'user', parts: [{ text: request.prompt }, ...parts] }],
+      ...(topLevel(request.params) as JsonObject), // what is not JSON fails when it is written
+      generationConfig: {
+        responseModalities: ['TEXT', 'IMAGE'],
+        ...generationConfigOf(request.params),
+      },
+    }
     return this.#send(request, 'generateContent', body, (answer) =>
       decodeGemini(answer, this.provider),
     )
@@ -89,27 +105,6 @@ class GoogleImageModel implements BoundImageModel {
       modality: 'image',
     })
   }
-}
-
-/** Imagen: `params` are its `parameters`. */
-function predictBody({ prompt, params }: ImageRequest): JsonObject {
-  return { instances: [{ prompt }], parameters: params as JsonObject }
-}
-
-/** Gemini answers with images only when asked to, so this one field is added where it is missing. */
-function generateBody({ prompt, params }: ImageRequest, images: readonly JsonObject[]): JsonObject {
-  return {
-    contents: [{ role: 'user', parts: [{ text: prompt }, ...images] }],
-    ...(topLevel(params) as JsonObject), // what is not JSON fails when it is written
-    generationConfig: { responseModalities: ['TEXT', 'IMAGE'], ...generationConfigOf(params) },
-  }
-}
-
-function imagePart(image: ImageBlock): JsonObject {
-  const { base64, url, mimeType } = imageSource(image)
-  return url === undefined
-    ? { inlineData: { mimeType, data: base64 } }
-    : { fileData: { mimeType, fileUri: url } }
 }
 
 const predictionFields = new Set(['bytesBase64Encoded', 'mimeType'])

@@ -147,9 +147,13 @@ export async function* streamImages(
       isStreaming: true,
       framing: 'sse',
       whole: () =>
-        new JsonReader(answer, vendorCall, (json) =>
-          wholeFrames(decodeWhole(json, call.endpoint.name, decode)),
-        ),
+        new JsonReader(answer, vendorCall, (json) => {
+          const { images, usage, metadata } = decodeWhole(json, call.endpoint.name, decode)
+          return [
+            ...images.map((image, index) => ({ type: 'image' as const, index, image })),
+            { type: 'end', usage, metadata },
+          ]
+        }),
       frames: () =>
         new FrameReader<ImageFrame>(answer, {
           framing: 'sse',
@@ -162,13 +166,6 @@ export async function* streamImages(
   for await (const frames of new VendorRun(vendorCall, open)) {
     for (const frame of frames) yield await toEvent(frame, call)
   }
-}
-
-function wholeFrames({ images, usage, metadata }: DecodedImages): readonly ImageFrame[] {
-  return [
-    ...images.map((image, index) => ({ type: 'image' as const, index, image })),
-    { type: 'end', usage, metadata },
-  ]
 }
 
 async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamEvent> {
@@ -196,7 +193,15 @@ async function downloadImage(
   mimeType: string | undefined,
   call: ImageCall,
 ): Promise<Image> {
-  if (url === undefined) throw noImage(call)
+  if (url === undefined)
+    throw new UPPError(
+      `${call.endpoint.name} answered with an image that has neither data nor address.`,
+      {
+        code: ErrorCode.InvalidResponse,
+        provider: call.endpoint.name,
+        modality: 'image',
+      },
+    )
   const data = parseDataUrl(url)
   if (data) return fromBase64(data.data, data.mimeType)
   const address = imageOf({ type: 'url', url }, mimeType ?? 'image/*')
@@ -256,15 +261,4 @@ class BytesReader implements AnswerReader<Uint8Array> {
     this.#done = true
     return this.#answer.bytes()
   }
-}
-
-function noImage({ endpoint }: ImageCall): UPPError {
-  return new UPPError(
-    `${endpoint.name} answered with an image that has neither data nor address.`,
-    {
-      code: ErrorCode.InvalidResponse,
-      provider: endpoint.name,
-      modality: 'image',
-    },
-  )
 }

@@ -3,7 +3,7 @@ import { decodeLooseBase64 } from './bytes.ts'
 
 /** The MIME type that the first bytes tell, undefined where they tell nothing. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
-  const head = latin1(bytes.subarray(0, 64))
+  const head = String.fromCharCode(...bytes.subarray(0, 64))
   for (const [start, type] of signatures) if (head.startsWith(start)) return type
   if (head.startsWith('RIFF')) return riffTypes[head.slice(8, 12)]
   if (head.slice(4, 8) === 'ftyp') return brandTypes[head.slice(8, 12)] ?? 'video/mp4'
@@ -120,10 +120,6 @@ const aliases: Readonly<Record<string, string>> = {
 function canonical(type: string): string {
   const plain = type.split(';')[0]!.trim().toLowerCase()
   return aliases[plain] ?? plain
-}
-
-function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes)
 }
 
 /** Options of the helpers that read files. */

@@ -107,7 +107,8 @@ export class Document implements DocumentBlock {
     if (type === undefined) {
       throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
     }
-    if (isText(type)) return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
+    if (type.startsWith('text/') || type === 'application/json')
+      return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
     return Document.fromBase64(encodeBase64(bytes), type, title)
   }
 
@@ -137,10 +138,6 @@ export class Document implements DocumentBlock {
     const { type, source, mimeType, title } = this
     return { type, source, mimeType, title }
   }
-}
-
-function isText(type: string): boolean {
-  return type.startsWith('text/') || type === 'application/json'
 }
 
 function textOf(bytes: Uint8Array, path: string): string {

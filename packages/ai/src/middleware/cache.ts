@@ -5,8 +5,6 @@ import type { LLMRequest } from '../contract/provider.ts'
 import { zeroUsage } from '../contract/turn.ts'
 import { canonicalJson, type Clock, sha256Hex, systemClock } from '@skein/base'
 import { messageToJSON } from '../contract/message-json.ts'
-import type { Message } from '../contract/message.ts'
-import type { Tool } from '../contract/tool.ts'
 
 /** Keeps answers as text under a key: a map, a file, Redis. */
 export interface CacheStore {
@@ -55,7 +53,15 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
       const key = cacheKey(request, context, scope?.(request))
       const known = key === undefined ? undefined : await find(key)
       if (known) {
-        yield known.map(asHit)
+        yield known.map((event) => {
+          if (event.type !== 'message_stop') return event
+          const { warnings = [] } = event.delta
+          const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
+          return {
+            ...event,
+            delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] },
+          }
+        })
         return
       }
       const seen: StreamEvent[] = []
@@ -94,13 +100,6 @@ function fromText(text: string): readonly StreamEvent[] {
   const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
   if (Array.isArray(events) && isWhole(events)) return events
   throw new TypeError('The store gave something other than what was kept there.')
-}
-
-function asHit(event: StreamEvent): StreamEvent {
-  if (event.type !== 'message_stop') return event
-  const { warnings = [] } = event.delta
-  const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
-  return { ...event, delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] } }
 }
 
 /** Limits of `MemoryCache`. */
@@ -184,9 +183,17 @@ function cacheKey(
       modelId,
       baseUrl: config.baseUrl,
       system,
-      messages: messages.map(contentOf),
+      messages: messages.map((message) => {
+        const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
+        return content
+      }),
       params,
-      tools: tools.map(declarationOf),
+      tools: tools.map(({ name, description, parameters, metadata }) => ({
+        name,
+        description,
+        parameters,
+        metadata,
+      })),
       structure,
     })
     return sha256Hex(text)
@@ -194,13 +201,4 @@ function cacheKey(
     // A param that is no JSON. Whether it can be sent is the wire's to say; it cannot be looked up.
     return undefined
   }
-}
-
-function contentOf(message: Message): object {
-  const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
-  return content
-}
-
-function declarationOf({ name, description, parameters, metadata }: Tool): object {
-  return { name, description, parameters, metadata }
 }

@@ -64,7 +64,7 @@ function withCost(event: StreamEvent, prices: ModelPrices | undefined): StreamEv
 /** Floating sums drift (0.1 + 0.2); a bill should not. */
 function withExactSum(turn: Turn): Turn {
   const costs = turn.usageByCycle.flatMap(({ costUsd }) => costUsd ?? [])
-  const costUsd = addUsd(costs)
+  const costUsd = costs.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
   if (costs.length === 0 || turn.usage.costUsd === costUsd) return turn
   return deepFreeze({ ...turn, usage: { ...turn.usage, costUsd } })
 }
@@ -82,10 +82,6 @@ function withImageCost(result: ImageResult, prices: ModelPrices | undefined): Im
  */
 const PICO = 1e12
 const perToken = (usdPerMillion: number): number => Math.round((usdPerMillion * PICO) / 1e6)
-
-function addUsd(amounts: readonly number[]): number {
-  return amounts.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
-}
 
 /** What one inference cost, in dollars. */
 function tokenCost(usage: TokenUsage, all: ModelPrices): number {

@@ -26,7 +26,9 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 /** Logs the life of each call: its start, its tools, its end or its failure. */
 export function loggingMiddleware({
   level = 'info',
-  logger = consoleLogger,
+  logger = (level, message, details) => {
+    console[level](message, details)
+  },
 }: LoggingOptions = {}): Middleware {
   const lowest = levels.indexOf(level)
   const log = (
@@ -48,13 +50,24 @@ export function loggingMiddleware({
   return {
     name: 'logging',
     onStart: (context) => log('info', 'started', context, { streaming: context.streaming }),
-    onRequest: (context) => log('debug', 'request', context, requestDetails(context)),
+    onRequest: (context) =>
+      log('debug', 'request', context, {
+        params: Object.keys(context.request.params).join(', '),
+        ...('messages' in context.request && {
+          messages: context.request.messages.length,
+          tools: context.request.tools.map((tool) => tool.name).join(', '),
+        }),
+      }),
     onCycle: (_, cycle, context) => log('debug', `inference ${cycle}`, context, { cycle }),
     onToolCall: (call, context) => log('debug', toolText(call, 'called'), context, ids(call)),
     onToolResult: (call, _, context) =>
       log('debug', toolText(call, 'returned'), context, ids(call)),
     onResponse: (context) => log('debug', 'response', context),
-    onEnd: (context) => log('info', 'ended', context, endDetails(context)),
+    onEnd: (context) =>
+      log('info', 'ended', context, {
+        ...durationOf(context),
+        ...(context.response && responseDetails(context.response)),
+      }),
     onAbort: (_, context) => log('warn', 'was cancelled', context, durationOf(context)),
     onError: (error, context) =>
       log('error', `failed: ${error.message}`, context, {
@@ -64,10 +77,6 @@ export function loggingMiddleware({
   }
 }
 
-function consoleLogger(level: LogLevel, message: string, details: LogDetails): void {
-  console[level](message, details)
-}
-
 function redacted(details: LogDetails, redact: (text: string) => string): LogDetails {
   return Object.fromEntries(
     Object.entries(details).map(([key, value]) => [
@@ -75,16 +84,6 @@ function redacted(details: LogDetails, redact: (text: string) => string): LogDet
       typeof value === 'string' ? redact(value) : value,
     ]),
   )
-}
-
-function requestDetails({ request }: MiddlewareContext): LogDetails {
-  return {
-    params: Object.keys(request.params).join(', '),
-    ...('messages' in request && {
-      messages: request.messages.length,
-      tools: request.tools.map((tool) => tool.name).join(', '),
-    }),
-  }
 }
 
 function toolText({ toolName }: ToolCall, what: string): string {
@@ -97,10 +96,6 @@ function ids({ toolName, toolCallId }: ToolCall): LogDetails {
 
 function durationOf({ startTime, endTime = startTime }: MiddlewareContext): LogDetails {
   return { durationMs: endTime - startTime }
-}
-
-function endDetails(context: MiddlewareContext): LogDetails {
-  return { ...durationOf(context), ...(context.response && responseDetails(context.response)) }
 }
 
 function responseDetails(response: AnyResponse): LogDetails {

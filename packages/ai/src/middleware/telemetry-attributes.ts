@@ -71,14 +71,13 @@ function paramAttributes(params: Params): SpanAttributes {
   const attributes: SpanAttributes = {}
   for (const [attribute, names] of Object.entries(paramNames)) {
     const found = places.flatMap((place) => names.map((name) => place[name]))
-    const value = attribute === 'stop_sequences' ? texts(found) : found.find(isNumber)
+    const value =
+      attribute === 'stop_sequences'
+        ? texts(found)
+        : found.find((value) => typeof value === 'number')
     if (value !== undefined) attributes[`gen_ai.request.${attribute}`] = value
   }
   return attributes
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number'
 }
 
 function texts(found: readonly unknown[]): string[] | undefined {

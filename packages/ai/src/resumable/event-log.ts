@@ -64,7 +64,11 @@ export class MemoryEventLog implements EventLog {
 
   create(id: string): void {
     this.#forgetOld()
-    if (this.#logs.has(id)) throw streamExists(id)
+    if (this.#logs.has(id))
+      throw new StreamError(`There is a stream "${id}" already.`, {
+        code: StreamErrorCode.Exists,
+        hint: 'Give every stream an id of its own.',
+      })
     if (this.#logs.size >= this.#maxStreams) throw streamLimit(this.#maxStreams)
     this.#logs.set(id, { entries: [], waiting: new Set(), expiresAt: Infinity })
   }
@@ -183,13 +187,6 @@ export function streamNotFound(id: string): StreamError {
   return new StreamError(`There is no stream "${id}".`, {
     code: StreamErrorCode.NotFound,
     hint: 'It was never started, or it ended so long ago that it has been forgotten.',
-  })
-}
-
-function streamExists(id: string): StreamError {
-  return new StreamError(`There is a stream "${id}" already.`, {
-    code: StreamErrorCode.Exists,
-    hint: 'Give every stream an id of its own.',
   })
 }
 

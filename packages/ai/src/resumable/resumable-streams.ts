@@ -129,7 +129,9 @@ export class ResumableStreams {
     request: Pick<Request, 'headers' | 'signal'>,
     options: SseOptions = {},
   ): Promise<Response> {
-    const after = numberOf(id, request.headers.get('last-event-id') ?? '0')
+    const text = request.headers.get('last-event-id') ?? '0'
+    if (!/^\d{1,15}$/.test(text)) throw streamPosition(id, text)
+    const after = Number(text)
     const reader = new AbortController()
     const signal = AbortSignal.any([reader.signal, request.signal])
     const page = await this.#open(id, { after })
@@ -177,11 +179,6 @@ export class ResumableStreams {
 }
 
 type Settings = Required<Omit<ResumableOptions, 'cancelUnreadAfterMs'>>
-
-function numberOf(id: string, text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw streamPosition(id, text)
-  return Number(text)
-}
 
 /** The writing side of one stream. */
 class Run implements RunningStream {

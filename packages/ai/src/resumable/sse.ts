@@ -55,7 +55,15 @@ function sseBody(
         if (!step) return controller.enqueue(heartbeat)
         pending = undefined
         if (step.done) return controller.close()
-        controller.enqueue(encoder.encode(step.value.map(toSse).join('')))
+        controller.enqueue(
+          encoder.encode(
+            step.value
+              .map(({ number, kind, data }) =>
+                encodeSse({ ...(kind !== 'event' && { event: kind }), id: `${number}`, data }),
+              )
+              .join(''),
+          ),
+        )
       } catch (error) {
         // The log failed, not the model: the reader is told all the same.
         controller.enqueue(
@@ -68,10 +76,6 @@ function sseBody(
     },
     cancel: onCancel,
   })
-}
-
-function toSse({ number, kind, data }: LogEntry): string {
-  return encodeSse({ ...(kind !== 'event' && { event: kind }), id: `${number}`, data })
 }
 
 /**

@@ -11,7 +11,6 @@ import {
 } from '../contract/provider.ts'
 import type { Admission, RateLimiter } from './rate-limiter.ts'
 import type { ContentBlock } from '../contract/content.ts'
-import type { Message } from '../contract/message.ts'
 import { resultText } from '../wires/transcript.ts'
 
 /** Which limiter lets a request in, and how a request counts. */
@@ -186,26 +185,27 @@ function estimateTokens(request: AnyRequest): number {
     characters = sum(request.inputs, (input) =>
       typeof input === 'string' ? input.length : ofBlock(input),
     )
-  else characters = (request.system?.length ?? 0) + sum(request.messages, ofMessage)
+  else
+    characters =
+      (request.system?.length ?? 0) +
+      sum(request.messages, (message) => {
+        switch (message.type) {
+          case 'user':
+            return sum<ContentBlock>(message.content, ofBlock)
+          case 'assistant': {
+            const calls = message.toolCalls ?? []
+            return (
+              sum<ContentBlock>(message.content, ofBlock) +
+              sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
+            )
+          }
+          case 'tool_result':
+            return sum(message.results, ({ result }) => resultText(result).length)
+          default:
+            return message satisfies never
+        }
+      })
   return Math.ceil(characters / 4)
-}
-
-function ofMessage(message: Message): number {
-  switch (message.type) {
-    case 'user':
-      return sum<ContentBlock>(message.content, ofBlock)
-    case 'assistant': {
-      const calls = message.toolCalls ?? []
-      return (
-        sum<ContentBlock>(message.content, ofBlock) +
-        sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
-      )
-    }
-    case 'tool_result':
-      return sum(message.results, ({ result }) => resultText(result).length)
-    default:
-      return message satisfies never
-  }
 }
 
 function ofBlock(block: ContentBlock): number {

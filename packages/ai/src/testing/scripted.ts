@@ -1,5 +1,5 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
-import type { ContentBlock, ProviderMetadata } from '../contract/content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 import { ErrorCode, UPPError, type UPPErrorOptions } from '../contract/error.ts'
 import type { StopReason, StreamEvent } from '../contract/event.ts'
 import {
@@ -215,7 +215,24 @@ function textOf(message: Message): string {
   switch (message.type) {
     case 'user':
     case 'assistant':
-      return message.content.map(blockText).join('')
+      return message.content
+        .map((block) => {
+          switch (block.type) {
+            case 'text':
+            case 'reasoning':
+              return block.text
+            case 'image':
+            case 'document':
+            case 'audio':
+            case 'video':
+            case 'binary':
+            case 'native':
+              return ''
+            default:
+              return block satisfies never
+          }
+        })
+        .join('')
     case 'tool_result':
       try {
         return JSON.stringify(message.results)
@@ -224,23 +241,6 @@ function textOf(message: Message): string {
       }
     default:
       return message satisfies never
-  }
-}
-
-function blockText(block: ContentBlock): string {
-  switch (block.type) {
-    case 'text':
-    case 'reasoning':
-      return block.text
-    case 'image':
-    case 'document':
-    case 'audio':
-    case 'video':
-    case 'binary':
-    case 'native':
-      return ''
-    default:
-      return block satisfies never
   }
 }
 

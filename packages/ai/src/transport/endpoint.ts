@@ -114,7 +114,23 @@ export function resolveKey(
   context: ErrorContext,
 ): string | undefined | Promise<string | undefined> {
   const { apiKey } = config
-  if (apiKey === undefined) return keyFromEnvironment(endpoint, config, context)
+  if (apiKey === undefined) {
+    for (const variable of endpoint.keyVariables) {
+      const key = environment(variable)
+      if (key !== undefined) return key
+    }
+    // A header of the caller's own may replace the key.
+    const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
+    const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
+      names.includes(name.toLowerCase()),
+    )
+    if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
+    throw new UPPError(`There is no API key for ${context.provider}.`, {
+      code: ErrorCode.AuthenticationFailed,
+      ...context,
+      hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
+    })
+  }
   if (typeof apiKey === 'string') return checkKey(apiKey, context)
   const ask = typeof apiKey === 'function' ? apiKey : () => apiKey.getKey()
   return askForKey(ask, context)
@@ -135,28 +151,6 @@ async function askForKey(
       hint: 'config.apiKey failed; see the cause.',
     })
   }
-}
-
-function keyFromEnvironment(
-  endpoint: VendorEndpoint,
-  config: ProviderConfig,
-  context: ErrorContext,
-): string | undefined {
-  for (const variable of endpoint.keyVariables) {
-    const key = environment(variable)
-    if (key !== undefined) return key
-  }
-  // A header of the caller's own may replace the key.
-  const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
-  const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
-    names.includes(name.toLowerCase()),
-  )
-  if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
-  throw new UPPError(`There is no API key for ${context.provider}.`, {
-    code: ErrorCode.AuthenticationFailed,
-    ...context,
-    hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
-  })
 }
 
 function checkKey(key: unknown, context: ErrorContext): string {

@@ -96,7 +96,15 @@ function fetchTransport(fetch: Fetch): Transport {
         body,
       }
       const answer = Promise.resolve(fetch(url, init))
-      signal.addEventListener('abort', () => void answer.then(discard, ignore), { once: true })
+      // For an answer that came after the call was given up.
+      signal.addEventListener(
+        'abort',
+        () =>
+          void answer.then((response) => {
+            if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
+          }, ignore),
+        { once: true },
+      )
       const response = await untilAborted(signal, answer)
       if (typeof response?.status !== 'number') {
         throw new TypeError('The custom fetch did not resolve to a Response.')
@@ -115,11 +123,6 @@ function fetchTransport(fetch: Fetch): Transport {
 }
 
 function ignore(): void {}
-
-/** For an answer that came after the call was given up. */
-function discard(response: Response): void {
-  if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
-}
 
 class StreamSource implements ByteSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>

@@ -220,7 +220,18 @@ export class JsonReader<T> implements AnswerReader<T> {
     try {
       json = JSON.parse(text) as JsonValue
     } catch (error) {
-      throw notJson(text, error, this.#answer.status, context)
+      const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
+      throw new UPPError(
+        `The response of ${context.provider} ${what} (HTTP ${this.#answer.status}).`,
+        {
+          code: ErrorCode.InvalidResponse,
+          ...context,
+          statusCode: this.#answer.status,
+          cause: error,
+          body: text === '' ? undefined : excerpt(text),
+          hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
+        },
+      )
     }
     try {
       return this.#decode(json, this.#answer)
@@ -230,16 +241,4 @@ export class JsonReader<T> implements AnswerReader<T> {
       throw told ?? asUPPError(error, context)
     }
   }
-}
-
-function notJson(text: string, cause: unknown, status: number, context: ErrorContext): UPPError {
-  const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
-  return new UPPError(`The response of ${context.provider} ${what} (HTTP ${status}).`, {
-    code: ErrorCode.InvalidResponse,
-    ...context,
-    statusCode: status,
-    cause,
-    body: text === '' ? undefined : excerpt(text),
-    hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
-  })
 }

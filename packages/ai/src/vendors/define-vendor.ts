@@ -55,7 +55,7 @@ export function defineVendor(definition: VendorDefinition): Provider {
     baseUrl,
     keyVariables,
     headers,
-    authHeaders: definition.authHeaders ?? bearer,
+    authHeaders: definition.authHeaders ?? ((key) => ({ authorization: `Bearer ${key}` })),
   })
   return createProvider({
     name,
@@ -63,10 +63,6 @@ export function defineVendor(definition: VendorDefinition): Provider {
     embedding: embedding?.(endpoint),
     image: image?.(endpoint),
   })
-}
-
-function bearer(key: string): Readonly<Record<string, string>> {
-  return { authorization: `Bearer ${key}` }
 }
 
 function llmHandler(
@@ -173,7 +169,9 @@ class HttpModel implements BoundLLMModel {
           framing: wire.framing,
           decoder: wire.createDecoder(context),
           context: contextOf(call),
-          isHeld: carriesNothing,
+          // Nothing a reader could be shown yet: until more comes, the attempt can still be repeated.
+          isHeld: ({ type, delta }) =>
+            type === 'message_start' || (type === 'content_block_start' && delta.block === 'text'),
           isLast: (event) => event.type === 'message_stop',
         }),
     })
@@ -183,11 +181,6 @@ class HttpModel implements BoundLLMModel {
 type Batch = readonly StreamEvent[]
 
 const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const
-
-/** Nothing a reader could be shown yet: until more comes, the attempt can still be repeated. */
-function carriesNothing({ type, delta }: StreamEvent): boolean {
-  return type === 'message_start' || (type === 'content_block_start' && delta.block === 'text')
-}
 
 // oxlint-disable-next-line require-yield
 async function* failing(error: unknown): AsyncGenerator<never, void, undefined> {

@@ -146,7 +146,20 @@ export function replayFetch(
     const { recorded } = await readRequest(input, init, secrets)
     const key = requestKey(recorded)
     const index = exchanges.findIndex(({ request }) => requestKey(request) === key)
-    if (index < 0) throw notRecorded(recorded, exchanges)
+    if (index < 0) {
+      const { method, url, body } = recorded
+      const same = exchanges.find((one) => one.request.method === method && one.request.url === url)
+      const hint = same
+        ? `Recorded for this address, with another body: ${shown(same.request)}`
+        : exchanges.length > 0
+          ? `Left in the recording: ${exchanges.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
+          : 'The recording is used up.'
+      const told = body ? ` with ${shown(recorded)}` : ''
+      throw new RecordingError(`${method} ${url}${told} was not recorded.`, {
+        code: 'NOT_RECORDED',
+        hint,
+      })
+    }
     const [exchange] = exchanges.splice(index, 1)
     return toResponse(exchange!, init.signal ?? undefined)
   }
@@ -159,21 +172,6 @@ async function load(source: Recording | RecordingStore): Promise<Exchange[]> {
     recording ? 'The recording is of another version.' : 'There is no recording.',
     { code: 'NO_RECORDING', hint: 'Run once with recordFetch.' },
   )
-}
-
-function notRecorded(request: RecordedRequest, left: readonly Exchange[]): RecordingError {
-  const { method, url, body } = request
-  const same = left.find((one) => one.request.method === method && one.request.url === url)
-  const hint = same
-    ? `Recorded for this address, with another body: ${shown(same.request)}`
-    : left.length > 0
-      ? `Left in the recording: ${left.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
-      : 'The recording is used up.'
-  const told = body ? ` with ${shown(request)}` : ''
-  return new RecordingError(`${method} ${url}${told} was not recorded.`, {
-    code: 'NOT_RECORDED',
-    hint,
-  })
 }
 
 function shown({ body }: RecordedRequest): string {

@@ -41,7 +41,16 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const isStreamed = body['stream'] === true || body['stream_options'] === undefined
   report.check(isStreamed, 'stream-options', 'stream_options')
-  checkTools(asList(body['tools']), report)
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const tool = asObject(item)
+    if (tool['type'] !== 'function') return
+    const { name, parameters } = asObject(tool['function'])
+    const isNamed = matches(name, functionName) && !names.has(String(name))
+    const hasSchema = parameters === undefined || asObject(parameters)['type'] === 'object'
+    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
   checkFormat(body['response_format'], report)
   const messages = asList(body['messages'])
   if (!report.check(messages.length > 0, 'messages', 'messages')) return
@@ -53,7 +62,19 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
     report.check(roles.has(role), 'role', path)
     if (role === 'tool') return answers.answer(message, path)
     answers.close()
-    if (role === 'user') checkUser(message, path, report)
+    if (role === 'user') {
+      const { content } = message
+      const list = asList(content)
+      // A part holds what its type says.
+      const isPart = (part: JsonObject): boolean => {
+        const type = String(part['type'])
+        return parts.has(type) && part[type] !== undefined
+      }
+      const isRight =
+        typeof content === 'string' ||
+        (list.length > 0 && list.every((part) => isPart(asObject(part))))
+      report.check(isRight, 'user-content', path)
+    }
     if (role === 'assistant') {
       checkAssistant(message, path, report)
       answers.open(message, path)
@@ -102,18 +123,6 @@ class OpenCalls {
 
 const parts = new Set(['text', 'image_url', 'input_audio', 'file', 'video_url', 'document_url'])
 
-function checkUser({ content }: JsonObject, path: string, report: Report<Rule>): void {
-  const list = asList(content)
-  // A part holds what its type says.
-  const isPart = (part: JsonObject): boolean => {
-    const type = String(part['type'])
-    return parts.has(type) && part[type] !== undefined
-  }
-  const isRight =
-    typeof content === 'string' || (list.length > 0 && list.every((part) => isPart(asObject(part))))
-  report.check(isRight, 'user-content', path)
-}
-
 function checkAssistant(message: JsonObject, path: string, report: Report<Rule>): void {
   const { content, tool_calls, refusal, audio } = message
   const hasContent = typeof content === 'string' || asList(content).length > 0
@@ -135,19 +144,6 @@ function checkCall(call: JsonObject, path: string, report: Report<Rule>): void {
   const isRight =
     type === 'custom' ? typeof told['input'] === 'string' : isJsonObjectText(told['arguments'])
   report.check(isRight, 'call-arguments', path)
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const tool = asObject(item)
-    if (tool['type'] !== 'function') return
-    const { name, parameters } = asObject(tool['function'])
-    const isNamed = matches(name, functionName) && !names.has(String(name))
-    const hasSchema = parameters === undefined || asObject(parameters)['type'] === 'object'
-    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
 }
 
 function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {

@@ -46,7 +46,15 @@ const functionName = /^[a-zA-Z0-9_-]{1,128}$/
 /** Strict reading of a request of `POST /v1/responses`. */
 export function checkOpenAIResponses(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
-  checkTools(asList(body['tools']), report)
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const { type, name, parameters } = asObject(item)
+    if (type !== 'function') return
+    const isNamed = matches(name, functionName) && !names.has(String(name))
+    const hasSchema = parameters === null || asObject(parameters)['type'] === 'object'
+    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
   checkFormat(asObject(body['text'])['format'], report)
   const { input } = body
   if (typeof input === 'string') return
@@ -149,18 +157,6 @@ function typeOf(item: JsonObject): string {
 function isOutput(item: JsonObject): boolean {
   const type = typeOf(item)
   return type === 'message' ? item['role'] === 'assistant' : !outputs.has(type)
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const { type, name, parameters } = asObject(item)
-    if (type !== 'function') return
-    const isNamed = matches(name, functionName) && !names.has(String(name))
-    const hasSchema = parameters === null || asObject(parameters)['type'] === 'object'
-    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
 }
 
 function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {

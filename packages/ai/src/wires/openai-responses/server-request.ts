@@ -12,7 +12,7 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { splitTools, type DeclaredTool } from '../tools.ts'
+import { splitTools } from '../tools.ts'
 import { orderMetadata } from '../transcript.ts'
 import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
@@ -30,7 +30,21 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const input = new InputReader()
   input.readAll(request['input'])
   const system = [stringOf(request['instructions']), ...input.system].filter(Boolean).join('\n\n')
-  const { tools, native } = splitTools(request['tools'], decodeTool)
+  const { tools, native } = splitTools(request['tools'], (tool, index) => {
+    const { type: _, name, description, parameters, strict, ...rest } = tool
+    const toolName = textOf(name)
+    if (toolName === undefined) {
+      throw invalidRequest('openai', `The field "tools[${index}].name" is missing.`)
+    }
+    // Not strict is what our own requests say when nobody asked.
+    const options: JsonObject = strict === true ? { ...rest, strict } : rest
+    return {
+      name: toolName,
+      description: stringOf(description) ?? '',
+      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('openai', options),
+    }
+  })
   const text = objectOf(request['text'])
   const format = objectOf(text?.['format'])
   const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
@@ -48,22 +62,6 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     structure,
     stream: request['stream'] === true,
     includeUsage: true,
-  }
-}
-
-function decodeTool(tool: JsonObject, index: number): DeclaredTool {
-  const { type: _, name, description, parameters, strict, ...rest } = tool
-  const toolName = textOf(name)
-  if (toolName === undefined) {
-    throw invalidRequest('openai', `The field "tools[${index}].name" is missing.`)
-  }
-  // Not strict is what our own requests say when nobody asked.
-  const options: JsonObject = strict === true ? { ...rest, strict } : rest
-  return {
-    name: toolName,
-    description: stringOf(description) ?? '',
-    parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    metadata: optionsMetadata('openai', options),
   }
 }
 
