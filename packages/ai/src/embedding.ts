@@ -180,7 +180,9 @@ class Embedder implements EmbeddingInstance {
       for await (const result of race.each(answers)) {
         const { end, endsChunk } = batches[results.push(result) - 1]!
         if (!endsChunk) continue
-        yield progressOf(results.slice(reported), end, request.inputs.length)
+        const embeddings = results.slice(reported).flatMap((one) => one.embeddings)
+        const total = request.inputs.length
+        yield { embeddings, completed: end, total, percent: (end / total) * 100 }
         reported = results.length
         if (reported === batches.length) break // leaving now gives up nothing
       }
@@ -214,13 +216,4 @@ class Embedder implements EmbeddingInstance {
       clock,
     })
   }
-}
-
-function progressOf(
-  results: readonly EmbeddingResult[],
-  completed: number,
-  total: number,
-): EmbeddingProgress {
-  const embeddings = results.flatMap((result) => result.embeddings)
-  return { embeddings, completed, total, percent: (completed / total) * 100 }
 }

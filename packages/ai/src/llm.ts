@@ -6,6 +6,7 @@ import {
   toJsonSchema,
   uuidV4,
 } from '@skein/base'
+import { failing } from './contract/abort-race.ts'
 import {
   type CallMessages,
   checkOptions,
@@ -251,11 +252,6 @@ type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'onFinal'> & {
   readonly controller?: AbortController
   readonly signal?: AbortSignal | undefined
   readonly strategy?: ToolUseStrategy
-}
-
-// oxlint-disable-next-line require-yield -- it has nothing to yield
-async function* failing(error: unknown): AsyncGenerator<never, never> {
-  throw error
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {

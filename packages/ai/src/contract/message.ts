@@ -205,12 +205,11 @@ const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])
 export function contentOf(result: unknown): readonly UserContent[] {
   const list: readonly unknown[] = Array.isArray(result) ? result : [result]
   const isBlocks = list.length > 0 && list.every((item) => resultBlocks.has(typeOf(item) as string))
-  return isBlocks ? (list as UserContent[]).map(withBytes) : [] // checked just above, item by item
-}
-
-/** Sound and film that a tool returned have their bytes as JSON, by the result rule; blocks have bytes. */
-function withBytes(block: UserContent): UserContent {
-  if (block.type !== 'audio' && block.type !== 'video') return block
-  const data = bytesInJson(block.data)
-  return data ? { ...block, data } : block
+  if (!isBlocks) return []
+  // A result is JSON, so sound and film in it hold their bytes as `{ $bytes }`; blocks hold bytes.
+  return (list as UserContent[]).map((block) => {
+    if (block.type !== 'audio' && block.type !== 'video') return block
+    const data = bytesInJson(block.data)
+    return data ? { ...block, data } : block
+  })
 }

@@ -222,7 +222,12 @@ const writers: Readonly<Record<WireName, Writer>> = {
         seed,
         thinkingConfig: effort === undefined ? undefined : { thinkingLevel: effort },
       }),
-      toolConfig: toolChoice && { functionCallingConfig: writeGoogleChoice(toolChoice) },
+      toolConfig: toolChoice && {
+        functionCallingConfig: defined({
+          mode: googleModes[toolChoice.mode],
+          allowedFunctionNames: toolChoice.name === undefined ? undefined : [toolChoice.name],
+        }),
+      },
     }),
   'ollama-chat': ({ maxTokens, temperature, topP, topK, stop, seed, effort }) =>
     defined({
@@ -237,6 +242,8 @@ const writers: Readonly<Record<WireName, Writer>> = {
       }),
     }),
 }
+
+const googleModes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 
 function writeOpenAIChoice(
   choice: ToolChoice | undefined,
@@ -253,14 +260,6 @@ function writeAnthropicChoice(settings: Settings): JsonObject | undefined {
   if (toolChoice.mode === 'none') return { type: 'none' }
   if (toolChoice.name !== undefined) return { type: 'tool', name: toolChoice.name, ...alone }
   return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...alone }
-}
-
-function writeGoogleChoice({ mode, name }: ToolChoice): JsonObject {
-  const words = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-  return defined({
-    mode: words[mode],
-    allowedFunctionNames: name === undefined ? undefined : [name],
-  })
 }
 
 function defined(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {

@@ -164,23 +164,19 @@ export async function* streamImages(
         }),
     })
   for await (const frames of new VendorRun(vendorCall, open)) {
-    for (const frame of frames) yield await toEvent(frame, call)
-  }
-}
-
-async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamEvent> {
-  if (frame.type === 'end') {
-    const { usage, metadata } = frame
-    return {
-      type: 'end',
-      usage,
-      metadata: metadata && { [call.endpoint.name]: metadata },
+    for (const frame of frames) {
+      if (frame.type === 'end') {
+        const { usage, metadata } = frame
+        yield { type: 'end', usage, metadata: metadata && { [call.endpoint.name]: metadata } }
+        continue
+      }
+      const { type, index } = frame
+      const generated = await toGenerated(frame.image, call)
+      yield type === 'preview'
+        ? { type, index, image: generated.image }
+        : { type, index, image: generated }
     }
   }
-  const generated = await toGenerated(frame.image, call)
-  return frame.type === 'preview'
-    ? { type: 'preview', index: frame.index, image: generated.image }
-    : { type: 'image', index: frame.index, image: generated }
 }
 
 /**

@@ -5,7 +5,7 @@ import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
 import { imageUrl } from '../wires/media.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, listOf, numberOf, objectOf, textOf, without } from '../wires/read-json.ts'
-import { requestImages } from './http-image.ts'
+import { requestImages, type DecodedImages } from './http-image.ts'
 
 /** OpenRouter's image models answer in a chat completion that asks for the modality `image`. */
 export function openrouterImages(): (endpoint: VendorEndpoint) => ImageHandler {
@@ -22,37 +22,21 @@ function bind(endpoint: VendorEndpoint, modelId: string): BoundImageModel {
         provider,
         modality: 'image',
       })
-    const body = jsonBody(encode(request, modelId), { provider, modality: 'image' })
+    const { prompt, images = [], params } = request
+    const parts: JsonValue[] = images.map((image) => ({
+      type: 'image_url',
+      image_url: { url: imageUrl(image) },
+    }))
+    const fields: JsonObject = {
+      model: modelId,
+      messages: [{ role: 'user', content: [{ type: 'text', text: prompt }, ...parts] }],
+      modalities: ['image', 'text'],
+      ...(params as JsonObject), // unchanged (UPP §2.1)
+    }
+    const body = jsonBody(fields, { provider, modality: 'image' })
     const path = '/chat/completions'
     const call = { endpoint, request, path, body, decodeError: readOpenAIError }
-    return requestImages(call, (answer) => {
-      const message = objectOf(objectOf(listOf(answer['choices'])[0])?.['message'])
-      const urls = listOf(message?.['images']).flatMap(
-        (item) => textOf(objectOf(objectOf(item)?.['image_url'])?.['url']) ?? [],
-      )
-      const text = textOf(message?.['content'])
-      if (urls.length === 0)
-        throw new UPPError(
-          `${provider} made no image${text ? `; it said: ${text.slice(0, 200)}` : ''}.`,
-          {
-            code: ErrorCode.InvalidResponse,
-            provider,
-            modality: 'image',
-          },
-        )
-      const usage = objectOf(answer['usage'])
-      const cost = numberOf(usage?.['cost'])
-      return {
-        images: urls.map((url) => ({ url })),
-        usage: usage && {
-          inputTokens: countOf(usage['prompt_tokens']),
-          outputTokens: countOf(usage['completion_tokens']),
-          totalTokens: countOf(usage['total_tokens']),
-          costUsd: cost,
-        },
-        metadata: { ...without(answer, listFields), ...(text !== undefined && { text }) },
-      }
-    })
+    return requestImages(call, (answer) => decode(answer, provider))
   }
   return {
     modelId,
@@ -63,17 +47,33 @@ function bind(endpoint: VendorEndpoint, modelId: string): BoundImageModel {
   }
 }
 
-function encode({ prompt, images = [], params }: ImageRequest, modelId: string): JsonObject {
-  const parts: JsonValue[] = images.map((image) => ({
-    type: 'image_url',
-    image_url: { url: imageUrl(image) },
-  }))
+const listFields = new Set(['choices', 'usage'])
+
+function decode(answer: JsonObject, provider: string): DecodedImages {
+  const message = objectOf(objectOf(listOf(answer['choices'])[0])?.['message'])
+  const urls = listOf(message?.['images']).flatMap(
+    (item) => textOf(objectOf(objectOf(item)?.['image_url'])?.['url']) ?? [],
+  )
+  const text = textOf(message?.['content'])
+  if (urls.length === 0)
+    throw new UPPError(
+      `${provider} made no image${text ? `; it said: ${text.slice(0, 200)}` : ''}.`,
+      {
+        code: ErrorCode.InvalidResponse,
+        provider,
+        modality: 'image',
+      },
+    )
+  const usage = objectOf(answer['usage'])
+  const cost = numberOf(usage?.['cost'])
   return {
-    model: modelId,
-    messages: [{ role: 'user', content: [{ type: 'text', text: prompt }, ...parts] }],
-    modalities: ['image', 'text'],
-    ...(params as JsonObject), // unchanged (UPP §2.1)
+    images: urls.map((url) => ({ url })),
+    usage: usage && {
+      inputTokens: countOf(usage['prompt_tokens']),
+      outputTokens: countOf(usage['completion_tokens']),
+      totalTokens: countOf(usage['total_tokens']),
+      costUsd: cost,
+    },
+    metadata: { ...without(answer, listFields), ...(text !== undefined && { text }) },
   }
 }
-
-const listFields = new Set(['choices', 'usage'])

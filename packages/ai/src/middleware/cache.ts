@@ -37,10 +37,14 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
   /** What the running calls have to keep once they have ended. By context: one for each call. */
   const pending = new WeakMap<MiddlewareContext, Map<string, readonly StreamEvent[]>>()
 
+  /** The kept events of an answer. A damaged entry counts as none; the answer made instead replaces it. */
   async function find(key: string): Promise<readonly StreamEvent[] | undefined> {
     try {
       const text = await store.get(key)
-      return text === undefined ? undefined : fromText(text)
+      if (text === undefined) return undefined
+      const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
+      if (Array.isArray(events) && isWhole(events)) return events
+      throw new TypeError('The store gave something other than what was kept there.')
     } catch (error) {
       onStoreError(error)
       return undefined
@@ -93,13 +97,6 @@ function isWhole(events: readonly StreamEvent[]): boolean {
   if (last?.type !== 'message_stop') return false
   const { stopReason } = last.delta
   return stopReason === 'end_turn' || stopReason === 'tool_use' || stopReason === 'stop_sequence'
-}
-
-/** A damaged entry counts as none; the answer that is made instead replaces it. */
-function fromText(text: string): readonly StreamEvent[] {
-  const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
-  if (Array.isArray(events) && isWhole(events)) return events
-  throw new TypeError('The store gave something other than what was kept there.')
 }
 
 /** Limits of `MemoryCache`. */

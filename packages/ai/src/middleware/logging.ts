@@ -26,9 +26,7 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 /** Logs the life of each call: its start, its tools, its end or its failure. */
 export function loggingMiddleware({
   level = 'info',
-  logger = (level, message, details) => {
-    console[level](message, details)
-  },
+  logger = (at, message, details) => console[at](message, details),
 }: LoggingOptions = {}): Middleware {
   const lowest = levels.indexOf(level)
   const log = (
@@ -40,11 +38,15 @@ export function loggingMiddleware({
     if (levels.indexOf(at) < lowest) return
     const { config } = context.request
     const { provider, modelId, modality } = context
+    const redacted = Object.entries(details).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? redactConfig(value, config) : value,
+    ])
     logger(at, redactConfig(`[${modality}] ${provider}/${modelId} ${what}`, config), {
       provider,
       modelId,
       modality,
-      ...redacted(details, (text) => redactConfig(text, config)),
+      ...Object.fromEntries(redacted),
     })
   }
   return {
@@ -72,18 +74,14 @@ export function loggingMiddleware({
     onError: (error, context) =>
       log('error', `failed: ${error.message}`, context, {
         ...durationOf(context),
-        ...errorDetails(error),
+        ...(isUPPError(error) && {
+          code: error.code,
+          statusCode: error.statusCode,
+          vendorCode: error.vendorCode,
+          requestId: error.requestId,
+        }),
       }),
   }
-}
-
-function redacted(details: LogDetails, redact: (text: string) => string): LogDetails {
-  return Object.fromEntries(
-    Object.entries(details).map(([key, value]) => [
-      key,
-      typeof value === 'string' ? redact(value) : value,
-    ]),
-  )
 }
 
 function toolText({ toolName }: ToolCall, what: string): string {
@@ -107,10 +105,4 @@ function responseDetails(response: AnyResponse): LogDetails {
   return 'embeddings' in response
     ? { embeddings: response.embeddings.length, totalTokens: response.usage.totalTokens }
     : { images: response.images.length }
-}
-
-function errorDetails(error: Error): LogDetails {
-  if (!isUPPError(error)) return {}
-  const { code, statusCode, vendorCode, requestId } = error
-  return { code, statusCode, vendorCode, requestId }
 }

@@ -28,24 +28,10 @@ const heartbeat = encoder.encode(': heartbeat\n\n')
 /** Events carry their number as id; the last message is named `end` or `failure`. */
 export function sseResponse(
   batches: AsyncIterator<readonly LogEntry[]>,
-  { headers, ...source }: SseSource,
+  { headers, heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
 ): Response {
-  return new Response(sseBody(batches, source), {
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-      ...headers,
-    },
-  })
-}
-
-function sseBody(
-  batches: AsyncIterator<readonly LogEntry[]>,
-  { heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
-): ReadableStream<Uint8Array> {
   let pending: Promise<IteratorResult<readonly LogEntry[]>> | undefined
-  return new ReadableStream<Uint8Array>({
+  const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       pending ??= batches.next()
       const timer = new AbortController()
@@ -75,6 +61,14 @@ function sseBody(
       }
     },
     cancel: onCancel,
+  })
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
   })
 }
 

@@ -119,8 +119,17 @@ class Lane {
     const needed = Math.min(tokens, this.#options.tokens)
     if (this.#waiting.length === 0 && this.#delay(needed) === 0)
       return Promise.resolve(this.#admit(needed))
-    if (this.#waiting.length >= this.#options.maxQueue)
-      return Promise.reject(queueFull(this.#options.maxQueue, this.#delay(needed), origin))
+    const { maxQueue } = this.#options
+    if (this.#waiting.length >= maxQueue) {
+      const delay = this.#delay(needed)
+      const error = new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
+        code: ErrorCode.RateLimited,
+        ...origin,
+        retryAfterMs: Number.isFinite(delay) ? delay : undefined,
+        hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
+      })
+      return Promise.reject(error)
+    }
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
@@ -182,15 +191,6 @@ class Lane {
     if (most === Infinity) return forRequest
     return Math.max(forRequest, this.#used.msUntil(most - this.#reserved - tokens))
   }
-}
-
-function queueFull(maxQueue: number, retryAfterMs: number, origin: ErrorOrigin): UPPError {
-  return new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
-    code: ErrorCode.RateLimited,
-    ...origin,
-    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
-    hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
-  })
 }
 
 /** Adds amounts up over the last so many milliseconds. Linear: each amount is added and dropped once. */

@@ -62,7 +62,12 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
 ): DefinedTool<Args, Result, Context> {
   const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
-  const check = (params: unknown): Promise<Args> => checked(definition.name, parameters, params)
+  const check = async (params: unknown): Promise<Args> => {
+    if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
+    const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
+    if (answer.issues) throw new ToolArgumentError(definition.name, answer.issues)
+    return answer.value
+  }
   const defined: DefinedTool<Args, Result, Context> = {
     ...rest,
     parameters: schema,
@@ -106,17 +111,6 @@ function checkDefinition<Args, Result, Context>(
     code: 'TOOL_DEFINITION_INVALID',
     hint: 'tool({ name, description, parameters, run(args, context) }); parameters is a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
   })
-}
-
-async function checked<Args>(
-  toolName: string,
-  parameters: ToolSchema<Args> | RawSchema,
-  params: unknown,
-): Promise<Args> {
-  if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
-  const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
-  if (answer.issues) throw new ToolArgumentError(toolName, answer.issues)
-  return answer.value
 }
 
 /** The model's arguments do not fit the tool's schema. It is told every issue, and can try again. */

@@ -90,11 +90,16 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     this.#answer = answer
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
-    this.#frames =
-      options.framing === 'sse'
-        ? // Some vendors leave out the blank line after their last event.
-          new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
-        : ndjsonFrames(maxBytes)
+    if (options.framing === 'sse') {
+      // Some vendors leave out the blank line after their last event.
+      this.#frames = new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
+    } else {
+      const lines = new NdjsonDecoder({ maxLineBytes: maxBytes })
+      this.#frames = {
+        push: (chunk) => lines.push(chunk).map(toFrame),
+        end: () => lines.end().map(toFrame),
+      }
+    }
   }
 
   async next(): Promise<readonly T[] | undefined> {
@@ -173,14 +178,6 @@ const DRAIN_MS = 100
 interface Frames {
   push(chunk: Uint8Array): readonly SseEvent[]
   end(): readonly SseEvent[]
-}
-
-function ndjsonFrames(maxLineBytes: number): Frames {
-  const lines = new NdjsonDecoder({ maxLineBytes })
-  return {
-    push: (chunk) => lines.push(chunk).map(toFrame),
-    end: () => lines.end().map(toFrame),
-  }
 }
 
 function toFrame(data: string): SseEvent {

@@ -1,3 +1,4 @@
+import { failing } from '../contract/abort-race.ts'
 import {
   type BoundLLMModel,
   createProvider,
@@ -181,8 +182,3 @@ class HttpModel implements BoundLLMModel {
 type Batch = readonly StreamEvent[]
 
 const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const
-
-// oxlint-disable-next-line require-yield
-async function* failing(error: unknown): AsyncGenerator<never, void, undefined> {
-  throw error
-}

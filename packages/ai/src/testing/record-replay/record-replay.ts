@@ -59,12 +59,18 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
     const { recorded: request, secrets } = await readRequest(input, init, more)
     const response = await fetch(input, init)
     const { status, headers } = response
+    const kept: Record<string, string> = {}
+    headers.forEach((value, name) => {
+      // The body is kept as it is after decoding, so these two no longer describe it.
+      if (name === 'content-encoding' || name === 'content-length') return
+      kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+    })
     const finish = (chunks: readonly Uint8Array[], end?: RecordedResponse['end']): void =>
       keep(index, {
         request,
         response: {
           status,
-          headers: toHeaders(headers, secrets),
+          headers: kept,
           chunks: hideInChunks(chunks, secrets).map(toRecordedChunk),
           end,
         },
@@ -80,16 +86,6 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
     return new Response(body, { status, headers })
   }
   return Object.assign(record, { saved: () => saving })
-}
-
-function toHeaders(headers: Headers, secrets: readonly string[]): Record<string, string> {
-  const kept: Record<string, string> = {}
-  headers.forEach((value, name) => {
-    // The body is kept as it is after decoding.
-    if (name === 'content-encoding' || name === 'content-length') return
-    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
-  })
-  return kept
 }
 
 /** Passes a body on and remembers each read. A reader who leaves without a signal has left, too. */

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
@@ -37,7 +37,12 @@ interface Entry {
 
 /** Strict reading of a request of `generateContent`. */
 export function checkGoogle(body: JsonObject, report: Report<Rule>): void {
-  checkSystem(body['systemInstruction'], report)
+  const system = body['systemInstruction']
+  if (system !== undefined) {
+    const parts = asList(asObject(system)['parts'])
+    const isRight = parts.length > 0 && parts.every((part) => isText(asObject(part)['text']))
+    report.check(isRight, 'system-instruction', 'systemInstruction')
+  }
   const names = new Set<string>()
   asList(body['tools']).forEach((tool, index) => {
     asList(asObject(tool)['functionDeclarations']).forEach((item, i) => {
@@ -139,11 +144,4 @@ function checkCalls(
     report.check(index >= 0, 'response-match', after!.path)
     open.splice(index < 0 ? 0 : index, 1)
   }
-}
-
-function checkSystem(system: JsonValue | undefined, report: Report<Rule>): void {
-  if (system === undefined) return
-  const parts = asList(asObject(system)['parts'])
-  const isRight = parts.length > 0 && parts.every((part) => isText(asObject(part)['text']))
-  report.check(isRight, 'system-instruction', 'systemInstruction')
 }

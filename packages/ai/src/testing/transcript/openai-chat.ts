@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import {
   asList,
   asObject,
@@ -51,7 +51,12 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
     report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
     names.add(String(name))
   })
-  checkFormat(body['response_format'], report)
+  const format = asObject(body['response_format'])
+  if (format['type'] === 'json_schema') {
+    const { name, schema } = asObject(format['json_schema'])
+    const isRight = matches(name, functionName) && isObject(schema)
+    report.check(isRight, 'response-format', 'response_format')
+  }
   const messages = asList(body['messages'])
   if (!report.check(messages.length > 0, 'messages', 'messages')) return
   const answers = new OpenCalls(report)
@@ -131,25 +136,17 @@ function checkAssistant(message: JsonObject, path: string, report: Report<Rule>)
   if (tool_calls === undefined) return
   report.check(asList(tool_calls).length > 0, 'tool-calls', path)
   asList(tool_calls).forEach((item, index) => {
-    checkCall(asObject(item), `${path}.tool_calls[${index}]`, report)
+    const at = `${path}.tool_calls[${index}]`
+    const call = asObject(item)
+    const { id, type } = call
+    report.check(isText(id) && id.length <= 40, 'call-id', at)
+    if (!report.check(type === 'function' || type === 'custom', 'call-type', at)) return
+    const called = asObject(call[type as string])
+    report.check(matches(called['name'], functionName), 'call-name', at)
+    const isRight =
+      type === 'custom'
+        ? typeof called['input'] === 'string'
+        : isJsonObjectText(called['arguments'])
+    report.check(isRight, 'call-arguments', at)
   })
-}
-
-function checkCall(call: JsonObject, path: string, report: Report<Rule>): void {
-  const { id, type } = call
-  report.check(isText(id) && id.length <= 40, 'call-id', path)
-  if (!report.check(type === 'function' || type === 'custom', 'call-type', path)) return
-  const told = asObject(call[type as string])
-  report.check(matches(told['name'], functionName), 'call-name', path)
-  const isRight =
-    type === 'custom' ? typeof told['input'] === 'string' : isJsonObjectText(told['arguments'])
-  report.check(isRight, 'call-arguments', path)
-}
-
-function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {
-  const { type, json_schema } = asObject(format)
-  if (type !== 'json_schema') return
-  const { name, schema } = asObject(json_schema)
-  const isRight = matches(name, functionName) && isObject(schema)
-  report.check(isRight, 'response-format', 'response_format')
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { asList, asObject, isObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
@@ -55,7 +55,9 @@ export function checkOpenAIResponses(body: JsonObject, report: Report<Rule>): vo
     report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
     names.add(String(name))
   })
-  checkFormat(asObject(body['text'])['format'], report)
+  const format = asObject(asObject(body['text'])['format'])
+  if (format['type'] === 'json_schema')
+    report.check(isText(format['name']) && isObject(format['schema']), 'text-format', 'text.format')
   const { input } = body
   if (typeof input === 'string') return
   const items = asList(input).map(asObject)
@@ -157,10 +159,4 @@ function typeOf(item: JsonObject): string {
 function isOutput(item: JsonObject): boolean {
   const type = typeOf(item)
   return type === 'message' ? item['role'] === 'assistant' : !outputs.has(type)
-}
-
-function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {
-  const { type, name, schema } = asObject(format)
-  if (type !== 'json_schema') return
-  report.check(isText(name) && isObject(schema), 'text-format', 'text.format')
 }

@@ -11,7 +11,7 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { splitTools, type DeclaredTool } from '../tools.ts'
+import { splitTools } from '../tools.ts'
 import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
@@ -36,7 +36,19 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     throw invalidRequest('openai', 'The field "messages" is not a list.')
   }
   const { system, messages } = decodeMessages(listOf(request['messages']))
-  const { tools, native } = splitTools(request['tools'], decodeTool)
+  const { tools, native } = splitTools(request['tools'], (tool, index) => {
+    const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
+    const toolName = textOf(name)
+    if (toolName === undefined) {
+      throw invalidRequest('openai', `The field "tools[${index}].function.name" is missing.`)
+    }
+    return {
+      name: toolName,
+      description: stringOf(description) ?? '',
+      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('openai', options),
+    }
+  })
   const format = objectOf(request['response_format'])
   const structure =
     format?.['type'] === 'json_schema'
@@ -61,20 +73,6 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     structure,
     stream: isStream,
     includeUsage: isStream && streamOptions['include_usage'] === true,
-  }
-}
-
-function decodeTool(tool: JsonObject, index: number): DeclaredTool {
-  const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
-  const toolName = textOf(name)
-  if (toolName === undefined) {
-    throw invalidRequest('openai', `The field "tools[${index}].function.name" is missing.`)
-  }
-  return {
-    name: toolName,
-    description: stringOf(description) ?? '',
-    parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    metadata: optionsMetadata('openai', options),
   }
 }
 
@@ -110,7 +108,16 @@ function decodeMessages(list: readonly JsonValue[]): {
     flush()
     if (role === 'user') {
       const metadata = optionsMetadata('openai', options)
-      return messages.push(new UserMessage(userContent(content, at), { metadata }))
+      if (typeof content !== 'string' && !Array.isArray(content)) {
+        throw invalidRequest('openai', `The field "${at}.content" is neither text nor a list.`)
+      }
+      const said =
+        typeof content === 'string'
+          ? content
+          : listOf(content).map((part, i) =>
+              decodePart(objectOf(part) ?? {}, `${at}.content[${i}]`),
+            )
+      return messages.push(new UserMessage(said, { metadata }))
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
@@ -128,16 +135,6 @@ function plainText(content: JsonValue | undefined): string {
   return listOf(content)
     .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
     .join('')
-}
-
-function userContent(content: JsonValue | undefined, at: string): string | readonly UserContent[] {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) {
-    throw invalidRequest('openai', `The field "${at}.content" is neither text nor a list.`)
-  }
-  return listOf(content).map((part, index) =>
-    decodePart(objectOf(part) ?? {}, `${at}.content[${index}]`),
-  )
 }
 
 const partTypes: PartTypes = {
