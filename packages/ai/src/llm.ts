@@ -119,8 +119,9 @@ class LLM<Data> implements LLMInstance<Data> {
       : Object.freeze({ ...this.model.capabilities })
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
+    // A request has only the members that were given: providers and middleware may look for them by name.
     this.#base = {
-      system,
+      ...(system !== undefined && { system }),
       params,
       tools: (options.tools ?? []).map((tool) => {
         // A tool may be written with a schema object; vendors are sent JSON Schema. Nothing is validated.
@@ -131,7 +132,7 @@ class LLM<Data> implements LLMInstance<Data> {
           throw hookError(error, `Reading the parameters of the tool "${tool.name}"`, this.#origin)
         }
       }),
-      structure: structure && toStructure(structure, this.#origin),
+      ...(structure && { structure: toStructure(structure, this.#origin) }),
       config: protectConfig(options.config),
       clock,
       ids,

@@ -16,9 +16,9 @@ export function messageToJSON(message: Message): MessageJSON {
     id: message.id,
     type: message.type,
     content: message.type === 'tool_result' ? [] : message.content,
-    toolCalls: message.type === 'assistant' ? message.toolCalls : undefined,
-    results: message.type === 'tool_result' ? message.results : undefined,
-    metadata: message.metadata,
+    ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
+    ...(message.type === 'tool_result' && { results: message.results }),
+    ...(message.metadata && { metadata: message.metadata }),
     // Messages that came from JSON by hand may still hold the text.
     timestamp:
       typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Params } from '../contract/provider.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
-import { invalidRequest } from '../wires/wire-error.ts'
+import { requestError } from '../wires/wire-error.ts'
 import type { WireName } from '../wires/wire.ts'
 
 /** Settings that all vendors know, each by a name of its own. */
@@ -44,7 +44,7 @@ export function translateParams(
   // Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong.
   for (const name of ['previous_response_id', 'conversation', 'prompt']) {
     if (from !== 'openai-responses' || given[name] === undefined) continue
-    throw invalidRequest(
+    throw requestError(
       'gateway',
       `The field "${name}" refers to a state that this model does not have.`,
       'Send the whole conversation in "input".',

@@ -123,7 +123,7 @@ function canonical(type: string): string {
 }
 
 /** Options of the helpers that read files. */
-export interface ReadOptions {
+export interface MediaReadOptions {
   /** Default: told by the bytes, then by the name. */
   readonly mimeType?: string
   /** Largest accepted file. Default 50 MiB. */

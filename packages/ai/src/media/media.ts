@@ -17,7 +17,7 @@ import {
   isMismatch,
   mediaTypeOf,
   mediaTypeOfName,
-  type ReadOptions,
+  type MediaReadOptions,
 } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
 
@@ -56,7 +56,10 @@ export class Image implements ImageBlock {
   }
 
   /** Reads a file, where the platform has files. */
-  static async fromPath(path: string, { mimeType, maxBytes }: ReadOptions = {}): Promise<Image> {
+  static async fromPath(
+    path: string,
+    { mimeType, maxBytes }: MediaReadOptions = {},
+  ): Promise<Image> {
     const data = await readFileBytes(path, maxBytes)
     return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType, name: path }))
   }
@@ -100,7 +103,7 @@ export class Document implements DocumentBlock {
   static async fromPath(
     path: string,
     title?: string,
-    { mimeType, maxBytes }: ReadOptions = {},
+    { mimeType, maxBytes }: MediaReadOptions = {},
   ): Promise<Document> {
     const bytes = await readFileBytes(path, maxBytes)
     const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
@@ -187,7 +190,7 @@ abstract class ByteMedia<Kind extends 'audio' | 'video'> {
 /** Reads a file for one of the classes, where the platform has files. */
 async function readMedia(
   path: string,
-  { mimeType, maxBytes }: ReadOptions = {},
+  { mimeType, maxBytes }: MediaReadOptions = {},
 ): Promise<[Uint8Array, { mimeType: string | undefined; name: string }]> {
   return [await readFileBytes(path, maxBytes), { mimeType, name: path }]
 }
@@ -203,7 +206,7 @@ export class Audio extends ByteMedia<'audio'> implements AudioBlock {
     return Audio.fromBytes(base64Bytes(base64), mimeType)
   }
 
-  static async fromPath(path: string, options?: ReadOptions): Promise<Audio> {
+  static async fromPath(path: string, options?: MediaReadOptions): Promise<Audio> {
     return new Audio('audio', ...(await readMedia(path, options)))
   }
 }
@@ -219,7 +222,7 @@ export class Video extends ByteMedia<'video'> implements VideoBlock {
     return Video.fromBytes(base64Bytes(base64), mimeType)
   }
 
-  static async fromPath(path: string, options?: ReadOptions): Promise<Video> {
+  static async fromPath(path: string, options?: MediaReadOptions): Promise<Video> {
     return new Video('video', ...(await readMedia(path, options)))
   }
 }

@@ -10,7 +10,7 @@ import { messageToJSON } from '../contract/message-json.ts'
 export interface CacheStore {
   get(key: string): string | undefined | Promise<string | undefined>
   /** `ttlMs` undefined: for as long as the store likes. */
-  set(key: string, value: string, ttlMs: number | undefined): void | Promise<void>
+  set(key: string, value: string, ttlMs?: number): void | Promise<void>
 }
 
 /** Settings of `cacheMiddleware`. */
@@ -99,7 +99,7 @@ function isWhole(events: readonly StreamEvent[]): boolean {
   return stopReason === 'end_turn' || stopReason === 'tool_use' || stopReason === 'stop_sequence'
 }
 
-/** Limits of `MemoryCache`. */
+/** Limits of `memoryCache`. */
 export interface MemoryCacheOptions {
   /** Beyond it, what was not used for longest is dropped. Default 1000. */
   readonly maxEntries?: number
@@ -113,53 +113,47 @@ interface Entry {
   readonly expiresAt: number
 }
 
-/** A store in the memory of this process. */
-export class MemoryCache implements CacheStore {
-  readonly #maxEntries: number
-  readonly #maxCharacters: number
-  readonly #clock: Clock
+/** A cache in the memory of this process. `size` is the number of entries kept. */
+export function memoryCache({
+  maxEntries = 1000,
+  maxCharacters = 64_000_000,
+  clock = systemClock,
+}: MemoryCacheOptions = {}): CacheStore & { readonly size: number } {
   /** In order of use, oldest first. */
-  readonly #entries = new Map<string, Entry>()
-  #characters = 0
+  const entries = new Map<string, Entry>()
+  let characters = 0
 
-  constructor(options: MemoryCacheOptions = {}) {
-    const { maxEntries = 1000, maxCharacters = 64_000_000, clock = systemClock } = options
-    this.#maxEntries = maxEntries
-    this.#maxCharacters = maxCharacters
-    this.#clock = clock
+  function add(key: string, entry: Entry): void {
+    entries.set(key, entry)
+    characters += entry.value.length
   }
 
-  get size(): number {
-    return this.#entries.size
+  function remove(key: string): void {
+    characters -= entries.get(key)?.value.length ?? 0
+    entries.delete(key)
   }
 
-  get(key: string): string | undefined {
-    const entry = this.#entries.get(key)
-    if (!entry) return undefined
-    this.#delete(key)
-    if (entry.expiresAt <= this.#clock.now()) return undefined
-    this.#add(key, entry)
-    return entry.value
-  }
-
-  set(key: string, value: string, ttlMs: number = Infinity): void {
-    this.#delete(key)
-    if (value.length > this.#maxCharacters) return
-    this.#add(key, { value, expiresAt: this.#clock.now() + ttlMs })
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#maxEntries && this.#characters <= this.#maxCharacters) return
-      this.#delete(oldest)
-    }
-  }
-
-  #add(key: string, entry: Entry): void {
-    this.#entries.set(key, entry)
-    this.#characters += entry.value.length
-  }
-
-  #delete(key: string): void {
-    this.#characters -= this.#entries.get(key)?.value.length ?? 0
-    this.#entries.delete(key)
+  return {
+    get size() {
+      return entries.size
+    },
+    get(key) {
+      const entry = entries.get(key)
+      if (!entry) return undefined
+      remove(key)
+      if (entry.expiresAt <= clock.now()) return undefined
+      add(key, entry)
+      return entry.value
+    },
+    set(key, value, ttlMs = Infinity) {
+      remove(key)
+      if (value.length > maxCharacters) return
+      add(key, { value, expiresAt: clock.now() + ttlMs })
+      for (const oldest of entries.keys()) {
+        if (entries.size <= maxEntries && characters <= maxCharacters) return
+        remove(oldest)
+      }
+    },
   }
 }
 

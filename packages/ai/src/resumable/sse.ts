@@ -7,7 +7,7 @@ import {
   type LogEntry,
   streamCut,
 } from './event-log.ts'
-import type { NumberedEvent } from './resumable-streams.ts'
+import type { StreamedEvent } from './resumable-streams.ts'
 
 /** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
@@ -80,7 +80,7 @@ export function sseResponse(
  */
 export async function* readSse(
   body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<NumberedEvent, void, undefined> {
+): AsyncGenerator<StreamedEvent, void, undefined> {
   const decoder = new SseDecoder()
   let last = 0
   for await (const chunk of body) {

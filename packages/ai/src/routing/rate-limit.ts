@@ -9,7 +9,7 @@ import {
   type LLMHandler,
   type ModelReference,
 } from '../contract/provider.ts'
-import type { Admission, RateLimiter } from './rate-limiter.ts'
+import type { RateAdmission, RateLimiter } from './rate-limiter.ts'
 import type { ContentBlock } from '../contract/content.ts'
 import { resultText } from '../wires/transcript.ts'
 
@@ -41,7 +41,7 @@ export function rateLimit(model: ModelReference, options: RateLimitOptions): Mod
   return provider(model.modelId, model.options)
 }
 
-type Admit = (request: AnyRequest) => Promise<Admission>
+type Admit = (request: AnyRequest) => Promise<RateAdmission>
 
 function admitter(
   { limiter, key = () => '', estimate = estimateTokens }: RateLimitOptions,
@@ -163,7 +163,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
 
 /** Runs a request and settles its tokens. A failed request counts as having used none. */
 async function settled<T>(
-  admission: Admission,
+  admission: RateAdmission,
   run: () => Promise<T>,
   used: (result: T) => number,
 ): Promise<T> {

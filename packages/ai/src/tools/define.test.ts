@@ -137,6 +137,7 @@ describe('with raw JSON Schema', () => {
       parameters: z.object({}),
       run: (_args, { state }: WithState) => state.threadId,
     })
+    expect(where.name).toBe('where')
     expectTypeOf(where).toExtend<Tool>()
     expectTypeOf(where.run).parameter(1).toEqualTypeOf<WithState>()
     // @ts-expect-error: a schema that cannot describe itself is no parameters

@@ -23,7 +23,7 @@ type Approval<Args, Context> = (
 ) => ApprovalResult | Promise<ApprovalResult>
 
 /** What `tool` makes a tool of. */
-export interface ToolDefinition<Args, Result, Context = ToolContext> extends Omit<
+export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Omit<
   Tool,
   'parameters' | 'run' | 'approval'
 > {
@@ -58,7 +58,7 @@ export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
  *     })
  */
 export function tool<Args = JsonObject, Result = unknown, Context extends object = ToolContext>(
-  definition: ToolDefinition<Args, Result, Context>,
+  definition: ToolDeclaration<Args, Result, Context>,
 ): DefinedTool<Args, Result, Context> {
   const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
@@ -82,7 +82,7 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
 
 /** The JSON Schema of the parameters. Throws for a definition that cannot become a tool. */
 function checkDefinition<Args, Result, Context>(
-  definition: ToolDefinition<Args, Result, Context>,
+  definition: ToolDeclaration<Args, Result, Context>,
 ): JsonSchema {
   const given: Partial<Record<keyof Tool, unknown>> = definition ?? {}
   const { name, description, parameters, run, approval, risk, timeoutMs } = given

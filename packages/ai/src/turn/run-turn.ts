@@ -131,7 +131,7 @@ class Call {
     const { structure } = edited
     const request: LLMRequest = {
       ...edited,
-      structure: structure && toStructure(structure, this.#origin),
+      ...(structure && { structure: toStructure(structure, this.#origin) }),
       signal: this.#signal,
       clock: given.clock,
       ids: given.ids,

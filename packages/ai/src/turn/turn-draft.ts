@@ -162,7 +162,7 @@ export class TurnDraft {
       usageByCycle: [...this.#usageByCycle],
       cycles: this.cycles,
       stopReason: this.stopReason,
-      rawStopReason: raw,
+      ...(raw !== undefined && { rawStopReason: raw }),
       warnings: [...this.#warnings],
       openCalls: this.#openCalls,
     }

@@ -5,7 +5,7 @@ import {
   hideIn,
   hideInChunks,
   isSecretHeader,
-  readRequest,
+  recordRequest,
   type RecordedRequest,
   type RecordedResponse,
   type Recording,
@@ -56,7 +56,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
 
   const record: Fetch = async (input, init) => {
     const index = exchanges.push(undefined) - 1
-    const { recorded: request, secrets } = await readRequest(input, init, more)
+    const { recorded: request, secrets } = await recordRequest(input, init, more)
     const response = await fetch(input, init)
     const { status, headers } = response
     const kept: Record<string, string> = {}
@@ -139,7 +139,7 @@ export function replayFetch(
   return async (input, init) => {
     init.signal?.throwIfAborted()
     const exchanges = await (waiting ??= load(source))
-    const { recorded } = await readRequest(input, init, secrets)
+    const { recorded } = await recordRequest(input, init, secrets)
     const key = requestKey(recorded)
     const index = exchanges.findIndex(({ request }) => requestKey(request) === key)
     if (index < 0) {

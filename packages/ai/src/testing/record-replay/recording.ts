@@ -54,7 +54,7 @@ export interface RecordingStore {
 }
 
 /** Keeps a recording in memory. */
-export function memoryStore(recording?: Recording): RecordingStore {
+export function memoryRecordings(recording?: Recording): RecordingStore {
   let kept = recording
   return {
     load: async () => kept,
@@ -93,7 +93,7 @@ interface ReadRequest {
 }
 
 /** A request as it is kept: without secrets, the same for the same call. */
-export async function readRequest(
+export async function recordRequest(
   input: string,
   init: RequestInit,
   more: readonly string[],

@@ -12,7 +12,7 @@ import { objectOf } from '../read-json.ts'
 import { toDialect, type SchemaDialect } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
@@ -167,7 +167,7 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
     case 'audio':
     case 'video':
     case 'binary':
-      throw invalidRequest(
+      throw requestError(
         provider,
         `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
         'It takes text, images and documents.',

@@ -10,7 +10,7 @@ import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata
 import { objectOf, without } from '../read-json.ts'
 import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
 
@@ -141,7 +141,7 @@ function encodeContent(
       case 'image': {
         const { base64, url } = imageSource(block)
         if (base64 === undefined) {
-          throw invalidRequest(
+          throw requestError(
             provider,
             `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
             'Download the image first and give its bytes or base64.',
@@ -154,7 +154,7 @@ function encodeContent(
       case 'audio':
       case 'video':
       case 'binary':
-        throw invalidRequest(
+        throw requestError(
           provider,
           `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
           'It takes text and images.',

@@ -16,7 +16,7 @@ import { listOf, objectOf, textOf } from '../read-json.ts'
 import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { ChatMedia, OpenAIChatDialect } from './types.ts'
 
@@ -206,7 +206,7 @@ function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTa
   }
   if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
   if (documentUrl === 'file_data') return filePart(name, source.url)
-  throw invalidRequest(
+  throw requestError(
     target.provider,
     `${target.provider} does not take documents by address in Chat Completions.`,
     'Load the document and send it as base64, or use a vendor or API that fetches addresses.',
@@ -219,7 +219,7 @@ function filePart(filename: string, data: string): JsonObject {
 
 function accept(kind: ChatMedia, target: ChatTarget): void {
   if (target.dialect.media.includes(kind)) return
-  throw invalidRequest(target.provider, `${target.provider} does not take ${kind} input.`)
+  throw requestError(target.provider, `${target.provider} does not take ${kind} input.`)
 }
 
 /**

@@ -12,7 +12,7 @@ import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { splitTools } from '../tools.ts'
-import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
 const ownFields = new Set([
@@ -29,18 +29,18 @@ const usageField = new Set(['include_usage'])
 /** Reads a request that a client of Chat Completions sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('openai', 'The body is not a JSON object.')
+  if (!request) throw requestError('openai', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
-  if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
+  if (modelId === undefined) throw requestError('openai', 'The field "model" is missing.')
   if (!Array.isArray(request['messages'])) {
-    throw invalidRequest('openai', 'The field "messages" is not a list.')
+    throw requestError('openai', 'The field "messages" is not a list.')
   }
   const { system, messages } = decodeMessages(listOf(request['messages']))
   const { tools, native } = splitTools(request['tools'], (tool, index) => {
     const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
     const toolName = textOf(name)
     if (toolName === undefined) {
-      throw invalidRequest('openai', `The field "tools[${index}].function.name" is missing.`)
+      throw requestError('openai', `The field "tools[${index}].function.name" is missing.`)
     }
     return {
       name: toolName,
@@ -95,12 +95,12 @@ function decodeMessages(list: readonly JsonValue[]): {
   list.forEach((item, index) => {
     const at = `messages[${index}]`
     const message = objectOf(item)
-    if (!message) throw invalidRequest('openai', `The field "${at}" is not an object.`)
+    if (!message) throw requestError('openai', `The field "${at}" is not an object.`)
     const { role, content, ...options } = message
     if (role === 'tool') {
       const toolCallId = textOf(message['tool_call_id'])
       if (toolCallId === undefined) {
-        throw invalidRequest('openai', `The field "${at}.tool_call_id" is missing.`)
+        throw requestError('openai', `The field "${at}.tool_call_id" is missing.`)
       }
       const toolName = names.get(toolCallId)
       return results.push({ toolCallId, result: plainText(content), toolName })
@@ -109,7 +109,7 @@ function decodeMessages(list: readonly JsonValue[]): {
     if (role === 'user') {
       const metadata = optionsMetadata('openai', options)
       if (typeof content !== 'string' && !Array.isArray(content)) {
-        throw invalidRequest('openai', `The field "${at}.content" is neither text nor a list.`)
+        throw requestError('openai', `The field "${at}.content" is neither text nor a list.`)
       }
       const said =
         typeof content === 'string'
@@ -121,7 +121,7 @@ function decodeMessages(list: readonly JsonValue[]): {
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
-      throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+      throw requestError('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
     }
     const text = plainText(content)
     return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
@@ -157,7 +157,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
       const { url, ...beside } = objectOf(image_url) ?? {}
       const address = textOf(url)
       if (address === undefined) {
-        throw invalidRequest('openai', `The field "${at}.image_url.url" is missing.`)
+        throw requestError('openai', `The field "${at}.image_url.url" is missing.`)
       }
       const inline = parseDataUrl(address)
       return {
@@ -175,7 +175,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     case 'file': {
       const inline = parseDataUrl(textOf(objectOf(file)?.['file_data']) ?? '')
       if (!inline) {
-        throw invalidRequest(
+        throw requestError(
           'openai',
           `The field "${at}.file.file_data" is not a data URL.`,
           'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
@@ -187,7 +187,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     }
     case 'video_url': {
       const inline = parseDataUrl(textOf(objectOf(video_url)?.['url']) ?? '')
-      if (!inline) throw invalidRequest('openai', `The field "${at}.video_url.url" is no data URL.`)
+      if (!inline) throw requestError('openai', `The field "${at}.video_url.url" is no data URL.`)
       return { type: 'video', data: decodeBase64(inline.data), mimeType: inline.mimeType }
     }
     default:
@@ -223,7 +223,7 @@ function decodeCall(call: JsonObject, at: string): ToolCall {
   const { name, arguments: text } = objectOf(call['function']) ?? custom ?? {}
   const toolName = textOf(name)
   if (toolCallId === undefined || toolName === undefined) {
-    throw invalidRequest('openai', `The field "${at}" has no id or no name.`)
+    throw requestError('openai', `The field "${at}" has no id or no name.`)
   }
   if (custom) {
     const metadata = withNative('openai', 'openai-chat', { type: 'custom' })

@@ -16,7 +16,7 @@ import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
@@ -186,7 +186,7 @@ function accept(kind: 'image' | 'document', named: string, target: ResponsesTarg
 }
 
 function refused(named: string, { provider }: ResponsesTarget): Error {
-  return invalidRequest(provider, `${provider} does not take ${named} input through Responses.`)
+  return requestError(provider, `${provider} does not take ${named} input through Responses.`)
 }
 
 /**
