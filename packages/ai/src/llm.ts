@@ -107,7 +107,7 @@ class LLM<Data> implements LLMInstance<Data> {
   readonly capabilities: LLMCapabilities
   readonly #options: LLMOptions<Data>
   readonly #origin: ErrorOrigin
-  /** Of every request, without what belongs to one call. */
+  /** What every request of this instance has in common. */
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
 
   constructor(options: LLMOptions<Data>) {

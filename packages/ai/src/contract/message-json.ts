@@ -25,7 +25,7 @@ export function messageToJSON(message: Message): MessageJSON {
   }) as MessageJSON // the shape is written out just above
 }
 
-/** Takes untrusted JSON; what it cannot be is refused with the field's name. */
+/** Reads untrusted JSON; throws an error that names the field that is wrong. */
 export function messageFromJSON(json: unknown): Message {
   if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
   const value = fromBytesJson(json) as Record<string, unknown> // mapping keeps an object an object

@@ -26,7 +26,7 @@ export type MessageRole = (typeof MessageRole)[keyof typeof MessageRole]
 /** The same as `MessageRole`, under the name of UPP §6.1. */
 export type MessageType = MessageRole
 
-/** What a message is not told gets a default: a new id, the time now. */
+/** Options of a message. Defaults: a new id, the time now. */
 export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date

@@ -58,7 +58,7 @@ export interface BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
-  /** The format it is spoken to in, where it is one of ours: tells which parameters it knows. */
+  /** The wire format of the model, if it is one of ours; it decides which parameters the model knows. */
   readonly wire?: WireName
   /** The vendor's waiting call, decoded into the events that `stream` would have given. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>

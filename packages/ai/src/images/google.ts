@@ -46,7 +46,7 @@ class GoogleImageModel implements BoundImageModel {
   }
 
   async generate(request: ImageRequest): Promise<ImageResult> {
-    // Imagen: `params` are its `parameters`.
+    // Imagen is sent `params` as its `parameters`.
     return this.#isImagen
       ? this.#send(
           request,

@@ -189,7 +189,7 @@ function cacheKey(
     })
     return sha256Hex(text)
   } catch {
-    // A param that is no JSON. Whether it can be sent is the wire's to say; it cannot be looked up.
+    // A parameter is not JSON, so it cannot be looked up. The wire decides whether it can be sent.
     return undefined
   }
 }

@@ -33,7 +33,7 @@ export interface TurnStore {
 export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
-  /** Told when a failed call could not be saved: its own error must not hide the first one. */
+  /** Called when a failed call could not be saved: that error must not hide the error of the call. */
   readonly onSaveError?: (error: unknown, turn: SavedTurn) => void
 }
 

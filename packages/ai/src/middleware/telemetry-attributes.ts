@@ -205,7 +205,7 @@ export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : resultText(value as JsonValue)
 }
 
-/** What the events of one inference tell about it. */
+/** Collects the attributes that the events of one inference carry. */
 export class AnswerRecord {
   readonly #request: LLMRequest
   readonly #streaming: boolean

@@ -60,7 +60,7 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
         span.fail(clock, error, answer.attributes())
         throw error
       } finally {
-        // The reader left: nothing failed, and nobody will tell how it would have ended.
+        // The reader left: nothing failed, and the end of the answer will never be known.
         span.end(clock, answer.attributes())
       }
     },

@@ -123,7 +123,7 @@ export function eventFromText(text: string): StreamEvent {
 
 const upp = ['provider', 'modality', 'statusCode', 'vendorCode', 'vendorType', 'requestId'] as const
 
-/** What a reader elsewhere is told: code, words and facts, never the stack, the cause or the body. */
+/** A failure as a remote reader gets it: code, message and facts, never the stack, the cause or the body. */
 export function failureToText(error: unknown): string {
   const json = SkeinError.is(error)
     ? error.toJSON()

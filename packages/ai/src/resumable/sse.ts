@@ -51,7 +51,7 @@ export function sseResponse(
           ),
         )
       } catch (error) {
-        // The log failed, not the model: the reader is told all the same.
+        // The log failed, not the model; the reader gets a `failure` message all the same.
         controller.enqueue(
           encoder.encode(encodeSse({ event: 'failure', data: failureToText(error) })),
         )

@@ -25,7 +25,7 @@ export interface RateLimitOptions {
 /**
  * A model whose every request waits until the limiter lets it in: each inference of a tool loop,
  * each batch of embeddings. Tokens are reserved by estimate and counted as used once the answer
- * tells. It stands where a model does, so a fallback can go on with the next when the queue is full.
+ * reports them. It stands where a model does, so a fallback can go on with the next when the queue is full.
  *
  *     const limiter = new RateLimiter({ requests: 50, tokens: 30_000 })
  *     llm({ model: rateLimit(anthropic('claude-sonnet-4-5'), { limiter }) })

@@ -113,7 +113,7 @@ function checkDefinition<Args, Result, Context>(
   })
 }
 
-/** The model's arguments do not fit the tool's schema. It is told every issue, and can try again. */
+/** The model's arguments do not fit the tool's schema. The model gets every issue and can try again. */
 export class ToolArgumentError extends SkeinError {
   readonly issues: readonly StandardIssue[]
 

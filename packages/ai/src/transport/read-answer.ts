@@ -72,7 +72,7 @@ interface FrameReaderOptions<T> {
   readonly context: ErrorContext
   /** Events that carry nothing yet: kept back until one that does, so that a retry is invisible. */
   readonly isHeld: (event: T) => boolean
-  /** The event after which the body has nothing more to say. */
+  /** True for the event after which the rest of the body is not needed. */
   readonly isLast: (event: T) => boolean
 }
 

@@ -89,7 +89,7 @@ function toInputs(inputs: readonly InferenceInput[], sources: MessageSources): M
   return messages
 }
 
-/** Which blocks a user may send is the message constructor's to say. */
+/** True for an object with a `type` that is no message. `UserMessage` checks which blocks a user may send. */
 function isBlock(input: unknown): input is UserContent {
   return (
     typeof input === 'object' &&

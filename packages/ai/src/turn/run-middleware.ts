@@ -127,7 +127,7 @@ export class MiddlewareRun {
       try {
         await (isAbort ? one.onAbort?.(failure, context) : one.onError?.(failure, context))
       } catch {
-        // UPP-103: an error in onError must not mask the one it was told of.
+        // UPP-103: an error in onError must not mask the error it was called with.
       }
     }
     return failure

@@ -32,7 +32,7 @@ export class TurnDraft {
   #fold: MessageFold | undefined
   #stop: MessageFold['stop']
   #response: AssistantMessage | undefined
-  /** Ended calls of the running batch, so that a failed turn still tells of them. */
+  /** Ended calls of the running batch, so that a turn that fails still contains them. */
   #running: ToolExecution[] = []
   readonly #started = new Map<string, JsonObject>()
   #openCalls: readonly OpenCall[] = []

@@ -6,7 +6,7 @@ import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 
-/** The caller asked for something this wire or vendor cannot say. */
+/** The error for a request that this wire format or vendor cannot express. */
 export function requestError(provider: string, message: string, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, provider, modality: 'llm', hint })
 }

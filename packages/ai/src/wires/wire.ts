@@ -96,7 +96,7 @@ export interface ServerRequest {
 /** What an encoder has to know about the answer it writes. */
 export interface EncodeContext {
   readonly request: ServerRequest
-  /** Id of the response in the vendor's style is made from this. */
+  /** The id of the response, in the vendor's style, is made from this id. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number

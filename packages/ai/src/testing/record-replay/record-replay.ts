@@ -51,7 +51,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       exchanges: exchanges.filter((one) => one !== undefined),
     }
     saving = saving.then(() => store.save(recording))
-    saving.catch(() => {}) // `saved` tells
+    saving.catch(() => {}) // `saved` rejects with it
   }
 
   const record: Fetch = async (input, init) => {

@@ -87,7 +87,7 @@ function decodeMessages(list: readonly JsonValue[]): {
   return { system: system.join('\n\n'), messages }
 }
 
-/** The fields of a message that hold each block; total, so that a new block type must be answered. */
+/** The field of a message that holds each block. Total: a new block type does not compile until it is listed. */
 const fieldOf = {
   text: 'content',
   image: 'images',
