@@ -1,10 +1,10 @@
+import type { WireName } from './wire-name.ts'
 import type { Clock, IdSource, JsonSchema } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from '../image.ts'
 import type { Message } from './message.ts'
 import type { Tool } from './tool.ts'
-import type { WireName } from '../wires/wire.ts'
 import type { UPPError } from './error.ts'
 
 /** Model parameters go to the vendor unchanged (UPP §2.1). */

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Params } from '../contract/provider.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
 import { requestError } from '../wires/wire-error.ts'
-import type { WireName } from '../wires/wire.ts'
 
 /** Settings that all vendors know, each by a name of its own. */
 interface Settings {

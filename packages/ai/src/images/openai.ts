@@ -40,9 +40,15 @@ interface OpenAIImageOptions {
 }
 
 /** `POST /images/generations` and `/images/edits` of OpenAI and servers that speak them. */
-export function openaiImages({ capabilities = openaiCapabilities }: OpenAIImageOptions = {}): (
-  endpoint: VendorEndpoint,
-) => ImageHandler {
+export function openaiImages({
+  capabilities = (modelId) => {
+    if (modelId.startsWith('dall-e-3')) {
+      return { generate: true, streaming: false, edit: false, maxImages: 1 }
+    }
+    const streaming = !modelId.startsWith('dall-e')
+    return { generate: true, streaming, edit: true, maxImages: 10 }
+  },
+}: OpenAIImageOptions = {}): (endpoint: VendorEndpoint) => ImageHandler {
   return (endpoint) => ({
     bind: ({ modelId }) => new OpenAIImageModel(endpoint, modelId, capabilities(modelId)),
   })
@@ -52,14 +58,6 @@ export function openaiImages({ capabilities = openaiCapabilities }: OpenAIImageO
 export function xaiImages(): (endpoint: VendorEndpoint) => ImageHandler {
   const capabilities = { generate: true, streaming: false, edit: false, maxImages: 10 }
   return openaiImages({ capabilities: () => capabilities })
-}
-
-function openaiCapabilities(modelId: string): ImageCapabilities {
-  if (modelId.startsWith('dall-e-3')) {
-    return { generate: true, streaming: false, edit: false, maxImages: 1 }
-  }
-  const streaming = !modelId.startsWith('dall-e')
-  return { generate: true, streaming, edit: true, maxImages: 10 }
 }
 
 class OpenAIImageModel implements BoundImageModel {

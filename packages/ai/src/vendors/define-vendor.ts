@@ -11,14 +11,8 @@ import {
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import type {
-  DecodeContext,
-  EncodedRequest,
-  RequestMode,
-  Target,
-  Wire,
-  WireName,
-} from '../wires/wire.ts'
+import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'

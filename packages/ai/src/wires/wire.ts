@@ -3,13 +3,10 @@ import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import type { ErrorCode } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { LLMRequest, Params } from '../contract/provider.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { Message } from '../contract/message.ts'
 import type { Tool } from '../contract/tool.ts'
-
-/** The formats by name. */
-export type WireName =
-  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
 
 /** To whom a request goes: decides what is replayed verbatim and what is degraded. */
 export interface Target<Dialect = unknown> {

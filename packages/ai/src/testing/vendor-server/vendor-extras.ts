@@ -9,7 +9,7 @@ import {
 import type { ProviderMetadata } from '../../contract/content.ts'
 import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../../wires/metadata.ts'
-import type { WireName } from '../../wires/wire.ts'
+import type { WireName } from '../../contract/wire-name.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'
 
 /** One vendor: its format and its address. */
