@@ -20,7 +20,7 @@ import { ollama } from '@skein/ai/ollama'
 import { openai } from '@skein/ai/openai'
 import {
   checkTranscript,
-  memoryStore,
+  memoryRecordings,
   recordFetch,
   replayFetch,
   says,
@@ -29,7 +29,7 @@ import {
 
 const models = [openai('gpt-5'), anthropic('claude-x'), google('gemini-3-pro'), ollama('qwen3')]
 const retryStrategy = new LinearBackoff({ delay: 1 })
-const store = memoryStore()
+const store = memoryRecordings()
 
 for (const model of models) {
   // The first request meets a limit; then the answer comes one byte at a time.

@@ -14,7 +14,7 @@ import { llm, type Turn } from '@skein/ai'
 import {
   cacheMiddleware,
   costMiddleware,
-  MemoryCache,
+  memoryCache,
   type ModelCatalog,
 } from '@skein/ai/middleware'
 import { says, scripted, stops } from '@skein/ai/testing'
@@ -28,7 +28,7 @@ const model = scripted([[says('A skein is a length of yarn.'), stops('end_turn',
 
 const dictionary = llm({
   model,
-  middleware: [costMiddleware({ catalog }), cacheMiddleware({ store: new MemoryCache() })],
+  middleware: [costMiddleware({ catalog }), cacheMiddleware({ store: memoryCache() })],
 })
 
 report('asked', await dictionary.generate('What is a skein?'))

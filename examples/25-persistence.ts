@@ -11,10 +11,10 @@
 
 // #region program
 import { llm } from '@skein/ai'
-import { loadThread, MemoryTurnStore, persistenceMiddleware } from '@skein/ai/middleware'
+import { loadThread, memoryTurns, persistenceMiddleware } from '@skein/ai/middleware'
 import { fails, says, scripted } from '@skein/ai/testing'
 
-const store = new MemoryTurnStore() // yours: a table with a row for each turn
+const store = memoryTurns() // yours: a table with a row for each turn
 const threadId = 'thread-1'
 const model = scripted([
   says('What shall I write?'),
@@ -26,7 +26,7 @@ const poet = llm({ model, middleware: [persistenceMiddleware({ store, threadId }
 await poet.generate('Hello!')
 await poet.stream(await loadThread(store, threadId), 'A poem.').turn.catch(() => {})
 
-const saved = store.load(threadId)
+const saved = await store.load(threadId)
 console.log('saved:', saved.map(({ status }) => status).join(', '))
 const everything = await loadThread(store, threadId, { includePartial: true })
 console.log(`of the failed one: ${JSON.stringify(everything.messages.at(-1)?.text)}`)

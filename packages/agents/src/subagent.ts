@@ -8,7 +8,14 @@ import {
   systemClock,
   uuidV4,
 } from '@skein/base'
-import { defer, deriveTool, type Tool, tool, type ToolDefinition, type ToolSchema } from '@skein/ai'
+import {
+  defer,
+  deriveTool,
+  type Tool,
+  tool,
+  type ToolDeclaration,
+  type ToolSchema,
+} from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
 import { invalidUse } from './contract/agent-error.ts'
 import type {
@@ -76,7 +83,7 @@ export function subagent<Args = Record<string, unknown>>(
     sequential,
     dependsOn,
     timeoutMs,
-    approval: definition.approval as ToolDefinition<Args, unknown, AgentContext>['approval'], // Tool hides its types
+    approval: definition.approval as ToolDeclaration<Args, unknown, AgentContext>['approval'], // Tool hides its types
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
   return deriveTool(made, { [marker]: true })

@@ -76,7 +76,7 @@ export interface EmbeddingOptions {
 export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
-  /** Inputs per request, or per chunk; more than the vendor takes go out in several requests. */
+  /** Inputs per request, or per chunk of a stream. Where the vendor accepts fewer, they go out in several requests. */
   readonly batchSize?: number
   /** Requests at once. Default 4. */
   readonly concurrency?: number
@@ -180,9 +180,11 @@ class Embedder implements EmbeddingInstance {
       for await (const result of race.each(answers)) {
         const { end, endsChunk } = batches[results.push(result) - 1]!
         if (!endsChunk) continue
-        yield progressOf(results.slice(reported), end, request.inputs.length)
+        const embeddings = results.slice(reported).flatMap((one) => one.embeddings)
+        const total = request.inputs.length
+        yield { embeddings, completed: end, total, percent: (end / total) * 100 }
         reported = results.length
-        if (reported === batches.length) break // leaving now gives up nothing
+        if (reported === batches.length) break // all batches have answered, so leaving the loop cancels none
       }
       return await run.end(joinResults(results))
     } catch (error) {
@@ -214,13 +216,4 @@ class Embedder implements EmbeddingInstance {
       clock,
     })
   }
-}
-
-function progressOf(
-  results: readonly EmbeddingResult[],
-  completed: number,
-  total: number,
-): EmbeddingProgress {
-  const embeddings = results.flatMap((result) => result.embeddings)
-  return { embeddings, completed, total, percent: (completed / total) * 100 }
 }

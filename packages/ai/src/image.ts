@@ -23,7 +23,7 @@ export interface GeneratedImage {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** What the images cost, as far as the vendor tells. */
+/** What the images cost, as far as the vendor reports it. */
 export interface ImageUsage {
   readonly imagesGenerated?: number
   readonly inputTokens?: number

@@ -48,7 +48,7 @@ export {
   type Warning,
 } from './contract/turn.ts'
 export { Audio, Document, Image, Video } from './media/media.ts'
-export type { ReadOptions } from './media/media-type.ts'
+export type { MediaReadOptions } from './media/media-type.ts'
 export {
   loggingMiddleware,
   LogLevel,
@@ -82,7 +82,7 @@ export {
   wantsContext,
   withToolContext,
   type DefinedTool,
-  type ToolDefinition,
+  type ToolDeclaration,
   type ToolSchema,
 } from './tools/define.ts'
 export {

@@ -6,6 +6,7 @@ import {
   toJsonSchema,
   uuidV4,
 } from '@skein/base'
+import { failing } from './contract/abort-race.ts'
 import {
   type CallMessages,
   checkOptions,
@@ -109,20 +110,31 @@ class LLM<Data> implements LLMInstance<Data> {
   readonly capabilities: LLMCapabilities
   readonly #options: LLMOptions<Data>
   readonly #origin: ErrorOrigin
-  /** Of every request, without what belongs to one call. */
+  /** What every request of this instance has in common. */
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
 
   constructor(options: LLMOptions<Data>) {
     this.model = bindModel(options?.model)
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
-    this.capabilities = frozen(this.model.capabilities)
+    // UPP §5.4: static for the lifetime of the instance.
+    this.capabilities = Object.isFrozen(this.model.capabilities)
+      ? this.model.capabilities
+      : Object.freeze({ ...this.model.capabilities })
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
     // A request has only the members that were given: providers and middleware may look for them by name.
     this.#base = {
       ...(system !== undefined && { system }),
       params,
-      tools: (options.tools ?? []).map((tool) => withJsonSchema(tool, this.#origin)),
+      tools: (options.tools ?? []).map((tool) => {
+        // A tool may be written with a schema object; vendors are sent JSON Schema. Nothing is validated.
+        if (!isStandardSchema(tool.parameters)) return tool
+        try {
+          return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })
+        } catch (error) {
+          throw hookError(error, `Reading the parameters of the tool "${tool.name}"`, this.#origin)
+        }
+      }),
       ...(structure && { structure: toStructure(structure, this.#origin) }),
       config: protectConfig(options.config),
       clock,
@@ -248,11 +260,6 @@ type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'onFinal'> & {
   readonly strategy?: ToolUseStrategy
 }
 
-// oxlint-disable-next-line require-yield -- it has nothing to yield
-async function* failing(error: unknown): AsyncGenerator<never, never> {
-  throw error
-}
-
 function bindModel(reference: ModelReference): BoundLLMModel {
   const provider = reference?.provider
   if (typeof provider !== 'function')
@@ -269,21 +276,6 @@ function bindModel(reference: ModelReference): BoundLLMModel {
       `It has: ${Object.keys(provider.handlers).join(', ') || 'nothing'}.`,
     )
   return handler.bind(reference)
-}
-
-/** UPP §5.4: static for the lifetime of the instance. */
-function frozen(capabilities: LLMCapabilities): LLMCapabilities {
-  return Object.isFrozen(capabilities) ? capabilities : Object.freeze({ ...capabilities })
-}
-
-/** A tool may be written with a schema object; vendors are sent JSON Schema. Nothing is validated. */
-function withJsonSchema(tool: Tool, origin: ErrorOrigin): Tool {
-  if (!isStandardSchema(tool.parameters)) return tool
-  try {
-    return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })
-  } catch (error) {
-    throw hookError(error, `Reading the parameters of the tool "${tool.name}"`, origin)
-  }
 }
 
 function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {

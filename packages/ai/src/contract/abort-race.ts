@@ -67,3 +67,9 @@ export function linkAbort(
   else signal.addEventListener('abort', forward, { once: true })
   return () => signal.removeEventListener('abort', forward)
 }
+
+/** A source that throws this error when it is first read. */
+// oxlint-disable-next-line require-yield -- it has nothing to yield
+export async function* failing(error: unknown): AsyncGenerator<never, never, undefined> {
+  throw error
+}

@@ -19,11 +19,13 @@ export function messageToJSON(message: Message): MessageJSON {
     ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
     ...(message.type === 'tool_result' && { results: message.results }),
     ...(message.metadata && { metadata: message.metadata }),
-    timestamp: toIso(message.timestamp),
+    // Messages that came from JSON by hand may still hold the text.
+    timestamp:
+      typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
   }) as MessageJSON // the shape is written out just above
 }
 
-/** Takes untrusted JSON; what it cannot be is refused with the field's name. */
+/** Reads untrusted JSON; throws an error that names the field that is wrong. */
 export function messageFromJSON(json: unknown): Message {
   if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
   const value = fromBytesJson(json) as Record<string, unknown> // mapping keeps an object an object
@@ -40,11 +42,6 @@ export function messageFromJSON(json: unknown): Message {
     default:
       throw invalid('type', `is ${JSON.stringify(value['type'])}`)
   }
-}
-
-function toIso(timestamp: Date | string): string {
-  // Messages that came from JSON by hand may still hold the text.
-  return typeof timestamp === 'string' ? timestamp : timestamp.toISOString()
 }
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {

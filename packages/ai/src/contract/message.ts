@@ -26,7 +26,7 @@ export type MessageRole = (typeof MessageRole)[keyof typeof MessageRole]
 /** The same as `MessageRole`, under the name of UPP §6.1. */
 export type MessageType = MessageRole
 
-/** What a message is not told gets a default: a new id, the time now. */
+/** Options of a message. Defaults: a new id, the time now. */
 export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date
@@ -205,12 +205,11 @@ const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])
 export function contentOf(result: unknown): readonly UserContent[] {
   const list: readonly unknown[] = Array.isArray(result) ? result : [result]
   const isBlocks = list.length > 0 && list.every((item) => resultBlocks.has(typeOf(item) as string))
-  return isBlocks ? (list as UserContent[]).map(withBytes) : [] // checked just above, item by item
-}
-
-/** Sound and film that a tool returned have their bytes as JSON, by the result rule; blocks have bytes. */
-function withBytes(block: UserContent): UserContent {
-  if (block.type !== 'audio' && block.type !== 'video') return block
-  const data = bytesInJson(block.data)
-  return data ? { ...block, data } : block
+  if (!isBlocks) return []
+  // A result is JSON, so sound and film in it hold their bytes as `{ $bytes }`; blocks hold bytes.
+  return (list as UserContent[]).map((block) => {
+    if (block.type !== 'audio' && block.type !== 'video') return block
+    const data = bytesInJson(block.data)
+    return data ? { ...block, data } : block
+  })
 }

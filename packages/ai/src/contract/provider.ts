@@ -1,10 +1,10 @@
+import type { WireName } from './wire-name.ts'
 import type { Clock, IdSource, JsonSchema } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from '../image.ts'
 import type { Message } from './message.ts'
 import type { Tool } from './tool.ts'
-import type { WireName } from '../wires/wire.ts'
 import type { UPPError } from './error.ts'
 
 /** Model parameters go to the vendor unchanged (UPP §2.1). */
@@ -58,7 +58,7 @@ export interface BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
-  /** The format it is spoken to in, where it is one of ours: tells which parameters it knows. */
+  /** The wire format of the model, if it is one of ours; it decides which parameters the model knows. */
   readonly wire?: WireName
   /** The vendor's waiting call, decoded into the events that `stream` would have given. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>

@@ -19,7 +19,7 @@ export interface ThreadJSON {
   readonly updatedAt: string
 }
 
-/** What a thread is not told gets a default. */
+/** Options of a thread; each one that is left out has a default. */
 export interface ThreadOptions {
   readonly id?: string
   readonly messages?: readonly Message[]

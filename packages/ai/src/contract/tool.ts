@@ -16,7 +16,7 @@ export interface ToolCall {
   readonly metadata?: ProviderMetadata
 }
 
-/** What one call gave, as the model is told. */
+/** The result of one tool call, as it is sent to the model. */
 export interface ToolResult {
   readonly toolCallId: string
   readonly result: unknown
@@ -98,7 +98,7 @@ export function isDeferred(value: unknown): value is Deferred {
 
 const denied: unique symbol = Symbol.for('skein.denied')
 
-/** A refusal with its reason, which the model is told. */
+/** A refusal with its reason, which is sent to the model. */
 export interface Denied {
   readonly reason: string
   readonly [denied]: true

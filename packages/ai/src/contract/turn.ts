@@ -22,7 +22,7 @@ export interface Turn<Data = unknown> {
   readonly openCalls: readonly OpenCall[]
 }
 
-/** A call left open at the end of a turn; `request` tells what it waits for, if it was deferred. */
+/** A call left open at the end of a turn; `request` is what it waits for, if it was deferred. */
 export interface OpenCall {
   readonly toolCallId: string
   readonly request?: DeferRequest
@@ -38,7 +38,7 @@ export interface TokenUsage {
   readonly totalTokens: number
   readonly cacheReadTokens: number
   readonly cacheWriteTokens: number
-  /** Part of `outputTokens` spent on reasoning, where the vendor tells. */
+  /** Part of `outputTokens` spent on reasoning, where the vendor reports it. */
   readonly reasoningTokens?: number
   /** Parts of `cacheWriteTokens` by time to live, e.g. `{ '5m': 10, '1h': 0 }`. */
   readonly cacheWriteTokensByTtl?: Readonly<Record<string, number>>
@@ -46,7 +46,7 @@ export interface TokenUsage {
   readonly tokensByModality?: Readonly<Record<string, number>>
   /** Uses of vendor-side tools, e.g. `{ web_search_requests: 2 }`. */
   readonly serverToolUse?: Readonly<Record<string, number>>
-  /** As told by the vendor, or computed by the cost middleware. */
+  /** As reported by the vendor, or computed by the cost middleware. */
   readonly costUsd?: number
   /** The vendor's own usage object. Present on the usage of one cycle, not on sums. */
   readonly raw?: JsonValue

@@ -61,7 +61,11 @@ export function planBatches(
     tokens = 0
   }
   inputs.forEach((input, index) => {
-    const size = estimateTokens(input)
+    // On the high side: three ASCII characters to a token, one of any other script.
+    const text = typeof input === 'string' ? input : input.type === 'text' ? input.text : ''
+    let others = 0
+    for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
+    const size = Math.ceil((text.length - others) / 3) + others
     const isFull = index - start === maxBatchSize || tokens + size > maxBatchTokens
     if (isFull || (batchSize && index % batchSize === 0)) cut(index)
     tokens += size
@@ -75,14 +79,6 @@ function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
   const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
   const hint = 'Expected a whole number above 0.'
   throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
-}
-
-/** On the high side: three ASCII characters to a token, one of any other script. */
-function estimateTokens(input: EmbeddingInput): number {
-  const text = typeof input === 'string' ? input : input.type === 'text' ? input.text : ''
-  let others = 0
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
-  return Math.ceil((text.length - others) / 3) + others
 }
 
 /** Embeds the batches, several at once; gives one result per batch, with indexes of the whole input. */
@@ -121,23 +117,19 @@ async function embedBatch(
  */
 export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResult {
   if (results.length === 1) return results[0]!
-  const metadata = joinMetadata(results)
-  return {
-    embeddings: results.flatMap(({ embeddings }) => embeddings),
-    usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
-    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
-  }
-}
-
-function joinMetadata(results: readonly EmbeddingResult[]): Record<string, JsonObject> {
   const said = new Map<string, JsonObject[]>()
   for (const { metadata = {} } of results)
     for (const [namespace, one] of Object.entries(metadata))
       if (!said.get(namespace)?.push(one)) said.set(namespace, [one])
-  return Object.fromEntries(
+  const metadata = Object.fromEntries(
     [...said].map(([namespace, list]) => [
       namespace,
       { ...Object.assign({}, ...list), responses: list },
     ]),
   )
+  return {
+    embeddings: results.flatMap(({ embeddings }) => embeddings),
+    usage: { totalTokens: results.reduce((sum, { usage }) => sum + usage.totalTokens, 0) },
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+  }
 }

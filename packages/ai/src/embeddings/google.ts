@@ -1,7 +1,8 @@
 import type { JsonObject } from '@skein/base'
-import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { EmbeddingHandler } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
+import { mediaPart } from '../wires/google-generate/request.ts'
 import { imageSource } from '../wires/media.ts'
 import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
@@ -16,7 +17,22 @@ const wire: EmbeddingWire = {
   imageInput: true,
   encode: (request, modelId) => ({
     path: `/${resourceOf(modelId)}:batchEmbedContents`,
-    body: { requests: request.inputs.map((input) => encodeInput(input, request, modelId)) },
+    body: {
+      requests: request.inputs.map((input) => ({
+        model: resourceOf(modelId),
+        content: {
+          parts: [
+            typeof input === 'string'
+              ? { text: input }
+              : input.type === 'text'
+                ? { text: input.text }
+                : mediaPart(imageSource(input)),
+          ],
+        },
+        taskType: request.inputType && taskTypes[request.inputType],
+        ...(request.params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+      })),
+    },
   }),
   decode,
   decodeError,
@@ -27,28 +43,6 @@ function resourceOf(modelId: string): string {
 }
 
 const taskTypes = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const
-
-function encodeInput(
-  input: EmbeddingInput,
-  { params, inputType }: EmbeddingRequest,
-  modelId: string,
-): JsonObject {
-  return {
-    model: resourceOf(modelId),
-    content: { parts: [encodePart(input)] },
-    taskType: inputType && taskTypes[inputType],
-    ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
-  }
-}
-
-function encodePart(input: EmbeddingInput): JsonObject {
-  if (typeof input === 'string') return { text: input }
-  if (input.type === 'text') return { text: input.text }
-  const { base64, url, mimeType } = imageSource(input)
-  return url === undefined
-    ? { inlineData: { mimeType, data: base64 } }
-    : { fileData: { mimeType, fileUri: url } }
-}
 
 const listField = new Set(['embeddings'])
 const valueField = new Set(['values'])

@@ -100,26 +100,19 @@ function toResult(
     if (!Number.isInteger(index) || index < 0 || index >= inputs.length || embeddings[index]) {
       throw malformed(`the index ${index} stands twice or outside the inputs`, context)
     }
-    embeddings[index] = toEmbedding(decoded, index, context)
+    const { vector } = decoded
+    const numbers = typeof vector === 'string' ? decodeFloats(vector) : vector
+    if (!Array.isArray(numbers) || numbers.length === 0 || !numbers.every(Number.isFinite)) {
+      throw malformed(`the vector at ${index} is not a list of numbers`, context)
+    }
+    embeddings[index] = {
+      vector: numbers as number[],
+      dimensions: numbers.length,
+      index,
+      metadata: decoded.metadata && { [context.provider]: decoded.metadata },
+    }
   })
   return { embeddings, usage: { totalTokens }, metadata: { [context.provider]: metadata } }
-}
-
-function toEmbedding(
-  { vector, metadata }: DecodedVector,
-  index: number,
-  context: ErrorContext,
-): Embedding {
-  const numbers = typeof vector === 'string' ? decodeFloats(vector) : vector
-  if (!Array.isArray(numbers) || numbers.length === 0 || !numbers.every(Number.isFinite)) {
-    throw malformed(`the vector at ${index} is not a list of numbers`, context)
-  }
-  return {
-    vector: numbers as number[],
-    dimensions: numbers.length,
-    index,
-    metadata: metadata && { [context.provider]: metadata },
-  }
 }
 
 function malformed(what: string, context: ErrorContext): UPPError {

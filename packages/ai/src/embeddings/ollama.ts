@@ -19,7 +19,10 @@ const wire: EmbeddingWire = {
     path: '/embed',
     body: {
       model: modelId,
-      input: inputs.map((input) => (typeof input === 'string' ? input : textOf(input))),
+      // images are refused before
+      input: inputs.map((input) =>
+        typeof input === 'string' ? input : 'text' in input ? String(input.text) : '',
+      ),
       ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
     },
   }),
@@ -29,8 +32,4 @@ const wire: EmbeddingWire = {
     metadata: without(body, listField),
   }),
   decodeError,
-}
-
-function textOf(input: object): string {
-  return 'text' in input ? String(input.text) : '' // images are refused before
 }

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { EmbeddingHandler, EmbeddingInput, EmbeddingRequest } from '../embedding.ts'
+import type { JsonObject } from '@skein/base'
+import type { EmbeddingHandler } from '../embedding.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { imageUrl } from '../wires/media.ts'
 import { readOpenAIError } from '../wires/openai-error.ts'
@@ -27,10 +27,20 @@ export function openaiEmbeddings(
     maxBatchSize,
     maxBatchTokens,
     imageInput,
-    encode: (request, modelId) => ({
-      path: '/embeddings',
-      body: encodeBody(request, modelId, options),
-    }),
+    encode: ({ inputs, params, inputType }, modelId) => {
+      const kind = inputType && options.inputType
+      const body = {
+        model: modelId,
+        input: inputs.map((input) => {
+          if (typeof input === 'string') return input
+          if (input.type === 'text') return input.text
+          return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
+        }),
+        ...(kind && { [kind.field]: kind[inputType] }),
+        ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+      }
+      return { path: '/embeddings', body }
+    },
     decode,
     decodeError: readOpenAIError,
   }
@@ -48,26 +58,6 @@ export function openrouterEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingH
     imageInput: true,
     inputType: { field: 'input_type', document: 'search_document', query: 'search_query' },
   })
-}
-
-function encodeBody(
-  { inputs, params, inputType }: EmbeddingRequest,
-  modelId: string,
-  options: OpenAIEmbeddingOptions,
-): JsonObject {
-  const kind = inputType && options.inputType
-  return {
-    model: modelId,
-    input: inputs.map(encodeInput),
-    ...(kind && { [kind.field]: kind[inputType] }),
-    ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
-  }
-}
-
-function encodeInput(input: EmbeddingInput): JsonValue {
-  if (typeof input === 'string') return input
-  if (input.type === 'text') return input.text
-  return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
 }
 
 const dataField = new Set(['data'])

@@ -1,7 +1,8 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type { StreamEvent } from '../contract/event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import type { ServerError, ServerRequest, WireName } from '../wires/wire.ts'
+import type { ServerError, ServerRequest } from '../wires/wire.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 

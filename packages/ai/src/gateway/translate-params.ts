@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Params } from '../contract/provider.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
-import { invalidRequest } from '../wires/wire-error.ts'
-import type { WireName } from '../wires/wire.ts'
+import { requestError } from '../wires/wire-error.ts'
 
 /** Settings that all vendors know, each by a name of its own. */
 interface Settings {
@@ -41,7 +41,15 @@ export function translateParams(
 ): TranslatedParams {
   if (to === undefined || to === from) return { params, dropped: [] }
   const given = params as JsonObject // a parsed body holds only JSON
-  refuseState(given, from)
+  // Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong.
+  for (const name of ['previous_response_id', 'conversation', 'prompt']) {
+    if (from !== 'openai-responses' || given[name] === undefined) continue
+    throw requestError(
+      'gateway',
+      `The field "${name}" refers to a state that this model does not have.`,
+      'Send the whole conversation in "input".',
+    )
+  }
   const settings: Settings = {}
   const dropped: string[] = []
   for (const [name, value] of Object.entries(given)) {
@@ -61,18 +69,6 @@ const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
   'anthropic-messages': new Set(['seed']),
   'google-generate': new Set(['parallelToolCalls']),
   'ollama-chat': new Set(['toolChoice', 'parallelToolCalls']),
-}
-
-/** Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong. */
-function refuseState(params: JsonObject, from: WireName): void {
-  for (const name of ['previous_response_id', 'conversation', 'prompt']) {
-    if (from !== 'openai-responses' || params[name] === undefined) continue
-    throw invalidRequest(
-      'gateway',
-      `The field "${name}" refers to a state that this model does not have.`,
-      'Send the whole conversation in "input".',
-    )
-  }
 }
 
 /** Reads a parameter into the settings; false when it has no counterpart. */
@@ -226,7 +222,12 @@ const writers: Readonly<Record<WireName, Writer>> = {
         seed,
         thinkingConfig: effort === undefined ? undefined : { thinkingLevel: effort },
       }),
-      toolConfig: toolChoice && { functionCallingConfig: writeGoogleChoice(toolChoice) },
+      toolConfig: toolChoice && {
+        functionCallingConfig: defined({
+          mode: googleModes[toolChoice.mode],
+          allowedFunctionNames: toolChoice.name === undefined ? undefined : [toolChoice.name],
+        }),
+      },
     }),
   'ollama-chat': ({ maxTokens, temperature, topP, topK, stop, seed, effort }) =>
     defined({
@@ -241,6 +242,8 @@ const writers: Readonly<Record<WireName, Writer>> = {
       }),
     }),
 }
+
+const googleModes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 
 function writeOpenAIChoice(
   choice: ToolChoice | undefined,
@@ -257,14 +260,6 @@ function writeAnthropicChoice(settings: Settings): JsonObject | undefined {
   if (toolChoice.mode === 'none') return { type: 'none' }
   if (toolChoice.name !== undefined) return { type: 'tool', name: toolChoice.name, ...alone }
   return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...alone }
-}
-
-function writeGoogleChoice({ mode, name }: ToolChoice): JsonObject {
-  const words = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-  return defined({
-    mode: words[mode],
-    allowedFunctionNames: name === undefined ? undefined : [name],
-  })
 }
 
 function defined(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {

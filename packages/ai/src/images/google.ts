@@ -1,5 +1,4 @@
 import type { JsonObject } from '@skein/base'
-import type { ImageBlock } from '../contract/content.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type {
   BoundImageModel,
@@ -11,7 +10,7 @@ import type {
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { jsonBody } from '../transport/endpoint.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
-import { generationConfigOf, topLevel } from '../wires/google-generate/request.ts'
+import { generationConfigOf, topLevel, mediaPart } from '../wires/google-generate/request.ts'
 import { imageSource } from '../wires/media.ts'
 import { type DecodedImages, requestImages, type VendorImage } from './http-image.ts'
 import { countOf, isEmpty, listOf, objectOf, textOf, without } from '../wires/read-json.ts'
@@ -47,9 +46,13 @@ class GoogleImageModel implements BoundImageModel {
   }
 
   async generate(request: ImageRequest): Promise<ImageResult> {
+    // Imagen is sent `params` as its `parameters`.
     return this.#isImagen
-      ? this.#send(request, 'predict', predictBody(request), (answer) =>
-          decodeImagen(answer, this.provider),
+      ? this.#send(
+          request,
+          'predict',
+          { instances: [{ prompt: request.prompt }], parameters: request.params as JsonObject },
+          (answer) => decodeImagen(answer, this.provider),
         )
       : this.edit(request)
   }
@@ -57,8 +60,16 @@ class GoogleImageModel implements BoundImageModel {
   /** For Gemini, making and editing are one call: the images are part of what it is asked. */
   async edit(request: ImageRequest): Promise<ImageResult> {
     if (request.mask) throw this.#invalid('Gemini takes no mask; say in words what to change.')
-    const parts = (request.images ?? []).map((image) => imagePart(image))
-    const body = generateBody(request, parts)
+    const parts = (request.images ?? []).map((image) => mediaPart(imageSource(image)))
+    // Gemini answers with images only when asked to, so this one field is added where it is missing.
+    const body = {
+      contents: [{ role: 'user', parts: [{ text: request.prompt }, ...parts] }],
+      ...(topLevel(request.params) as JsonObject), // what is not JSON fails when it is written
+      generationConfig: {
+        responseModalities: ['TEXT', 'IMAGE'],
+        ...generationConfigOf(request.params),
+      },
+    }
     return this.#send(request, 'generateContent', body, (answer) =>
       decodeGemini(answer, this.provider),
     )
@@ -91,27 +102,6 @@ class GoogleImageModel implements BoundImageModel {
   }
 }
 
-/** Imagen: `params` are its `parameters`. */
-function predictBody({ prompt, params }: ImageRequest): JsonObject {
-  return { instances: [{ prompt }], parameters: params as JsonObject }
-}
-
-/** Gemini answers with images only when asked to, so this one field is added where it is missing. */
-function generateBody({ prompt, params }: ImageRequest, images: readonly JsonObject[]): JsonObject {
-  return {
-    contents: [{ role: 'user', parts: [{ text: prompt }, ...images] }],
-    ...(topLevel(params) as JsonObject), // what is not JSON fails when it is written
-    generationConfig: { responseModalities: ['TEXT', 'IMAGE'], ...generationConfigOf(params) },
-  }
-}
-
-function imagePart(image: ImageBlock): JsonObject {
-  const { base64, url, mimeType } = imageSource(image)
-  return url === undefined
-    ? { inlineData: { mimeType, data: base64 } }
-    : { fileData: { mimeType, fileUri: url } }
-}
-
 const predictionFields = new Set(['bytesBase64Encoded', 'mimeType'])
 const predictionList = new Set(['predictions'])
 
@@ -140,7 +130,14 @@ const candidateList = new Set(['candidates', 'usageMetadata'])
 function decodeGemini(body: JsonObject, provider: string): DecodedImages {
   const candidates = listOf(body['candidates']).map((item) => objectOf(item) ?? {})
   const parts = candidates.flatMap((item) => listOf(objectOf(item['content'])?.['parts']))
-  const images = parts.flatMap((part) => readPart(objectOf(part) ?? {}))
+  const images = parts.flatMap((item): VendorImage[] => {
+    const part = objectOf(item) ?? {}
+    const data = objectOf(part['inlineData'])
+    const mimeType = textOf(data?.['mimeType'])
+    // Thinking models draw drafts, marked as thoughts; they are not the answer.
+    if (!data || part['thought'] === true || !mimeType?.startsWith('image/')) return []
+    return [{ base64: textOf(data['data']), mimeType }]
+  })
   if (images.length === 0) throw noImage(body, candidates, parts, provider)
   const usage = objectOf(body['usageMetadata'])
   const text = textIn(parts)
@@ -153,14 +150,6 @@ function decodeGemini(body: JsonObject, provider: string): DecodedImages {
     },
     metadata: { ...without(body, candidateList), ...(text && { text }) },
   }
-}
-
-function readPart(part: JsonObject): VendorImage[] {
-  const data = objectOf(part['inlineData'])
-  const mimeType = textOf(data?.['mimeType'])
-  // Thinking models draw drafts, marked as thoughts; they are not the answer.
-  if (!data || part['thought'] === true || !mimeType?.startsWith('image/')) return []
-  return [{ base64: textOf(data['data']), mimeType }]
 }
 
 function textIn(parts: readonly unknown[]): string {

@@ -147,9 +147,13 @@ export async function* streamImages(
       isStreaming: true,
       framing: 'sse',
       whole: () =>
-        new JsonReader(answer, vendorCall, (json) =>
-          wholeFrames(decodeWhole(json, call.endpoint.name, decode)),
-        ),
+        new JsonReader(answer, vendorCall, (json) => {
+          const { images, usage, metadata } = decodeWhole(json, call.endpoint.name, decode)
+          return [
+            ...images.map((image, index) => ({ type: 'image' as const, index, image })),
+            { type: 'end', usage, metadata },
+          ]
+        }),
       frames: () =>
         new FrameReader<ImageFrame>(answer, {
           framing: 'sse',
@@ -160,30 +164,19 @@ export async function* streamImages(
         }),
     })
   for await (const frames of new VendorRun(vendorCall, open)) {
-    for (const frame of frames) yield await toEvent(frame, call)
-  }
-}
-
-function wholeFrames({ images, usage, metadata }: DecodedImages): readonly ImageFrame[] {
-  return [
-    ...images.map((image, index) => ({ type: 'image' as const, index, image })),
-    { type: 'end', usage, metadata },
-  ]
-}
-
-async function toEvent(frame: ImageFrame, call: ImageCall): Promise<ImageStreamEvent> {
-  if (frame.type === 'end') {
-    const { usage, metadata } = frame
-    return {
-      type: 'end',
-      usage,
-      metadata: metadata && { [call.endpoint.name]: metadata },
+    for (const frame of frames) {
+      if (frame.type === 'end') {
+        const { usage, metadata } = frame
+        yield { type: 'end', usage, metadata: metadata && { [call.endpoint.name]: metadata } }
+        continue
+      }
+      const { type, index } = frame
+      const generated = await toGenerated(frame.image, call)
+      yield type === 'preview'
+        ? { type, index, image: generated.image }
+        : { type, index, image: generated }
     }
   }
-  const generated = await toGenerated(frame.image, call)
-  return frame.type === 'preview'
-    ? { type: 'preview', index: frame.index, image: generated.image }
-    : { type: 'image', index: frame.index, image: generated }
 }
 
 /**
@@ -196,7 +189,15 @@ async function downloadImage(
   mimeType: string | undefined,
   call: ImageCall,
 ): Promise<Image> {
-  if (url === undefined) throw noImage(call)
+  if (url === undefined)
+    throw new UPPError(
+      `${call.endpoint.name} answered with an image that has neither data nor address.`,
+      {
+        code: ErrorCode.InvalidResponse,
+        provider: call.endpoint.name,
+        modality: 'image',
+      },
+    )
   const data = parseDataUrl(url)
   if (data) return fromBase64(data.data, data.mimeType)
   const address = imageOf({ type: 'url', url }, mimeType ?? 'image/*')
@@ -256,15 +257,4 @@ class BytesReader implements AnswerReader<Uint8Array> {
     this.#done = true
     return this.#answer.bytes()
   }
-}
-
-function noImage({ endpoint }: ImageCall): UPPError {
-  return new UPPError(
-    `${endpoint.name} answered with an image that has neither data nor address.`,
-    {
-      code: ErrorCode.InvalidResponse,
-      provider: endpoint.name,
-      modality: 'image',
-    },
-  )
 }

@@ -40,9 +40,15 @@ interface OpenAIImageOptions {
 }
 
 /** `POST /images/generations` and `/images/edits` of OpenAI and servers that speak them. */
-export function openaiImages({ capabilities = openaiCapabilities }: OpenAIImageOptions = {}): (
-  endpoint: VendorEndpoint,
-) => ImageHandler {
+export function openaiImages({
+  capabilities = (modelId) => {
+    if (modelId.startsWith('dall-e-3')) {
+      return { generate: true, streaming: false, edit: false, maxImages: 1 }
+    }
+    const streaming = !modelId.startsWith('dall-e')
+    return { generate: true, streaming, edit: true, maxImages: 10 }
+  },
+}: OpenAIImageOptions = {}): (endpoint: VendorEndpoint) => ImageHandler {
   return (endpoint) => ({
     bind: ({ modelId }) => new OpenAIImageModel(endpoint, modelId, capabilities(modelId)),
   })
@@ -52,14 +58,6 @@ export function openaiImages({ capabilities = openaiCapabilities }: OpenAIImageO
 export function xaiImages(): (endpoint: VendorEndpoint) => ImageHandler {
   const capabilities = { generate: true, streaming: false, edit: false, maxImages: 10 }
   return openaiImages({ capabilities: () => capabilities })
-}
-
-function openaiCapabilities(modelId: string): ImageCapabilities {
-  if (modelId.startsWith('dall-e-3')) {
-    return { generate: true, streaming: false, edit: false, maxImages: 1 }
-  }
-  const streaming = !modelId.startsWith('dall-e')
-  return { generate: true, streaming, edit: true, maxImages: 10 }
 }
 
 class OpenAIImageModel implements BoundImageModel {
@@ -80,7 +78,21 @@ class OpenAIImageModel implements BoundImageModel {
   }
 
   async edit(request: ImageRequest): Promise<ImageResult> {
-    const body = editForm(this.provider, this.modelId, request)
+    // The multipart body of an edit: images, mask, prompt and every parameter as its own field.
+    const { images = [], mask, prompt, params } = request
+    const body = new FormData()
+    body.append('model', this.modelId)
+    body.append('prompt', prompt)
+    // One image keeps the old field name, which every model knows.
+    const field = images.length > 1 ? 'image[]' : 'image'
+    images.forEach((image, index) =>
+      appendImage(body, field, `image-${index + 1}`, image, this.provider),
+    )
+    if (mask) appendImage(body, 'mask', 'mask', mask, this.provider)
+    for (const [name, value] of Object.entries(params)) {
+      if (value === undefined) continue
+      body.set(name, typeof value === 'string' ? value : JSON.stringify(value))
+    }
     return requestImages({ ...this.#call(request), path: '/images/edits', body }, decodeImages)
   }
 
@@ -229,23 +241,6 @@ class PartialImageDecoder implements FrameDecoder<ImageFrame> {
 
 const preview = new Set(['type', 'partial_image_index', 'usage'])
 const completed = new Set(['type', 'b64_json', 'usage'])
-
-/** The multipart body of an edit: images, mask, prompt and every parameter as its own field. */
-function editForm(provider: string, modelId: string, request: ImageRequest): FormData {
-  const { images = [], mask, prompt, params } = request
-  const form = new FormData()
-  form.append('model', modelId)
-  form.append('prompt', prompt)
-  // One image keeps the old field name, which every model knows.
-  const field = images.length > 1 ? 'image[]' : 'image'
-  images.forEach((image, index) => appendImage(form, field, `image-${index + 1}`, image, provider))
-  if (mask) appendImage(form, 'mask', 'mask', mask, provider)
-  for (const [name, value] of Object.entries(params)) {
-    if (value === undefined) continue
-    form.set(name, typeof value === 'string' ? value : JSON.stringify(value))
-  }
-  return form
-}
 
 function appendImage(
   form: FormData,

@@ -1,9 +1,9 @@
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import { decodeLooseBase64 } from './bytes.ts'
 
-/** The MIME type that the first bytes tell, undefined where they tell nothing. */
+/** The MIME type recognised by the first bytes; undefined when they match no known format. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
-  const head = latin1(bytes.subarray(0, 64))
+  const head = String.fromCharCode(...bytes.subarray(0, 64))
   for (const [start, type] of signatures) if (head.startsWith(start)) return type
   if (head.startsWith('RIFF')) return riffTypes[head.slice(8, 12)]
   if (head.slice(4, 8) === 'ftyp') return brandTypes[head.slice(8, 12)] ?? 'video/mp4'
@@ -96,7 +96,7 @@ export function isMismatch(bytes: Uint8Array, declared: string): boolean {
   return told !== undefined && canonical(told) !== canonical(declared)
 }
 
-/** Other names in use for one format. A container may hold sound alone, so those count as one too. */
+/** Other names for one format. A container may hold only sound, so its audio and video names are one format too. */
 const aliases: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
   'image/heif': 'image/heic',
@@ -122,13 +122,9 @@ function canonical(type: string): string {
   return aliases[plain] ?? plain
 }
 
-function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes)
-}
-
 /** Options of the helpers that read files. */
-export interface ReadOptions {
-  /** Default: told by the bytes, then by the name. */
+export interface MediaReadOptions {
+  /** Default: recognised by the bytes, then by the file name. */
   readonly mimeType?: string
   /** Largest accepted file. Default 50 MiB. */
   readonly maxBytes?: number

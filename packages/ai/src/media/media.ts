@@ -17,7 +17,7 @@ import {
   isMismatch,
   mediaTypeOf,
   mediaTypeOfName,
-  type ReadOptions,
+  type MediaReadOptions,
 } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
 
@@ -56,7 +56,10 @@ export class Image implements ImageBlock {
   }
 
   /** Reads a file, where the platform has files. */
-  static async fromPath(path: string, { mimeType, maxBytes }: ReadOptions = {}): Promise<Image> {
+  static async fromPath(
+    path: string,
+    { mimeType, maxBytes }: MediaReadOptions = {},
+  ): Promise<Image> {
     const data = await readFileBytes(path, maxBytes)
     return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType, name: path }))
   }
@@ -100,14 +103,15 @@ export class Document implements DocumentBlock {
   static async fromPath(
     path: string,
     title?: string,
-    { mimeType, maxBytes }: ReadOptions = {},
+    { mimeType, maxBytes }: MediaReadOptions = {},
   ): Promise<Document> {
     const bytes = await readFileBytes(path, maxBytes)
     const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
     if (type === undefined) {
       throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
     }
-    if (isText(type)) return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
+    if (type.startsWith('text/') || type === 'application/json')
+      return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
     return Document.fromBase64(encodeBase64(bytes), type, title)
   }
 
@@ -137,10 +141,6 @@ export class Document implements DocumentBlock {
     const { type, source, mimeType, title } = this
     return { type, source, mimeType, title }
   }
-}
-
-function isText(type: string): boolean {
-  return type.startsWith('text/') || type === 'application/json'
 }
 
 function textOf(bytes: Uint8Array, path: string): string {
@@ -190,7 +190,7 @@ abstract class ByteMedia<Kind extends 'audio' | 'video'> {
 /** Reads a file for one of the classes, where the platform has files. */
 async function readMedia(
   path: string,
-  { mimeType, maxBytes }: ReadOptions = {},
+  { mimeType, maxBytes }: MediaReadOptions = {},
 ): Promise<[Uint8Array, { mimeType: string | undefined; name: string }]> {
   return [await readFileBytes(path, maxBytes), { mimeType, name: path }]
 }
@@ -206,7 +206,7 @@ export class Audio extends ByteMedia<'audio'> implements AudioBlock {
     return Audio.fromBytes(base64Bytes(base64), mimeType)
   }
 
-  static async fromPath(path: string, options?: ReadOptions): Promise<Audio> {
+  static async fromPath(path: string, options?: MediaReadOptions): Promise<Audio> {
     return new Audio('audio', ...(await readMedia(path, options)))
   }
 }
@@ -222,7 +222,7 @@ export class Video extends ByteMedia<'video'> implements VideoBlock {
     return Video.fromBytes(base64Bytes(base64), mimeType)
   }
 
-  static async fromPath(path: string, options?: ReadOptions): Promise<Video> {
+  static async fromPath(path: string, options?: MediaReadOptions): Promise<Video> {
     return new Video('video', ...(await readMedia(path, options)))
   }
 }

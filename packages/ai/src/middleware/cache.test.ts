@@ -6,10 +6,10 @@ import { UserMessage } from '../contract/message.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { defer } from '../contract/tool.ts'
-import { cacheMiddleware, type CacheOptions, MemoryCache } from './cache.ts'
+import { cacheMiddleware, type CacheOptions, memoryCache } from './cache.ts'
 
 function setup(options: Partial<LLMOptions> = {}, cache: Partial<CacheOptions> = {}) {
-  const store = new MemoryCache()
+  const store = memoryCache()
   const model = scripted((_, index) => says(`Answer ${index}.`))
   const middleware = [cacheMiddleware({ store, ...cache })]
   return { store, model, instance: llm({ model, middleware, ...options }) }
@@ -78,7 +78,7 @@ test('scopes share nothing', async () => {
 
 test('an answer is used until its time is over', async () => {
   const clock = manualClock()
-  const { model, instance } = setup({}, { store: new MemoryCache({ clock }), ttlMs: 100 })
+  const { model, instance } = setup({}, { store: memoryCache({ clock }), ttlMs: 100 })
   await instance.generate('Hi')
   clock.advance(99)
   await instance.generate('Hi')
@@ -152,7 +152,7 @@ test('a request that JSON cannot say goes through uncached', async () => {
 })
 
 test('the memory store drops what was not used for longest', () => {
-  const store = new MemoryCache({ maxEntries: 2, maxCharacters: 5 })
+  const store = memoryCache({ maxEntries: 2, maxCharacters: 5 })
   store.set('a', '1')
   store.set('b', '2')
   store.get('a')

@@ -5,14 +5,12 @@ import type { LLMRequest } from '../contract/provider.ts'
 import { zeroUsage } from '../contract/turn.ts'
 import { canonicalJson, type Clock, sha256Hex, systemClock } from '@skein/base'
 import { messageToJSON } from '../contract/message-json.ts'
-import type { Message } from '../contract/message.ts'
-import type { Tool } from '../contract/tool.ts'
 
 /** Keeps answers as text under a key: a map, a file, Redis. */
 export interface CacheStore {
   get(key: string): string | undefined | Promise<string | undefined>
   /** `ttlMs` undefined: for as long as the store likes. */
-  set(key: string, value: string, ttlMs: number | undefined): void | Promise<void>
+  set(key: string, value: string, ttlMs?: number): void | Promise<void>
 }
 
 /** Settings of `cacheMiddleware`. */
@@ -39,10 +37,14 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
   /** What the running calls have to keep once they have ended. By context: one for each call. */
   const pending = new WeakMap<MiddlewareContext, Map<string, readonly StreamEvent[]>>()
 
+  /** The kept events of an answer. A damaged entry counts as none; the answer made instead replaces it. */
   async function find(key: string): Promise<readonly StreamEvent[] | undefined> {
     try {
       const text = await store.get(key)
-      return text === undefined ? undefined : fromText(text)
+      if (text === undefined) return undefined
+      const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
+      if (Array.isArray(events) && isWhole(events)) return events
+      throw new TypeError('The store gave something other than what was kept there.')
     } catch (error) {
       onStoreError(error)
       return undefined
@@ -55,7 +57,15 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
       const key = cacheKey(request, context, scope?.(request))
       const known = key === undefined ? undefined : await find(key)
       if (known) {
-        yield known.map(asHit)
+        yield known.map((event) => {
+          if (event.type !== 'message_stop') return event
+          const { warnings = [] } = event.delta
+          const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
+          return {
+            ...event,
+            delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] },
+          }
+        })
         return
       }
       const seen: StreamEvent[] = []
@@ -89,21 +99,7 @@ function isWhole(events: readonly StreamEvent[]): boolean {
   return stopReason === 'end_turn' || stopReason === 'tool_use' || stopReason === 'stop_sequence'
 }
 
-/** A damaged entry counts as none; the answer that is made instead replaces it. */
-function fromText(text: string): readonly StreamEvent[] {
-  const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
-  if (Array.isArray(events) && isWhole(events)) return events
-  throw new TypeError('The store gave something other than what was kept there.')
-}
-
-function asHit(event: StreamEvent): StreamEvent {
-  if (event.type !== 'message_stop') return event
-  const { warnings = [] } = event.delta
-  const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
-  return { ...event, delta: { ...event.delta, usage: zeroUsage, warnings: [hit, ...warnings] } }
-}
-
-/** Limits of `MemoryCache`. */
+/** Limits of `memoryCache`. */
 export interface MemoryCacheOptions {
   /** Beyond it, what was not used for longest is dropped. Default 1000. */
   readonly maxEntries?: number
@@ -117,53 +113,47 @@ interface Entry {
   readonly expiresAt: number
 }
 
-/** A store in the memory of this process. */
-export class MemoryCache implements CacheStore {
-  readonly #maxEntries: number
-  readonly #maxCharacters: number
-  readonly #clock: Clock
+/** A cache in the memory of this process. `size` is the number of entries kept. */
+export function memoryCache({
+  maxEntries = 1000,
+  maxCharacters = 64_000_000,
+  clock = systemClock,
+}: MemoryCacheOptions = {}): CacheStore & { readonly size: number } {
   /** In order of use, oldest first. */
-  readonly #entries = new Map<string, Entry>()
-  #characters = 0
+  const entries = new Map<string, Entry>()
+  let characters = 0
 
-  constructor(options: MemoryCacheOptions = {}) {
-    const { maxEntries = 1000, maxCharacters = 64_000_000, clock = systemClock } = options
-    this.#maxEntries = maxEntries
-    this.#maxCharacters = maxCharacters
-    this.#clock = clock
+  function add(key: string, entry: Entry): void {
+    entries.set(key, entry)
+    characters += entry.value.length
   }
 
-  get size(): number {
-    return this.#entries.size
+  function remove(key: string): void {
+    characters -= entries.get(key)?.value.length ?? 0
+    entries.delete(key)
   }
 
-  get(key: string): string | undefined {
-    const entry = this.#entries.get(key)
-    if (!entry) return undefined
-    this.#delete(key)
-    if (entry.expiresAt <= this.#clock.now()) return undefined
-    this.#add(key, entry)
-    return entry.value
-  }
-
-  set(key: string, value: string, ttlMs: number = Infinity): void {
-    this.#delete(key)
-    if (value.length > this.#maxCharacters) return
-    this.#add(key, { value, expiresAt: this.#clock.now() + ttlMs })
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#maxEntries && this.#characters <= this.#maxCharacters) return
-      this.#delete(oldest)
-    }
-  }
-
-  #add(key: string, entry: Entry): void {
-    this.#entries.set(key, entry)
-    this.#characters += entry.value.length
-  }
-
-  #delete(key: string): void {
-    this.#characters -= this.#entries.get(key)?.value.length ?? 0
-    this.#entries.delete(key)
+  return {
+    get size() {
+      return entries.size
+    },
+    get(key) {
+      const entry = entries.get(key)
+      if (!entry) return undefined
+      remove(key)
+      if (entry.expiresAt <= clock.now()) return undefined
+      add(key, entry)
+      return entry.value
+    },
+    set(key, value, ttlMs = Infinity) {
+      remove(key)
+      if (value.length > maxCharacters) return
+      add(key, { value, expiresAt: clock.now() + ttlMs })
+      for (const oldest of entries.keys()) {
+        if (entries.size <= maxEntries && characters <= maxCharacters) return
+        remove(oldest)
+      }
+    },
   }
 }
 
@@ -184,23 +174,22 @@ function cacheKey(
       modelId,
       baseUrl: config.baseUrl,
       system,
-      messages: messages.map(contentOf),
+      messages: messages.map((message) => {
+        const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
+        return content
+      }),
       params,
-      tools: tools.map(declarationOf),
+      tools: tools.map(({ name, description, parameters, metadata }) => ({
+        name,
+        description,
+        parameters,
+        metadata,
+      })),
       structure,
     })
     return sha256Hex(text)
   } catch {
-    // A param that is no JSON. Whether it can be sent is the wire's to say; it cannot be looked up.
+    // A parameter is not JSON, so it cannot be looked up. The wire decides whether it can be sent.
     return undefined
   }
-}
-
-function contentOf(message: Message): object {
-  const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
-  return content
-}
-
-function declarationOf({ name, description, parameters, metadata }: Tool): object {
-  return { name, description, parameters, metadata }
 }

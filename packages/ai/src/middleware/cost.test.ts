@@ -7,7 +7,7 @@ import { createProvider } from '../contract/provider.ts'
 import { fallback } from '../routing/fallback.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
 import type { TokenUsage } from '../contract/turn.ts'
-import { cacheMiddleware, MemoryCache } from './cache.ts'
+import { cacheMiddleware, memoryCache } from './cache.ts'
 
 const catalog: ModelCatalog = {
   'scripted/script': { prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } },
@@ -118,7 +118,7 @@ test('behind a fallback, the model that answered is charged', async () => {
 })
 
 test('an answer from the cache costs nothing', async () => {
-  const middleware = [costMiddleware({ catalog }), cacheMiddleware({ store: new MemoryCache() })]
+  const middleware = [costMiddleware({ catalog }), cacheMiddleware({ store: memoryCache() })]
   const instance = llm({ model: scripted([says('x')]), middleware })
   expect((await instance.generate('Hi')).usage.costUsd).toBeGreaterThan(0)
   expect((await instance.generate('Hi')).usage.costUsd).toBe(0)

@@ -1,6 +1,6 @@
 import { deepFreeze } from '@skein/base'
 import type { MessageStartEvent, StreamEvent } from '../contract/event.ts'
-import type { ImageResult, ImageUsage } from '../image.ts'
+import type { ImageResult } from '../image.ts'
 import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import type { TokenUsage, Turn } from '../contract/turn.ts'
 import type { LLMCapabilities } from '../contract/provider.ts'
@@ -64,7 +64,7 @@ function withCost(event: StreamEvent, prices: ModelPrices | undefined): StreamEv
 /** Floating sums drift (0.1 + 0.2); a bill should not. */
 function withExactSum(turn: Turn): Turn {
   const costs = turn.usageByCycle.flatMap(({ costUsd }) => costUsd ?? [])
-  const costUsd = addUsd(costs)
+  const costUsd = costs.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
   if (costs.length === 0 || turn.usage.costUsd === costUsd) return turn
   return deepFreeze({ ...turn, usage: { ...turn.usage, costUsd } })
 }
@@ -72,8 +72,13 @@ function withExactSum(turn: Turn): Turn {
 function withImageCost(result: ImageResult, prices: ModelPrices | undefined): ImageResult {
   const { usage = {}, images } = result
   if (!prices || usage.costUsd !== undefined) return result
-  const costUsd = imageCost({ imagesGenerated: images.length, ...usage }, prices)
-  return { ...result, usage: { ...usage, costUsd } }
+  const { inputTokens = 0, outputTokens = 0, imagesGenerated = images.length } = usage
+  // Images are priced by token, by piece, or both.
+  const pico =
+    inputTokens * perToken(prices.input) +
+    outputTokens * perToken(prices.output) +
+    imagesGenerated * Math.round((prices.perImage ?? 0) * PICO)
+  return { ...result, usage: { ...usage, costUsd: pico / PICO } }
 }
 
 /**
@@ -83,10 +88,6 @@ function withImageCost(result: ImageResult, prices: ModelPrices | undefined): Im
 const PICO = 1e12
 const perToken = (usdPerMillion: number): number => Math.round((usdPerMillion * PICO) / 1e6)
 
-function addUsd(amounts: readonly number[]): number {
-  return amounts.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
-}
-
 /** What one inference cost, in dollars. */
 function tokenCost(usage: TokenUsage, all: ModelPrices): number {
   const { longContext } = all
@@ -95,23 +96,17 @@ function tokenCost(usage: TokenUsage, all: ModelPrices): number {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage
   const modalities = byModality(usage, prices)
   const plainInput = inputTokens - cacheReadTokens - cacheWriteTokens - modalities.inputTokens
+  const serverTools = Object.entries(usage.serverToolUse ?? {}).reduce(
+    (sum, [name, count]) => sum + count * Math.round((prices.perUse?.[name] ?? 0) * PICO),
+    0,
+  )
   const pico =
     Math.max(0, plainInput) * perToken(prices.input) +
     Math.max(0, outputTokens - modalities.outputTokens) * perToken(prices.output) +
     cacheReadTokens * perToken(prices.cacheRead ?? prices.input) +
     cacheWrites(usage, prices) +
     modalities.pico +
-    uses(usage, prices)
-  return pico / PICO
-}
-
-/** Prices of images by token, by piece, or both. */
-function imageCost(usage: ImageUsage, prices: ModelPrices): number {
-  const { inputTokens = 0, outputTokens = 0, imagesGenerated = 0 } = usage
-  const pico =
-    inputTokens * perToken(prices.input) +
-    outputTokens * perToken(prices.output) +
-    imagesGenerated * Math.round((prices.perImage ?? 0) * PICO)
+    serverTools
   return pico / PICO
 }
 
@@ -143,13 +138,6 @@ function byModality(
     part[name.startsWith('output') ? 'outputTokens' : 'inputTokens'] += tokens
   }
   return part
-}
-
-function uses({ serverToolUse = {} }: TokenUsage, { perUse = {} }: ModelPrices): number {
-  return Object.entries(serverToolUse).reduce(
-    (sum, [name, count]) => sum + count * Math.round((perUse[name] ?? 0) * PICO),
-    0,
-  )
 }
 
 /**

@@ -12,14 +12,14 @@ export {
   type ParsedStreamEvent,
 } from './parsed-object.ts'
 export { cacheMiddleware, type CacheOptions, type CacheStore } from './cache.ts'
-export { MemoryCache, type MemoryCacheOptions } from './cache.ts'
+export { memoryCache, type MemoryCacheOptions } from './cache.ts'
 export { costMiddleware, type CostOptions } from './cost.ts'
 export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './cost.ts'
 export { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
 export type { Span, SpanAttributes, SpanAttributeValue, SpanOptions, Tracer } from './telemetry.ts'
 export {
   loadThread,
-  MemoryTurnStore,
+  memoryTurns,
   persistenceMiddleware,
   type LoadThreadOptions,
   type PersistenceOptions,

@@ -26,7 +26,7 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 /** Logs the life of each call: its start, its tools, its end or its failure. */
 export function loggingMiddleware({
   level = 'info',
-  logger = consoleLogger,
+  logger = (at, message, details) => console[at](message, details),
 }: LoggingOptions = {}): Middleware {
   const lowest = levels.indexOf(level)
   const log = (
@@ -38,52 +38,49 @@ export function loggingMiddleware({
     if (levels.indexOf(at) < lowest) return
     const { config } = context.request
     const { provider, modelId, modality } = context
+    const redacted = Object.entries(details).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? redactConfig(value, config) : value,
+    ])
     logger(at, redactConfig(`[${modality}] ${provider}/${modelId} ${what}`, config), {
       provider,
       modelId,
       modality,
-      ...redacted(details, (text) => redactConfig(text, config)),
+      ...Object.fromEntries(redacted),
     })
   }
   return {
     name: 'logging',
     onStart: (context) => log('info', 'started', context, { streaming: context.streaming }),
-    onRequest: (context) => log('debug', 'request', context, requestDetails(context)),
+    onRequest: (context) =>
+      log('debug', 'request', context, {
+        params: Object.keys(context.request.params).join(', '),
+        ...('messages' in context.request && {
+          messages: context.request.messages.length,
+          tools: context.request.tools.map((tool) => tool.name).join(', '),
+        }),
+      }),
     onCycle: (_, cycle, context) => log('debug', `inference ${cycle}`, context, { cycle }),
     onToolCall: (call, context) => log('debug', toolText(call, 'called'), context, ids(call)),
     onToolResult: (call, _, context) =>
       log('debug', toolText(call, 'returned'), context, ids(call)),
     onResponse: (context) => log('debug', 'response', context),
-    onEnd: (context) => log('info', 'ended', context, endDetails(context)),
+    onEnd: (context) =>
+      log('info', 'ended', context, {
+        ...durationOf(context),
+        ...(context.response && responseDetails(context.response)),
+      }),
     onAbort: (_, context) => log('warn', 'was cancelled', context, durationOf(context)),
     onError: (error, context) =>
       log('error', `failed: ${error.message}`, context, {
         ...durationOf(context),
-        ...errorDetails(error),
+        ...(isUPPError(error) && {
+          code: error.code,
+          statusCode: error.statusCode,
+          vendorCode: error.vendorCode,
+          requestId: error.requestId,
+        }),
       }),
-  }
-}
-
-function consoleLogger(level: LogLevel, message: string, details: LogDetails): void {
-  console[level](message, details)
-}
-
-function redacted(details: LogDetails, redact: (text: string) => string): LogDetails {
-  return Object.fromEntries(
-    Object.entries(details).map(([key, value]) => [
-      key,
-      typeof value === 'string' ? redact(value) : value,
-    ]),
-  )
-}
-
-function requestDetails({ request }: MiddlewareContext): LogDetails {
-  return {
-    params: Object.keys(request.params).join(', '),
-    ...('messages' in request && {
-      messages: request.messages.length,
-      tools: request.tools.map((tool) => tool.name).join(', '),
-    }),
   }
 }
 
@@ -99,10 +96,6 @@ function durationOf({ startTime, endTime = startTime }: MiddlewareContext): LogD
   return { durationMs: endTime - startTime }
 }
 
-function endDetails(context: MiddlewareContext): LogDetails {
-  return { ...durationOf(context), ...(context.response && responseDetails(context.response)) }
-}
-
 function responseDetails(response: AnyResponse): LogDetails {
   if ('cycles' in response) {
     const { cycles, stopReason, usage } = response
@@ -112,10 +105,4 @@ function responseDetails(response: AnyResponse): LogDetails {
   return 'embeddings' in response
     ? { embeddings: response.embeddings.length, totalTokens: response.usage.totalTokens }
     : { images: response.images.length }
-}
-
-function errorDetails(error: Error): LogDetails {
-  if (!isUPPError(error)) return {}
-  const { code, statusCode, vendorCode, requestId } = error
-  return { code, statusCode, vendorCode, requestId }
 }

@@ -46,30 +46,26 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   piece: string,
   state: Map<string, unknown>,
 ): E {
-  const parser = parserOf(event.index, state)
+  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson> // only set here
+  state.set(stateKey, parsers)
+  const parser = parsers.get(event.index) ?? new PartialJson()
+  parsers.set(event.index, parser)
   parser.push(piece)
   const { length } = parser.text
   let known: { readonly value: unknown } | undefined
-  // Made when it is looked at, because most readers look at few of them.
-  const parsed = (): unknown => (known ??= { value: valueAt(parser, length) }).value
+  // Parsed only when somebody reads it, because most readers look at few of the events. By then more
+  // text may have come; the value is still that of the text up to this event.
+  const parsed = (): unknown => {
+    const { text } = parser
+    known ??= {
+      value: text.length === length ? parser.value() : parsePartialJson(text.slice(0, length)),
+    }
+    return known.value
+  }
   const delta = Object.defineProperty({ ...event.delta }, 'parsed', {
     get: parsed,
     enumerable: true,
     configurable: true,
   })
   return { ...event, delta }
-}
-
-function parserOf(index: number, state: Map<string, unknown>): PartialJson {
-  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson> // only set here
-  state.set(stateKey, parsers)
-  const parser = parsers.get(index) ?? new PartialJson()
-  parsers.set(index, parser)
-  return parser
-}
-
-/** An event that is looked at late still shows its own moment. */
-function valueAt(parser: PartialJson, length: number): unknown {
-  const { text } = parser
-  return text.length === length ? parser.value() : parsePartialJson(text.slice(0, length))
 }

@@ -7,13 +7,13 @@ import { UserMessage } from '../contract/message.ts'
 import { calls, fails, says, scripted, waits } from '../testing/index.ts'
 import {
   loadThread,
-  MemoryTurnStore,
+  memoryTurns,
   persistenceMiddleware,
   type PersistenceOptions,
 } from './persistence.ts'
 
 function setup(model: LLMOptions['model'], options: Partial<PersistenceOptions> = {}) {
-  const store = new MemoryTurnStore()
+  const store = memoryTurns()
   const middleware = [persistenceMiddleware({ store, threadId: 't1', ...options })]
   return { store, instance: llm({ model, middleware, clock: manualClock(0) }) }
 }
@@ -85,7 +85,7 @@ test('a turn that cannot be saved fails the call and is not lost', async () => {
 })
 
 test('a call that a later hook fails is one row', async () => {
-  const store = new MemoryTurnStore()
+  const store = memoryTurns()
   const picky = {
     name: 'picky',
     onEnd: () => {
@@ -95,5 +95,5 @@ test('a call that a later hook fails is one row', async () => {
   const middleware = [picky, persistenceMiddleware({ store, threadId: 't1' })]
   const instance = llm({ model: scripted([says('x')]), middleware })
   await expect(instance.generate('Hi')).rejects.toThrow('no')
-  expect(store.load('t1').map(({ status }) => status)).toEqual(['complete'])
+  expect((await store.load('t1')).map(({ status }) => status)).toEqual(['complete'])
 })

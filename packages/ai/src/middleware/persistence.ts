@@ -33,7 +33,7 @@ export interface TurnStore {
 export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
-  /** Told when a failed call could not be saved: its own error must not hide the first one. */
+  /** Called when a failed call could not be saved: that error must not hide the error of the call. */
   readonly onSaveError?: (error: unknown, turn: SavedTurn) => void
 }
 
@@ -91,18 +91,16 @@ export async function loadThread(
   return new Thread({ ...options, id: threadId, messages })
 }
 
-/** A store in the memory of this process. */
-export class MemoryTurnStore implements TurnStore {
-  readonly #threads = new Map<string, SavedTurn[]>()
-
-  append(threadId: string, turn: SavedTurn): void {
-    const turns = this.#threads.get(threadId)
-    if (turns) turns.push(turn)
-    else this.#threads.set(threadId, [turn])
-  }
-
-  load(threadId: string): readonly SavedTurn[] {
-    return [...(this.#threads.get(threadId) ?? [])]
+/** Turns in the memory of this process. */
+export function memoryTurns(): TurnStore {
+  const threads = new Map<string, SavedTurn[]>()
+  return {
+    append(threadId, turn) {
+      const turns = threads.get(threadId)
+      if (turns) turns.push(turn)
+      else threads.set(threadId, [turn])
+    },
+    load: (threadId) => [...(threads.get(threadId) ?? [])],
   }
 }
 

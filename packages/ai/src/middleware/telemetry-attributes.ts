@@ -1,10 +1,9 @@
-import { type Clock, isPlainObject, type JsonValue } from '@skein/base'
+import { isPlainObject, type JsonValue } from '@skein/base'
 import type { EmbeddingRequest, EmbeddingResult } from '../embedding.ts'
 import type { ImageRequest, ImageResult } from '../image.ts'
 import type { AnyRequest, MiddlewareContext } from '../contract/middleware.ts'
 import type { LLMRequest, Params } from '../contract/provider.ts'
 import type { Tool, ToolCall } from '../contract/tool.ts'
-import type { TokenUsage } from '../contract/turn.ts'
 import type { SpanAttributes } from './telemetry.ts'
 import type { ContentBlock } from '../contract/content.ts'
 import type { MessageStartEvent, StopReason, StreamEvent } from '../contract/event.ts'
@@ -71,20 +70,17 @@ function paramAttributes(params: Params): SpanAttributes {
   const attributes: SpanAttributes = {}
   for (const [attribute, names] of Object.entries(paramNames)) {
     const found = places.flatMap((place) => names.map((name) => place[name]))
-    const value = attribute === 'stop_sequences' ? texts(found) : found.find(isNumber)
-    if (value !== undefined) attributes[`gen_ai.request.${attribute}`] = value
+    if (attribute === 'stop_sequences') {
+      const given = found.find((value) => value !== undefined)
+      const list = Array.isArray(given) ? given : [given]
+      const texts = list.filter((item) => typeof item === 'string')
+      if (texts.length > 0) attributes['gen_ai.request.stop_sequences'] = texts
+    } else {
+      const value = found.find((item) => typeof item === 'number')
+      if (value !== undefined) attributes[`gen_ai.request.${attribute}`] = value
+    }
   }
   return attributes
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number'
-}
-
-function texts(found: readonly unknown[]): string[] | undefined {
-  const given = found.find((value) => value !== undefined)
-  const list = (Array.isArray(given) ? given : [given]).filter((item) => typeof item === 'string')
-  return list.length > 0 ? list : undefined
 }
 
 function serverAttributes(baseUrl: string | undefined): SpanAttributes {
@@ -92,17 +88,6 @@ function serverAttributes(baseUrl: string | undefined): SpanAttributes {
   const { hostname, port, protocol } = new URL(baseUrl)
   const standard = protocol === 'http:' ? 80 : 443
   return { 'server.address': hostname, 'server.port': port === '' ? standard : Number(port) }
-}
-
-function usageAttributes(usage: TokenUsage): SpanAttributes {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
-  return {
-    'gen_ai.usage.input_tokens': inputTokens,
-    'gen_ai.usage.output_tokens': outputTokens,
-    'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
-    'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
-    'gen_ai.usage.reasoning.output_tokens': reasoningTokens,
-  }
 }
 
 /** What is known when a call for embeddings or images has ended. */
@@ -157,14 +142,6 @@ export function promptContent(request: EmbeddingRequest | ImageRequest): SpanAtt
           typeof input === 'string' ? { type: 'text', content: input } : toPart(input),
         )
   return { 'gen_ai.input.messages': jsonText([{ role: 'user', parts }]) }
-}
-
-/** What was answered, as far as it came. */
-function outputContent(fold: MessageFold, clock: Clock): SpanAttributes {
-  // The message is only looked at, so it takes no id of the call's own.
-  const message = toMessage(fold.message({ ids: () => 'telemetry', clock }))
-  const reason = fold.stop ? finishReasons[fold.stop.stopReason] : 'error'
-  return { 'gen_ai.output.messages': jsonText([{ ...message, finish_reason: reason }]) }
 }
 
 const finishReasons: Readonly<Record<StopReason, string>> = {
@@ -228,7 +205,7 @@ export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : resultText(value as JsonValue)
 }
 
-/** What the events of one inference tell about it. */
+/** Collects the attributes that the events of one inference carry. */
 export class AnswerRecord {
   readonly #request: LLMRequest
   readonly #streaming: boolean
@@ -256,6 +233,7 @@ export class AnswerRecord {
 
   attributes(): SpanAttributes {
     const { provider, model, id } = this.#start
+    const usage = this.#stop?.usage
     return {
       // Who answered; behind a fallback that was not known at the start.
       ...(provider !== undefined && { 'gen_ai.provider.name': providerName(provider) }),
@@ -264,10 +242,22 @@ export class AnswerRecord {
       ...(this.#streaming && this.#firstChunkAt !== undefined && { [firstChunk]: this.#delay() }),
       ...(this.#stop && {
         'gen_ai.response.finish_reasons': [this.#stop.rawStopReason ?? this.#stop.stopReason],
-        ...usageAttributes(this.#stop.usage),
+        'gen_ai.usage.input_tokens': usage?.inputTokens,
+        'gen_ai.usage.output_tokens': usage?.outputTokens,
+        'gen_ai.usage.cache_read.input_tokens': usage?.cacheReadTokens,
+        'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
+        'gen_ai.usage.reasoning.output_tokens': usage?.reasoningTokens,
       }),
-      ...(this.#fold && outputContent(this.#fold, this.#request.clock)),
+      ...(this.#fold && { 'gen_ai.output.messages': this.#answer(this.#fold) }),
     }
+  }
+
+  /** What was answered, as far as it came. */
+  #answer(fold: MessageFold): string {
+    // The message is only looked at, so it takes no id of the call's own.
+    const message = toMessage(fold.message({ ids: () => 'telemetry', clock: this.#request.clock }))
+    const reason = fold.stop ? finishReasons[fold.stop.stopReason] : 'error'
+    return jsonText([{ ...message, finish_reason: reason }])
   }
 
   /** Seconds, as the conventions have it. */

@@ -60,7 +60,7 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
         span.fail(clock, error, answer.attributes())
         throw error
       } finally {
-        // The reader left: nothing failed, and nobody will tell how it would have ended.
+        // The reader left: nothing failed, and the end of the answer will never be known.
         span.end(clock, answer.attributes())
       }
     },
@@ -128,8 +128,11 @@ class Telemetry {
       ? { 'gen_ai.tool.call.result': jsonText(result) }
       : {}
     const clock = this.#clock(context)
-    if (outcome.type === 'error') span.fail(clock, toolFailure(outcome, isCaptured), content)
-    else span.end(clock, content)
+    if (outcome.type !== 'error') return span.end(clock, content)
+    // The message of a tool's failure may be as private as its result.
+    const error = new Error(isCaptured ? outcome.message : '')
+    error.name = outcome.cause instanceof Error ? outcome.cause.name : 'ToolError'
+    span.fail(clock, error, content)
   }
 
   endCall(context: MiddlewareContext): void {
@@ -220,16 +223,6 @@ class OpenSpan {
     this.#span.setStatus({ code: STATUS_ERROR, ...(message !== '' && { message }) })
     this.end(clock, { ...attributes, 'error.type': type })
   }
-}
-
-/** What a tool said when it failed may be as private as what it returns. */
-function toolFailure(
-  { message, cause }: Extract<ToolOutcome, { type: 'error' }>,
-  isCaptured: boolean,
-): Error {
-  const error = new Error(isCaptured ? message : '')
-  error.name = cause instanceof Error ? cause.name : 'ToolError'
-  return error
 }
 
 /** What `telemetryMiddleware` needs of a tracer: any of `@opentelemetry/api` will do. */

@@ -32,8 +32,8 @@ export interface EventLog {
   changed(id: string, after: number, signal: AbortSignal): Promise<void>
 }
 
-/** Limits of `MemoryEventLog`. */
-export interface MemoryEventLogOptions {
+/** Limits of `memoryEvents`. */
+export interface MemoryEventsOptions {
   /** Streams kept at once, running or ended. Default 10,000. */
   readonly maxStreams?: number
   readonly clock?: Clock
@@ -45,67 +45,64 @@ interface Log {
   expiresAt: number
 }
 
-/** Streams in the memory of this process. */
-export class MemoryEventLog implements EventLog {
-  readonly #maxStreams: number
-  readonly #clock: Clock
-  readonly #logs = new Map<string, Log>()
+/** Streams in the memory of this process. `size` is the number of streams kept at this moment. */
+export function memoryEvents({
+  maxStreams = 10_000,
+  clock = systemClock,
+}: MemoryEventsOptions = {}): EventLog & { readonly size: number } {
+  const logs = new Map<string, Log>()
 
-  constructor({ maxStreams = 10_000, clock = systemClock }: MemoryEventLogOptions = {}) {
-    this.#maxStreams = maxStreams
-    this.#clock = clock
+  function forgetOld(): void {
+    const now = clock.now()
+    for (const [id, { expiresAt }] of logs) if (expiresAt <= now) logs.delete(id)
   }
 
-  /** Streams kept at this moment. */
-  get size(): number {
-    this.#forgetOld()
-    return this.#logs.size
-  }
-
-  create(id: string): void {
-    this.#forgetOld()
-    if (this.#logs.has(id)) throw streamExists(id)
-    if (this.#logs.size >= this.#maxStreams) throw streamLimit(this.#maxStreams)
-    this.#logs.set(id, { entries: [], waiting: new Set(), expiresAt: Infinity })
-  }
-
-  append(id: string, entry: LogEntry, ttlMs: number): void {
-    const log = this.#logs.get(id)
-    if (!log) return
-    log.entries.push(entry)
-    if (entry.kind !== 'event') log.expiresAt = this.#clock.now() + ttlMs
-    for (const wake of log.waiting) wake()
-  }
-
-  read(id: string, after: number): LogPage | undefined {
-    this.#forgetOld()
-    const entries = this.#logs.get(id)?.entries
-    if (!entries) return undefined
-    const newest = entries.at(-1)
-    return {
-      entries: entries.slice(after),
-      last: entries.length,
-      isOver: newest !== undefined && newest.kind !== 'event',
-    }
-  }
-
-  changed(id: string, after: number, signal: AbortSignal): Promise<void> {
-    const log = this.#logs.get(id)
-    if (!log || log.entries.length > after || signal.aborted) return Promise.resolve()
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        log.waiting.delete(wake)
-        signal.removeEventListener('abort', wake)
-        resolve()
+  return {
+    get size() {
+      forgetOld()
+      return logs.size
+    },
+    create(id) {
+      forgetOld()
+      if (logs.has(id))
+        throw new StreamError(`There is a stream "${id}" already.`, {
+          code: StreamErrorCode.Exists,
+          hint: 'Give every stream an id of its own.',
+        })
+      if (logs.size >= maxStreams) throw streamLimit(maxStreams)
+      logs.set(id, { entries: [], waiting: new Set(), expiresAt: Infinity })
+    },
+    append(id, entry, ttlMs) {
+      const log = logs.get(id)
+      if (!log) return
+      log.entries.push(entry)
+      if (entry.kind !== 'event') log.expiresAt = clock.now() + ttlMs
+      for (const wake of log.waiting) wake()
+    },
+    read(id, after) {
+      forgetOld()
+      const entries = logs.get(id)?.entries
+      if (!entries) return undefined
+      const newest = entries.at(-1)
+      return {
+        entries: entries.slice(after),
+        last: entries.length,
+        isOver: newest !== undefined && newest.kind !== 'event',
       }
-      log.waiting.add(wake)
-      signal.addEventListener('abort', wake)
-    })
-  }
-
-  #forgetOld(): void {
-    const now = this.#clock.now()
-    for (const [id, { expiresAt }] of this.#logs) if (expiresAt <= now) this.#logs.delete(id)
+    },
+    changed(id, after, signal) {
+      const log = logs.get(id)
+      if (!log || log.entries.length > after || signal.aborted) return Promise.resolve()
+      return new Promise((resolve) => {
+        const wake = (): void => {
+          log.waiting.delete(wake)
+          signal.removeEventListener('abort', wake)
+          resolve()
+        }
+        log.waiting.add(wake)
+        signal.addEventListener('abort', wake)
+      })
+    },
   }
 }
 
@@ -126,7 +123,7 @@ export function eventFromText(text: string): StreamEvent {
 
 const upp = ['provider', 'modality', 'statusCode', 'vendorCode', 'vendorType', 'requestId'] as const
 
-/** What a reader elsewhere is told: code, words and facts, never the stack, the cause or the body. */
+/** A failure as a remote reader gets it: code, message and facts, never the stack, the cause or the body. */
 export function failureToText(error: unknown): string {
   const json = SkeinError.is(error)
     ? error.toJSON()
@@ -183,13 +180,6 @@ export function streamNotFound(id: string): StreamError {
   return new StreamError(`There is no stream "${id}".`, {
     code: StreamErrorCode.NotFound,
     hint: 'It was never started, or it ended so long ago that it has been forgotten.',
-  })
-}
-
-function streamExists(id: string): StreamError {
-  return new StreamError(`There is a stream "${id}" already.`, {
-    code: StreamErrorCode.Exists,
-    hint: 'Give every stream an id of its own.',
   })
 }
 

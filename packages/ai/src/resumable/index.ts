@@ -1,17 +1,17 @@
 export {
   ResumableStreams,
   type ResumableSource,
-  type NumberedEvent,
+  type StreamedEvent,
   type ResumeOptions,
-  type ResumableOptions,
+  type ResumableStreamOptions,
   type RunningStream,
 } from './resumable-streams.ts'
 export {
-  MemoryEventLog,
+  memoryEvents,
   type EventLog,
   type LogEntry,
   type LogPage,
-  type MemoryEventLogOptions,
+  type MemoryEventsOptions,
 } from './event-log.ts'
 export { readSse, type SseOptions } from './sse.ts'
 export { StreamError, StreamErrorCode } from './event-log.ts'

@@ -4,8 +4,12 @@ import { UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { llm } from '../llm.ts'
 import { calls, emits, fails, says, scripted, waits } from '../testing/index.ts'
-import { MemoryEventLog } from './event-log.ts'
-import { ResumableStreams, type NumberedEvent, type ResumableOptions } from './resumable-streams.ts'
+import { memoryEvents } from './event-log.ts'
+import {
+  ResumableStreams,
+  type StreamedEvent,
+  type ResumableStreamOptions,
+} from './resumable-streams.ts'
 import { readSse } from './sse.ts'
 
 const story = 'Once upon a time there was a skein.'
@@ -13,10 +17,10 @@ const stream = (...script: Parameters<typeof scripted>) =>
   llm({ model: scripted(...script) }).stream('Tell me a story.')
 
 async function collect(
-  source: AsyncIterable<NumberedEvent>,
-  until: (event: NumberedEvent) => boolean = () => false,
-): Promise<NumberedEvent[]> {
-  const seen: NumberedEvent[] = []
+  source: AsyncIterable<StreamedEvent>,
+  until: (event: StreamedEvent) => boolean = () => false,
+): Promise<StreamedEvent[]> {
+  const seen: StreamedEvent[] = []
   for await (const one of source) {
     seen.push(one)
     if (until(one)) break
@@ -24,7 +28,7 @@ async function collect(
   return seen
 }
 
-const textOf = (events: readonly NumberedEvent[]): string =>
+const textOf = (events: readonly StreamedEvent[]): string =>
   events.map(({ event }) => (event.type === 'text_delta' ? event.delta.text : '')).join('')
 
 /** A source that gives an event when the test says so. */
@@ -99,7 +103,7 @@ test('a failure reaches every reader as what it was, after what came before it',
   })
   await streams.start('s', stream([[says('Half'), failure]]))
   for (let reader = 0; reader < 2; reader++) {
-    const seen: NumberedEvent[] = []
+    const seen: StreamedEvent[] = []
     const error: unknown = await (async () => {
       for await (const one of streams.read('s')) seen.push(one)
     })().catch((thrown: unknown) => thrown)
@@ -143,7 +147,7 @@ describe('what is not there', () => {
     )
 
   test('an unknown stream is refused at once and leaves nothing behind', async () => {
-    const log = new MemoryEventLog()
+    const log = memoryEvents()
     const streams = new ResumableStreams({ log })
     expect(await codeOf(collect(streams.read('nobody')))).toBe('STREAM_NOT_FOUND')
     expect(log.size).toBe(0)
@@ -159,7 +163,7 @@ describe('what is not there', () => {
 
   test('an ended stream is forgotten after its time, a running one is not', async () => {
     const clock = manualClock()
-    const log = new MemoryEventLog({ clock })
+    const log = memoryEvents({ clock })
     const streams = new ResumableStreams({ log, ttlMs: 1000 })
     const { source, say, end } = manualSource()
     const { done } = await streams.start('s', source)
@@ -177,7 +181,7 @@ describe('what is not there', () => {
   })
 
   test('an id is used once, and there is room for so many', async () => {
-    const log = new MemoryEventLog({ maxStreams: 2 })
+    const log = memoryEvents({ maxStreams: 2 })
     const streams = new ResumableStreams({ log, maxRunning: 2 })
     const open = () => manualSource()
     const first = open()
@@ -191,7 +195,7 @@ describe('what is not there', () => {
     expect(await codeOf(streams.start('c', open().source))).toBe('STREAM_LIMIT') // 'a' is still kept
   })
 
-  test.each<[string, ResumableOptions]>([
+  test.each<[string, ResumableStreamOptions]>([
     ['events', { maxEvents: 3 }],
     ['characters', { maxCharacters: 400 }],
   ])('a stream with too many %s is stopped, and its readers are told', async (_, options) => {
@@ -204,7 +208,7 @@ describe('what is not there', () => {
   })
 
   test('a log that cannot be written stops the model and cuts its readers off', async () => {
-    const log = new MemoryEventLog()
+    const log = memoryEvents()
     const broken = {
       create: (id: string) => log.create(id),
       read: (id: string, after: number) => log.read(id, after),

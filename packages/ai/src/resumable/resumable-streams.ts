@@ -9,7 +9,7 @@ import {
   failureToText,
   type LogEntry,
   type LogPage,
-  MemoryEventLog,
+  memoryEvents,
   streamCut,
   streamLimit,
   streamNotFound,
@@ -19,7 +19,7 @@ import {
 import { type SseOptions, sseResponse } from './sse.ts'
 
 /** Settings of `ResumableStreams`. */
-export interface ResumableOptions {
+export interface ResumableStreamOptions {
   /** Default: the memory of this process. */
   readonly log?: EventLog
   /** How long a stream can be read after its end. Default five minutes. */
@@ -59,7 +59,7 @@ export interface ResumeOptions {
 }
 
 /** An event and its position in the stream. */
-export interface NumberedEvent {
+export interface StreamedEvent {
   readonly number: number
   readonly event: StreamEvent
 }
@@ -77,9 +77,9 @@ export class ResumableStreams {
   readonly #cancelUnreadAfterMs: number | undefined
   readonly #running = new Map<string, Run>()
 
-  constructor(options: ResumableOptions = {}) {
+  constructor(options: ResumableStreamOptions = {}) {
     this.#settings = {
-      log: new MemoryEventLog(),
+      log: memoryEvents(),
       ttlMs: 5 * 60_000,
       maxRunning: 1000,
       maxEvents: 100_000,
@@ -111,7 +111,7 @@ export class ResumableStreams {
   async *read(
     id: string,
     options: ResumeOptions = {},
-  ): AsyncGenerator<NumberedEvent, void, undefined> {
+  ): AsyncGenerator<StreamedEvent, void, undefined> {
     for await (const entries of this.#follow(id, await this.#open(id, options), options)) {
       for (const { number, kind, data } of entries) {
         if (kind === 'failure') throw failureFromText(data)
@@ -129,7 +129,9 @@ export class ResumableStreams {
     request: Pick<Request, 'headers' | 'signal'>,
     options: SseOptions = {},
   ): Promise<Response> {
-    const after = numberOf(id, request.headers.get('last-event-id') ?? '0')
+    const text = request.headers.get('last-event-id') ?? '0'
+    if (!/^\d{1,15}$/.test(text)) throw streamPosition(id, text)
+    const after = Number(text)
     const reader = new AbortController()
     const signal = AbortSignal.any([reader.signal, request.signal])
     const page = await this.#open(id, { after })
@@ -176,12 +178,7 @@ export class ResumableStreams {
   }
 }
 
-type Settings = Required<Omit<ResumableOptions, 'cancelUnreadAfterMs'>>
-
-function numberOf(id: string, text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw streamPosition(id, text)
-  return Number(text)
-}
+type Settings = Required<Omit<ResumableStreamOptions, 'cancelUnreadAfterMs'>>
 
 /** The writing side of one stream. */
 class Run implements RunningStream {

@@ -7,7 +7,7 @@ import {
   type LogEntry,
   streamCut,
 } from './event-log.ts'
-import type { NumberedEvent } from './resumable-streams.ts'
+import type { StreamedEvent } from './resumable-streams.ts'
 
 /** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
@@ -28,24 +28,10 @@ const heartbeat = encoder.encode(': heartbeat\n\n')
 /** Events carry their number as id; the last message is named `end` or `failure`. */
 export function sseResponse(
   batches: AsyncIterator<readonly LogEntry[]>,
-  { headers, ...source }: SseSource,
+  { headers, heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
 ): Response {
-  return new Response(sseBody(batches, source), {
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-      ...headers,
-    },
-  })
-}
-
-function sseBody(
-  batches: AsyncIterator<readonly LogEntry[]>,
-  { heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
-): ReadableStream<Uint8Array> {
   let pending: Promise<IteratorResult<readonly LogEntry[]>> | undefined
-  return new ReadableStream<Uint8Array>({
+  const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       pending ??= batches.next()
       const timer = new AbortController()
@@ -55,9 +41,17 @@ function sseBody(
         if (!step) return controller.enqueue(heartbeat)
         pending = undefined
         if (step.done) return controller.close()
-        controller.enqueue(encoder.encode(step.value.map(toSse).join('')))
+        controller.enqueue(
+          encoder.encode(
+            step.value
+              .map(({ number, kind, data }) =>
+                encodeSse({ ...(kind !== 'event' && { event: kind }), id: `${number}`, data }),
+              )
+              .join(''),
+          ),
+        )
       } catch (error) {
-        // The log failed, not the model: the reader is told all the same.
+        // The log failed, not the model; the reader gets a `failure` message all the same.
         controller.enqueue(
           encoder.encode(encodeSse({ event: 'failure', data: failureToText(error) })),
         )
@@ -68,10 +62,14 @@ function sseBody(
     },
     cancel: onCancel,
   })
-}
-
-function toSse({ number, kind, data }: LogEntry): string {
-  return encodeSse({ ...(kind !== 'event' && { event: kind }), id: `${number}`, data })
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+  })
 }
 
 /**
@@ -82,7 +80,7 @@ function toSse({ number, kind, data }: LogEntry): string {
  */
 export async function* readSse(
   body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<NumberedEvent, void, undefined> {
+): AsyncGenerator<StreamedEvent, void, undefined> {
   const decoder = new SseDecoder()
   let last = 0
   for await (const chunk of body) {

@@ -4,7 +4,7 @@ export type { MemberInput, MemberOptions } from './member.ts'
 export { rateLimit, type RateLimitOptions } from './rate-limit.ts'
 export {
   RateLimiter,
-  type Admission,
+  type RateAdmission,
   type AdmissionRequest,
   type RateLimiterOptions,
 } from './rate-limiter.ts'

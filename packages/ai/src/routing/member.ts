@@ -1,8 +1,7 @@
-import type { ProviderConfig } from '../contract/provider.ts'
+import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
 import type { Modality } from '../contract/error.ts'
 import type { AnyRequest } from '../contract/middleware.ts'
 import { protectConfig } from '../turn/request.ts'
-import type { ModelReference, Params } from '../contract/provider.ts'
 import { invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 import type { Warning } from '../contract/turn.ts'
@@ -45,7 +44,19 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
     reference: model,
     label: `${model.provider.name}/${model.modelId}`,
     toRequest(request) {
-      if (isMixed) refuseVendorConfig(request, name)
+      if (isMixed) {
+        // A key of one vendor must never reach another.
+        const modality =
+          'messages' in request ? 'llm' : 'inputs' in request ? 'embedding' : ('image' as const)
+        for (const field of ['apiKey', 'baseUrl', 'headers'] as const) {
+          if (request.config[field] === undefined) continue
+          throw invalidRequest(
+            `config.${field} was given for a ${name} over models of several vendors.`,
+            { provider: name, modality },
+            `Give it to the one it belongs to: ${name}([{ model, config: { ${field} } }, …]).`,
+          )
+        }
+      }
       if (!params && !config) return request
       return {
         ...request,
@@ -54,20 +65,6 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
       }
     },
   }))
-}
-
-/** A key of one vendor must never reach another. */
-function refuseVendorConfig(request: AnyRequest, name: string): void {
-  const modality =
-    'messages' in request ? 'llm' : 'inputs' in request ? 'embedding' : ('image' as const)
-  for (const field of ['apiKey', 'baseUrl', 'headers'] as const) {
-    if (request.config[field] === undefined) continue
-    throw invalidRequest(
-      `config.${field} was given for a ${name} over models of several vendors.`,
-      { provider: name, modality },
-      `Give it to the one it belongs to: ${name}([{ model, config: { ${field} } }, …]).`,
-    )
-  }
 }
 
 /** One request to whichever member is to answer it. */

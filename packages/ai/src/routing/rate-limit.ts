@@ -9,9 +9,8 @@ import {
   type LLMHandler,
   type ModelReference,
 } from '../contract/provider.ts'
-import type { Admission, RateLimiter } from './rate-limiter.ts'
+import type { RateAdmission, RateLimiter } from './rate-limiter.ts'
 import type { ContentBlock } from '../contract/content.ts'
-import type { Message } from '../contract/message.ts'
 import { resultText } from '../wires/transcript.ts'
 
 /** Which limiter lets a request in, and how a request counts. */
@@ -26,7 +25,7 @@ export interface RateLimitOptions {
 /**
  * A model whose every request waits until the limiter lets it in: each inference of a tool loop,
  * each batch of embeddings. Tokens are reserved by estimate and counted as used once the answer
- * tells. It stands where a model does, so a fallback can go on with the next when the queue is full.
+ * reports them. It stands where a model does, so a fallback can go on with the next when the queue is full.
  *
  *     const limiter = new RateLimiter({ requests: 50, tokens: 30_000 })
  *     llm({ model: rateLimit(anthropic('claude-sonnet-4-5'), { limiter }) })
@@ -42,7 +41,7 @@ export function rateLimit(model: ModelReference, options: RateLimitOptions): Mod
   return provider(model.modelId, model.options)
 }
 
-type Admit = (request: AnyRequest) => Promise<Admission>
+type Admit = (request: AnyRequest) => Promise<RateAdmission>
 
 function admitter(
   { limiter, key = () => '', estimate = estimateTokens }: RateLimitOptions,
@@ -164,7 +163,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
 
 /** Runs a request and settles its tokens. A failed request counts as having used none. */
 async function settled<T>(
-  admission: Admission,
+  admission: RateAdmission,
   run: () => Promise<T>,
   used: (result: T) => number,
 ): Promise<T> {
@@ -186,26 +185,27 @@ function estimateTokens(request: AnyRequest): number {
     characters = sum(request.inputs, (input) =>
       typeof input === 'string' ? input.length : ofBlock(input),
     )
-  else characters = (request.system?.length ?? 0) + sum(request.messages, ofMessage)
+  else
+    characters =
+      (request.system?.length ?? 0) +
+      sum(request.messages, (message) => {
+        switch (message.type) {
+          case 'user':
+            return sum<ContentBlock>(message.content, ofBlock)
+          case 'assistant': {
+            const calls = message.toolCalls ?? []
+            return (
+              sum<ContentBlock>(message.content, ofBlock) +
+              sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
+            )
+          }
+          case 'tool_result':
+            return sum(message.results, ({ result }) => resultText(result).length)
+          default:
+            return message satisfies never
+        }
+      })
   return Math.ceil(characters / 4)
-}
-
-function ofMessage(message: Message): number {
-  switch (message.type) {
-    case 'user':
-      return sum<ContentBlock>(message.content, ofBlock)
-    case 'assistant': {
-      const calls = message.toolCalls ?? []
-      return (
-        sum<ContentBlock>(message.content, ofBlock) +
-        sum(calls, (call) => JSON.stringify(call.arguments).length + call.toolName.length)
-      )
-    }
-    case 'tool_result':
-      return sum(message.results, ({ result }) => resultText(result).length)
-    default:
-      return message satisfies never
-  }
 }
 
 function ofBlock(block: ContentBlock): number {

@@ -19,7 +19,7 @@ export interface RateLimiterOptions {
 }
 
 /** A request that was let in. `settle` replaces the tokens it reserved by those it used. */
-export interface Admission {
+export interface RateAdmission {
   readonly reserved: number
   settle(tokens: number): void
 }
@@ -67,7 +67,7 @@ export class RateLimiter {
   }
 
   /** Waits for its turn. Rejects with CANCELLED on abort and with RATE_LIMITED when too many wait. */
-  admit(request: AdmissionRequest): Promise<Admission> {
+  admit(request: AdmissionRequest): Promise<RateAdmission> {
     const { key, signal, origin } = request
     if (signal.aborted) return Promise.reject(cancelledError(signal, origin))
     return this.#laneOf(key).enter(request)
@@ -91,7 +91,7 @@ export class RateLimiter {
 
 interface Waiter {
   readonly tokens: number
-  readonly admit: (admission: Admission) => void
+  readonly admit: (admission: RateAdmission) => void
 }
 
 /** The requests of one key. */
@@ -114,20 +114,29 @@ class Lane {
     return this.#requests.sum + this.#used.sum + this.#reserved + this.#waiting.length === 0
   }
 
-  enter({ tokens, signal, origin }: AdmissionRequest): Promise<Admission> {
+  enter({ tokens, signal, origin }: AdmissionRequest): Promise<RateAdmission> {
     // A request that alone exceeds the limit goes when nothing else counts, or it would never go.
     const needed = Math.min(tokens, this.#options.tokens)
     if (this.#waiting.length === 0 && this.#delay(needed) === 0)
       return Promise.resolve(this.#admit(needed))
-    if (this.#waiting.length >= this.#options.maxQueue)
-      return Promise.reject(queueFull(this.#options.maxQueue, this.#delay(needed), origin))
+    const { maxQueue } = this.#options
+    if (this.#waiting.length >= maxQueue) {
+      const delay = this.#delay(needed)
+      const error = new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
+        code: ErrorCode.RateLimited,
+        ...origin,
+        retryAfterMs: Number.isFinite(delay) ? delay : undefined,
+        hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
+      })
+      return Promise.reject(error)
+    }
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
         reject(cancelledError(signal, origin))
         this.#advance()
       }
-      const admit = (admission: Admission): void => {
+      const admit = (admission: RateAdmission): void => {
         signal.removeEventListener('abort', leave)
         resolve(admission)
       }
@@ -159,7 +168,7 @@ class Lane {
     )
   }
 
-  #admit(tokens: number): Admission {
+  #admit(tokens: number): RateAdmission {
     let isOpen = true
     this.#requests.add(1)
     this.#reserved += tokens
@@ -182,15 +191,6 @@ class Lane {
     if (most === Infinity) return forRequest
     return Math.max(forRequest, this.#used.msUntil(most - this.#reserved - tokens))
   }
-}
-
-function queueFull(maxQueue: number, retryAfterMs: number, origin: ErrorOrigin): UPPError {
-  return new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
-    code: ErrorCode.RateLimited,
-    ...origin,
-    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
-    hint: 'This limit is your own: raise maxQueue or the limits, or ask again later.',
-  })
 }
 
 /** Adds amounts up over the last so many milliseconds. Linear: each amount is added and dropped once. */

@@ -65,7 +65,15 @@ class RoutePolicy implements MemberPolicy {
     rules: readonly RouteMember[],
     { strategy = 'first', random = Math.random }: RouteOptions,
   ) {
-    this.#rules = rules.map(checkedWeight)
+    this.#rules = rules.map((rule) => {
+      const { weight = 1, model } = rule
+      if (Number.isFinite(weight) && weight >= 0) return rule
+      throw invalidRequest(
+        `The weight of ${model.provider.name}/${model.modelId} is ${weight}.`,
+        { provider: 'route', modality: 'llm' },
+        'Give a number, 0 or more.',
+      )
+    })
     this.#strategy = strategy
     this.#random = random
   }
@@ -115,14 +123,4 @@ class RoutePolicy implements MemberPolicy {
     let left = this.#random() * weights.reduce((sum, weight) => sum + weight, 0)
     return fitting.find((_, index) => (left -= weights[index]!) < 0) ?? last
   }
-}
-
-function checkedWeight(rule: RouteMember): RouteMember {
-  const { weight = 1, model } = rule
-  if (Number.isFinite(weight) && weight >= 0) return rule
-  throw invalidRequest(
-    `The weight of ${model.provider.name}/${model.modelId} is ${weight}.`,
-    { provider: 'route', modality: 'llm' },
-    'Give a number, 0 or more.',
-  )
 }

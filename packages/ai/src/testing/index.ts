@@ -40,7 +40,7 @@ export {
   type ReplayOptions,
 } from './record-replay/record-replay.ts'
 export {
-  memoryStore,
+  memoryRecordings,
   RecordingError,
   type Exchange,
   type RecordedBody,

@@ -1,5 +1,5 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
-import type { ContentBlock, ProviderMetadata } from '../contract/content.ts'
+import type { ProviderMetadata } from '../contract/content.ts'
 import { ErrorCode, UPPError, type UPPErrorOptions } from '../contract/error.ts'
 import type { StopReason, StreamEvent } from '../contract/event.ts'
 import {
@@ -193,6 +193,7 @@ const allCapabilities: LLMCapabilities = {
   audioInput: true,
 }
 
+/** What a message says. Not its `text` accessor: the message may be parsed JSON. */
 function exhausted(
   length: number,
   { messages }: LLMRequest,
@@ -210,12 +211,28 @@ function exhausted(
   })
 }
 
-/** What a message says. Not its `text` accessor: the message may be parsed JSON. */
 function textOf(message: Message): string {
   switch (message.type) {
     case 'user':
     case 'assistant':
-      return message.content.map(blockText).join('')
+      return message.content
+        .map((block) => {
+          switch (block.type) {
+            case 'text':
+            case 'reasoning':
+              return block.text
+            case 'image':
+            case 'document':
+            case 'audio':
+            case 'video':
+            case 'binary':
+            case 'native':
+              return ''
+            default:
+              return block satisfies never
+          }
+        })
+        .join('')
     case 'tool_result':
       try {
         return JSON.stringify(message.results)
@@ -224,23 +241,6 @@ function textOf(message: Message): string {
       }
     default:
       return message satisfies never
-  }
-}
-
-function blockText(block: ContentBlock): string {
-  switch (block.type) {
-    case 'text':
-    case 'reasoning':
-      return block.text
-    case 'image':
-    case 'document':
-    case 'audio':
-    case 'video':
-    case 'binary':
-    case 'native':
-      return ''
-    default:
-      return block satisfies never
   }
 }
 
@@ -356,7 +356,12 @@ function cut(text: string, chunks: number | 'word'): string[] {
 /** Four characters are a token, everywhere and always. */
 function usageOf({ system = '', messages }: LLMRequest, written: readonly string[]): TokenUsage {
   let characters = system.length
-  for (const message of messages) characters += lengthOf(message)
+  for (const message of messages) {
+    // Each message is counted once and remembered: a long run would count it again with every request.
+    const length = lengths.get(message) ?? textOf(message).length
+    lengths.set(message, length)
+    characters += length
+  }
   const inputTokens = Math.ceil(characters / 4)
   const outputTokens = Math.ceil(written.join('').length / 4)
   return {
@@ -369,15 +374,6 @@ function usageOf({ system = '', messages }: LLMRequest, written: readonly string
 }
 
 const lengths = new WeakMap<Message, number>()
-
-/** Counted once per message, or a long run would be counted over and over. */
-function lengthOf(message: Message): number {
-  const known = lengths.get(message)
-  if (known !== undefined) return known
-  const { length } = textOf(message)
-  lengths.set(message, length)
-  return length
-}
 
 function wait(ms: number, signal: AbortSignal, name: string): Promise<void> {
   return new Promise((resolve, reject) => {

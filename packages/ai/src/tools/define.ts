@@ -23,7 +23,7 @@ type Approval<Args, Context> = (
 ) => ApprovalResult | Promise<ApprovalResult>
 
 /** What `tool` makes a tool of. */
-export interface ToolDefinition<Args, Result, Context = ToolContext> extends Omit<
+export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Omit<
   Tool,
   'parameters' | 'run' | 'approval'
 > {
@@ -58,11 +58,16 @@ export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
  *     })
  */
 export function tool<Args = JsonObject, Result = unknown, Context extends object = ToolContext>(
-  definition: ToolDefinition<Args, Result, Context>,
+  definition: ToolDeclaration<Args, Result, Context>,
 ): DefinedTool<Args, Result, Context> {
   const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
-  const check = (params: unknown): Promise<Args> => checked(definition.name, parameters, params)
+  const check = async (params: unknown): Promise<Args> => {
+    if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
+    const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
+    if (answer.issues) throw new ToolArgumentError(definition.name, answer.issues)
+    return answer.value
+  }
   const defined: DefinedTool<Args, Result, Context> = {
     ...rest,
     parameters: schema,
@@ -77,7 +82,7 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
 
 /** The JSON Schema of the parameters. Throws for a definition that cannot become a tool. */
 function checkDefinition<Args, Result, Context>(
-  definition: ToolDefinition<Args, Result, Context>,
+  definition: ToolDeclaration<Args, Result, Context>,
 ): JsonSchema {
   const given: Partial<Record<keyof Tool, unknown>> = definition ?? {}
   const { name, description, parameters, run, approval, risk, timeoutMs } = given
@@ -108,18 +113,7 @@ function checkDefinition<Args, Result, Context>(
   })
 }
 
-async function checked<Args>(
-  toolName: string,
-  parameters: ToolSchema<Args> | RawSchema,
-  params: unknown,
-): Promise<Args> {
-  if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
-  const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
-  if (answer.issues) throw new ToolArgumentError(toolName, answer.issues)
-  return answer.value
-}
-
-/** The model's arguments do not fit the tool's schema. It is told every issue, and can try again. */
+/** The model's arguments do not fit the tool's schema. The model gets every issue and can try again. */
 export class ToolArgumentError extends SkeinError {
   readonly issues: readonly StandardIssue[]
 

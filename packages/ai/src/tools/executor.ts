@@ -39,7 +39,7 @@ export interface BatchResult {
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 
 /**
- * Runs the calls of one message and tells of each start and end while it happens. Throws
+ * Runs the calls of one message and reports each start and end while it happens. Throws
  * `CANCELLED` as soon as the signal aborts, also when a tool does not listen to it, and whatever a
  * hook, a gate or a journal throws; calls that have not started are then skipped.
  */
@@ -113,7 +113,7 @@ class Execution {
     }
   }
 
-  /** Whatever still runs is told to stop and no longer listened to. */
+  /** Aborts the calls that still run and ignores their results. */
   close(): void {
     this.#unlink()
     if (!this.#schedule.isOver) this.#controller.abort()

@@ -122,7 +122,16 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   if (Array.isArray(value)) return listToJson(value, walk)
   if (ArrayBuffer.isView(value)) return listToJson(value as Float64Array, walk) // DataView was bytes
   if (value instanceof Set) return listToJson([...value], walk)
-  if (value instanceof Map) return mapToJson(value, walk)
+  if (value instanceof Map) {
+    const entries = [...value]
+    if (!entries.every(([key]) => typeof key === 'string')) return listToJson(entries, walk)
+    const copy: Record<string, JsonValue> = {}
+    for (const [key, value] of entries as [string, unknown][]) {
+      const json = at(walk, memberName(key), value)
+      if (json !== undefined) define(copy, key, json)
+    }
+    return copy
+  }
   if (value instanceof RegExp) return String(value)
   if (value instanceof Error) {
     const { name, message, code } = value as Error & { readonly code?: unknown }
@@ -166,17 +175,6 @@ function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
   const copy: JsonValue[] = []
   for (let index = 0; index < length; index++)
     copy.push(at(walk, `[${index}]`, list[index]) ?? null)
-  return copy
-}
-
-function mapToJson(map: ReadonlyMap<unknown, unknown>, walk: Walk): JsonValue {
-  const entries = [...map]
-  if (!entries.every(([key]) => typeof key === 'string')) return listToJson(entries, walk)
-  const copy: Record<string, JsonValue> = {}
-  for (const [key, value] of entries as [string, unknown][]) {
-    const json = at(walk, memberName(key), value)
-    if (json !== undefined) define(copy, key, json)
-  }
   return copy
 }
 

@@ -75,7 +75,13 @@ export class Attempt implements Answer {
     this.#context = contextOf(call)
     this.limits = limitsOf(call.config, this.#context)
     this.#watchdog = new Watchdog((phase, ms) =>
-      this.#controller.abort(timedOut(this.#context, phase, ms)),
+      this.#controller.abort(
+        new UPPError(`${this.#context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
+          code: ErrorCode.Timeout,
+          ...this.#context,
+          hint: `The limit is ${settingOf[phase]}.`,
+        }),
+      ),
     )
   }
 
@@ -178,7 +184,19 @@ export class Attempt implements Answer {
   }
 
   async #failure(response: TransportResponse): Promise<UPPError> {
-    const text = await readErrorText(this)
+    const chunks: Uint8Array[] = []
+    let length = 0
+    try {
+      while (length < MAX_ERROR_BYTES) {
+        const chunk = await this.read()
+        if (!chunk) break
+        chunks.push(chunk)
+        length += chunk.length
+      }
+    } catch {
+      // The status already makes this an error; only the rest of the explanation is lost.
+    }
+    const text = decoder.decode(joinBytes(chunks))
     this.#controller.signal.throwIfAborted()
     const { status, headers } = response
     return httpError({ status, headers, text }, errorOptionsOf(this.#call))
@@ -234,31 +252,7 @@ const settingOf: Readonly<Record<TimeoutPhase, string>> = {
   idle: 'config.timeouts.idleMs',
 }
 
-function timedOut(context: ErrorContext, phase: TimeoutPhase, ms: number): UPPError {
-  return new UPPError(`${context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
-    code: ErrorCode.Timeout,
-    ...context,
-    hint: `The limit is ${settingOf[phase]}.`,
-  })
-}
-
 /** As much of an error body as is worth keeping; what arrived before it broke off is kept too. */
 const MAX_ERROR_BYTES = 256 * 1024
-
-async function readErrorText(answer: Answer): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  try {
-    while (length < MAX_ERROR_BYTES) {
-      const chunk = await answer.read()
-      if (!chunk) break
-      chunks.push(chunk)
-      length += chunk.length
-    }
-  } catch {
-    // The status already makes this an error; only the rest of the explanation is lost.
-  }
-  return decoder.decode(joinBytes(chunks))
-}
 
 const decoder = new TextDecoder()

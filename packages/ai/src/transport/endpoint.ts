@@ -114,7 +114,23 @@ export function resolveKey(
   context: ErrorContext,
 ): string | undefined | Promise<string | undefined> {
   const { apiKey } = config
-  if (apiKey === undefined) return keyFromEnvironment(endpoint, config, context)
+  if (apiKey === undefined) {
+    for (const variable of endpoint.keyVariables) {
+      const key = environment(variable)
+      if (key !== undefined) return key
+    }
+    // A header of the caller's own may replace the key.
+    const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
+    const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
+      names.includes(name.toLowerCase()),
+    )
+    if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
+    throw new UPPError(`There is no API key for ${context.provider}.`, {
+      code: ErrorCode.AuthenticationFailed,
+      ...context,
+      hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
+    })
+  }
   if (typeof apiKey === 'string') return checkKey(apiKey, context)
   const ask = typeof apiKey === 'function' ? apiKey : () => apiKey.getKey()
   return askForKey(ask, context)
@@ -135,28 +151,6 @@ async function askForKey(
       hint: 'config.apiKey failed; see the cause.',
     })
   }
-}
-
-function keyFromEnvironment(
-  endpoint: VendorEndpoint,
-  config: ProviderConfig,
-  context: ErrorContext,
-): string | undefined {
-  for (const variable of endpoint.keyVariables) {
-    const key = environment(variable)
-    if (key !== undefined) return key
-  }
-  // A header of the caller's own may replace the key.
-  const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
-  const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
-    names.includes(name.toLowerCase()),
-  )
-  if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
-  throw new UPPError(`There is no API key for ${context.provider}.`, {
-    code: ErrorCode.AuthenticationFailed,
-    ...context,
-    hint: `Set ${endpoint.keyVariables.join(' or ')}, or pass config.apiKey.`,
-  })
 }
 
 function checkKey(key: unknown, context: ErrorContext): string {
@@ -192,14 +186,14 @@ export function jsonBody(body: unknown, context: ErrorContext): string {
  */
 export function isPublicAddress(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '')
-  if (host.startsWith('[')) return isPublicV6(host.slice(1, -1))
+  // IPv6: only global unicast, 2000::/3, without the ranges that carry an IPv4 address inside.
+  if (host.startsWith('['))
+    return /^\[[23]/.test(host) && !/^\[(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(host)
   // URL has already turned every way of writing an IPv4 address into four numbers.
   const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host)
-  if (parts) return isPublicV4(Number(parts[1]), Number(parts[2]), Number(parts[3]))
-  return host.includes('.') && !/\.(local|localhost|internal|lan|home|corp|intranet)$/.test(host)
-}
-
-function isPublicV4(a: number, b: number, c: number): boolean {
+  if (!parts)
+    return host.includes('.') && !/\.(local|localhost|internal|lan|home|corp|intranet)$/.test(host)
+  const [a = 0, b = 0, c = 0] = parts.slice(1).map(Number)
   if (a === 0 || a === 10 || a === 127 || a >= 224) return false
   if (a === 100 && b >= 64 && b <= 127) return false
   if (a === 169 && b === 254) return false
@@ -207,9 +201,4 @@ function isPublicV4(a: number, b: number, c: number): boolean {
   if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) return false
   if (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) return false
   return !(a === 203 && b === 0 && c === 113)
-}
-
-/** Only global unicast, 2000::/3, without the ranges that carry an IPv4 address inside. */
-function isPublicV6(address: string): boolean {
-  return /^[23]/.test(address) && !/^(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(address)
 }

@@ -23,7 +23,18 @@ export interface HttpErrorOptions {
 export function httpError(response: FailedResponse, options: HttpErrorOptions): UPPError {
   const { status, headers, text } = response
   const { context } = options
-  if (status < 200 || (status >= 300 && status < 400)) return redirectError(response, context)
+  if (status < 200 || (status >= 300 && status < 400)) {
+    const location = headers.get('location')
+    // The query of a redirect may carry a token.
+    const to = location ? ` to ${location.split(/[?#]/)[0]}` : ''
+    return new UPPError(`${context.provider} redirects the request${to} (HTTP ${status}).`, {
+      code: ErrorCode.InvalidResponse,
+      ...context,
+      statusCode: status,
+      requestId: requestIdOf(headers),
+      hint: 'Requests with a key are not redirected; set baseUrl to the final address.',
+    })
+  }
   const vendor = readVendorError(response, options)
   const code = vendor?.code ?? codeForStatus(status)
   const word = headers.get('x-should-retry')?.trim().toLowerCase()
@@ -124,19 +135,6 @@ const MAX_BODY_CHARS = 4096
 /** The beginning of a body, for an error. */
 export function excerpt(text: string): string {
   return text.length <= MAX_BODY_CHARS ? text : `${text.slice(0, MAX_BODY_CHARS)} … (cut)`
-}
-
-function redirectError({ status, headers }: FailedResponse, context: ErrorContext): UPPError {
-  const location = headers.get('location')
-  // The query of a redirect may carry a token.
-  const to = location ? ` to ${location.split(/[?#]/)[0]}` : ''
-  return new UPPError(`${context.provider} redirects the request${to} (HTTP ${status}).`, {
-    code: ErrorCode.InvalidResponse,
-    ...context,
-    statusCode: status,
-    requestId: requestIdOf(headers),
-    hint: 'Requests with a key are not redirected; set baseUrl to the final address.',
-  })
 }
 
 function hintFor(code: ErrorCode, keyVariables: readonly string[]): string | undefined {

@@ -54,7 +54,8 @@ export class Connection {
 
   #write(head: string, body: string | Uint8Array | undefined): void {
     // One packet where possible. The head is Latin-1; a text body is UTF-8.
-    if (typeof body === 'string' && isAscii(head)) this.#socket.write(head + body)
+    // oxlint-disable-next-line no-control-regex
+    if (typeof body === 'string' && /^[\x00-\x7f]*$/.test(head)) this.#socket.write(head + body)
     else {
       this.#socket.write(head, 'latin1')
       if (body !== undefined) this.#socket.write(body)
@@ -168,7 +169,14 @@ class Exchange implements ByteSource {
   onEnd(error: Error | undefined): void {
     if (!error && this.#parser.end()) return this.#complete()
     const isStale = this.#isReused && !this.#sawBytes
-    this.#fail(isStale ? new StaleConnectionError() : (error ?? prematureClose()))
+    this.#fail(
+      isStale
+        ? new StaleConnectionError()
+        : (error ??
+            Object.assign(new Error('The connection closed before the end of the response'), {
+              code: 'ECONNRESET',
+            })),
+    )
   }
 
   #describe(): TransportResponse {
@@ -236,15 +244,4 @@ class HeaderMap implements ResponseHeaders {
   forEach(visit: (value: string, name: string) => void): void {
     this.#headers.forEach(visit)
   }
-}
-
-function isAscii(text: string): boolean {
-  // oxlint-disable-next-line no-control-regex
-  return /^[\x00-\x7f]*$/.test(text)
-}
-
-function prematureClose(): Error {
-  return Object.assign(new Error('The connection closed before the end of the response'), {
-    code: 'ECONNRESET',
-  })
 }

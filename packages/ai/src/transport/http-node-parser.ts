@@ -28,7 +28,7 @@ export class ResponseParser {
   #sizeDigits = 0
   #lineBytes = 0
 
-  /** The body bytes in this read. The buffer is taken over: a chunked body is compacted in place. */
+  /** Returns the body bytes in this read. The parser reuses the buffer: chunks are moved together in place. */
   push(input: Buffer): Buffer {
     if (this.isDone) return this.#tooMuch(input)
     if (this.hasHead) return this.#body(input)

@@ -161,7 +161,7 @@ async function toReady(request: TransportRequest): Promise<ReadyRequest> {
   }
 }
 
-/** Framing is ours to say; two words on it would be two truths. */
+/** Headers that this client writes itself; a second value from the caller could contradict the first. */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
 function requestHead(url: URL, { method, headers, body }: ReadyRequest): string {

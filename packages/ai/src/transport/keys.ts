@@ -34,7 +34,12 @@ export class WeightedKeys implements KeyStrategy {
 
   constructor(entries: readonly WeightedKey[], { random = Math.random }: { random?: Random } = {}) {
     if (!Array.isArray(entries) || entries.length === 0) throw invalid('WeightedKeys', 'no entries')
-    entries.forEach(checkEntry)
+    entries.forEach((entry, index) => {
+      checkKey('WeightedKeys', entry?.key, index)
+      const { weight } = entry as { weight: unknown }
+      if (typeof weight === 'number' && weight >= 0 && Number.isFinite(weight)) return
+      throw invalid('WeightedKeys', `the weight ${String(weight)} (${typeof weight}) at ${index}`)
+    })
     this.#entries = entries.filter(({ weight }) => weight > 0)
     this.#total = this.#entries.reduce((sum, { weight }) => sum + weight, 0)
     this.#random = random
@@ -64,13 +69,6 @@ export class DynamicKey implements KeyStrategy {
   getKey(): string | Promise<string> {
     return this.#ask()
   }
-}
-
-function checkEntry(entry: WeightedKey, index: number): void {
-  checkKey('WeightedKeys', entry?.key, index)
-  const { weight } = entry as { weight: unknown }
-  if (typeof weight === 'number' && weight >= 0 && Number.isFinite(weight)) return
-  throw invalid('WeightedKeys', `the weight ${String(weight)} (${typeof weight}) at ${index}`)
 }
 
 /** Names the place and the type, never the value. */

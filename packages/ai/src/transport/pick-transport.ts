@@ -58,24 +58,22 @@ function isCustomDispatcher(symbol: symbol): boolean {
 function proxyApplies(url: string): boolean {
   const scheme = url.startsWith('https:') ? 'https' : 'http'
   if ((variable(`${scheme}_proxy`) ?? variable('all_proxy')) === undefined) return false
-  const { hostname, port } = new URL(url)
-  return !isExempt(hostname, port || (scheme === 'https' ? '443' : '80'))
-}
-
-function variable(name: string): string | undefined {
-  return environment(name) ?? environment(name.toUpperCase())
-}
-
-/** `NO_PROXY`: names, domains with a leading dot or `*.`, with or without a port; `*` is all. */
-function isExempt(host: string, port: string): boolean {
+  const { hostname, port: given } = new URL(url)
+  const port = given || (scheme === 'https' ? '443' : '80')
+  // `NO_PROXY`: names, domains with a leading dot or `*.`, with or without a port; `*` is all.
   const entries = (variable('no_proxy') ?? '').toLowerCase().split(/[\s,]+/)
-  return entries.filter(Boolean).some((entry) => {
+  const isExempt = entries.filter(Boolean).some((entry) => {
     if (entry === '*') return true
     const [, name = '', entryPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
     if (entryPort !== undefined && entryPort !== port) return false
     const domain = name.replace(/^\*?\./, '')
-    return host === domain || host.endsWith(`.${domain}`)
+    return hostname === domain || hostname.endsWith(`.${domain}`)
   })
+  return !isExempt
+}
+
+function variable(name: string): string | undefined {
+  return environment(name) ?? environment(name.toUpperCase())
 }
 
 /**
@@ -96,7 +94,15 @@ function fetchTransport(fetch: Fetch): Transport {
         body,
       }
       const answer = Promise.resolve(fetch(url, init))
-      signal.addEventListener('abort', () => void answer.then(discard, ignore), { once: true })
+      // For an answer that came after the call was given up.
+      signal.addEventListener(
+        'abort',
+        () =>
+          void answer.then((response) => {
+            if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
+          }, ignore),
+        { once: true },
+      )
       const response = await untilAborted(signal, answer)
       if (typeof response?.status !== 'number') {
         throw new TypeError('The custom fetch did not resolve to a Response.')
@@ -115,11 +121,6 @@ function fetchTransport(fetch: Fetch): Transport {
 }
 
 function ignore(): void {}
-
-/** For an answer that came after the call was given up. */
-function discard(response: Response): void {
-  if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
-}
 
 class StreamSource implements ByteSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>

@@ -72,7 +72,7 @@ interface FrameReaderOptions<T> {
   readonly context: ErrorContext
   /** Events that carry nothing yet: kept back until one that does, so that a retry is invisible. */
   readonly isHeld: (event: T) => boolean
-  /** The event after which the body has nothing more to say. */
+  /** True for the event after which the rest of the body is not needed. */
   readonly isLast: (event: T) => boolean
 }
 
@@ -90,11 +90,16 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     this.#answer = answer
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
-    this.#frames =
-      options.framing === 'sse'
-        ? // Some vendors leave out the blank line after their last event.
-          new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
-        : ndjsonFrames(maxBytes)
+    if (options.framing === 'sse') {
+      // Some vendors leave out the blank line after their last event.
+      this.#frames = new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
+    } else {
+      const lines = new NdjsonDecoder({ maxLineBytes: maxBytes })
+      this.#frames = {
+        push: (chunk) => lines.push(chunk).map(toFrame),
+        end: () => lines.end().map(toFrame),
+      }
+    }
   }
 
   async next(): Promise<readonly T[] | undefined> {
@@ -175,14 +180,6 @@ interface Frames {
   end(): readonly SseEvent[]
 }
 
-function ndjsonFrames(maxLineBytes: number): Frames {
-  const lines = new NdjsonDecoder({ maxLineBytes })
-  return {
-    push: (chunk) => lines.push(chunk).map(toFrame),
-    end: () => lines.end().map(toFrame),
-  }
-}
-
 function toFrame(data: string): SseEvent {
   return { event: '', data, id: '' }
 }
@@ -220,7 +217,18 @@ export class JsonReader<T> implements AnswerReader<T> {
     try {
       json = JSON.parse(text) as JsonValue
     } catch (error) {
-      throw notJson(text, error, this.#answer.status, context)
+      const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
+      throw new UPPError(
+        `The response of ${context.provider} ${what} (HTTP ${this.#answer.status}).`,
+        {
+          code: ErrorCode.InvalidResponse,
+          ...context,
+          statusCode: this.#answer.status,
+          cause: error,
+          body: text === '' ? undefined : excerpt(text),
+          hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
+        },
+      )
     }
     try {
       return this.#decode(json, this.#answer)
@@ -230,16 +238,4 @@ export class JsonReader<T> implements AnswerReader<T> {
       throw told ?? asUPPError(error, context)
     }
   }
-}
-
-function notJson(text: string, cause: unknown, status: number, context: ErrorContext): UPPError {
-  const what = text.trim() === '' ? 'is empty' : isHtml(text) ? 'is a web page' : 'is not JSON'
-  return new UPPError(`The response of ${context.provider} ${what} (HTTP ${status}).`, {
-    code: ErrorCode.InvalidResponse,
-    ...context,
-    statusCode: status,
-    cause,
-    body: text === '' ? undefined : excerpt(text),
-    hint: 'If baseUrl is set, check that it ends in the versioned prefix, e.g. /v1.',
-  })
 }

@@ -32,6 +32,8 @@ export function redactUPPError(
   if (!added && !holdsSecret(error, secrets)) return error
   const clean = <T extends string | undefined>(text: T): T =>
     (text === undefined ? text : redactSecrets(text, secrets)) as T // same presence as given
+  const limits = error.rateLimit ?? facts.rateLimit
+  const rateLimit = limits && Object.entries(limits).map(([name, value]) => [name, clean(value)])
   const copy = new UPPError(clean(error.message), {
     code: error.code,
     provider: error.provider,
@@ -44,21 +46,12 @@ export function redactUPPError(
     requestId: clean(error.requestId ?? facts.requestId),
     retryAfterMs: error.retryAfterMs ?? facts.retryAfterMs,
     shouldRetry: error.shouldRetry,
-    rateLimit: redactRecord(error.rateLimit ?? facts.rateLimit, secrets),
+    rateLimit: rateLimit && Object.fromEntries(rateLimit),
     body: clean(error.body),
   })
   copy.turn = error.turn
   if (error.stack !== undefined) copy.stack = clean(error.stack)
   return copy
-}
-
-function redactRecord(
-  record: Readonly<Record<string, string>> | undefined,
-  secrets: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-  if (!record) return undefined
-  const pairs = Object.entries(record).map(([name, value]) => [name, redactSecrets(value, secrets)])
-  return Object.fromEntries(pairs) as Record<string, string>
 }
 
 /** The original error where it holds no secret, else a copy of its texts without them. */
@@ -93,21 +86,17 @@ function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
     else if (typeof node === 'object' && node !== null && !seen.has(node)) {
       if (seen.size === MAX_NODES) return true
       seen.add(node)
-      pushContents(node, pending)
+      if (ArrayBuffer.isView(node)) continue
+      if (node instanceof Error) pending.push(node.message, node.stack)
+      if (node instanceof URL) pending.push(node.href)
+      if (node instanceof Map || node instanceof Headers || node instanceof URLSearchParams) {
+        for (const [name, value] of node) pending.push(name, value)
+      }
+      for (const key of Reflect.ownKeys(node)) {
+        pending.push(Object.getOwnPropertyDescriptor(node, key)?.value)
+      }
     }
   }
   const all = texts.join('\0')
   return redactSecrets(all, secrets) !== all
-}
-
-function pushContents(node: object, pending: unknown[]): void {
-  if (ArrayBuffer.isView(node)) return
-  if (node instanceof Error) pending.push(node.message, node.stack)
-  if (node instanceof URL) pending.push(node.href)
-  if (node instanceof Map || node instanceof Headers || node instanceof URLSearchParams) {
-    for (const [name, value] of node) pending.push(name, value)
-  }
-  for (const key of Reflect.ownKeys(node)) {
-    pending.push(Object.getOwnPropertyDescriptor(node, key)?.value)
-  }
 }

@@ -89,7 +89,7 @@ function toInputs(inputs: readonly InferenceInput[], sources: MessageSources): M
   return messages
 }
 
-/** Which blocks a user may send is the message constructor's to say. */
+/** True for an object with a `type` that is no message. `UserMessage` checks which blocks a user may send. */
 function isBlock(input: unknown): input is UserContent {
   return (
     typeof input === 'object' &&
@@ -228,7 +228,16 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   // Printers that know none of the conventions below show that there is a getter, not what it gives.
   if (apiKey !== undefined)
     Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
-  const shown = (): object => printable(hidden)
+  const shown = (): object => {
+    const { headers, apiKey: key, ...rest } = hidden
+    return {
+      ...rest,
+      ...(key !== undefined && { apiKey: '[hidden]' }),
+      ...(headers && {
+        headers: Object.fromEntries(Object.keys(headers).map((name) => [name, '[hidden]'])),
+      }),
+    }
+  }
   Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
   secretsByConfig.set(hidden, secretsOf(config))
   return Object.freeze(hidden)
@@ -249,14 +258,4 @@ function secretsOf({ apiKey, headers = {} }: ProviderConfig): string[] {
   for (const [name, value] of Object.entries(headers))
     if (secretHeader.test(name)) secrets.push(value, value.replace(/^\S+\s+/, ''))
   return secrets
-}
-
-function printable({ headers, apiKey, ...rest }: ProviderConfig): object {
-  return {
-    ...rest,
-    ...(apiKey !== undefined && { apiKey: '[hidden]' }),
-    ...(headers && {
-      headers: Object.fromEntries(Object.keys(headers).map((n) => [n, '[hidden]'])),
-    }),
-  }
 }

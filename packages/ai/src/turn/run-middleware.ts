@@ -14,7 +14,6 @@ import type {
   Middleware,
   MiddlewareContext,
   StreamContext,
-  StreamEventResult,
 } from '../contract/middleware.ts'
 import { secretsIn } from './request.ts'
 import type { LLMRequest } from '../contract/provider.ts'
@@ -128,7 +127,7 @@ export class MiddlewareRun {
       try {
         await (isAbort ? one.onAbort?.(failure, context) : one.onError?.(failure, context))
       } catch {
-        // UPP-103: an error in onError must not mask the one it was told of.
+        // UPP-103: an error in onError must not mask the error it was called with.
       }
     }
     return failure
@@ -158,7 +157,11 @@ export class MiddlewareRun {
         for (const event of current) {
           const answer = one.onStreamEvent!(event, this.#streamContext)
           // No async boundary per event unless the hook asks for one.
-          collect(next, event, isPromise(answer) ? await answer : answer)
+          const given = isPromise(answer) ? await answer : answer
+          if (given === undefined)
+            next.push(event) // an observer that returned nothing
+          else if (Array.isArray(given)) next.push(...(given as readonly StreamEvent[]))
+          else if (given !== null) next.push(given as StreamEvent) // isArray does not narrow readonly
         }
       } catch (error) {
         throw hookError(error, `onStreamEvent of the middleware "${one.name}"`, this.#origin)
@@ -186,16 +189,4 @@ export class MiddlewareRun {
 
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as Promise<T> | null | undefined)?.then === 'function'
-}
-
-function collect(
-  into: StreamEvent[],
-  event: StreamEvent,
-  answer: StreamEventResult | undefined,
-): void {
-  if (answer === null) return
-  if (answer === undefined)
-    into.push(event) // an observer that returned nothing
-  else if (Array.isArray(answer)) into.push(...(answer as readonly StreamEvent[]))
-  else into.push(answer as StreamEvent) // neither null nor a list: isArray does not narrow readonly
 }

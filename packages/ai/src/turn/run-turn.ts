@@ -35,7 +35,7 @@ export interface TurnTask {
   /** Gives each tool call its ports. */
   readonly open?: ToolBatch['open']
   readonly state?: Map<string, unknown> | undefined
-  /** Told when the model has nothing more to say, before its last events are handed out. */
+  /** Called when the model has ended its last answer, before the last events are handed out. */
   readonly onFinal?: () => void
 }
 

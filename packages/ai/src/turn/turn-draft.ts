@@ -7,7 +7,7 @@ import type { LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
-import type { ToolExecution, ToolResult } from '../contract/tool.ts'
+import type { ToolExecution } from '../contract/tool.ts'
 import {
   addUsage,
   type OpenCall,
@@ -32,7 +32,7 @@ export class TurnDraft {
   #fold: MessageFold | undefined
   #stop: MessageFold['stop']
   #response: AssistantMessage | undefined
-  /** Ended calls of the running batch, so that a failed turn still tells of them. */
+  /** Ended calls of the running batch, so that a turn that fails still contains them. */
   #running: ToolExecution[] = []
   readonly #started = new Map<string, JsonObject>()
   #openCalls: readonly OpenCall[] = []
@@ -58,7 +58,12 @@ export class TurnDraft {
 
   /** Throws when the terminal event never came: a cut stream is not an answer. */
   endMessage(fold: MessageFold): AssistantMessage {
-    if (!fold.stop) throw cutOff(this.#origin)
+    if (!fold.stop)
+      throw new UPPError('The answer ended without its terminal event.', {
+        code: ErrorCode.InvalidResponse,
+        ...this.#origin,
+        hint: 'The connection was probably cut; error.turn holds what had arrived.',
+      })
     this.#fold = undefined
     this.#stop = fold.stop
     this.#usageByCycle.push(fold.stop.usage)
@@ -119,7 +124,17 @@ export class TurnDraft {
     if (ended.length === 0) return
     this.#running = []
     this.#executions.push(...ended)
-    this.produced.push(new ToolResultMessage(ended.map(toResult), this.#sources))
+    this.produced.push(
+      new ToolResultMessage(
+        ended.map(({ toolCallId, toolName, result, isError }) => ({
+          toolCallId,
+          toolName,
+          result,
+          isError,
+        })),
+        this.#sources,
+      ),
+    )
     const answered = new Set(ended.map(({ toolCallId }) => toolCallId))
     this.#openCalls = this.#openCalls.filter(({ toolCallId }) => !answered.has(toolCallId))
   }
@@ -154,10 +169,6 @@ export class TurnDraft {
   }
 }
 
-function toResult({ toolCallId, toolName, result, isError }: ToolExecution): ToolResult {
-  return { toolCallId, toolName, result, isError }
-}
-
 /** Calls of a message that have no answer among `settled`. */
 function openAfter(
   message: AssistantMessage | undefined,
@@ -168,13 +179,5 @@ function openAfter(
     const outcome = outcomes.get(toolCallId)
     if (!outcome) return [{ toolCallId }]
     return outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : []
-  })
-}
-
-function cutOff(origin: ErrorOrigin): UPPError {
-  return new UPPError('The answer ended without its terminal event.', {
-    code: ErrorCode.InvalidResponse,
-    ...origin,
-    hint: 'The connection was probably cut; error.turn holds what had arrived.',
   })
 }

@@ -1,3 +1,4 @@
+import { failing } from '../contract/abort-race.ts'
 import {
   type BoundLLMModel,
   createProvider,
@@ -10,14 +11,8 @@ import {
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
-import type {
-  DecodeContext,
-  EncodedRequest,
-  RequestMode,
-  Target,
-  Wire,
-  WireName,
-} from '../wires/wire.ts'
+import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
@@ -55,7 +50,7 @@ export function defineVendor(definition: VendorDefinition): Provider {
     baseUrl,
     keyVariables,
     headers,
-    authHeaders: definition.authHeaders ?? bearer,
+    authHeaders: definition.authHeaders ?? ((key) => ({ authorization: `Bearer ${key}` })),
   })
   return createProvider({
     name,
@@ -63,10 +58,6 @@ export function defineVendor(definition: VendorDefinition): Provider {
     embedding: embedding?.(endpoint),
     image: image?.(endpoint),
   })
-}
-
-function bearer(key: string): Readonly<Record<string, string>> {
-  return { authorization: `Bearer ${key}` }
 }
 
 function llmHandler(
@@ -173,7 +164,9 @@ class HttpModel implements BoundLLMModel {
           framing: wire.framing,
           decoder: wire.createDecoder(context),
           context: contextOf(call),
-          isHeld: carriesNothing,
+          // Nothing a reader could be shown yet: until more comes, the attempt can still be repeated.
+          isHeld: ({ type, delta }) =>
+            type === 'message_start' || (type === 'content_block_start' && delta.block === 'text'),
           isLast: (event) => event.type === 'message_stop',
         }),
     })
@@ -183,13 +176,3 @@ class HttpModel implements BoundLLMModel {
 type Batch = readonly StreamEvent[]
 
 const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const
-
-/** Nothing a reader could be shown yet: until more comes, the attempt can still be repeated. */
-function carriesNothing({ type, delta }: StreamEvent): boolean {
-  return type === 'message_start' || (type === 'content_block_start' && delta.block === 'text')
-}
-
-// oxlint-disable-next-line require-yield
-async function* failing(error: unknown): AsyncGenerator<never, void, undefined> {
-  throw error
-}

@@ -10,7 +10,7 @@ import { joinBytes } from '../media/bytes.ts'
 import { systemClock, uuidV4 } from '@skein/base'
 import { MessageFold } from '../turn/fold-message.ts'
 import type { AssistantMessage } from '../contract/message.ts'
-import { invalidRequest } from './wire-error.ts'
+import { requestError } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 
 /** A block collected from its events, for servers that answer whole. */
@@ -117,6 +117,6 @@ export function readAnswer(
     return fold.message({ ids: uuidV4, clock: systemClock })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw invalidRequest(provider, `The field "${at}" cannot be read: ${reason}`)
+    throw requestError(provider, `The field "${at}" cannot be read: ${reason}`)
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { listOf, objectOf } from './read-json.ts'
-import { invalidRequest } from './wire-error.ts'
+import { requestError } from './wire-error.ts'
 import type { Tool, ToolCall } from '../contract/tool.ts'
 
 /**
@@ -22,13 +22,13 @@ export function mergeTools({
 }): readonly unknown[] | undefined {
   if (native === undefined) return tools.length > 0 ? tools : undefined
   if (!Array.isArray(native)) {
-    throw invalidRequest(provider, 'params.tools is not a list.', 'Give the tools in a list.')
+    throw requestError(provider, 'params.tools is not a list.', 'Give the tools in a list.')
   }
   const taken = new Set(tools.flatMap(namesOf))
   for (const tool of native as unknown[]) {
     const clash = namesOf(objectOf(tool) ?? {}).find((name) => taken.has(name))
     if (clash === undefined) continue
-    throw invalidRequest(
+    throw requestError(
       provider,
       `The tool name ${JSON.stringify(clash)} is in both tools and params.tools.`,
       'Rename the function tool, or leave one of the two out.',

@@ -61,7 +61,19 @@ function answerCalls(
   if (answers.length === 1 && answersInOrder(calls, answers[0]!.results)) return answers
   const open = new Map<string, number>()
   for (const { toolCallId } of calls) open.set(toolCallId, (open.get(toolCallId) ?? 0) + 1)
-  const kept = answers.flatMap((answer) => keepOpen(answer, open, warnings))
+  const kept = answers.flatMap((answer) => {
+    const orphans: ToolResult[] = []
+    const results = answer.results.filter((result) => {
+      const isOpen = takeOne(open, result.toolCallId)
+      if (!isOpen) orphans.push(result)
+      return isOpen
+    })
+    if (orphans.length === 0) return [answer]
+    dropOrphans(orphans, warnings)
+    if (results.length === 0) return []
+    const { id, timestamp, metadata } = answer
+    return [new ToolResultMessage(results, { id, timestamp, metadata })]
+  })
   const missing = calls.filter(({ toolCallId }) => takeOne(open, toolCallId))
   if (missing.length > 0) kept.push(unanswered(message, missing, warnings))
   return kept
@@ -79,24 +91,6 @@ function takeOne(open: Map<string, number>, id: string): boolean {
   const count = open.get(id) ?? 0
   if (count > 0) open.set(id, count - 1)
   return count > 0
-}
-
-function keepOpen(
-  answer: ToolResultMessage,
-  open: Map<string, number>,
-  warnings: Warning[],
-): ToolResultMessage[] {
-  const orphans: ToolResult[] = []
-  const results = answer.results.filter((result) => {
-    const isOpen = takeOne(open, result.toolCallId)
-    if (!isOpen) orphans.push(result)
-    return isOpen
-  })
-  if (orphans.length === 0) return [answer]
-  dropOrphans(orphans, warnings)
-  if (results.length === 0) return []
-  const { id, timestamp, metadata } = answer
-  return [new ToolResultMessage(results, { id, timestamp, metadata })]
 }
 
 function dropOrphans(results: readonly ToolResult[], warnings: Warning[]): void {
@@ -214,21 +208,23 @@ export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRul
 export function resultText(result: unknown): string {
   if (typeof result === 'string') return result
   try {
+    // `this[key]` is the value before its `toJSON`: a Buffer's would spell out every byte.
+    const readable = function (
+      this: Record<string, unknown>,
+      key: string,
+      value: unknown,
+    ): unknown {
+      const original = this[key]
+      if (ArrayBuffer.isView(original) || original instanceof ArrayBuffer) {
+        return `[binary data, ${original.byteLength} bytes]`
+      }
+      if (original instanceof Error) return { name: original.name, message: original.message }
+      if (typeof value === 'bigint') return value.toString()
+      const bytes = bytesInJson(value)
+      return bytes ? `[binary data, ${bytes.byteLength} bytes]` : value
+    }
     return JSON.stringify(result, readable) ?? ''
   } catch (error) {
     return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
   }
-}
-
-/** `this[key]` is the value before its `toJSON`: a Buffer's would spell out every byte. */
-function readable(this: unknown, key: string, value: unknown): unknown {
-  const original = (this as Record<string, unknown>)[key]
-  if (ArrayBuffer.isView(original) || original instanceof ArrayBuffer) {
-    return `[binary data, ${original.byteLength} bytes]`
-  }
-  if (original instanceof Error) return { name: original.name, message: original.message }
-  if (typeof value === 'bigint') return value.toString()
-  const bytes = bytesInJson(value)
-  if (bytes) return `[binary data, ${bytes.byteLength} bytes]`
-  return value
 }

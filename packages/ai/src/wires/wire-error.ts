@@ -6,8 +6,8 @@ import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 
-/** The caller asked for something this wire or vendor cannot say. */
-export function invalidRequest(provider: string, message: string, hint?: string): UPPError {
+/** The error for a request that this wire format or vendor cannot express. */
+export function requestError(provider: string, message: string, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, provider, modality: 'llm', hint })
 }
 
@@ -25,7 +25,7 @@ export function unknownPart(
   known: PartTypes,
 ): UPPError {
   const types = [...new Set(Object.values(known))].filter((name) => name !== undefined)
-  return invalidRequest(
+  return requestError(
     provider,
     `The field "${at}" is ${JSON.stringify(type)}.`,
     `Known types: ${types.join(', ')}.`,
@@ -80,6 +80,6 @@ export function readRequest<T>(provider: string, read: () => T): T {
   } catch (error) {
     if (isUPPError(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)
-    throw invalidRequest(provider, `The request cannot be read: ${reason}`)
+    throw requestError(provider, `The request cannot be read: ${reason}`)
   }
 }

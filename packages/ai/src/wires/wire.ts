@@ -3,13 +3,10 @@ import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import type { ErrorCode } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { LLMRequest, Params } from '../contract/provider.ts'
+import type { WireName } from '../contract/wire-name.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { Message } from '../contract/message.ts'
 import type { Tool } from '../contract/tool.ts'
-
-/** The formats by name. */
-export type WireName =
-  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
 
 /** To whom a request goes: decides what is replayed verbatim and what is degraded. */
 export interface Target<Dialect = unknown> {
@@ -96,7 +93,7 @@ export interface ServerRequest {
 /** What an encoder has to know about the answer it writes. */
 export interface EncodeContext {
   readonly request: ServerRequest
-  /** Id of the response in the vendor's style is made from this. */
+  /** The id of the response, in the vendor's style, is made from this id. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number

@@ -128,6 +128,7 @@ test('UPP-057 any history goes through all vendors in any order', async () => {
             return error.turn
           throw error
         })
+        expect(done.messages).not.toEqual([])
         history = [...history, ...done.messages]
       }
     }),

@@ -31,6 +31,6 @@ function filesFor(path: string): typeof Files {
   if (files) return files
   throw new RecordingError(`The recording ${JSON.stringify(path)} cannot be kept in a file here.`, {
     code: 'NO_FILES',
-    hint: 'Use memoryStore, or a store of your own.',
+    hint: 'Use memoryRecordings, or a store of your own.',
   })
 }

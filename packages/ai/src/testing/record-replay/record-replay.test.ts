@@ -12,7 +12,7 @@ import { openai } from '../../vendors/openai.ts'
 import { calls, says, vendorServer } from '../index.ts'
 import { fileStore } from './file-store-node.ts'
 import { recordFetch, replayFetch } from './record-replay.ts'
-import { memoryStore, type Recording } from './recording.ts'
+import { memoryRecordings, type Recording } from './recording.ts'
 
 const key = 'sk-canary-0123456789'
 const post = (fetch: Fetch, body: string, url = 'http://vendor.test/x'): Promise<Response> =>
@@ -35,7 +35,7 @@ const streamOf = (chunks: readonly Uint8Array[]): ReadableStream<Uint8Array<Arra
 test('bodies come back byte for byte and read for read, whatever they are', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ minLength: 1, maxLength: 9 })), async (chunks) => {
-      const store = memoryStore()
+      const store = memoryRecordings()
       const record = recordFetch(store, { fetch: async () => new Response(streamOf(chunks)) })
       expect(await readsOf(await post(record, '{}'))).toEqual(chunks)
       await record.saved()
@@ -79,7 +79,7 @@ test('a conversation is recorded in a file and replayed without a server', async
 
 describe('secrets', () => {
   test('in headers, address, request and response, also across reads', async () => {
-    const store = memoryStore()
+    const store = memoryRecordings()
     const echo = `{"error":"Wrong key ${key}"}`
     const bytes = new TextEncoder().encode(echo)
     const chunks = [bytes.slice(0, 24), bytes.slice(24)]
@@ -113,7 +113,7 @@ describe('secrets', () => {
 
 test('requests are matched by what they say; each exchange is used once', async () => {
   let count = 0
-  const store = memoryStore()
+  const store = memoryRecordings()
   const record = recordFetch(store, { fetch: async () => new Response(String(++count)) })
   for (const body of ['{"a":1,"b":2}', '{"a":1,"b":2}', '{"a":3}'])
     await (await post(record, body)).text()
@@ -129,7 +129,7 @@ test('requests are matched by what they say; each exchange is used once', async 
 })
 
 test('what was not recorded is told with the nearest', async () => {
-  const store = memoryStore()
+  const store = memoryRecordings()
   const record = recordFetch(store, { fetch: async () => new Response('x') })
   await (await post(record, '{"q":"old"}')).text()
   await record.saved()
@@ -141,7 +141,7 @@ test('what was not recorded is told with the nearest', async () => {
   await expect(post(replay, '{}', 'http://vendor.test/y')).rejects.toMatchObject({
     hint: 'Left in the recording: POST http://vendor.test/x',
   })
-  await expect(post(replayFetch(memoryStore()), '{}')).rejects.toMatchObject({
+  await expect(post(replayFetch(memoryRecordings()), '{}')).rejects.toMatchObject({
     code: 'NO_RECORDING',
   })
 })
@@ -150,7 +150,7 @@ test('a broken connection is replayed as one; a body that was left waits for its
   const vendor = vendorServer([says('one two three four'), says('one two three')], {
     faults: [{ kind: 'cut', afterBytes: 400 }],
   })
-  const store = memoryStore()
+  const store = memoryRecordings()
   const ask = (fetch: Fetch) => {
     const config = { fetch, apiKey: key, retryStrategy: { onRetry: () => null } }
     return llm({ model: anthropic('claude'), config })
@@ -171,7 +171,7 @@ test('a broken connection is replayed as one; a body that was left waits for its
 })
 
 test('forms are kept by their parts, not by their random boundary', async () => {
-  const store = memoryStore()
+  const store = memoryRecordings()
   const edit = async (fetch: Fetch): Promise<number> => {
     const painter = image({ model: openai('gpt-image-1'), config: { fetch, apiKey: key } })
     const source = Image.fromBytes(new Uint8Array([137, 80, 78, 71]), 'image/png')

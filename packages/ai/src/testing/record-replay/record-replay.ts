@@ -5,7 +5,7 @@ import {
   hideIn,
   hideInChunks,
   isSecretHeader,
-  readRequest,
+  recordRequest,
   type RecordedRequest,
   type RecordedResponse,
   type Recording,
@@ -51,20 +51,26 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       exchanges: exchanges.filter((one) => one !== undefined),
     }
     saving = saving.then(() => store.save(recording))
-    saving.catch(() => {}) // `saved` tells
+    saving.catch(() => {}) // `saved` rejects with it
   }
 
   const record: Fetch = async (input, init) => {
     const index = exchanges.push(undefined) - 1
-    const { recorded: request, secrets } = await readRequest(input, init, more)
+    const { recorded: request, secrets } = await recordRequest(input, init, more)
     const response = await fetch(input, init)
     const { status, headers } = response
+    const kept: Record<string, string> = {}
+    headers.forEach((value, name) => {
+      // The body is kept as it is after decoding, so these two no longer describe it.
+      if (name === 'content-encoding' || name === 'content-length') return
+      kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+    })
     const finish = (chunks: readonly Uint8Array[], end?: RecordedResponse['end']): void =>
       keep(index, {
         request,
         response: {
           status,
-          headers: toHeaders(headers, secrets),
+          headers: kept,
           chunks: hideInChunks(chunks, secrets).map(toRecordedChunk),
           end,
         },
@@ -80,16 +86,6 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
     return new Response(body, { status, headers })
   }
   return Object.assign(record, { saved: () => saving })
-}
-
-function toHeaders(headers: Headers, secrets: readonly string[]): Record<string, string> {
-  const kept: Record<string, string> = {}
-  headers.forEach((value, name) => {
-    // The body is kept as it is after decoding.
-    if (name === 'content-encoding' || name === 'content-length') return
-    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
-  })
-  return kept
 }
 
 /** Passes a body on and remembers each read. A reader who leaves without a signal has left, too. */
@@ -143,10 +139,23 @@ export function replayFetch(
   return async (input, init) => {
     init.signal?.throwIfAborted()
     const exchanges = await (waiting ??= load(source))
-    const { recorded } = await readRequest(input, init, secrets)
+    const { recorded } = await recordRequest(input, init, secrets)
     const key = requestKey(recorded)
     const index = exchanges.findIndex(({ request }) => requestKey(request) === key)
-    if (index < 0) throw notRecorded(recorded, exchanges)
+    if (index < 0) {
+      const { method, url, body } = recorded
+      const same = exchanges.find((one) => one.request.method === method && one.request.url === url)
+      const hint = same
+        ? `Recorded for this address, with another body: ${shown(same.request)}`
+        : exchanges.length > 0
+          ? `Left in the recording: ${exchanges.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
+          : 'The recording is used up.'
+      const told = body ? ` with ${shown(recorded)}` : ''
+      throw new RecordingError(`${method} ${url}${told} was not recorded.`, {
+        code: 'NOT_RECORDED',
+        hint,
+      })
+    }
     const [exchange] = exchanges.splice(index, 1)
     return toResponse(exchange!, init.signal ?? undefined)
   }
@@ -159,21 +168,6 @@ async function load(source: Recording | RecordingStore): Promise<Exchange[]> {
     recording ? 'The recording is of another version.' : 'There is no recording.',
     { code: 'NO_RECORDING', hint: 'Run once with recordFetch.' },
   )
-}
-
-function notRecorded(request: RecordedRequest, left: readonly Exchange[]): RecordingError {
-  const { method, url, body } = request
-  const same = left.find((one) => one.request.method === method && one.request.url === url)
-  const hint = same
-    ? `Recorded for this address, with another body: ${shown(same.request)}`
-    : left.length > 0
-      ? `Left in the recording: ${left.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
-      : 'The recording is used up.'
-  const told = body ? ` with ${shown(request)}` : ''
-  return new RecordingError(`${method} ${url}${told} was not recorded.`, {
-    code: 'NOT_RECORDED',
-    hint,
-  })
 }
 
 function shown({ body }: RecordedRequest): string {

@@ -54,7 +54,7 @@ export interface RecordingStore {
 }
 
 /** Keeps a recording in memory. */
-export function memoryStore(recording?: Recording): RecordingStore {
+export function memoryRecordings(recording?: Recording): RecordingStore {
   let kept = recording
   return {
     load: async () => kept,
@@ -93,13 +93,19 @@ interface ReadRequest {
 }
 
 /** A request as it is kept: without secrets, the same for the same call. */
-export async function readRequest(
+export async function recordRequest(
   input: string,
   init: RequestInit,
   more: readonly string[],
 ): Promise<ReadRequest> {
   const headers = new Headers(init.headers)
-  const secrets = [...secretsIn(input, headers), ...more]
+  // The secrets that the request carries in its headers and its address, and those the caller names.
+  const own: string[] = []
+  headers.forEach((value, name) => {
+    if (isSecretHeader(name)) own.push(value, value.replace(/^\w+ /, ''))
+  })
+  for (const [, value = ''] of input.matchAll(secretQuery)) own.push(value)
+  const secrets = [...new Set(own)].filter(({ length }) => length >= 4).concat(more)
   const body = await readBody(init.body)
   const url = new URL(input)
   for (const name of secretParams)
@@ -165,16 +171,6 @@ export function isSecretHeader(name: string): boolean {
 }
 
 const secretQuery = /[?&](?:key|api[_-]?key|access_token|token)=([^&#]+)/gi
-
-/** The secrets that a request carries in its headers and its address. */
-function secretsIn(address: string, headers: Headers): readonly string[] {
-  const secrets: string[] = []
-  headers.forEach((value, name) => {
-    if (isSecretHeader(name)) secrets.push(value, value.replace(/^\w+ /, ''))
-  })
-  for (const [, value = ''] of address.matchAll(secretQuery)) secrets.push(value)
-  return [...new Set(secrets)].filter(({ length }) => length >= 4)
-}
 
 /** The text with every secret replaced. */
 export function hideIn(text: string, secrets: readonly string[]): string {

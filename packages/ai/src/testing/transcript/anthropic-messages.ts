@@ -39,8 +39,22 @@ interface Turn {
 export function checkAnthropic(body: JsonObject, report: Report<Rule>): void {
   const limit = body['max_tokens']
   report.check(Number.isInteger(limit) && Number(limit) > 0, 'max-tokens', 'max_tokens')
-  checkSystem(body['system'], report)
-  checkTools(asList(body['tools']), report)
+  const system = body['system']
+  const isSystem =
+    system === undefined ||
+    typeof system === 'string' ||
+    (Array.isArray(system) && system.every((block) => isText(asObject(block)['text'])))
+  report.check(isSystem, 'system', 'system')
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const tool = asObject(item)
+    const { name } = tool
+    const isOwn = tool['type'] === undefined || tool['type'] === 'custom'
+    const hasSchema = !isOwn || asObject(tool['input_schema'])['type'] === 'object'
+    const isRight = matches(name, toolName) && !names.has(String(name)) && hasSchema
+    report.check(isRight, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
   const messages = asList(body['messages'])
   if (!report.check(messages.length > 0, 'messages', 'messages')) return
   const turns = toTurns(messages, report)
@@ -144,7 +158,15 @@ function checkAssistant(
     const type = String(block['type'])
     const isUsers = type === 'tool_result' || type === 'image' || type === 'document'
     report.check(!isUsers, 'block-type', path)
-    if (type === 'tool_use') checkToolUse(block, path, known, answers, report)
+    if (type === 'tool_use') {
+      const id = String(block['id'])
+      report.check(matches(block['id'], /^[a-zA-Z0-9_-]+$/), 'tool-use-id', path)
+      report.check(!known.has(id), 'tool-use-unique', path)
+      known.add(id)
+      report.check(matches(block['name'], toolName), 'tool-use-name', path)
+      report.check(isObject(block['input']), 'tool-use-input', path)
+      report.check(answers.has(id), 'tool-use-answered', path)
+    }
     if (type === 'thinking') {
       const text = typeof block['thinking'] === 'string' ? block['thinking'] : undefined
       const isRight = text !== undefined && report.isIssued(block['signature'], text)
@@ -164,40 +186,3 @@ function checkAssistant(
 }
 
 const toolName = /^[a-zA-Z0-9_-]{1,128}$/
-
-function checkToolUse(
-  block: JsonObject,
-  path: string,
-  known: Set<string>,
-  answers: ReadonlySet<string>,
-  report: Report<Rule>,
-): void {
-  const id = String(block['id'])
-  report.check(matches(block['id'], /^[a-zA-Z0-9_-]+$/), 'tool-use-id', path)
-  report.check(!known.has(id), 'tool-use-unique', path)
-  known.add(id)
-  report.check(matches(block['name'], toolName), 'tool-use-name', path)
-  report.check(isObject(block['input']), 'tool-use-input', path)
-  report.check(answers.has(id), 'tool-use-answered', path)
-}
-
-function checkSystem(system: JsonValue | undefined, report: Report<Rule>): void {
-  const isRight =
-    system === undefined ||
-    typeof system === 'string' ||
-    (Array.isArray(system) && system.every((block) => isText(asObject(block)['text'])))
-  report.check(isRight, 'system', 'system')
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const tool = asObject(item)
-    const { name } = tool
-    const isOwn = tool['type'] === undefined || tool['type'] === 'custom'
-    const hasSchema = !isOwn || asObject(tool['input_schema'])['type'] === 'object'
-    const isRight = matches(name, toolName) && !names.has(String(name)) && hasSchema
-    report.check(isRight, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
-}

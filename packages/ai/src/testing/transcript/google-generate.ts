@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
@@ -37,11 +37,38 @@ interface Entry {
 
 /** Strict reading of a request of `generateContent`. */
 export function checkGoogle(body: JsonObject, report: Report<Rule>): void {
-  checkSystem(body['systemInstruction'], report)
-  checkDeclarations(asList(body['tools']), report)
+  const system = body['systemInstruction']
+  if (system !== undefined) {
+    const parts = asList(asObject(system)['parts'])
+    const isRight = parts.length > 0 && parts.every((part) => isText(asObject(part)['text']))
+    report.check(isRight, 'system-instruction', 'systemInstruction')
+  }
+  const names = new Set<string>()
+  asList(body['tools']).forEach((tool, index) => {
+    asList(asObject(tool)['functionDeclarations']).forEach((item, i) => {
+      const { name, parameters, parametersJsonSchema } = asObject(item)
+      const isNamed = matches(name, functionName) && !names.has(String(name))
+      const hasOneSchema = parameters === undefined || parametersJsonSchema === undefined
+      const path = `tools[${index}].functionDeclarations[${i}]`
+      report.check(isNamed && hasOneSchema, 'function-declaration', path)
+      names.add(String(name))
+    })
+  })
   const list = asList(body['contents'])
   if (!report.check(list.length > 0, 'contents', 'contents')) return
-  const entries = list.map((item, index) => toEntry(asObject(item), `contents[${index}]`))
+  const entries = list.map((item, index) => {
+    const content = asObject(item)
+    const parts = asList(content['parts']).map(asObject)
+    const pick = (name: string): readonly JsonObject[] =>
+      parts.flatMap((part) => (part[name] === undefined ? [] : [asObject(part[name])]))
+    return {
+      role: String(content['role'] ?? 'user'),
+      path: `contents[${index}]`,
+      parts,
+      calls: pick('functionCall'),
+      responses: pick('functionResponse'),
+    }
+  })
   report.check(entries[0]?.role === 'user', 'first-role', 'contents[0]')
   report.check(entries.at(-1)?.role === 'user', 'last-role', entries.at(-1)!.path)
   entries.forEach((entry, index) => {
@@ -52,19 +79,6 @@ export function checkGoogle(body: JsonObject, report: Report<Rule>): void {
       report.check(isPlaced, 'response-place', entry.path)
     }
   })
-}
-
-function toEntry(content: JsonObject, path: string): Entry {
-  const parts = asList(content['parts']).map(asObject)
-  const pick = (name: string): readonly JsonObject[] =>
-    parts.flatMap((part) => (part[name] === undefined ? [] : [asObject(part[name])]))
-  return {
-    role: String(content['role'] ?? 'user'),
-    path,
-    parts,
-    calls: pick('functionCall'),
-    responses: pick('functionResponse'),
-  }
 }
 
 const kinds = [
@@ -124,33 +138,10 @@ function checkCalls(
     return
   const open = [...responses]
   for (const call of calls) {
-    const index = open.findIndex((response) => isAnswer(call, response))
+    const index = open.findIndex(
+      (response) => call['name'] === response['name'] && call['id'] === response['id'],
+    )
     report.check(index >= 0, 'response-match', after!.path)
     open.splice(index < 0 ? 0 : index, 1)
   }
-}
-
-function isAnswer(call: JsonObject, response: JsonObject): boolean {
-  return call['name'] === response['name'] && call['id'] === response['id']
-}
-
-function checkSystem(system: JsonValue | undefined, report: Report<Rule>): void {
-  if (system === undefined) return
-  const parts = asList(asObject(system)['parts'])
-  const isRight = parts.length > 0 && parts.every((part) => isText(asObject(part)['text']))
-  report.check(isRight, 'system-instruction', 'systemInstruction')
-}
-
-function checkDeclarations(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((tool, index) => {
-    asList(asObject(tool)['functionDeclarations']).forEach((item, i) => {
-      const { name, parameters, parametersJsonSchema } = asObject(item)
-      const isNamed = matches(name, functionName) && !names.has(String(name))
-      const hasOneSchema = parameters === undefined || parametersJsonSchema === undefined
-      const path = `tools[${index}].functionDeclarations[${i}]`
-      report.check(isNamed && hasOneSchema, 'function-declaration', path)
-      names.add(String(name))
-    })
-  })
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isObject, isText, type Report } from './report.ts'
 
 /** From the API documentation; stricter than the server, which passes most mistakes to the model. */
@@ -26,7 +26,13 @@ export function checkOllama(body: JsonObject, report: Report<Rule>): void {
   const { format } = body
   const isFormat = format === undefined || format === '' || format === 'json' || isObject(format)
   report.check(isFormat, 'format', 'format')
-  checkTools(asList(body['tools']), report)
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const { name, parameters } = asObject(asObject(item)['function'])
+    const isRight = isText(name) && !names.has(name) && asObject(parameters)['type'] === 'object'
+    report.check(isRight, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
   if (!report.check(Array.isArray(body['messages']), 'messages', 'messages')) return
   let open: string[] = []
   let openedAt = ''
@@ -37,7 +43,15 @@ export function checkOllama(body: JsonObject, report: Report<Rule>): void {
   asList(body['messages']).forEach((item, index) => {
     const path = `messages[${index}]`
     const message = asObject(item)
-    checkMessage(message, path, report)
+    report.check(roles.has(String(message['role'])), 'role', path)
+    report.check(typeof message['content'] === 'string', 'content', path)
+    report.check(asList(message['images']).every(isBase64), 'images', path)
+    asList(message['tool_calls']).forEach((item, index) => {
+      const at = `${path}.tool_calls[${index}]`
+      const called = asObject(asObject(item)['function'])
+      report.check(isText(called['name']), 'call-name', at)
+      report.check(isObject(called['arguments']), 'call-arguments', at)
+    })
     if (message['role'] === 'tool') {
       const at = open.indexOf(String(message['tool_name'] ?? message['name']))
       report.check(at >= 0, 'result-name', path)
@@ -46,33 +60,9 @@ export function checkOllama(body: JsonObject, report: Report<Rule>): void {
     }
     close()
     openedAt = path
-    open = asList(message['tool_calls']).map((call) => nameOf(asObject(call)))
+    open = asList(message['tool_calls']).map((call) =>
+      String(asObject(asObject(call)['function'])['name']),
+    )
   })
   close()
-}
-
-function nameOf(call: JsonObject): string {
-  return String(asObject(call['function'])['name'])
-}
-
-function checkMessage(message: JsonObject, path: string, report: Report<Rule>): void {
-  report.check(roles.has(String(message['role'])), 'role', path)
-  report.check(typeof message['content'] === 'string', 'content', path)
-  report.check(asList(message['images']).every(isBase64), 'images', path)
-  asList(message['tool_calls']).forEach((item, index) => {
-    const at = `${path}.tool_calls[${index}]`
-    const called = asObject(asObject(item)['function'])
-    report.check(isText(called['name']), 'call-name', at)
-    report.check(isObject(called['arguments']), 'call-arguments', at)
-  })
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const { name, parameters } = asObject(asObject(item)['function'])
-    const isRight = isText(name) && !names.has(name) && asObject(parameters)['type'] === 'object'
-    report.check(isRight, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import {
   asList,
   asObject,
@@ -41,8 +41,22 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const isStreamed = body['stream'] === true || body['stream_options'] === undefined
   report.check(isStreamed, 'stream-options', 'stream_options')
-  checkTools(asList(body['tools']), report)
-  checkFormat(body['response_format'], report)
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const tool = asObject(item)
+    if (tool['type'] !== 'function') return
+    const { name, parameters } = asObject(tool['function'])
+    const isNamed = matches(name, functionName) && !names.has(String(name))
+    const hasSchema = parameters === undefined || asObject(parameters)['type'] === 'object'
+    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
+  const format = asObject(body['response_format'])
+  if (format['type'] === 'json_schema') {
+    const { name, schema } = asObject(format['json_schema'])
+    const isRight = matches(name, functionName) && isObject(schema)
+    report.check(isRight, 'response-format', 'response_format')
+  }
   const messages = asList(body['messages'])
   if (!report.check(messages.length > 0, 'messages', 'messages')) return
   const answers = new OpenCalls(report)
@@ -53,7 +67,19 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
     report.check(roles.has(role), 'role', path)
     if (role === 'tool') return answers.answer(message, path)
     answers.close()
-    if (role === 'user') checkUser(message, path, report)
+    if (role === 'user') {
+      const { content } = message
+      const list = asList(content)
+      // A part holds what its type says.
+      const isPart = (part: JsonObject): boolean => {
+        const type = String(part['type'])
+        return parts.has(type) && part[type] !== undefined
+      }
+      const isRight =
+        typeof content === 'string' ||
+        (list.length > 0 && list.every((part) => isPart(asObject(part))))
+      report.check(isRight, 'user-content', path)
+    }
     if (role === 'assistant') {
       checkAssistant(message, path, report)
       answers.open(message, path)
@@ -102,18 +128,6 @@ class OpenCalls {
 
 const parts = new Set(['text', 'image_url', 'input_audio', 'file', 'video_url', 'document_url'])
 
-function checkUser({ content }: JsonObject, path: string, report: Report<Rule>): void {
-  const list = asList(content)
-  // A part holds what its type says.
-  const isPart = (part: JsonObject): boolean => {
-    const type = String(part['type'])
-    return parts.has(type) && part[type] !== undefined
-  }
-  const isRight =
-    typeof content === 'string' || (list.length > 0 && list.every((part) => isPart(asObject(part))))
-  report.check(isRight, 'user-content', path)
-}
-
 function checkAssistant(message: JsonObject, path: string, report: Report<Rule>): void {
   const { content, tool_calls, refusal, audio } = message
   const hasContent = typeof content === 'string' || asList(content).length > 0
@@ -122,38 +136,17 @@ function checkAssistant(message: JsonObject, path: string, report: Report<Rule>)
   if (tool_calls === undefined) return
   report.check(asList(tool_calls).length > 0, 'tool-calls', path)
   asList(tool_calls).forEach((item, index) => {
-    checkCall(asObject(item), `${path}.tool_calls[${index}]`, report)
+    const at = `${path}.tool_calls[${index}]`
+    const call = asObject(item)
+    const { id, type } = call
+    report.check(isText(id) && id.length <= 40, 'call-id', at)
+    if (!report.check(type === 'function' || type === 'custom', 'call-type', at)) return
+    const called = asObject(call[type as string])
+    report.check(matches(called['name'], functionName), 'call-name', at)
+    const isRight =
+      type === 'custom'
+        ? typeof called['input'] === 'string'
+        : isJsonObjectText(called['arguments'])
+    report.check(isRight, 'call-arguments', at)
   })
-}
-
-function checkCall(call: JsonObject, path: string, report: Report<Rule>): void {
-  const { id, type } = call
-  report.check(isText(id) && id.length <= 40, 'call-id', path)
-  if (!report.check(type === 'function' || type === 'custom', 'call-type', path)) return
-  const told = asObject(call[type as string])
-  report.check(matches(told['name'], functionName), 'call-name', path)
-  const isRight =
-    type === 'custom' ? typeof told['input'] === 'string' : isJsonObjectText(told['arguments'])
-  report.check(isRight, 'call-arguments', path)
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const tool = asObject(item)
-    if (tool['type'] !== 'function') return
-    const { name, parameters } = asObject(tool['function'])
-    const isNamed = matches(name, functionName) && !names.has(String(name))
-    const hasSchema = parameters === undefined || asObject(parameters)['type'] === 'object'
-    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
-}
-
-function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {
-  const { type, json_schema } = asObject(format)
-  if (type !== 'json_schema') return
-  const { name, schema } = asObject(json_schema)
-  const isRight = matches(name, functionName) && isObject(schema)
-  report.check(isRight, 'response-format', 'response_format')
 }

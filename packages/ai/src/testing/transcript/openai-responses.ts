@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject } from '@skein/base'
 import { asList, asObject, isObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
@@ -46,8 +46,18 @@ const functionName = /^[a-zA-Z0-9_-]{1,128}$/
 /** Strict reading of a request of `POST /v1/responses`. */
 export function checkOpenAIResponses(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
-  checkTools(asList(body['tools']), report)
-  checkFormat(asObject(body['text'])['format'], report)
+  const names = new Set<string>()
+  asList(body['tools']).forEach((item, index) => {
+    const { type, name, parameters } = asObject(item)
+    if (type !== 'function') return
+    const isNamed = matches(name, functionName) && !names.has(String(name))
+    const hasSchema = parameters === null || asObject(parameters)['type'] === 'object'
+    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
+    names.add(String(name))
+  })
+  const format = asObject(asObject(body['text'])['format'])
+  if (format['type'] === 'json_schema')
+    report.check(isText(format['name']) && isObject(format['schema']), 'text-format', 'text.format')
   const { input } = body
   if (typeof input === 'string') return
   const items = asList(input).map(asObject)
@@ -149,22 +159,4 @@ function typeOf(item: JsonObject): string {
 function isOutput(item: JsonObject): boolean {
   const type = typeOf(item)
   return type === 'message' ? item['role'] === 'assistant' : !outputs.has(type)
-}
-
-function checkTools(tools: readonly JsonValue[], report: Report<Rule>): void {
-  const names = new Set<string>()
-  tools.forEach((item, index) => {
-    const { type, name, parameters } = asObject(item)
-    if (type !== 'function') return
-    const isNamed = matches(name, functionName) && !names.has(String(name))
-    const hasSchema = parameters === null || asObject(parameters)['type'] === 'object'
-    report.check(isNamed && hasSchema, 'tool-definition', `tools[${index}]`)
-    names.add(String(name))
-  })
-}
-
-function checkFormat(format: JsonValue | undefined, report: Report<Rule>): void {
-  const { type, name, schema } = asObject(format)
-  if (type !== 'json_schema') return
-  report.check(isText(name) && isObject(schema), 'text-format', 'text.format')
 }

@@ -9,7 +9,7 @@ import {
 import type { ProviderMetadata } from '../../contract/content.ts'
 import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../../wires/metadata.ts'
-import type { WireName } from '../../wires/wire.ts'
+import type { WireName } from '../../contract/wire-name.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'
 
 /** One vendor: its format and its address. */
@@ -107,7 +107,14 @@ const DEFAULT_DIMENSIONS = 8
 
 /** Vectors made from the inputs: the same text always has the same vector. */
 export function embeddingsAnswer(wire: WireName, path: string, body: JsonObject): JsonObject {
-  if (wire === 'google-generate') return googleAnswer(path, body)
+  if (wire === 'google-generate') {
+    const toVector = (request: JsonObject): JsonObject => {
+      const size = numberOf(request['outputDimensionality']) ?? DEFAULT_DIMENSIONS
+      return { values: vectorOf(request['content'] ?? null, size) }
+    }
+    if (path.endsWith(':embedContent')) return { embedding: toVector(body) }
+    return { embeddings: listOf(body['requests']).map((one) => toVector(objectOf(one) ?? {})) }
+  }
   const input = body['input']
   const inputs: readonly JsonValue[] = Array.isArray(input) ? input : [input ?? '']
   const size = numberOf(body['dimensions']) ?? DEFAULT_DIMENSIONS
@@ -126,15 +133,6 @@ export function embeddingsAnswer(wire: WireName, path: string, body: JsonObject)
     })),
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   }
-}
-
-function googleAnswer(path: string, body: JsonObject): JsonObject {
-  const toVector = (request: JsonObject): JsonObject => {
-    const size = numberOf(request['outputDimensionality']) ?? DEFAULT_DIMENSIONS
-    return { values: vectorOf(request['content'] ?? null, size) }
-  }
-  if (path.endsWith(':embedContent')) return { embedding: toVector(body) }
-  return { embeddings: listOf(body['requests']).map((one) => toVector(objectOf(one) ?? {})) }
 }
 
 /** Each number is exact in 32 bits, so that both encodings say the same. */

@@ -1,8 +1,7 @@
 import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock } from '@skein/base'
-import type { Fetch } from '../../contract/provider.ts'
+import type { BoundLLMModel, Fetch, LLMRequest } from '../../contract/provider.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
-import type { BoundLLMModel, LLMRequest } from '../../contract/provider.ts'
 import type { ServerError, ServerRequest } from '../../wires/wire.ts'
 import {
   scripted,

@@ -3,7 +3,7 @@ import type { AssistantContent, DocumentBlock, UserContent } from '../../contrac
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
-import type { ToolCall, ToolResult } from '../../contract/tool.ts'
+import type { ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, encodeHistory, encodeOnce } from '../encode-history.ts'
 import { documentSource, imageSource } from '../media.ts'
@@ -12,7 +12,7 @@ import { objectOf } from '../read-json.ts'
 import { toDialect, type SchemaDialect } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
@@ -167,7 +167,7 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
     case 'audio':
     case 'video':
     case 'binary':
-      throw invalidRequest(
+      throw requestError(
         provider,
         `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
         'It takes text, images and documents.',
@@ -196,22 +196,18 @@ function encodeAssistant(
   const blocks: AnthropicBlock[] = []
   for (const { block, call } of orderedBlocks(message, provider)) {
     const encoded = call
-      ? encodeCall(call, provider)
+      ? {
+          type: 'tool_use',
+          id: safeToolCallId(call.toolCallId, toolCallIdRule),
+          name: call.toolName,
+          input: call.arguments,
+          ...extras(nativeOf(call.metadata, provider, API)),
+          ...optionsOf(call.metadata, provider),
+        }
       : encodeAssistantBlock(block, provider, warnings)
     if (encoded) blocks.push(encoded)
   }
   return blocks
-}
-
-function encodeCall(call: ToolCall, provider: string): AnthropicBlock {
-  return {
-    type: 'tool_use',
-    id: safeToolCallId(call.toolCallId, toolCallIdRule),
-    name: call.toolName,
-    input: call.arguments,
-    ...extras(nativeOf(call.metadata, provider, API)),
-    ...optionsOf(call.metadata, provider),
-  }
 }
 
 /** Vendor fields without UPP counterpart. UPP's own fields are left out, so that an edit of them is sent. */
@@ -254,7 +250,27 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   const blocks = contentOf(result.result)
   const content =
     blocks.length > 0
-      ? blocks.map((block) => encodeResultBlock(block, provider, warnings))
+      ? blocks.map((block) => {
+          // A block that a tool returned and the vendor does not accept becomes a text that says so.
+          switch (block.type) {
+            case 'text':
+            case 'image':
+            case 'document':
+              return encodeUserBlock(block, provider)
+            case 'audio':
+            case 'video':
+            case 'binary': {
+              const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
+              warnings.push({ code: 'unsupported_block', message })
+              return {
+                type: 'text',
+                text: `[${block.mimeType}, ${block.data.length} bytes: not shown]`,
+              }
+            }
+            default:
+              return block satisfies never
+          }
+        })
       : resultText(result.result)
   return {
     type: 'tool_result',
@@ -262,28 +278,5 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
     content: content === '' ? undefined : content,
     is_error: result.isError === true ? true : undefined,
     ...optionsOf(result.metadata, provider),
-  }
-}
-
-/** A block that a tool returned and the vendor does not accept becomes a text that says so. */
-function encodeResultBlock(
-  block: UserContent,
-  provider: string,
-  warnings: Warning[],
-): AnthropicBlock {
-  switch (block.type) {
-    case 'text':
-    case 'image':
-    case 'document':
-      return encodeUserBlock(block, provider)
-    case 'audio':
-    case 'video':
-    case 'binary': {
-      const message = `The ${block.type} that a tool returned cannot be sent to ${provider}.`
-      warnings.push({ code: 'unsupported_block', message })
-      return { type: 'text', text: `[${block.mimeType}, ${block.data.length} bytes: not shown]` }
-    }
-    default:
-      return block satisfies never
   }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { optionsMetadata } from '../metadata.ts'
-import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 import type { DocumentBlock, ProviderMetadata, UserContent } from '../../contract/content.ts'
 import {
@@ -20,11 +20,11 @@ const toolFields = new Set(['type', 'name', 'description', 'input_schema'])
 /** Reads a request that a client of the Messages API sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('anthropic', 'The body is not a JSON object.')
+  if (!request) throw requestError('anthropic', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
-  if (modelId === undefined) throw invalidRequest('anthropic', 'The field "model" is missing.')
+  if (modelId === undefined) throw requestError('anthropic', 'The field "model" is missing.')
   if (!Array.isArray(request['messages']))
-    throw invalidRequest('anthropic', 'The field "messages" is not a list.')
+    throw requestError('anthropic', 'The field "messages" is not a list.')
   const { messages, system } = decodeMessages(listOf(request['messages']))
   // Marks on system blocks (for the cache) concern the client and its vendor; the text counts.
   const given = request['system']
@@ -64,7 +64,7 @@ function splitTools(value: JsonValue | undefined): {
     if ((tool['type'] ?? 'custom') !== 'custom') return native.push(item)
     const name = textOf(tool['name'])
     if (name === undefined) {
-      throw invalidRequest('anthropic', `The field "tools[${index}].name" is missing.`)
+      throw requestError('anthropic', `The field "tools[${index}].name" is missing.`)
     }
     return tools.push({
       name,
@@ -88,7 +88,7 @@ function decodeMessages(list: readonly JsonValue[]): {
   list.forEach((item, index) => {
     const at = `messages[${index}]`
     const message = objectOf(item)
-    if (!message) throw invalidRequest('anthropic', `The field "${at}" is not an object.`)
+    if (!message) throw requestError('anthropic', `The field "${at}" is not an object.`)
     const blocks = blocksOf(message['content'], `${at}.content`)
     switch (message['role']) {
       case 'user': {
@@ -116,7 +116,7 @@ function decodeMessages(list: readonly JsonValue[]): {
         return
       }
       default:
-        throw invalidRequest('anthropic', `The field "${at}.role" is not a role.`)
+        throw requestError('anthropic', `The field "${at}.role" is not a role.`)
     }
   })
   return { messages, system }
@@ -125,11 +125,11 @@ function decodeMessages(list: readonly JsonValue[]): {
 function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObject[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   if (!Array.isArray(content))
-    throw invalidRequest('anthropic', `The field "${at}" is neither text nor a list.`)
+    throw requestError('anthropic', `The field "${at}" is neither text nor a list.`)
   return (content as readonly JsonValue[]).map((item, index) => {
     const block = objectOf(item)
     if (block && typeof block['type'] === 'string') return block
-    throw invalidRequest('anthropic', `The field "${at}[${index}].type" is missing.`)
+    throw requestError('anthropic', `The field "${at}[${index}].type" is missing.`)
   })
 }
 
@@ -199,7 +199,7 @@ function documentOf(source: JsonObject, at: string): Pick<DocumentBlock, 'source
 }
 
 function unreadable(at: string): Error {
-  return invalidRequest(
+  return requestError(
     'anthropic',
     `The field "${at}.source" holds no data and no address.`,
     'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
@@ -213,7 +213,7 @@ function decodeResult(
 ): ToolResult {
   const toolCallId = textOf(block['tool_use_id'])
   if (toolCallId === undefined)
-    throw invalidRequest('anthropic', `The field "${at}.tool_use_id" is missing.`)
+    throw requestError('anthropic', `The field "${at}.tool_use_id" is missing.`)
   const { content = '' } = block
   return {
     toolCallId,
@@ -239,7 +239,7 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMe
   blocks.forEach((block, index) => {
     const isCall = block['type'] === 'tool_use'
     if (isCall && !(textOf(block['id']) && textOf(block['name'])))
-      throw invalidRequest('anthropic', `The field "${at}[${index}]" has no id or no name.`)
+      throw requestError('anthropic', `The field "${at}[${index}]" has no id or no name.`)
   })
   const context = answerContext('anthropic', { maxTokens: 0 })
   return readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))

@@ -44,7 +44,7 @@ function emptyMessage({ id, request }: EncodeContext): AnthropicResponse {
   }
 }
 
-/** A finished block; undefined for what the API cannot say (media, blocks of other vendors). */
+/** A finished block; undefined for what the API has no form for (media, blocks of other vendors). */
 function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
   const { kind, text, start } = block
   const native = nativeOf(block.metadata, 'anthropic', API)

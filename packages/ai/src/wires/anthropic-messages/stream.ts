@@ -37,7 +37,7 @@ export class AnthropicDecoder implements WireDecoder {
   readonly #isWrapped: boolean
   /** Open blocks by the vendor's index. */
   readonly #blocks = new Map<unknown, OpenBlock>()
-  /** By our index; undefined for a block that turned out to say nothing, which no message keeps. */
+  /** By our index; undefined for a block that turned out empty, which no message keeps. */
   readonly #kinds: (BlockKind | undefined)[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #message: JsonObject = {}

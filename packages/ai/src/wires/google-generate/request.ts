@@ -192,8 +192,19 @@ function encodeParts(message: Message, options: EncodeOptions): readonly GoogleP
       const isOwn = message.metadata?.[provider]?.['api'] === API
       const parts: GooglePart[] = []
       for (const { block, call } of orderedBlocks(message, provider)) {
-        const part = call ? encodeCall(call, provider) : encodeBlock(block, isOwn, options)
-        if (part) parts.push(part)
+        if (call) {
+          const native = nativeOf(call.metadata, provider, API) ?? {}
+          const functionCall = {
+            ...objectOf(native['functionCall']),
+            id: hasGeneratedId(call, provider) ? undefined : call.toolCallId,
+            name: call.toolName,
+            args: call.arguments,
+          }
+          parts.push({ functionCall, ...without(native, functionCallKey) })
+        } else {
+          const part = encodeBlock(block, isOwn, options)
+          if (part) parts.push(part)
+        }
       }
       // Google signs only the first of several calls; an unsigned first call gets the documented stand-in.
       const first = parts.findIndex((part) => 'functionCall' in part)
@@ -263,17 +274,6 @@ function encodeBlock(
 }
 
 const functionCallKey = new Set(['functionCall'])
-
-function encodeCall(call: ToolCall, provider: string): GooglePart {
-  const native = nativeOf(call.metadata, provider, API) ?? {}
-  const functionCall = {
-    ...objectOf(native['functionCall']),
-    id: hasGeneratedId(call, provider) ? undefined : call.toolCallId,
-    name: call.toolName,
-    args: call.arguments,
-  }
-  return { functionCall, ...without(native, functionCallKey) }
-}
 
 /** The vendor gave the call no id, so it gets none back. */
 function hasGeneratedId({ metadata }: ToolCall, provider: string): boolean {

@@ -12,7 +12,7 @@ import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import type { DeclaredTool } from '../tools.ts'
-import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest, WireRoute } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
@@ -24,18 +24,18 @@ const declarationsField = new Set(['functionDeclarations'])
 /** Reads a request that a client of `generateContent` sent. Model and mode are in the address. */
 export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('google', 'The body is not a JSON object.')
+  if (!request) throw requestError('google', 'The body is not a JSON object.')
   const match = /([^/]+\/[^/:]+):(generateContent|streamGenerateContent)$/.exec(path)
   const name = match && decodeURIComponent(match[1]!)
   if (!name) {
-    throw invalidRequest(
+    throw requestError(
       'google',
       `The path ${JSON.stringify(path)} names no model and method.`,
       'Expected …/models/{model}:generateContent or …/models/{model}:streamGenerateContent.',
     )
   }
   if (!Array.isArray(request['contents']))
-    throw invalidRequest('google', 'The field "contents" is not a list.')
+    throw requestError('google', 'The field "contents" is not a list.')
   const instruction = request['systemInstruction']
   const systemParts = listOf(objectOf(instruction)?.['parts'])
   const system =
@@ -77,7 +77,7 @@ function splitTools(value: JsonValue | undefined): {
       const name = textOf(tool['name'])
       if (name === undefined) {
         const at = `tools[${index}].functionDeclarations[${i}]`
-        throw invalidRequest('google', `The field "${at}.name" is missing.`)
+        throw requestError('google', `The field "${at}.name" is missing.`)
       }
       tools.push({
         name,
@@ -125,7 +125,7 @@ function decodeContents(list: readonly JsonValue[]): readonly Message[] {
     const at = `contents[${index}]`
     const content = objectOf(item)
     const parts = content && listOf(content['parts']).map((part) => objectOf(part) ?? {})
-    if (!parts) throw invalidRequest('google', `The field "${at}" is not an object.`)
+    if (!parts) throw requestError('google', `The field "${at}" is not an object.`)
     if (content['role'] === 'model') {
       const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
       const context = answerContext('google', {})
@@ -214,7 +214,7 @@ function decodeInline(inline: JsonObject, at: string): UserContent {
   try {
     bytes = decodeBase64(data)
   } catch {
-    throw invalidRequest('google', `The field "${at}.inlineData.data" is not base64.`)
+    throw requestError('google', `The field "${at}.inlineData.data" is not base64.`)
   }
   if (mimeType.startsWith('text/')) {
     const text = new TextDecoder().decode(bytes)

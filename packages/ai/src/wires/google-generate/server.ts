@@ -134,7 +134,7 @@ class GoogleEncoder implements WireEncoder {
     return sse(errorBody(error))
   }
 
-  /** Of a text only its signature is left to say: what was sent is not in the collector. */
+  /** For a text only its signature is still to be sent: the collector holds nothing that was already sent. */
   #stop(block: CollectedBlock): string {
     const isText = block.kind === 'text' || block.kind === 'object' || block.kind === 'reasoning'
     if (isText && !nativeOf(block.metadata, 'google', API)) return ''

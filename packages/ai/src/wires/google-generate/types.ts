@@ -18,7 +18,7 @@ export interface GoogleContent extends JsonObject {
   readonly parts: readonly GooglePart[]
 }
 
-/** A whole answer, or one frame of a stream: to be distrusted. */
+/** A whole answer, or one frame of a stream. Untrusted: every field is checked where it is read. */
 export interface GoogleResponse {
   readonly candidates?: JsonValue
   readonly promptFeedback?: JsonValue

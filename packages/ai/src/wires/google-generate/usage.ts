@@ -8,7 +8,17 @@ export function toUsage(usage: JsonObject): TokenUsage {
   const inputTokens = count('promptTokenCount') + count('toolUsePromptTokenCount')
   const outputTokens = count('candidatesTokenCount') + count('thoughtsTokenCount')
   const thoughts = numberOf(usage['thoughtsTokenCount'])
-  const tokensByModality = byModality(usage)
+  let tokensByModality: Record<string, number> | undefined
+  for (const [field, side] of Object.entries(details)) {
+    for (const item of listOf(usage[field])) {
+      const modality = textOf(objectOf(item)?.['modality'])
+      if (!modality) continue
+      const name = side + modality[0]!.toUpperCase() + modality.slice(1).toLowerCase()
+      tokensByModality ??= {}
+      tokensByModality[name] =
+        (tokensByModality[name] ?? 0) + (numberOf(objectOf(item)?.['tokenCount']) ?? 0)
+    }
+  }
   return {
     inputTokens,
     outputTokens,
@@ -25,20 +35,6 @@ const details = {
   promptTokensDetails: 'input',
   toolUsePromptTokensDetails: 'input',
   candidatesTokensDetails: 'output',
-}
-
-function byModality(usage: JsonObject): Record<string, number> | undefined {
-  let counts: Record<string, number> | undefined
-  for (const [field, side] of Object.entries(details)) {
-    for (const item of listOf(usage[field])) {
-      const modality = textOf(objectOf(item)?.['modality'])
-      if (!modality) continue
-      const name = side + modality[0]!.toUpperCase() + modality.slice(1).toLowerCase()
-      counts ??= {}
-      counts[name] = (counts[name] ?? 0) + (numberOf(objectOf(item)?.['tokenCount']) ?? 0)
-    }
-  }
-  return counts
 }
 
 /** The other direction, for the server half. */

@@ -10,7 +10,7 @@ import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata
 import { objectOf, without } from '../read-json.ts'
 import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
 
@@ -96,8 +96,20 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
       const key =
         message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
       const calls = before?.toolCalls ?? []
-      const encode = (own: Warning[]): readonly JsonObject[] =>
-        encodeMessage(message, { provider, calls, warnings: own })
+      const encode = (own: Warning[]): readonly JsonObject[] => {
+        // One message in the server's form; each tool result is a message of its own.
+        const options = { provider, calls, warnings: own }
+        switch (message.type) {
+          case 'user':
+            return [{ role: 'user', ...encodeContent(message.content, options) }]
+          case 'assistant':
+            return encodeAssistant(message, options)
+          case 'tool_result':
+            return message.results.map((result) => encodeResult(result, options))
+          default:
+            return message satisfies never
+        }
+      }
       return encodeOnce(message, key, encode, found)
     })
   }
@@ -112,20 +124,6 @@ interface EncodeOptions {
   /** The calls of the message before: what results answer. */
   readonly calls: readonly ToolCall[]
   readonly warnings: Warning[]
-}
-
-/** One message in the server's form; each tool result is a message of its own. */
-function encodeMessage(message: Message, options: EncodeOptions): readonly JsonObject[] {
-  switch (message.type) {
-    case 'user':
-      return [{ role: 'user', ...encodeContent(message.content, options) }]
-    case 'assistant':
-      return encodeAssistant(message, options)
-    case 'tool_result':
-      return message.results.map((result) => encodeResult(result, options))
-    default:
-      return message satisfies never
-  }
 }
 
 /** One text and a list of images is all a message can hold. */
@@ -143,7 +141,7 @@ function encodeContent(
       case 'image': {
         const { base64, url } = imageSource(block)
         if (base64 === undefined) {
-          throw invalidRequest(
+          throw requestError(
             provider,
             `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
             'Download the image first and give its bytes or base64.',
@@ -156,7 +154,7 @@ function encodeContent(
       case 'audio':
       case 'video':
       case 'binary':
-        throw invalidRequest(
+        throw requestError(
           provider,
           `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
           'It takes text and images.',

@@ -6,7 +6,7 @@ import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import type { DeclaredTool } from '../tools.ts'
-import { invalidRequest, type PartTypes } from '../wire-error.ts'
+import { requestError, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
@@ -16,9 +16,9 @@ const functionFields = new Set(['name', 'description', 'parameters'])
 /** Reads a request that a client of `/api/chat` sent. The answer is streamed unless `stream` is false. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('ollama', 'The body is not a JSON object.')
+  if (!request) throw requestError('ollama', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
-  if (modelId === undefined) throw invalidRequest('ollama', 'The field "model" is missing.')
+  if (modelId === undefined) throw requestError('ollama', 'The field "model" is missing.')
   const { system, messages } = decodeMessages(listOf(request['messages']))
   const tools: DeclaredTool[] = []
   const native: JsonValue[] = []
@@ -79,7 +79,7 @@ function decodeMessages(list: readonly JsonValue[]): {
       return messages.push(assistant)
     }
     if (role !== 'system')
-      throw invalidRequest('ollama', `The field "messages[${index}].role" is not a role.`)
+      throw requestError('ollama', `The field "messages[${index}].role" is not a role.`)
     const text = stringOf(message['content']) ?? ''
     return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
   })
@@ -87,7 +87,7 @@ function decodeMessages(list: readonly JsonValue[]): {
   return { system: system.join('\n\n'), messages }
 }
 
-/** The fields of a message that hold each block; total, so that a new block type must be answered. */
+/** The field of a message that holds each block. Total: a new block type does not compile until it is listed. */
 const fieldOf = {
   text: 'content',
   image: 'images',

@@ -7,7 +7,7 @@ import {
   type ToolResultMessage,
 } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
-import type { Tool, ToolCall } from '../../contract/tool.ts'
+import type { ToolCall } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
@@ -16,7 +16,7 @@ import { listOf, objectOf, textOf } from '../read-json.ts'
 import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { ChatMedia, OpenAIChatDialect } from './types.ts'
 
@@ -43,7 +43,21 @@ export function encodeRequest(
   }
   const tools = mergeTools({
     provider,
-    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    tools: request.tools.map(({ name, description, parameters, metadata }) => {
+      // Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`.
+      const { type, ...options } = optionsOf(metadata, provider) ?? {}
+      return type === 'custom'
+        ? { type, custom: { name, description, ...options } }
+        : {
+            type: 'function',
+            function: {
+              name,
+              description,
+              parameters: parameters as JsonObject, // a JSON Schema is JSON
+              ...options,
+            },
+          }
+    }),
     native: params['tools'],
     namesOf: (tool) => {
       const inner = objectOf(tool['function']) ?? objectOf(tool['custom']) ?? tool
@@ -91,16 +105,6 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
     isWrapped,
     warnings: isStrict ? warnings : [...warnings, notStrict],
   }
-}
-
-/** Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. */
-function encodeTool(tool: Tool, provider: string): JsonObject {
-  const { name, description } = tool
-  const { type, ...options } = optionsOf(tool.metadata, provider) ?? {}
-  if (type === 'custom') return { type: 'custom', custom: { name, description, ...options } }
-  // The schema is JSON by its type's contract, which `unknown` values cannot say.
-  const parameters = tool.parameters as JsonObject
-  return { type: 'function', function: { name, description, parameters, ...options } }
 }
 
 /** The JSON texts of all messages, joined by commas, with the system prompt first. */
@@ -202,7 +206,7 @@ function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTa
   }
   if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
   if (documentUrl === 'file_data') return filePart(name, source.url)
-  throw invalidRequest(
+  throw requestError(
     target.provider,
     `${target.provider} does not take documents by address in Chat Completions.`,
     'Load the document and send it as base64, or use a vendor or API that fetches addresses.',
@@ -215,7 +219,7 @@ function filePart(filename: string, data: string): JsonObject {
 
 function accept(kind: ChatMedia, target: ChatTarget): void {
   if (target.dialect.media.includes(kind)) return
-  throw invalidRequest(target.provider, `${target.provider} does not take ${kind} input.`)
+  throw requestError(target.provider, `${target.provider} does not take ${kind} input.`)
 }
 
 /**

@@ -11,8 +11,8 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { splitTools, type DeclaredTool } from '../tools.ts'
-import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import { splitTools } from '../tools.ts'
+import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
 const ownFields = new Set([
@@ -29,14 +29,26 @@ const usageField = new Set(['include_usage'])
 /** Reads a request that a client of Chat Completions sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('openai', 'The body is not a JSON object.')
+  if (!request) throw requestError('openai', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
-  if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
+  if (modelId === undefined) throw requestError('openai', 'The field "model" is missing.')
   if (!Array.isArray(request['messages'])) {
-    throw invalidRequest('openai', 'The field "messages" is not a list.')
+    throw requestError('openai', 'The field "messages" is not a list.')
   }
   const { system, messages } = decodeMessages(listOf(request['messages']))
-  const { tools, native } = splitTools(request['tools'], decodeTool)
+  const { tools, native } = splitTools(request['tools'], (tool, index) => {
+    const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
+    const toolName = textOf(name)
+    if (toolName === undefined) {
+      throw requestError('openai', `The field "tools[${index}].function.name" is missing.`)
+    }
+    return {
+      name: toolName,
+      description: stringOf(description) ?? '',
+      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('openai', options),
+    }
+  })
   const format = objectOf(request['response_format'])
   const structure =
     format?.['type'] === 'json_schema'
@@ -64,20 +76,6 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   }
 }
 
-function decodeTool(tool: JsonObject, index: number): DeclaredTool {
-  const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
-  const toolName = textOf(name)
-  if (toolName === undefined) {
-    throw invalidRequest('openai', `The field "tools[${index}].function.name" is missing.`)
-  }
-  return {
-    name: toolName,
-    description: stringOf(description) ?? '',
-    parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    metadata: optionsMetadata('openai', options),
-  }
-}
-
 /**
  * Reads `messages`. Leading system and developer messages are the system prompt; later ones
  * become user messages, since UPP has none there. Neighbouring tool messages are one message.
@@ -97,12 +95,12 @@ function decodeMessages(list: readonly JsonValue[]): {
   list.forEach((item, index) => {
     const at = `messages[${index}]`
     const message = objectOf(item)
-    if (!message) throw invalidRequest('openai', `The field "${at}" is not an object.`)
+    if (!message) throw requestError('openai', `The field "${at}" is not an object.`)
     const { role, content, ...options } = message
     if (role === 'tool') {
       const toolCallId = textOf(message['tool_call_id'])
       if (toolCallId === undefined) {
-        throw invalidRequest('openai', `The field "${at}.tool_call_id" is missing.`)
+        throw requestError('openai', `The field "${at}.tool_call_id" is missing.`)
       }
       const toolName = names.get(toolCallId)
       return results.push({ toolCallId, result: plainText(content), toolName })
@@ -110,11 +108,20 @@ function decodeMessages(list: readonly JsonValue[]): {
     flush()
     if (role === 'user') {
       const metadata = optionsMetadata('openai', options)
-      return messages.push(new UserMessage(userContent(content, at), { metadata }))
+      if (typeof content !== 'string' && !Array.isArray(content)) {
+        throw requestError('openai', `The field "${at}.content" is neither text nor a list.`)
+      }
+      const said =
+        typeof content === 'string'
+          ? content
+          : listOf(content).map((part, i) =>
+              decodePart(objectOf(part) ?? {}, `${at}.content[${i}]`),
+            )
+      return messages.push(new UserMessage(said, { metadata }))
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
-      throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+      throw requestError('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
     }
     const text = plainText(content)
     return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
@@ -128,16 +135,6 @@ function plainText(content: JsonValue | undefined): string {
   return listOf(content)
     .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
     .join('')
-}
-
-function userContent(content: JsonValue | undefined, at: string): string | readonly UserContent[] {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) {
-    throw invalidRequest('openai', `The field "${at}.content" is neither text nor a list.`)
-  }
-  return listOf(content).map((part, index) =>
-    decodePart(objectOf(part) ?? {}, `${at}.content[${index}]`),
-  )
 }
 
 const partTypes: PartTypes = {
@@ -160,7 +157,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
       const { url, ...beside } = objectOf(image_url) ?? {}
       const address = textOf(url)
       if (address === undefined) {
-        throw invalidRequest('openai', `The field "${at}.image_url.url" is missing.`)
+        throw requestError('openai', `The field "${at}.image_url.url" is missing.`)
       }
       const inline = parseDataUrl(address)
       return {
@@ -178,7 +175,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     case 'file': {
       const inline = parseDataUrl(textOf(objectOf(file)?.['file_data']) ?? '')
       if (!inline) {
-        throw invalidRequest(
+        throw requestError(
           'openai',
           `The field "${at}.file.file_data" is not a data URL.`,
           'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
@@ -190,7 +187,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     }
     case 'video_url': {
       const inline = parseDataUrl(textOf(objectOf(video_url)?.['url']) ?? '')
-      if (!inline) throw invalidRequest('openai', `The field "${at}.video_url.url" is no data URL.`)
+      if (!inline) throw requestError('openai', `The field "${at}.video_url.url" is no data URL.`)
       return { type: 'video', data: decodeBase64(inline.data), mimeType: inline.mimeType }
     }
     default:
@@ -226,7 +223,7 @@ function decodeCall(call: JsonObject, at: string): ToolCall {
   const { name, arguments: text } = objectOf(call['function']) ?? custom ?? {}
   const toolName = textOf(name)
   if (toolCallId === undefined || toolName === undefined) {
-    throw invalidRequest('openai', `The field "${at}" has no id or no name.`)
+    throw requestError('openai', `The field "${at}" has no id or no name.`)
   }
   if (custom) {
     const metadata = withNative('openai', 'openai-chat', { type: 'custom' })

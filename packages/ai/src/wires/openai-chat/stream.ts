@@ -249,10 +249,20 @@ export class ChatDecoder implements WireDecoder {
     })
   }
 
+  /** An image that came in one piece, inline or by address. */
   #image(image: JsonObject, events: StreamEvent[]): void {
     this.#close(events)
     const index = this.#kinds.push('image') - 1
-    for (const event of imageEvents(image, index, this.#provider)) events.push(event)
+    const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
+    const inline = parseDataUrl(url)
+    const data = inline ? decodeLooseBase64(inline.data) : new Uint8Array()
+    const mimeType = inline?.mimeType ?? 'image/png'
+    const metadata = withNative(this.#provider, 'openai-chat', image)
+    events.push(
+      { type: 'content_block_start', index, delta: { block: 'image' } },
+      { type: 'image_delta', index, delta: { data, mimeType, url: inline ? undefined : url } },
+      { type: 'content_block_stop', index, delta: { metadata } },
+    )
   }
 
   #switchTo(kind: OpenKind, block: BlockKind, events: StreamEvent[]): void {
@@ -322,20 +332,6 @@ export class ChatDecoder implements WireDecoder {
       ...orderMetadata(this.#kinds),
     }
   }
-}
-
-/** An image that came in one piece, inline or by address. */
-function imageEvents(image: JsonObject, index: number, provider: string): StreamEvent[] {
-  const url = textOf(objectOf(image['image_url'])?.['url'] ?? image['image_url']) ?? ''
-  const inline = parseDataUrl(url)
-  const data = inline ? decodeLooseBase64(inline.data) : new Uint8Array()
-  const mimeType = inline?.mimeType ?? 'image/png'
-  const metadata = withNative(provider, 'openai-chat', image)
-  return [
-    { type: 'content_block_start', index, delta: { block: 'image' } },
-    { type: 'image_delta', index, delta: { data, mimeType, url: inline ? undefined : url } },
-    { type: 'content_block_stop', index, delta: { metadata } },
-  ]
 }
 
 /** Words of OpenAI, Mistral, Together and others for why an answer ended. */

@@ -14,7 +14,11 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
   const completion = numberOf(raw['completion_tokens']) ?? 0
   const isApart = reasoningTokens && total === inputTokens + completion + reasoningTokens
   const outputTokens = isApart ? completion + reasoningTokens : completion
-  const tokensByModality = modalities(input, output)
+  let tokensByModality: Record<string, number> | undefined
+  for (const [side, field, name] of modalityFields) {
+    const count = numberOf((side === 'input' ? input : output)?.[field])
+    if (count) (tokensByModality ??= {})[name] = count
+  }
   const costUsd = numberOf(raw['cost'])
   return {
     inputTokens,
@@ -40,18 +44,6 @@ const modalityFields: readonly (readonly ['input' | 'output', string, string])[]
   ['output', 'audio_tokens', 'outputAudio'],
   ['output', 'image_tokens', 'outputImage'],
 ]
-
-function modalities(
-  input: JsonObject | undefined,
-  output: JsonObject | undefined,
-): Record<string, number> | undefined {
-  let counts: Record<string, number> | undefined
-  for (const [side, field, name] of modalityFields) {
-    const count = numberOf((side === 'input' ? input : output)?.[field])
-    if (count) (counts ??= {})[name] = count
-  }
-  return counts
-}
 
 /** The other direction, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {

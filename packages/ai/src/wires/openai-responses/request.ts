@@ -7,7 +7,7 @@ import type {
 } from '../../contract/content.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
-import type { Tool, ToolCall, ToolResult } from '../../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
 import { imageUrl, toDataUrl } from '../media.ts'
@@ -16,7 +16,7 @@ import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
-import { invalidRequest } from '../wire-error.ts'
+import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
@@ -51,7 +51,20 @@ export function encodeRequest(
   else if ('stream' in params) fields['stream'] = false
   const tools = mergeTools({
     provider,
-    tools: request.tools.map((tool) => encodeTool(tool, provider)),
+    tools: request.tools.map(({ name, description, parameters, metadata }) => {
+      // Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. The API
+      // treats a missing `strict` as true and then changes the schema; with false it keeps the schema.
+      const { type, ...options } = optionsOf(metadata, provider) ?? {}
+      if (type === 'custom') return { type, name, description, ...options }
+      return {
+        type: 'function',
+        name,
+        description,
+        parameters: parameters as JsonObject, // a JSON Schema is JSON
+        strict: false,
+        ...options,
+      }
+    }),
     native: params['tools'],
     namesOf: (tool) => [textOf(tool['name'])].filter((name) => name !== undefined),
   })
@@ -64,19 +77,6 @@ export function encodeRequest(
 export function isWrapped({ structure, params }: LLMRequest): boolean {
   if (!structure || objectOf(params['text'])?.['format'] !== undefined) return false
   return toDialect(structure, openaiSchemas).isWrapped
-}
-
-/**
- * Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. The API
- * treats a missing `strict` as true and then changes the schema; with false the schema is kept.
- */
-function encodeTool(tool: Tool, provider: string): JsonObject {
-  const { name, description } = tool
-  const { type, ...options } = optionsOf(tool.metadata, provider) ?? {}
-  if (type === 'custom') return { type: 'custom', name, description, ...options }
-  // The schema is JSON by its type's contract, which `unknown` values cannot say.
-  const parameters = tool.parameters as JsonObject
-  return { type: 'function', name, description, parameters, strict: false, ...options }
 }
 
 /** The JSON texts of all input items, joined by commas. */
@@ -186,7 +186,7 @@ function accept(kind: 'image' | 'document', named: string, target: ResponsesTarg
 }
 
 function refused(named: string, { provider }: ResponsesTarget): Error {
-  return invalidRequest(provider, `${provider} does not take ${named} input through Responses.`)
+  return requestError(provider, `${provider} does not take ${named} input through Responses.`)
 }
 
 /**

@@ -12,9 +12,9 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { splitTools, type DeclaredTool } from '../tools.ts'
+import { splitTools } from '../tools.ts'
 import { orderMetadata } from '../transcript.ts'
-import { invalidRequest, unknownPart, type PartTypes } from '../wire-error.ts'
+import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
 const api = 'openai-responses'
@@ -24,13 +24,27 @@ const formatField = new Set(['format'])
 /** Reads a request that a client of Responses sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
   const request = objectOf(body)
-  if (!request) throw invalidRequest('openai', 'The body is not a JSON object.')
+  if (!request) throw requestError('openai', 'The body is not a JSON object.')
   const modelId = textOf(request['model'])
-  if (modelId === undefined) throw invalidRequest('openai', 'The field "model" is missing.')
+  if (modelId === undefined) throw requestError('openai', 'The field "model" is missing.')
   const input = new InputReader()
   input.readAll(request['input'])
   const system = [stringOf(request['instructions']), ...input.system].filter(Boolean).join('\n\n')
-  const { tools, native } = splitTools(request['tools'], decodeTool)
+  const { tools, native } = splitTools(request['tools'], (tool, index) => {
+    const { type: _, name, description, parameters, strict, ...rest } = tool
+    const toolName = textOf(name)
+    if (toolName === undefined) {
+      throw requestError('openai', `The field "tools[${index}].name" is missing.`)
+    }
+    // Not strict is what our own requests say when nobody asked.
+    const options: JsonObject = strict === true ? { ...rest, strict } : rest
+    return {
+      name: toolName,
+      description: stringOf(description) ?? '',
+      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      metadata: optionsMetadata('openai', options),
+    }
+  })
   const text = objectOf(request['text'])
   const format = objectOf(text?.['format'])
   const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
@@ -51,22 +65,6 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   }
 }
 
-function decodeTool(tool: JsonObject, index: number): DeclaredTool {
-  const { type: _, name, description, parameters, strict, ...rest } = tool
-  const toolName = textOf(name)
-  if (toolName === undefined) {
-    throw invalidRequest('openai', `The field "tools[${index}].name" is missing.`)
-  }
-  // Not strict is what our own requests say when nobody asked.
-  const options: JsonObject = strict === true ? { ...rest, strict } : rest
-  return {
-    name: toolName,
-    description: stringOf(description) ?? '',
-    parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
-    metadata: optionsMetadata('openai', options),
-  }
-}
-
 /**
  * Reads `input`. Items of one answer (messages, reasoning, calls, hosted tools) are one assistant
  * message, outputs of its calls one tool result message. System messages at the start are the
@@ -82,7 +80,7 @@ class InputReader {
   readAll(input: JsonValue | undefined): void {
     if (typeof input === 'string') return void this.messages.push(new UserMessage(input))
     if (!Array.isArray(input)) {
-      throw invalidRequest('openai', 'The field "input" is neither text nor a list.')
+      throw requestError('openai', 'The field "input" is neither text nor a list.')
     }
     listOf(input).forEach((item, index) => this.#read(objectOf(item) ?? {}, `input[${index}]`))
     this.#flushAssistant()
@@ -92,7 +90,7 @@ class InputReader {
   #read(item: JsonObject, at: string): void {
     const { type = 'message', role } = item
     if (type === 'item_reference') {
-      throw invalidRequest(
+      throw requestError(
         'openai',
         `The field "${at}" refers to a stored item.`,
         'Send the item itself.',
@@ -114,7 +112,7 @@ class InputReader {
   #addResult(item: JsonObject, at: string): void {
     const toolCallId = textOf(item['call_id'])
     if (toolCallId === undefined) {
-      throw invalidRequest('openai', `The field "${at}.call_id" is missing.`)
+      throw requestError('openai', `The field "${at}.call_id" is missing.`)
     }
     const { output } = item
     const result = Array.isArray(output) ? decodeParts(listOf(output), at) : (output ?? '')
@@ -128,7 +126,7 @@ class InputReader {
       return
     }
     if (role !== 'system' && role !== 'developer') {
-      throw invalidRequest('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+      throw requestError('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
     }
     const texts = listOf(content).map((part) => stringOf(objectOf(part)?.['text']) ?? '')
     const text = typeof content === 'string' ? content : texts.join('')
@@ -172,7 +170,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     throw unknownPart('openai', `${at}.type`, type, partTypes)
   }
   if (address === undefined) {
-    throw invalidRequest(
+    throw requestError(
       'openai',
       `The field "${at}" has neither data nor an address.`,
       'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
@@ -261,7 +259,7 @@ class AssistantItems {
     const toolCallId = textOf(item['call_id'])
     const toolName = textOf(item['name'])
     if (toolCallId === undefined || toolName === undefined) {
-      throw invalidRequest('openai', `The field "${at}" has no call_id or no name.`)
+      throw requestError('openai', `The field "${at}" has no call_id or no name.`)
     }
     this.#names.set(toolCallId, toolName)
     this.#kinds.push('tool_call')

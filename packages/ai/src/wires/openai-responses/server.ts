@@ -28,7 +28,7 @@ export const openaiResponsesServer: WireServer = {
 /** Writes the events of one message as events of a response; `response` is the whole of it. */
 class ResponsesEncoder implements WireEncoder {
   readonly #context: EncodeContext
-  /** Items by block position; blocks that Responses cannot say have none. */
+  /** Items by block position; blocks that Responses has no item for are missing. */
   readonly #open = new Map<number, { readonly item: WrittenItem; readonly position: number }>()
   readonly #output: (JsonObject | undefined)[] = []
   #stop: MessageStopEvent['delta'] | undefined
@@ -175,7 +175,7 @@ interface WrittenItem {
   close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject
 }
 
-/** The item of a block, or undefined for blocks that Responses cannot say. */
+/** The item of a block; undefined for blocks that Responses has no item for. */
 function writeItem(
   { block, name, toolCallId = '', toolName = '' }: ContentBlockStartEvent['delta'],
   id: string,

@@ -12,7 +12,7 @@ import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
 import { isWrapped } from './request.ts'
 import { toUsage } from './usage.ts'
-import { ErrorCode, type UPPError } from '../../contract/error.ts'
+import { ErrorCode } from '../../contract/error.ts'
 
 /** Which part of its item a piece of text belongs to, by event type. */
 const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
@@ -214,8 +214,19 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   #finish(response: JsonObject, events: StreamEvent[]): void {
-    const failure = failureOf(response, this.#provider)
-    if (failure) throw failure
+    if (response['status'] === 'cancelled')
+      throw vendorFailure(this.#provider, {
+        message: `${this.#provider} cancelled the response ${textOf(response['id']) ?? ''}.`,
+        code: ErrorCode.Cancelled,
+      })
+    const error = objectOf(response['error'])
+    if (response['status'] === 'failed' || error) {
+      const message = 'The response failed, and the vendor gave no reason.'
+      throw vendorFailure(
+        this.#provider,
+        readErrorBody({ error: error ?? { message } }) ?? { message },
+      )
+    }
     this.#isDone = true
     this.#catchUp(listOf(response['output']), events)
     this.#closeAudio(events)
@@ -302,19 +313,4 @@ function endOf(
   if (hasCalls) return { stopReason: StopReason.ToolUse, rawStopReason: status }
   const stopReason = hasRefusal ? StopReason.Refusal : StopReason.EndTurn
   return { stopReason, rawStopReason: status }
-}
-
-/** The error of a response that failed or was cancelled at the vendor; undefined for others. */
-function failureOf(response: JsonObject, provider: string): UPPError | undefined {
-  const status = response['status']
-  if (status === 'cancelled') {
-    return vendorFailure(provider, {
-      message: `${provider} cancelled the response ${textOf(response['id']) ?? ''}.`,
-      code: ErrorCode.Cancelled,
-    })
-  }
-  const error = objectOf(response['error'])
-  if (status !== 'failed' && !error) return undefined
-  const message = 'The response failed, and the vendor gave no reason.'
-  return vendorFailure(provider, readErrorBody({ error: error ?? { message } }) ?? { message })
 }

@@ -1,0 +1,3 @@
+/** The wire formats by name. */
+export type WireName =
+  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
