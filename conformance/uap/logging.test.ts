@@ -1,5 +1,5 @@
 import { agent, AgentState, type Middleware } from '@skein/agents'
-import { logging, type AgentLogDetails, type LogLevel } from '@skein/agents/middleware'
+import { logging, type AgentLogDetails, type AgentLoggingOptions } from '@skein/agents/middleware'
 import { recordEvents, scriptedAgent } from '@skein/agents/testing'
 import { manualClock } from '@skein/base'
 import { defer } from '@skein/ai'
@@ -75,7 +75,7 @@ describe.each([{ streaming: false }, { streaming: true }])(
       expect(lines[1]?.[1]['messages']).toMatchObject([{ type: 'user' }, { type: 'assistant' }])
     })
 
-    const expected: Record<LogLevel, { ok: number; failed: number }> = {
+    const expected: Record<NonNullable<AgentLoggingOptions['level']>, { ok: number; failed: number }> = {
       debug: { ok: 3, failed: 3 },
       info: { ok: 2, failed: 2 },
       warn: { ok: 0, failed: 1 },
@@ -83,7 +83,7 @@ describe.each([{ streaming: false }, { streaming: true }])(
     }
     test.each(Object.entries(expected))('UAP-135 level %s', async (level, { ok, failed }) => {
       const { lines, logger: log } = logger()
-      const middleware = logging({ logger: log, level: level as LogLevel })
+      const middleware = logging({ logger: log, level: level as 'info' })
       await run(middleware)
       expect(lines.length).toBe(ok)
       lines.length = 0

@@ -10,7 +10,7 @@ export interface HouseRules {
   readonly bounds: Readonly<Record<Bound, number>>
   /** For each room (folder) the rooms of its package whose code it may import. */
   readonly doors: Readonly<Record<string, readonly string[]>>
-  /** Exported names that several files may declare, with the reason in the key's place in the list. */
+  /** Exported names that several files may declare, by reason. */
   readonly declaredTwice: Readonly<Record<string, readonly string[]>>
   /** Public names that mean different things in different packages, because specifications say so. */
   readonly homonyms: readonly string[]
@@ -199,7 +199,7 @@ function homonymProblems(names: readonly PublicName[], { homonyms }: HouseRules)
 }
 
 const specifications =
-  /(UPP|UAP|UAICP|ThreadProtocol|Standard Agents|RFC \d+|SemConv|ISO|HTML|JSON Schema|Draft)/
+  /(UPP|UAP|UAICP|ThreadProtocol|Standard Agents|RFC \d+|FIPS|FIPS|SemConv|ISO|HTML|JSON Schema|Draft)/
 
 /** Comments that cite a section without its specification, or a numbered note no clone contains. */
 function proseProblems(root: string, files: readonly SourceFile[]): string[] {

@@ -1,5 +1,5 @@
-import { type Clock, type JsonObject, systemClock } from '@skein/base'
-import { AbortRace, linkAbort } from './contract/abort-race.ts'
+import { linkAbort, type Clock, type JsonObject, systemClock } from '@skein/base'
+import { AbortRace } from './contract/abort-race.ts'
 import type { ModelReference, Params, ProviderConfig } from './contract/provider.ts'
 import type { ImageBlock, TextBlock } from './contract/content.ts'
 import { checkInputs, embedBatches, joinResults, planBatches } from './embeddings/batches.ts'
@@ -164,7 +164,7 @@ class Embedder implements EmbeddingInstance {
     options: AnyEmbedOptions,
     controller: AbortController,
   ): AsyncGenerator<EmbeddingProgress, EmbeddingResult> {
-    const unlink = linkAbort(options.signal, controller)
+    const unlink = linkAbort([options.signal], controller)
     const { signal } = controller
     const run = this.#middlewareRun(input, options, signal)
     const race = new AbortRace(signal, () => cancelledError(signal, this.#origin))

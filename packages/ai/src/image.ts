@@ -1,5 +1,5 @@
-import { type Clock, type JsonObject, systemClock } from '@skein/base'
-import { AbortRace, linkAbort } from './contract/abort-race.ts'
+import { linkAbort, type Clock, type JsonObject, systemClock } from '@skein/base'
+import { AbortRace } from './contract/abort-race.ts'
 import type { ModelReference, Params, ProviderConfig } from './contract/provider.ts'
 import type { ImageBlock } from './contract/content.ts'
 import type { Image } from './media/media.ts'
@@ -198,7 +198,7 @@ class ImageMaker implements ImageInstance {
     signal: AbortSignal | undefined,
     controller: AbortController,
   ): AsyncGenerator<ImageStreamEvent, ImageResult> {
-    const unlink = linkAbort(signal, controller)
+    const unlink = linkAbort([signal], controller)
     const run = this.#middlewareRun(fields, controller.signal, true)
     const race = this.#race(controller.signal)
     try {

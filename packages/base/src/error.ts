@@ -41,6 +41,10 @@ export class SkeinError extends Error {
 
 /** The text of anything that can be thrown. Values that are neither errors nor strings are named by type, not quoted. */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+  try {
+    if (error instanceof Error) return String(error.message || error.name)
+    return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+  } catch {
+    return 'An object that cannot be read was thrown.'
+  }
 }

@@ -31,7 +31,7 @@ export {
   type StandardSchemaV1,
   type StandardTypedProps,
 } from './standard-schema.ts'
-export { manualClock, systemClock, type Clock, type ManualClock } from './clock.ts'
+export { manualClock, systemClock, type Clock, type ManualClock } from './ids.ts'
 export {
   randomIds,
   seededRandom,

@@ -1,5 +1,5 @@
 import { llm, type LLMInstance, type Tool } from '@skein/ai'
-import { CLIENT_TOOLS, toolsOf } from './calls/tools.ts'
+import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain } from './dispatch/dispatcher.ts'
@@ -21,11 +21,9 @@ import { runCalls } from './calls/run.ts'
 import { runEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
-import { cascade, close, expire, failStuck, park } from './session/end.ts'
+import { beginSession, cascade, close, expire, failStuck, park } from './session/session.ts'
 import { endStep } from './session/end-step.ts'
-import { runStrategy } from './strategy/run.ts'
-import { beginSession } from './session/begin.ts'
-import { openGovernor } from './calls/gate.ts'
+import { runStrategy } from './run-agent.ts'
 import {
   type DrainContext,
   type Facade,

@@ -3,7 +3,6 @@ export {
   logging,
   type AgentLogDetails,
   type AgentLoggingOptions,
-  type LogLevel,
 } from './logging.ts'
 export {
   estimateTokens,

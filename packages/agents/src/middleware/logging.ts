@@ -3,7 +3,7 @@ import { isUPPError, type Message, messageToJSON } from '@skein/ai'
 import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
 /** How important a line is. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+type Level = 'debug' | 'info' | 'warn' | 'error'
 
 /** The facts of a line as data. */
 export type AgentLogDetails = Readonly<Record<string, unknown>>
@@ -11,7 +11,7 @@ export type AgentLogDetails = Readonly<Record<string, unknown>>
 /** Options of `logging`. */
 export interface AgentLoggingOptions {
   /** Lowest level that is logged. Default `info`. */
-  readonly level?: LogLevel
+  readonly level?: Level
   /** Default `console.log`. */
   readonly logger?: (line: string, details: AgentLogDetails) => void
   /** Also log the messages. They may be private; default false. */
@@ -21,7 +21,7 @@ export interface AgentLoggingOptions {
   readonly clock?: Clock
 }
 
-const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+const levels: readonly Level[] = ['debug', 'info', 'warn', 'error']
 
 /** Logs the start and the end of every run, or how it failed (UAP §9.3). */
 export function logging(options: AgentLoggingOptions = {}): Middleware {
@@ -29,7 +29,7 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
   const lowest = levels.indexOf(level)
   const startTimes = new WeakMap<object, number>()
   const log = (
-    at: LogLevel,
+    at: Level,
     what: string,
     context: MiddlewareContext,
     more: AgentLogDetails,

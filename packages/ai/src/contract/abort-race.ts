@@ -56,18 +56,6 @@ export async function letGo(source: AsyncIterator<unknown, unknown>): Promise<vo
   }
 }
 
-/** Aborts `controller` when `signal` does. Call the answer when the work is over. */
-export function linkAbort(
-  signal: AbortSignal | undefined,
-  controller: AbortController,
-): () => void {
-  if (!signal) return () => {}
-  const forward = (): void => controller.abort(signal.reason)
-  if (signal.aborted) forward()
-  else signal.addEventListener('abort', forward, { once: true })
-  return () => signal.removeEventListener('abort', forward)
-}
-
 /** A source that throws this error when it is first read. */
 // oxlint-disable-next-line require-yield -- it has nothing to yield
 export async function* failing(error: unknown): AsyncGenerator<never, never, undefined> {

@@ -1,4 +1,4 @@
-import { SkeinError } from '@skein/base'
+import { messageOf, SkeinError } from '@skein/base'
 import type { Turn } from './turn.ts'
 
 /** The twelve codes of UPP §4.4 by name. */
@@ -133,14 +133,4 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
 /** The error of a request that cannot be sent as it is. */
 export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
-}
-
-/** The words of anything that can be thrown. Never throws, whatever the getters of the error do. */
-export function messageOf(error: unknown): string {
-  try {
-    if (error instanceof Error) return String(error.message || error.name)
-    return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
-  } catch {
-    return 'An object that cannot be read was thrown.'
-  }
 }

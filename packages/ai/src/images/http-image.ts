@@ -11,7 +11,7 @@ import type {
 } from '../image.ts'
 import { Image } from '../media/media.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
-import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
+import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import { asUPPError, type FrameDecoder, FrameReader } from '../transport/read-answer.ts'
 import { JsonReader } from '../transport/read-answer.ts'
@@ -245,10 +245,10 @@ async function fetchBytes(url: URL, { endpoint, request }: ImageCall): Promise<U
 }
 
 class BytesReader implements AnswerReader<Uint8Array> {
-  readonly #answer: Answer
+  readonly #answer: VendorAnswer
   #done = false
 
-  constructor(answer: Answer) {
+  constructor(answer: VendorAnswer) {
     this.#answer = answer
   }
 

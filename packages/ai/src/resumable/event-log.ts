@@ -1,6 +1,6 @@
-import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
+import { messageOf, type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { fromBytesJson, toBytesJson } from '../contract/content.ts'
-import { ErrorCode, isUPPError, messageOf, type Modality, UPPError } from '../contract/error.ts'
+import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 
 /** One line of a stream's log. Numbers start at 1 and have no gaps; the last line is `end` or `failure`. */

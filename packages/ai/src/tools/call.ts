@@ -1,5 +1,5 @@
-import { deepFreeze, isDeepFrozen, type Clock, type JsonObject, type JsonValue } from '@skein/base'
-import { hookError, messageOf } from '../contract/error.ts'
+import { messageOf, deepFreeze, isDeepFrozen, type Clock, type JsonObject, type JsonValue } from '@skein/base'
+import { hookError } from '../contract/error.ts'
 import {
   isDeferred,
   isDenied,

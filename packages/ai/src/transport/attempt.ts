@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@skein/base'
+import { untilAborted, type Clock, systemClock } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
@@ -11,13 +11,7 @@ import {
   type VendorEndpoint,
 } from './endpoint.ts'
 import { httpError, type HttpErrorOptions, rateLimitOf, requestIdOf } from './http-error.ts'
-import {
-  type CallLimits,
-  limitsOf,
-  type TimeoutPhase,
-  untilAborted,
-  Watchdog,
-} from './time-limits.ts'
+import { type CallLimits, limitsOf, type TimeoutPhase, Watchdog } from './time-limits.ts'
 import { networkError } from './network-error.ts'
 import { pickTransport } from './pick-transport.ts'
 import { redactUPPError, secretsOf } from './redact.ts'
@@ -40,7 +34,7 @@ export interface VendorCall {
 }
 
 /** A successful response whose body is read under the attempt's limits. */
-export interface Answer {
+export interface VendorAnswer {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly limits: CallLimits
@@ -55,7 +49,7 @@ export interface Answer {
 }
 
 /** One try of a call: its key, its time limits, its connection. Closing it is the caller's part. */
-export class Attempt implements Answer {
+export class Attempt implements VendorAnswer {
   readonly #call: VendorCall
   readonly #context: ErrorContext
   readonly #controller = new AbortController()
@@ -94,7 +88,7 @@ export class Attempt implements Answer {
   }
 
   /** Sends the request and waits for the headers of a success. */
-  async open(): Promise<Answer> {
+  async open(): Promise<VendorAnswer> {
     const { signal } = this.#call
     if (signal.aborted) throw cancelled(this.#call)
     signal.addEventListener('abort', this.#onAbort, { once: true })

@@ -1,9 +1,9 @@
+import { untilAborted } from '@skein/base'
 import { nodeTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../contract/provider.ts'
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
 import { environment } from './env.ts'
 import { AbortRace } from '../contract/abort-race.ts'
-import { untilAborted } from './time-limits.ts'
 
 /** If the application replaces it later (a mock, an instrumentation), it wants its own to be used. */
 const platformFetch: unknown = globalThis.fetch

@@ -1,4 +1,4 @@
-import { type Answer, contextOf, errorOptionsOf, type VendorCall } from './attempt.ts'
+import { type VendorAnswer, contextOf, errorOptionsOf, type VendorCall } from './attempt.ts'
 import type { AnswerReader } from './vendor-run.ts'
 import { type JsonValue, NdjsonDecoder, SseDecoder, type SseEvent } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
@@ -19,7 +19,7 @@ interface Readers<T> {
  * either way; only then are the first bytes looked at.
  */
 export function chooseReader<T>(
-  answer: Answer,
+  answer: VendorAnswer,
   readers: Readers<T>,
 ): AnswerReader<readonly T[]> | Promise<AnswerReader<readonly T[]>> {
   const { isStreaming, framing, whole, frames } = readers
@@ -35,7 +35,7 @@ export function chooseReader<T>(
 }
 
 async function byFirstBytes<T>(
-  answer: Answer,
+  answer: VendorAnswer,
   { isStreaming, whole, frames }: Readers<T>,
 ): Promise<AnswerReader<readonly T[]>> {
   const start = new TextDecoder().decode((await answer.peek())?.subarray(0, 64)).trimStart()
@@ -78,7 +78,7 @@ interface FrameReaderOptions<T> {
 
 /** Reads a streamed body: all events of one network read in one batch, without a step per event. */
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
-  readonly #answer: Answer
+  readonly #answer: VendorAnswer
   readonly #options: FrameReaderOptions<T>
   readonly #frames: Frames
   #held: T[] | undefined = []
@@ -86,7 +86,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   #ended = false
   #last = false
 
-  constructor(answer: Answer, options: FrameReaderOptions<T>) {
+  constructor(answer: VendorAnswer, options: FrameReaderOptions<T>) {
     this.#answer = answer
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
@@ -197,12 +197,16 @@ export function asUPPError(error: unknown, context: ErrorContext): UPPError {
 
 /** Reads a body that is one JSON value and makes one value of it. */
 export class JsonReader<T> implements AnswerReader<T> {
-  readonly #answer: Answer
+  readonly #answer: VendorAnswer
   readonly #call: VendorCall
-  readonly #decode: (json: JsonValue, answer: Answer) => T
+  readonly #decode: (json: JsonValue, answer: VendorAnswer) => T
   #done = false
 
-  constructor(answer: Answer, call: VendorCall, decode: (json: JsonValue, answer: Answer) => T) {
+  constructor(
+    answer: VendorAnswer,
+    call: VendorCall,
+    decode: (json: JsonValue, answer: VendorAnswer) => T,
+  ) {
     this.#answer = answer
     this.#call = call
     this.#decode = decode

@@ -1,3 +1,4 @@
+import { untilAborted } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
@@ -105,26 +106,6 @@ export class Watchdog {
     if (rest > 1) this.#timer = setTimeout(this.#look, rest)
     else this.#onTimeout(this.#phase, this.#limit)
   }
-}
-
-/** Settles as the promise does, or rejects with the signal's reason as soon as that aborts. */
-export function untilAborted<T>(signal: AbortSignal, promise: PromiseLike<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-    // A late outcome of the abandoned promise lands here too, so it is never unhandled.
-    promise.then(
-      (value) => {
-        signal.removeEventListener('abort', onAbort)
-        resolve(value)
-      },
-      (error: unknown) => {
-        signal.removeEventListener('abort', onAbort)
-        reject(error)
-      },
-    )
-  })
 }
 
 /** Waits, or rejects with the signal's reason as soon as that aborts. */

@@ -1,8 +1,9 @@
+import { untilAborted } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { defaultRetry, isRetryable } from './retry.ts'
-import { Attempt, cancelled, contextOf, type Answer, type VendorCall } from './attempt.ts'
-import { sleep, untilAborted } from './time-limits.ts'
+import { Attempt, cancelled, contextOf, type VendorAnswer, type VendorCall } from './attempt.ts'
+import { sleep } from './time-limits.ts'
 
 /** Turns the body of a successful response into values; undefined at the end. */
 export interface AnswerReader<T> {
@@ -10,7 +11,7 @@ export interface AnswerReader<T> {
 }
 
 /** Chooses the reader of an answer, by its head or by its first bytes. */
-export type OpenReader<T> = (answer: Answer) => AnswerReader<T> | Promise<AnswerReader<T>>
+export type OpenReader<T> = (answer: VendorAnswer) => AnswerReader<T> | Promise<AnswerReader<T>>
 
 /**
  * One call with its retries, as an iterator of what its reader makes of the body. The one path for

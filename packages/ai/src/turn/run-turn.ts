@@ -1,4 +1,5 @@
-import { AbortRace, letGo, linkAbort } from '../contract/abort-race.ts'
+import { linkAbort } from '@skein/base'
+import { AbortRace, letGo } from '../contract/abort-race.ts'
 import { checkRequest, toObjectEvents, toStructure } from './request.ts'
 import {
   cancelledError,
@@ -93,7 +94,7 @@ class Call {
   readonly draft: TurnDraft
   readonly #task: TurnTask
   readonly #signal: AbortSignal
-  readonly #unlink: readonly (() => void)[]
+  readonly #unlink: () => void
   readonly #origin: ErrorOrigin
   readonly #source: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>
   #tools: readonly Tool[] = []
@@ -108,7 +109,7 @@ class Call {
     const { clock } = request
     this.#task = task
     this.#signal = signal
-    this.#unlink = task.signals.map((one) => linkAbort(one, controller))
+    this.#unlink = linkAbort(task.signals, controller)
     this.#origin = { provider, modality: 'llm' }
     this.run = new MiddlewareRun(middleware, {
       modality: 'llm',
@@ -198,7 +199,7 @@ class Call {
 
   dispose(): void {
     this.race.dispose()
-    for (const unlink of this.#unlink) unlink()
+    this.#unlink()
   }
 
   async fail(error: unknown): Promise<UPPError> {

@@ -15,7 +15,7 @@ import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '.
 import type { WireName } from '../contract/wire-name.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import { type Answer, contextOf, type VendorCall } from '../transport/attempt.ts'
+import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
 
@@ -149,7 +149,7 @@ class HttpModel implements BoundLLMModel {
   }
 
   #reader(
-    answer: Answer,
+    answer: VendorAnswer,
     call: VendorCall,
     context: DecodeContext,
     isStreaming: boolean,

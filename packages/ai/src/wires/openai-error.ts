@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import { type JsonObject, type JsonValue } from '@skein/base'
 import { ErrorCode } from '../contract/error.ts'
 import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'

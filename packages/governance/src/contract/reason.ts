@@ -106,7 +106,7 @@ export function toLogText(text: string): string {
 }
 
 /** The text of anything that was thrown. */
-export function errorText(error: unknown): string {
+export function thrownText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -2,7 +2,7 @@ import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import { hashText, isAtLeast, RISKS } from '../contract/envelope.ts'
 import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
-import { errorText, reason, toLogText, type Reason } from '../contract/reason.ts'
+import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
 import type { CallRequest } from './admit.ts'
 import { toolContext } from './execute.ts'
@@ -41,7 +41,7 @@ export function snapshot(
   try {
     text = canonicalJson(args ?? {})
   } catch (error) {
-    const reasons = [reason('SCHEMA_INVALID', tool, errorText(error))]
+    const reasons = [reason('SCHEMA_INVALID', tool, thrownText(error))]
     return { names: { ...named, args_hash: hashText('null') }, reasons }
   }
   const names = { ...named, args_hash: hashText(text) }
@@ -129,6 +129,6 @@ export async function declareRollback(
       ? action
       : refuse(`nothing inverts actions of type "${type}"`)
   } catch (error) {
-    return refuse(errorText(error))
+    return refuse(thrownText(error))
   }
 }

@@ -2,7 +2,7 @@ import { isPlainObject } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../contract/approval.ts'
 import { actionDigest, type Actor, type Hash } from '../contract/envelope.ts'
 import { combineDecisions, type Action, type Decision } from '../contract/policy.ts'
-import { errorText, reason, REASON_CODES, type Reason } from '../contract/reason.ts'
+import { thrownText, reason, REASON_CODES, type Reason } from '../contract/reason.ts'
 import type { AnswerData, ShadowData } from '../journal/events.ts'
 import { timestampOf } from '../journal/journal.ts'
 import type { ReviewState } from '../journal/reduce.ts'
@@ -62,7 +62,7 @@ export async function judge(
       }
       problem = 'its answer is not a decision'
     } catch (error) {
-      problem = errorText(error)
+      problem = thrownText(error)
     }
     return { effect: 'deny', reasons: [reason('POLICY_ERROR', policy.id, problem)] }
   })
@@ -215,6 +215,6 @@ async function redeem(
     if (ids.size >= quorum) return redeemed
     return refuse('APPROVAL_REQUIRED', action.tool, `${ids.size} of ${quorum} approvers`)
   } catch (error) {
-    return refuse('APPROVAL_INVALID', action.tool, errorText(error))
+    return refuse('APPROVAL_INVALID', action.tool, thrownText(error))
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import { GovernanceError, errorText, reason, refusal, type Reason } from '../contract/reason.ts'
+import { GovernanceError, thrownText, reason, refusal, type Reason } from '../contract/reason.ts'
 import type { Result, Run } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
 import { isClosed } from '../journal/reduce.ts'
@@ -76,7 +76,7 @@ async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
     const reasons =
       error instanceof GovernanceError
         ? error.reasons
-        : [reason('RUN_ERROR', undefined, errorText(error))]
+        : [reason('RUN_ERROR', undefined, thrownText(error))]
     return { type: 'failed', reasons }
   }
 }

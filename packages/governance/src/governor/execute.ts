@@ -1,5 +1,5 @@
 import type { EvidenceClaim, GovernedContext, ToolCore } from '../contract/governed.ts'
-import { errorText, reason, type Reason, refusal } from '../contract/reason.ts'
+import { thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
 import { withTimeout } from './options.ts'
 import { type AdmittedCall, conflict, type GovernedRequest } from './request.ts'
 import {
@@ -31,7 +31,7 @@ export async function execute(
     return { type: 'result', value: await runTool(request, call, core) }
   } catch (error) {
     const why =
-      error instanceof Stopped ? error.why : reason('TOOL_ERROR', call.tool, errorText(error))
+      error instanceof Stopped ? error.why : reason('TOOL_ERROR', call.tool, thrownText(error))
     if (call.risk === 'read_only') return { type: 'error', reasons: [why], effect: 'absent' }
     const isClean = CLEAN_FAILURES.has((error as { readonly code?: unknown } | null)?.code)
     const effect = isClean ? 'absent' : await probe(request, call, core)
@@ -92,7 +92,7 @@ function runTool(
       },
       (error: unknown) => {
         cancel()
-        reject(error instanceof Error ? error : new Error(errorText(error), { cause: error }))
+        reject(error instanceof Error ? error : new Error(thrownText(error), { cause: error }))
       },
     )
   })
@@ -323,7 +323,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
       problem = 'custom needs a subtype'
     else return { claim, result, payload: toText(claim.payload) }
   } catch (error) {
-    problem = errorText(error)
+    problem = thrownText(error)
   }
   return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
 }

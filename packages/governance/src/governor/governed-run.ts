@@ -2,7 +2,7 @@ import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import { GovernanceError, errorText, reason, type Reason, refusal } from '../contract/reason.ts'
+import { GovernanceError, thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
 import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
@@ -214,7 +214,7 @@ export class GovernedRun implements Run {
       return deepFreeze(JSON.parse(text) as T)
     } catch (error) {
       if (request.broken) throw request.broken
-      const { detail = '' } = reason('RUN_ERROR', name, errorText(error))
+      const { detail = '' } = reason('RUN_ERROR', name, thrownText(error))
       await record(canonicalJson(detail), 'failure')
       // The same error that a later pass will throw, so that the body does the same in both.
       throw stepFailed(name, detail, error)

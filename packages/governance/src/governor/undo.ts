@@ -1,4 +1,4 @@
-import { errorText } from '../contract/reason.ts'
+import { thrownText } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
 import { effectKey, type GovernedCallState } from '../journal/reduce.ts'
@@ -99,7 +99,7 @@ async function undoOne(
       return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {
       if (tries >= request.core.limits.undoTries)
-        return { status: 'failed', tries, error: errorText(error) }
+        return { status: 'failed', tries, error: thrownText(error) }
     }
   }
 }

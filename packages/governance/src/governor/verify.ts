@@ -7,7 +7,7 @@ import type {
   Need,
   VerificationReport,
 } from '../contract/evidence.ts'
-import { errorText, reason, type Reason } from '../contract/reason.ts'
+import { thrownText, reason, type Reason } from '../contract/reason.ts'
 import { timestampOf } from '../journal/journal.ts'
 import { isInDoubt, standingCalls } from '../journal/reduce.ts'
 import { validateEvidence, validateReport } from '../schema/validate.ts'
@@ -26,7 +26,7 @@ export async function collectEvidence(
     try {
       evidence.push(await evidenceOf(request, call))
     } catch (error) {
-      reasons.push(reason('EVIDENCE_INVALID', call.tool, errorText(error)))
+      reasons.push(reason('EVIDENCE_INVALID', call.tool, thrownText(error)))
     }
   }
   return { evidence: Object.freeze([...evidence, ...approvalEvidence(request)]), reasons }
@@ -115,7 +115,7 @@ async function runVerifier(
     return { report, reasons: [reason('VERIFICATION_FAILED', verifier.id, why)] }
   } catch (error) {
     const code = error instanceof TimeoutError ? 'VERIFIER_TIMEOUT' : 'VERIFIER_ERROR'
-    return failed(code, errorText(error))
+    return failed(code, thrownText(error))
   }
 }
 

@@ -1,4 +1,4 @@
-import { facadeFiles } from '../thread/files.ts'
+import { facadeFiles, facadeValues } from '../thread/values.ts'
 import type {
   ThreadEffects,
   ThreadEnv,
@@ -6,7 +6,6 @@ import type {
   ThreadValues,
 } from '../contract/runtime-api.ts'
 import { type ApiContext, bufferOf, editThread, editWith, load } from './api-context.ts'
-import { facadeValues } from '../thread/values.ts'
 import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'

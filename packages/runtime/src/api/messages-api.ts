@@ -1,6 +1,5 @@
 import type { SendMessage, Sent, Threads } from '../contract/runtime-api.ts'
-import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
-import { facadeFiles } from '../thread/files.ts'
+import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,
   type FacadeMessages,
@@ -23,7 +22,7 @@ import type { HookDefinition } from '../definitions/types.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
-import { messageOf, type MessageJSON } from '@skein/base'
+import { type MessageJSON, messageOf } from '@skein/base'
 import type { MessageQueued } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 

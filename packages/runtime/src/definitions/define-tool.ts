@@ -1,10 +1,9 @@
 import { isPlainObject, type JsonValue } from '@skein/base'
 import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } from '@skein/ai'
-import { toolCore, type EvidenceClaim, type Risk } from '@skein/governance'
+import { type EvidenceClaim, type Risk, toolCore } from '@skein/governance'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
-import { checkedArguments, type CheckedArguments } from './checked-arguments.ts'
-import { frozenDefinition } from './define.ts'
+import { checkedArguments, type CheckedArguments, frozenDefinition } from './define.ts'
 import type {
   AnyTool,
   Ref,

@@ -6,8 +6,7 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall } from './calls.ts'
-import { foldService } from './services.ts'
-import { foldSession, isAwaited } from './sessions.ts'
+import { foldService, foldSession, isAwaited } from './sessions.ts'
 import { emptyKernelState, type Entry, type KernelState } from '../contract/state.ts'
 import { messageFromJSON } from '@skein/ai'
 

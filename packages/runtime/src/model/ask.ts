@@ -18,7 +18,7 @@ import type {
   StepFailed,
 } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
-import { endSession } from '../session/end.ts'
+import { endSession } from '../session/session.ts'
 import type { Step, SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'

@@ -4,9 +4,15 @@ import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import { afterStored, HookBlockedError } from '../hooks/hooks.ts'
-import { noteMessage, stepEnd, stepStart, takeQueue } from '../session/begin.ts'
-import { endSession, waitText } from '../session/end.ts'
-import type { Step, SideTurn } from '../contract/state.ts'
+import {
+  endSession,
+  noteMessage,
+  stepEnd,
+  stepStart,
+  takeQueue,
+  waitText,
+} from '../session/session.ts'
+import type { SideTurn, Step } from '../contract/state.ts'
 import { childRegistry } from '../thread/facade.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'

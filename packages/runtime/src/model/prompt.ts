@@ -3,7 +3,7 @@ import type { DrainContext } from '../contract/context.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { messageFromJSON, messageToJSON, type Message, type Params } from '@skein/ai'
 import type { Redactor } from '../secrets/vault.ts'
-import { noteMessage } from '../session/begin.ts'
+import { noteMessage } from '../session/session.ts'
 import { viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 

@@ -1,10 +1,17 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
-import { noteMessage, stepEnd, stepStart, turnEnd, turnStart } from './begin.ts'
+import {
+  endSession,
+  noteMessage,
+  type SessionEnding,
+  stepEnd,
+  stepStart,
+  turnEnd,
+  turnStart,
+} from './session.ts'
 import { messageText, type StepDecision } from './decide.ts'
-import { endSession } from './end.ts'
-import { endGoverned, passesGate, readOutput } from './gate-delivery.ts'
+import type { JsonValue } from '@skein/base'
 
 /** Commits what follows from a finished step. */
 export async function endStep(
@@ -127,4 +134,60 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   ]
   await context.commit('handoff', { events, isProgress: true, head: { agent: to } })
   context.dropGovernor()
+}
+
+/** Ends the session. A completed session has to pass the delivery gate first. */
+async function endGoverned(context: DrainContext, ending: SessionEnding): Promise<void> {
+  if (ending.outcome !== 'completed' || (await passesGate(context, ending.message)))
+    return endSession(context, ending)
+}
+
+/**
+ * Whether the governor lets a result out. If not, the consequence is committed here: the model is told
+ * the reasons and tries again, or the session fails. Sessions without a task class that ran no governed
+ * tool have nothing to judge.
+ */
+async function passesGate(context: DrainContext, candidate: JsonValue): Promise<boolean> {
+  const { agent, state } = context
+  if (!agent.definition.taskClass && !state.session?.isGoverned) return true
+  const delivery = await (await context.governor()).deliver(candidate)
+  if (delivery.type === 'delivered') return true
+  const reasons = delivery.type === 'repair' ? delivery.why : delivery.result.reasons
+  const text = reasons
+    .map(({ code, detail }) => (detail === undefined ? code : `${code} (${detail})`))
+    .join(', ')
+  if (delivery.type === 'fail_safe') {
+    const message = `The result was not delivered: ${text}.`
+    await endSession(context, { outcome: 'failed', reason: 'fail_safe', message })
+    return false
+  }
+  const note = `Your answer was not delivered: ${text}. Correct this and answer again.`
+  const events = [...stepEnd(context), noteMessage(context, note, 'gate')]
+  await context.commit('repair', { events, isProgress: true })
+  return false
+}
+
+/** An answer as data, or why it does not have the declared shape. */
+type SessionOutput = { readonly data: JsonValue } | { readonly problem: string }
+
+/** Reads the answer of a side whose prompt declares an output. Undefined when it declares none. */
+async function readOutput(
+  { prompt }: ResolvedSide,
+  text: string,
+): Promise<SessionOutput | undefined> {
+  const { output } = prompt.definition
+  if (!output) return undefined
+  let data: JsonValue
+  try {
+    data = JSON.parse(text) as JsonValue
+  } catch {
+    return { problem: 'it is not JSON' }
+  }
+  const checked = await output['~standard'].validate(data)
+  if (!checked.issues) return { data }
+  const issues = checked.issues.map(({ message, path = [] }) => {
+    const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
+    return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
+  })
+  return { problem: issues.join('; ') }
 }

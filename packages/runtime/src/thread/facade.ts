@@ -7,9 +7,8 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import { facadeFiles } from './files.ts'
+import { type FacadeBuffer, facadeFiles, facadeValues, jsonCopy } from './values.ts'
 import { facadeMessages } from './messages.ts'
-import { type FacadeBuffer, facadeValues, jsonCopy } from './values.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
 const MAX_STATUS_LENGTH = 1000

@@ -15,8 +15,7 @@ import type {
   StoredMessage,
   ThreadState,
 } from '../contract/thread-state.ts'
-import type { FacadeFiles } from './files.ts'
-import { type FacadeBuffer, jsonCopy } from './values.ts'
+import { type FacadeBuffer, type FacadeFiles, jsonCopy } from './values.ts'
 
 const MAX_METADATA_BYTES = 64 * 1024
 

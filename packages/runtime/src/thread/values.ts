@@ -1,10 +1,11 @@
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { canonicalJson, deepFreeze, type JsonValue, sha256Hex } from '@skein/base'
 import { RuntimeError, type RuntimeErrorCode } from '../contract/error.ts'
-import type { ThreadState } from '../contract/thread-state.ts'
+import type { FileStat, ThreadState } from '../contract/thread-state.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { Blob } from '../store/store.ts'
+import { createGlob, fileMediaType, isTextFile, normalisePath } from './paths.ts'
 
 const MAX_KEY_LENGTH = 256
 const MAX_VALUE_BYTES = 256 * 1024
@@ -69,7 +70,7 @@ export interface FacadeBuffer {
 }
 
 /** The pending value of a key, else the committed one; a pending null means removed. */
-export function overlaid<Key, Value>(
+function overlaid<Key, Value>(
   pending: ReadonlyMap<Key, Value | null>,
   kept: ReadonlyMap<Key, Value>,
   key: Key,
@@ -120,4 +121,129 @@ export function jsonCopy(
     })
   }
   return JSON.parse(text) as JsonValue // it was written by JSON.stringify just above
+}
+
+/** The part of a thread's state that concerns files. */
+type FileMembers = Pick<
+  ThreadState,
+  | 'writeFile'
+  | 'readFile'
+  | 'readTextFile'
+  | 'statFile'
+  | 'listFiles'
+  | 'removeFile'
+  | 'moveFile'
+  | 'findFiles'
+  | 'grepFiles'
+>
+
+/** Files of a thread, with what the other parts of the facade need. */
+export interface FacadeFiles extends FileMembers {
+  /** The paths in their one spelling; throws `FILE_NOT_FOUND` for one that names no file. */
+  existing(paths: readonly string[] | undefined): readonly string[]
+  clear(): void
+}
+
+/** Files of a thread with what was written but not committed. */
+export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
+  const { kernel, environment, events, blobs } = buffer
+  const pending = new Map<string, FileStat | null>()
+
+  function find(path: string): FileStat {
+    const normal = normalisePath(path)
+    const stat = overlaid(pending, kernel.files, normal)
+    if (stat) return stat
+    throw new RuntimeError(`There is no file ${normal} in thread ${kernel.threadId}.`, {
+      code: 'FILE_NOT_FOUND',
+      hint: 'listFiles() names the files there are.',
+    })
+  }
+
+  function put(file: Omit<FileStat, 'writtenAt'>): FileStat {
+    const at = buffer.at()
+    const { turnId, toolCallId } = buffer
+    events.push({ type: 'file_written', at, ...file, turnId, toolCallId })
+    const stat = { ...file, writtenAt: at }
+    pending.set(file.path, stat)
+    return stat
+  }
+
+  function drop(path: string): void {
+    events.push({ type: 'file_removed', at: buffer.at(), path, turnId: buffer.turnId })
+    pending.set(path, null)
+  }
+
+  async function read({ path, hash }: FileStat): Promise<Uint8Array> {
+    const bytes = blobs.get(hash)?.bytes ?? (await environment.store.blob(hash))
+    if (bytes) return Uint8Array.from(bytes)
+    throw new RuntimeError(`The content of ${path} in thread ${kernel.threadId} is gone.`, {
+      code: 'FILE_NOT_FOUND',
+    })
+  }
+
+  function list(prefix = '/'): FileStat[] {
+    const from = prefix.normalize('NFC')
+    return [...allOverlaid(pending, kernel.files).values()]
+      .filter(({ path }) => path.startsWith(from))
+      .sort((a, b) => (a.path < b.path ? -1 : 1))
+  }
+
+  return {
+    // Promises reject; nothing here throws before the caller can wait.
+    async writeFile(path, data, { mediaType } = {}) {
+      const normal = normalisePath(path)
+      // A copy: the caller may go on writing into its own.
+      const bytes =
+        typeof data === 'string' ? new TextEncoder().encode(data) : Uint8Array.from(data)
+      const { maxFileBytes } = environment.limits
+      if (bytes.length > maxFileBytes)
+        throw new RuntimeError(`The file ${normal} has ${bytes.length} bytes.`, {
+          code: 'FILE_TOO_LARGE',
+          hint: `At most ${maxFileBytes} are allowed; the limit is maxFileBytes of the runtime.`,
+        })
+      const hash = sha256Hex(bytes)
+      blobs.set(hash, { hash, bytes })
+      const type = mediaType ?? fileMediaType(normal, bytes)
+      return put({ path: normal, mediaType: type, sizeBytes: bytes.length, hash })
+    },
+    readFile: async (path) => read(find(path)),
+    readTextFile: async (path) => new TextDecoder().decode(await read(find(path))),
+    statFile: (path) => overlaid(pending, kernel.files, normalisePath(path)),
+    listFiles: list,
+    removeFile: (path) => drop(find(path).path),
+    moveFile(from, to) {
+      const { writtenAt: _then, ...file } = find(from)
+      const path = normalisePath(to)
+      if (path === file.path) return
+      put({ ...file, path })
+      drop(file.path)
+    },
+    findFiles(pattern) {
+      const isMatch = createGlob(pattern)
+      return list().filter(({ path }) => isMatch(path))
+    },
+    async grepFiles(text, prefix) {
+      const found = []
+      for (const stat of list(prefix)) {
+        const bytes = await read(stat)
+        if (isTextFile(bytes))
+          found.push(...linesWith(text, stat.path, new TextDecoder().decode(bytes)))
+      }
+      return found
+    },
+    existing: (paths = []) => paths.map((path) => find(path).path),
+    clear: () => pending.clear(),
+  }
+}
+
+function linesWith(
+  text: string,
+  path: string,
+  content: string,
+): { path: string; line: number; text: string }[] {
+  if (!content.includes(text)) return []
+  return content
+    .split(/\r?\n/)
+    .map((line, index) => ({ path, line: index + 1, text: line }))
+    .filter((line) => line.text.includes(text))
 }

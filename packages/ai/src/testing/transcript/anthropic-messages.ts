@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { asList, asObject, isBase64, isObject, isText, matches, type Report } from './report.ts'
+import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
 export const anthropicRules = {
@@ -164,7 +164,7 @@ function checkAssistant(
       report.check(!known.has(id), 'tool-use-unique', path)
       known.add(id)
       report.check(matches(block['name'], toolName), 'tool-use-name', path)
-      report.check(isObject(block['input']), 'tool-use-input', path)
+      report.check(isJsonObject(block['input']), 'tool-use-input', path)
       report.check(answers.has(id), 'tool-use-answered', path)
     }
     if (type === 'thinking') {

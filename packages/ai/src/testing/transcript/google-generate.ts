@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { asList, asObject, isBase64, isObject, isText, matches, type Report } from './report.ts'
+import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
 export const googleRules = {
@@ -110,7 +110,7 @@ function checkEntry({ role, path, parts, calls, responses }: Entry, report: Repo
     }
     if (part['functionResponse'] !== undefined) {
       const { response } = asObject(part['functionResponse'])
-      report.check(isObject(response), 'response-object', at)
+      report.check(isJsonObject(response), 'response-object', at)
     }
   })
 }
@@ -125,7 +125,7 @@ function checkCalls(
 ): void {
   report.check(before?.role === 'user', 'call-place', path)
   for (const call of calls) {
-    report.check(isObject(call['args'] ?? {}), 'call-args', path)
+    report.check(isJsonObject(call['args'] ?? {}), 'call-args', path)
     report.check(matches(call['name'], functionName), 'call-name', path)
   }
   const [, version] = /gemini-(\d+)/.exec(report.options.modelId ?? '') ?? []

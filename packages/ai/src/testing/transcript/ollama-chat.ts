@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { asList, asObject, isBase64, isObject, isText, type Report } from './report.ts'
+import { asList, asObject, isBase64, isJsonObject, isText, type Report } from './report.ts'
 
 /** From the API documentation; stricter than the server, which passes most mistakes to the model. */
 export const ollamaRules = {
@@ -24,7 +24,8 @@ const roles = new Set(['system', 'user', 'assistant', 'tool'])
 export function checkOllama(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const { format } = body
-  const isFormat = format === undefined || format === '' || format === 'json' || isObject(format)
+  const isFormat =
+    format === undefined || format === '' || format === 'json' || isJsonObject(format)
   report.check(isFormat, 'format', 'format')
   const names = new Set<string>()
   asList(body['tools']).forEach((item, index) => {
@@ -50,7 +51,7 @@ export function checkOllama(body: JsonObject, report: Report<Rule>): void {
       const at = `${path}.tool_calls[${index}]`
       const called = asObject(asObject(item)['function'])
       report.check(isText(called['name']), 'call-name', at)
-      report.check(isObject(called['arguments']), 'call-arguments', at)
+      report.check(isJsonObject(called['arguments']), 'call-arguments', at)
     })
     if (message['role'] === 'tool') {
       const at = open.indexOf(String(message['tool_name'] ?? message['name']))

@@ -3,7 +3,7 @@ import {
   asList,
   asObject,
   isJsonObjectText,
-  isObject,
+  isJsonObject,
   isText,
   matches,
   type Report,
@@ -54,7 +54,7 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
   const format = asObject(body['response_format'])
   if (format['type'] === 'json_schema') {
     const { name, schema } = asObject(format['json_schema'])
-    const isRight = matches(name, functionName) && isObject(schema)
+    const isRight = matches(name, functionName) && isJsonObject(schema)
     report.check(isRight, 'response-format', 'response_format')
   }
   const messages = asList(body['messages'])

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { asList, asObject, isObject, isText, matches, type Report } from './report.ts'
+import { asList, asObject, isJsonObject, isText, matches, type Report } from './report.ts'
 
 /** From the API reference and the errors that the API is known to answer. */
 export const openaiResponsesRules = {
@@ -57,7 +57,11 @@ export function checkOpenAIResponses(body: JsonObject, report: Report<Rule>): vo
   })
   const format = asObject(asObject(body['text'])['format'])
   if (format['type'] === 'json_schema')
-    report.check(isText(format['name']) && isObject(format['schema']), 'text-format', 'text.format')
+    report.check(
+      isText(format['name']) && isJsonObject(format['schema']),
+      'text-format',
+      'text.format',
+    )
   const { input } = body
   if (typeof input === 'string') return
   const items = asList(input).map(asObject)

@@ -50,7 +50,7 @@ export function asObject(value: JsonValue | undefined): JsonObject {
 }
 
 /** True for a JSON object. */
-export function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return isPlainObject(value)
 }
 

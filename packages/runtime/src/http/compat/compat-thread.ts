@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
-import { CLIENT_TOOLS } from '../../calls/tools.ts'
+import { CLIENT_TOOLS } from '../../calls/gate.ts'
 import type { Runtime } from '../../contract/runtime-api.ts'
 import type { ThreadHead } from '../../store/store.ts'
 import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
