@@ -34,9 +34,9 @@ export function messageToJSON(message: Message): MessageJSON {
     id: message.id,
     type: message.type,
     content: message.type === 'tool_result' ? [] : message.content,
-    toolCalls: message.type === 'assistant' ? message.toolCalls : undefined,
-    results: message.type === 'tool_result' ? message.results : undefined,
-    metadata: message.metadata,
+    ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
+    ...(message.type === 'tool_result' && { results: message.results }),
+    ...(message.metadata && { metadata: message.metadata }),
     timestamp: toIso(message.timestamp),
   }) as MessageJSON // the shape is written out just above
 }

@@ -145,8 +145,9 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
     toolCallId: start.toolCallId ?? '',
     toolName: start.toolName ?? '',
     arguments: parsed.arguments ?? {},
-    invalidArguments: parsed.invalid,
-    metadata,
+    // Messages are compared and stored, so a call has only the members that say something.
+    ...(parsed.invalid && { invalidArguments: parsed.invalid }),
+    ...(metadata && { metadata }),
   }
 }
 
