@@ -289,4 +289,3 @@ export interface EndpointDefinition {
   ) => Response | Promise<Response>
 }
 
-export type { Policy }
