@@ -1,9 +1,5 @@
 export type { Middleware, MiddlewareContext, MiddlewareMetadata } from '../contract/agent-types.ts'
-export {
-  logging,
-  type AgentLogDetails,
-  type AgentLoggingOptions,
-} from './logging.ts'
+export { logging, type AgentLogDetails, type AgentLoggingOptions } from './logging.ts'
 export {
   estimateTokens,
   pruneToolOutputs,

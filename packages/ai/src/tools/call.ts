@@ -1,4 +1,11 @@
-import { messageOf, deepFreeze, isDeepFrozen, type Clock, type JsonObject, type JsonValue } from '@skein/base'
+import {
+  messageOf,
+  deepFreeze,
+  isDeepFrozen,
+  type Clock,
+  type JsonObject,
+  type JsonValue,
+} from '@skein/base'
 import { hookError } from '../contract/error.ts'
 import {
   isDeferred,

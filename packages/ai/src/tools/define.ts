@@ -1,4 +1,14 @@
-import { messageOf, SkeinError, isStandardSchema, toJsonSchema, type JsonObject, type JsonSchema, type StandardIssue, type StandardJSONSchemaV1, type StandardSchemaV1 } from '@skein/base'
+import {
+  messageOf,
+  SkeinError,
+  isStandardSchema,
+  toJsonSchema,
+  type JsonObject,
+  type JsonSchema,
+  type StandardIssue,
+  type StandardJSONSchemaV1,
+  type StandardSchemaV1,
+} from '@skein/base'
 import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
 
 /** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */

@@ -1,4 +1,12 @@
-import { messageOf, deepFreeze, encodeBase64, isPlainObject, SkeinError, type JsonObject, type JsonValue } from '@skein/base'
+import {
+  messageOf,
+  deepFreeze,
+  encodeBase64,
+  isPlainObject,
+  SkeinError,
+  type JsonObject,
+  type JsonValue,
+} from '@skein/base'
 
 /** Deeper results are refused: whoever writes or reads them again would exhaust the stack. */
 const MAX_DEPTH = 512

@@ -288,4 +288,3 @@ export interface EndpointDefinition {
     params: Readonly<Record<string, string>>,
   ) => Response | Promise<Response>
 }
-

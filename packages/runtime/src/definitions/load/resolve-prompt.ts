@@ -1,18 +1,12 @@
 import type { Agent } from '@skein/agents'
 import type { ModelReference, ToolSchema } from '@skein/ai'
 import { isStandardSchema } from '@skein/base'
-import { toolFrom } from '../define-tool.ts'
+import { asToolDefinition } from '../define-tool.ts'
 import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
-import type {
-  ModelDefinition,
-  PromptDefinition,
-  Ref,
-  ToolDefinition,
-  VariableDefinition,
-} from '../types.ts'
+import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report } from './readers.ts'
-import { isKind, isModelReference, type ReadModel } from './read-definition.ts'
+import { isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
 import { mergeVariables } from './graph.ts'
@@ -73,9 +67,7 @@ export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
     tools: tools.map((tool) => ({
       kind: 'tool',
       name: tool.name,
-      tool: isKind(tool, 'tool')
-        ? (tool as unknown as ToolDefinition) // made by `defineTool` or `toolFrom`
-        : toolFrom(tool, { risk: tool.risk ?? 'write_low_risk' }),
+      tool: asToolDefinition(tool)!, // an agent takes nothing else as a tool
       config: undefined,
     })),
     variables: [],
