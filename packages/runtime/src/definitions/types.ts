@@ -8,7 +8,7 @@ import type {
   ToolSchema,
 } from '@skein/ai'
 import type { Agent } from '@skein/agents'
-import type { Governance, Policy, Risk, TaskClass } from '@skein/governance'
+import type { Governance, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
 
