@@ -1,10 +1,9 @@
 export { agent } from './agent.ts'
-export { isSubagent, subagent, type SubagentDefinition } from './subagent.ts'
+export { isSubagent, subagent } from './subagent.ts'
 export { AgentState, type AgentStateOptions } from './state/state.ts'
 export {
   ThreadNode,
   ThreadTree,
-  type ThreadNodeInit,
   type ThreadNodeJSON,
   type ThreadTreeJSON,
   type ThreadTreeOptions,
@@ -14,21 +13,34 @@ export type {
   Answer,
   Answers,
   DeferredCall,
-  Interrupt,
   PlanStep,
-  PlanStepStatus,
   SubagentExecutionTrace,
   Suspension,
   ToolExecutionTrace,
 } from './state/state-types.ts'
-export type * from './contract/agent-types.ts'
+export type {
+  AgentOptions,
+  ModellessOptions,
+  Agent,
+  ModellessAgent,
+  AgentInput,
+  RunOptions,
+  GenerateResult,
+  AgentStreamResult,
+  AgentRun,
+  AgentContext,
+  ExecutionStrategy,
+  ExecutionResult,
+  ExecutionContext,
+  StepEffect,
+  AgentStrategy,
+  Middleware,
+  MiddlewareContext,
+} from './contract/agent-types.ts'
 export {
   AgentStopReason,
   type AgentStreamEvent,
-  type SubagentEnd,
   type SubagentEvent,
-  type SubagentInner,
-  type SubagentStart,
   type UAPEvent,
   type UAPEventData,
   type UAPEventType,

@@ -1,8 +1,34 @@
 export { ai, ai as default } from './ai.ts'
-export { llm, type InferOptions, type LLMInstance, type LLMOptions, type ToolRun } from './llm.ts'
+export { llm, type InferOptions, type LLMInstance, type LLMOptions } from './llm.ts'
 export * from './embedding.ts'
-export * from './image.ts'
-export type * from './contract/content.ts'
+export {
+  image,
+  type ImageCapabilities,
+  type GeneratedImage,
+  type ImageUsage,
+  type ImageResult,
+  type ImageRequest,
+  type ImageStreamEvent,
+  type ImageHandler,
+  type BoundImageModel,
+  type ImageOptions,
+  type ImageCallOptions,
+  type ImageInstance,
+} from './image.ts'
+export type {
+  TextBlock,
+  ReasoningBlock,
+  ImageSource,
+  ImageBlock,
+  DocumentSource,
+  DocumentBlock,
+  AudioBlock,
+  VideoBlock,
+  BinaryBlock,
+  UserContent,
+  AssistantContent,
+  ContentBlock,
+} from './contract/content.ts'
 export { ContentBlockType } from './contract/content.ts'
 export {
   ErrorCode,
@@ -11,12 +37,31 @@ export {
   UPPError,
   type UPPErrorOptions,
 } from './contract/error.ts'
-export * from './contract/event.ts'
+export { StreamEventType, StopReason, type StreamEvent, type EventDelta } from './contract/event.ts'
 export * from './contract/message.ts'
 export { messageFromJSON, messageToJSON } from './contract/message-json.ts'
 export type { MessageJSON } from '@skein/base'
-export type * from './contract/middleware.ts'
-export * from './contract/provider.ts'
+export type {
+  AnyRequest,
+  AnyResponse,
+  MiddlewareContext,
+  StreamContext,
+  Middleware,
+} from './contract/middleware.ts'
+export {
+  createProvider,
+  type Params,
+  type ModelReference,
+  type Provider,
+  type LLMCapabilities,
+  type BoundLLMModel,
+  type LLMRequest,
+  type ProviderConfig,
+  type Timeouts,
+  type Fetch,
+  type KeyStrategy,
+  type RetryStrategy,
+} from './contract/provider.ts'
 export { Thread, type ThreadJSON, type ThreadOptions } from './contract/thread.ts'
 export {
   defer,
@@ -24,9 +69,7 @@ export {
   isDeferred,
   isDenied,
   TOOL_RISKS,
-  type AfterCallResult,
   type ApprovalResult,
-  type BeforeCallResult,
   type Deferred,
   type DeferRequest,
   type Denied,
@@ -52,7 +95,6 @@ export type { MediaReadOptions } from './media/media-type.ts'
 export {
   loggingMiddleware,
   LogLevel,
-  type LogDetails,
   type Logger,
   type LoggingOptions,
 } from './middleware/logging.ts'
@@ -66,7 +108,6 @@ export {
   toToolExecution,
   toToolResult,
   type CallPorts,
-  type CallSettings,
   type SettledCall,
   type SettledOutcome,
   type ToolAdmission,
@@ -85,15 +126,9 @@ export {
   type ToolDeclaration,
   type ToolSchema,
 } from './tools/define.ts'
-export {
-  executeTools,
-  succeededTools,
-  type BatchResult,
-  type ToolBatch,
-  type ToolExecutionEvent,
-} from './tools/executor.ts'
+export { executeTools, succeededTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
 export { ToolResultError, toResultJson } from './tools/result.ts'
-export type { VendorEndpoint } from './transport/endpoint.ts'
+
 export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './transport/keys.ts'
 export {
   ExponentialBackoff,
@@ -105,8 +140,7 @@ export {
   type RetryLimits,
   type RetryVerdict,
 } from './transport/retry.ts'
-export { BatchReader, ResultStream, StreamResult, type BatchSource } from './turn/batch-reader.ts'
+export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
 export { messageEvents } from './turn/fold-message.ts'
 export type { History, InferenceInput, Structure } from './turn/request.ts'
 export { defineVendor } from './vendors/define-vendor.ts'
-export type * from './vendors/define-vendor.ts'

@@ -1,16 +1,23 @@
 export { messageOf, SkeinError, type SkeinErrorOptions } from './error.ts'
-export {
-  encodeSse,
-  SseDecoder,
-  type SseDecoderOptions,
-  type SseEvent,
-  type SseFields,
-} from './sse.ts'
+export { encodeSse, SseDecoder, type SseDecoderOptions, type SseEvent } from './sse.ts'
 export { NdjsonDecoder, type NdjsonDecoderOptions } from './line-decoder.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
-export type * from './upp-json.ts'
+export type {
+  BytesJSON,
+  MetadataJSON,
+  ImageBlockJSON,
+  DocumentBlockJSON,
+  MediaBlockJSON,
+  NativeBlockJSON,
+  ContentBlockJSON,
+  ToolCallJSON,
+  ToolResultJSON,
+  UserMessageJSON,
+  AssistantMessageJSON,
+  MessageJSON,
+} from './upp-json.ts'
 export {
   isObject,
   isPlainObject,
@@ -24,12 +31,10 @@ export {
   toJsonSchema,
   type InferInput,
   type InferOutput,
-  type JsonSchemaTarget,
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardResult,
   type StandardSchemaV1,
-  type StandardTypedProps,
 } from './standard-schema.ts'
 export { manualClock, systemClock, type Clock, type ManualClock } from './ids.ts'
 export {

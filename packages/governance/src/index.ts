@@ -57,7 +57,7 @@ export type {
   LogReadOptions,
 } from './journal/journal.ts'
 export { memoryPayloads } from './journal/journal.ts'
-export type { JournalEvent, JournalEventType, JournalItem } from './journal/events.ts'
+export type { JournalEvent, JournalItem } from './journal/events.ts'
 export {
   governed,
   toolCore,
@@ -65,9 +65,7 @@ export {
   type Governance,
   type GovernedContext,
   type GovernedTool,
-  type PlainTool,
   type Probed,
-  type ToolCore,
 } from './contract/governed.ts'
 export { NoEffectError } from './contract/reason.ts'
 export {
@@ -76,23 +74,18 @@ export {
   type VerifierAnswer,
   type VerifierContext,
 } from './contract/governed.ts'
-export {
-  defineTaskClass,
-  type RepairPolicy,
-  type TaskClass,
-  type TaskLimits,
-} from './contract/governed.ts'
+export { defineTaskClass, type TaskClass, type TaskLimits } from './contract/governed.ts'
 export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
 export type { CallOptions, CallResult, Init, Run } from './contract/run.ts'
-export { governor, type Denial, type Governor, type Opening, type Resume } from './governor.ts'
-export type { GovernorLimits, GovernorOptions, Undoer } from './governor/options.ts'
-export type { GovernedCallState, GovernorState } from './journal/reduce.ts'
-export type { Admission, CallRequest } from './governor/admit.ts'
+export { governor, type Governor, type Opening, type Resume } from './governor.ts'
+export type { GovernorLimits, GovernorOptions } from './governor/options.ts'
+
+export type { Admission } from './governor/admit.ts'
 export type { GovernedOutcome, Settlement } from './governor/execute.ts'
 export type { Delivery } from './governor/deliver.ts'
-export type { OpenRequest } from './governor/open.ts'
+
 export type { AdmittedCall } from './governor/request.ts'
-export type { Recovered } from './governor/recover.ts'
+
 export type { Timer } from './governor/options.ts'
 export { canTransition, isTerminal, TRANSITIONS } from './contract/envelope.ts'
 export {
@@ -104,4 +97,4 @@ export {
 export type { ValidationLevel } from './schema/validate.ts'
 export type { ValidationIssue } from './schema/validate.ts'
 export { isSupportedVersion } from './contract/envelope.ts'
-export { checkChunks, type ChunkFault } from './contract/envelope.ts'
+export { checkChunks } from './contract/envelope.ts'

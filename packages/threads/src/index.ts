@@ -1,6 +1,36 @@
-export type * from './document/thread.ts'
-export type * from './document/part.ts'
-export type { Converted, Issue, Loss, Severity } from './issue.ts'
+export type {
+  Thread,
+  AgentConfig,
+  Turn,
+  UserTurn,
+  AgentTurn,
+  ThreadMessage,
+  SystemMessage,
+  SystemEventType,
+  Usage,
+  FinishReason,
+  Attachment,
+} from './document/thread.ts'
+export type {
+  MessagePart,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolReturnPart,
+  ContentRef,
+  RetryPromptPart,
+  ValidationError,
+  FilePart,
+  UserPromptPart,
+  UserContent,
+  MultiModalContent,
+  ImageUrl,
+  AudioUrl,
+  VideoUrl,
+  DocumentUrl,
+  BinaryContent,
+} from './document/part.ts'
+export type { Converted, Loss, Severity } from './issue.ts'
 export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
 export { IssueCode, type Profile } from './document/issue-code.ts'
 export {
@@ -19,7 +49,7 @@ export {
   type ThreadLimits,
   type ThreadReading,
 } from './document/thread-text.ts'
-export { parseJson, type JsonLimits, type JsonReading } from './json/json-parse.ts'
+export { parseJson } from './json/json-parse.ts'
 export { keepJsonText, numberText, stringifyJson } from './json/json-stringify.ts'
 export {
   toModelMessages,
@@ -35,9 +65,38 @@ export {
   type ToolCallRecord,
   type ToolCallState,
 } from './document/tool-calls.ts'
-export type * from './events/event.ts'
+export type {
+  LoggedOutcome,
+  ThreadCreated,
+  AgentRegistered,
+  MessageAdded,
+  TurnStart,
+  StepStart,
+  TextDelta,
+  ReasoningDelta,
+  ToolCallDelta,
+  ToolExecutionStart,
+  ToolExecutionEnd,
+  InterruptRecord,
+  InterruptAnswer,
+  InterruptOpened,
+  InterruptAnswered,
+  SubagentCreated,
+  GateDecided,
+  ThreadStatus,
+  UsageRecorded,
+  CustomEvent,
+  ThreadEvent,
+  UnknownThreadEvent,
+} from './events/event.ts'
 export { isEphemeralEvent, isThreadEvent } from './events/event.ts'
-export type * from './events/folded-thread.ts'
+export type {
+  FoldedThread,
+  TurnState,
+  AgentTurnState,
+  DraftState,
+  FileState,
+} from './events/folded-thread.ts'
 export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
 export {

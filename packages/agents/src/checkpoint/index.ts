@@ -2,8 +2,6 @@ export type {
   CheckpointErrorHandler,
   CheckpointMetadata,
   CheckpointStore,
-  FullCheckpointStore,
-  CallRecord,
   JournalingStore,
 } from '../contract/checkpoint-store.ts'
 export { fileCheckpoints, type FileCheckpointOptions } from './file-checkpoints-node.ts'

@@ -1,4 +1,4 @@
-export type { Middleware, MiddlewareContext, MiddlewareMetadata } from '../contract/agent-types.ts'
+export type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 export { logging, type AgentLogDetails, type AgentLoggingOptions } from './logging.ts'
 export {
   estimateTokens,

@@ -1,4 +1,4 @@
 export type { TestFunctions } from '@skein/base'
-export { describeCheckpointStore, type StoreSuite } from './checkpoint-store-suite.ts'
-export { recordEvents, type RecordedRun } from './scripted-agent.ts'
+export { describeCheckpointStore } from './checkpoint-store-suite.ts'
+export { recordEvents } from './scripted-agent.ts'
 export { scriptedAgent, type ScriptedAgent } from './scripted-agent.ts'

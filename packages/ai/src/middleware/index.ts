@@ -1,10 +1,4 @@
-export {
-  loggingMiddleware,
-  LogLevel,
-  type LogDetails,
-  type Logger,
-  type LoggingOptions,
-} from './logging.ts'
+export { loggingMiddleware, LogLevel, type Logger, type LoggingOptions } from './logging.ts'
 export {
   parsedObjectMiddleware,
   type ParsedEventDelta,
@@ -16,7 +10,7 @@ export { memoryCache, type MemoryCacheOptions } from './cache.ts'
 export { costMiddleware, type CostOptions } from './cost.ts'
 export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './cost.ts'
 export { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
-export type { Span, SpanAttributes, SpanAttributeValue, SpanOptions, Tracer } from './telemetry.ts'
+export type { Span, SpanAttributes, SpanOptions, Tracer } from './telemetry.ts'
 export {
   loadThread,
   memoryTurns,

@@ -18,14 +18,13 @@ export {
   checkTranscript,
   transcriptRules,
   type CheckOptions,
-  type TranscriptIssue,
 } from './transcript/check-transcript.ts'
 export { type ChunkOptions, type Fault } from './vendor-server/faults.ts'
 export {
   startVendorServer,
   type RunningVendorServer,
 } from './vendor-server/start-vendor-server-node.ts'
-export { type VendorRequest } from './vendor-server/vendor-request.ts'
+
 export {
   vendorServer,
   type VendorServer,
@@ -35,7 +34,6 @@ export { fileStore } from './record-replay/file-store-node.ts'
 export {
   recordFetch,
   replayFetch,
-  type RecordingFetch,
   type RecordOptions,
   type ReplayOptions,
 } from './record-replay/record-replay.ts'
@@ -43,11 +41,6 @@ export {
   memoryRecordings,
   RecordingError,
   type Exchange,
-  type RecordedBody,
-  type RecordedChunk,
-  type RecordedPart,
-  type RecordedRequest,
-  type RecordedResponse,
   type Recording,
   type RecordingStore,
 } from './record-replay/recording.ts'

@@ -9,20 +9,11 @@ export type { HttpLimits } from './services.ts'
 export {
   HttpError,
   STATUS,
-  type ErrorBody,
   type ApiErrorCode,
   type HttpErrorCode,
 } from '../operations/http-error.ts'
-export type {
-  Call,
-  Method,
-  OpenRoute,
-  Probe,
-  OperationRoute,
-  ThreadCall,
-  ThreadRoute,
-} from '../operations/operation.ts'
-export type { Services } from './services.ts'
+export type { Call, Method, OperationRoute } from '../operations/operation.ts'
+
 export { jsonResponse, noContent } from '../operations/operation.ts'
 export { eventStream, type EventStreamOptions } from './stream/event-stream.ts'
 export type { TreeEvent } from './stream/tree-stream.ts'

@@ -12,7 +12,6 @@ export {
   NotNowError,
   seededScheduler,
   type Lane,
-  type LaneState,
   type SeededScheduler,
   type SeededSchedulerOptions,
 } from './simulation.ts'

@@ -3,10 +3,7 @@ export { ViewFold, threadView } from './view-fold.ts'
 export type {
   ViewCall,
   ViewMessage,
-  ViewNote,
   ThreadView,
-  ViewChild,
-  ViewFailure,
   ViewItem,
   ViewUsage,
   ViewWait,

@@ -7,7 +7,7 @@ export {
 } from './encode-ui-message.ts'
 export { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
 export { UIStreamDecoder, fromUIChunks, type DecodeUIStreamOptions } from './ui-stream.ts'
-export { UIMessageAssembler, type DroppedChunk } from './assemble.ts'
+export { UIMessageAssembler } from './assemble.ts'
 export {
   UIChunkReader,
   UI_STREAM_DONE,
@@ -15,4 +15,4 @@ export {
   decodeUIStream,
   encodeUIChunk,
 } from './ui-stream.ts'
-export type * from './types.ts'
+export type { UIMessage, UIMessagePart, ToolUIPart, UIMessageChunk } from './types.ts'

@@ -1,4 +1,4 @@
-export { fromPydanticAI, type FromPydanticOptions, type PydanticImport } from './import.ts'
+export { fromPydanticAI, type FromPydanticOptions } from './import.ts'
 export {
   PydanticExportError,
   systemPromptRequest,
@@ -7,7 +7,7 @@ export {
   type ExportPolicy,
   type ToPydanticOptions,
 } from './export.ts'
-export type { PydanticMessage, PydanticPart } from './types.ts'
+export type { PydanticMessage } from './types.ts'
 export {
   configRef,
   configRefs,
