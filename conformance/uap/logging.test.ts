@@ -75,7 +75,10 @@ describe.each([{ streaming: false }, { streaming: true }])(
       expect(lines[1]?.[1]['messages']).toMatchObject([{ type: 'user' }, { type: 'assistant' }])
     })
 
-    const expected: Record<NonNullable<AgentLoggingOptions['level']>, { ok: number; failed: number }> = {
+    const expected: Record<
+      NonNullable<AgentLoggingOptions['level']>,
+      { ok: number; failed: number }
+    > = {
       debug: { ok: 3, failed: 3 },
       info: { ok: 2, failed: 2 },
       warn: { ok: 0, failed: 1 },
