@@ -215,7 +215,7 @@ export interface ValueSet extends EventBase<'value_set'> {
 export interface EnvSet extends EventBase<'env_set'> {
   readonly name: string
   readonly valueType: 'text' | 'secret'
-  /** Null removes it. A secret is sealed: see `services/vault.ts`. */
+  /** Null removes it. A secret is sealed: see `secrets/vault.ts`. */
   readonly value: string | null
   /** Came with the creation of this child; not inherited by its own children. */
   readonly isScoped?: boolean
