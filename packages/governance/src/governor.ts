@@ -21,7 +21,7 @@ import { conflict, toAdmitted, type GovernedRequest } from './governor/request.t
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
 import { isClosed, isInDoubt, type GovernorState } from './journal/reduce.ts'
 
-/** What `resume` is given: the answers of people, and who listens from now on. */
+/** The options of `resume`: the answers that people gave, and the callbacks to use from now on. */
 export interface Resume extends Pick<Init, 'approve' | 'onChunk' | 'signal'> {
   /** Approval tokens in any order; each is matched to the request that it was signed for. */
   readonly tokens?: readonly string[]
@@ -42,10 +42,10 @@ export type Opening =
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * Owns the state of governed requests and every change of it. There are two ways to use it, over the
- * same machine. `run` takes a body of code and does everything. The stepwise calls (`open`, `admit`,
- * `settle`, `deliver`) are for a runtime that has a loop of its own. Both can continue in another
- * process, because all they know is in the journal.
+ * Owns the state of governed requests and makes every change of it. It can be used in two ways that share
+ * the same state machine: `run` executes a whole body of code; the stepwise calls (`open`, `admit`,
+ * `settle`, `deliver`) are for a runtime that has a loop of its own. Either way another process can
+ * continue a request, because its whole state is in the journal.
  */
 export interface Governor {
   readonly id: string
@@ -55,52 +55,58 @@ export interface Governor {
     init: Init,
     body: (run: Run) => Promise<T>,
   ): Promise<Result<T>>
-  /** Continues a request that waits. The body runs from its start; recorded calls are not repeated. */
+  /**
+   * Continues a request that waits for people. The body runs again from its start, but calls that the
+   * journal has recorded are not made again: their recorded results are returned.
+   */
   resume<T extends JsonValue>(
     requestId: string,
     task: TaskClass,
     body: (run: Run) => Promise<T>,
     options?: Resume,
   ): Promise<Result<T>>
-  /** Settles what a crash left open. Call it once at start-up. */
+  /** Settles the calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
   /** Ends a request that nobody will continue: it fails safe and its writes are undone. */
   cancel(requestId: string, why?: Reason): Promise<FailedSafe | Delivered<JsonValue>>
 
-  /** Intake: checks identity and input and writes the request's first entry. */
+  /** Opens a request (UAICP intake): checks identity and input and writes the request's first entry. */
   open(task: TaskClass, request: OpenRequest): Promise<Opening>
-  /** The gate before a call. Whoever is told `allow` runs `call.args` and then calls `settle`. */
+  /**
+   * Decides whether a call may run. When the answer is `allow`, the caller has to run the tool with
+   * `call.args` and then call `settle`.
+   */
   admit(requestId: string, call: CallRequest, answer?: ApprovalAnswer): Promise<Admission>
-  /** Records how an admitted call ended. A result becomes evidence. */
+  /** Records how an admitted call ended. Its result, if it has one, becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
-  /** The gate before delivery. */
+  /** Checks a candidate and delivers it, asks for a repair, or ends the request with fail safe. */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
-  /** Ends an attempt that has no candidate. */
+  /** Ends an attempt that produced no candidate: the request is repaired or fails safe. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
-   * Settles one call that was running when its process died, as `recover` does for all of them. A call
-   * found `absent` may be admitted again. Undefined: the call is not in doubt.
+   * Settles one call that was running when its process died; `recover` does this for all such calls. A
+   * call found `absent` may be admitted again. Returns undefined when the call is not in doubt.
    */
   recoverCall(
     requestId: string,
     call: string,
   ): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records what a person found out about an effect in doubt. */
+  /** Records whether a person found the effect of a call in doubt to be applied or absent. */
   settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void>
-  /** The fold of a request's journal; undefined when there is no such request. */
+  /** Returns the state of a request, folded from its journal; undefined when there is no such request. */
   state(requestId: string): Promise<GovernorState | undefined>
 }
 
-/** Makes a governor. Nothing runs until `run`, `resume`, `recover` or `open`. */
+/** Creates a governor. It does nothing until `run`, `resume`, `recover` or `open` is called. */
 export function governor(options: GovernorOptions): Governor {
   return new JournalGovernor(resolveOptions(options))
 }
 
 class JournalGovernor implements Governor {
   readonly #core: GovernorCore
-  /** Requests that this process works on. A second worker on one of them is a conflict. */
+  /** The requests that this process works on. A second attempt to work on one of them throws a conflict. */
   readonly #live = new Map<string, GovernedRequest>()
-  /** For each request in `run` or `resume`: resolves when that call has ended. */
+  /** For each request in `run`, `resume` or `cancel`: a promise that resolves when that work has ended. */
   readonly #work = new Map<string, Promise<void>>()
 
   constructor(core: GovernorCore) {
@@ -182,7 +188,7 @@ class JournalGovernor implements Governor {
     const request = await this.#find(requestId)
     const running = request.running.get(call)?.call
     if (running) return settle(request, running, outcome)
-    // Another process admitted the call: its intent is in the journal.
+    // The call was admitted by another process, so it is rebuilt from the intent in the journal.
     const known = request.state.calls.get(call)
     if (known?.status !== 'started') throw conflict(request, `call ${call} is not running`)
     const args = await request.fetch(known.args_hash)
@@ -217,11 +223,15 @@ class JournalGovernor implements Governor {
   }
 
   async state(requestId: string): Promise<GovernorState | undefined> {
-    // Folded anew: the state that this process works with changes in place and must not get out.
+    // The journal is folded again here, because the state that this process works with is mutable and
+    // must not be handed out.
     return (await loadState(this.#core, requestId))?.state
   }
 
-  /** The request for a stepwise call: the one this process works on, or one read from the journal. */
+  /**
+   * Returns the request for a stepwise call: the object that this process already works with, or a new
+   * one loaded from the journal.
+   */
   async #find(requestId: string): Promise<GovernedRequest> {
     const known = this.#live.get(requestId)
     if (known) return known
@@ -243,7 +253,7 @@ class JournalGovernor implements Governor {
     ])
   }
 
-  /** Does one piece of work on a request, while nothing else in this process may work on it. */
+  /** Runs `work` on a request. Until it ends, nothing else in this process can work on that request. */
   async #begin<T>(request: GovernedRequest, work: () => Promise<T>): Promise<T> {
     const id = request.state.request_id
     this.#assertFree(id)

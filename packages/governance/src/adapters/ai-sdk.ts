@@ -2,10 +2,13 @@ import type { JsonSchema, JsonValue } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
-/** A tool as the AI SDK takes it in `tools`. */
+/** A tool in the form that the AI SDK expects in `tools`. */
 export interface AiSdkTool {
   readonly description: string
-  /** Standard Schema with JSON Schema; what the model wrote is judged by the gate, not here. */
+  /**
+   * A Standard Schema that only provides the JSON Schema. Arguments are not validated here, but when the
+   * governed run calls the tool.
+   */
   readonly inputSchema: AiSdkSchema
   readonly execute: (input: unknown, options: { readonly toolCallId: string }) => Promise<JsonValue>
 }
@@ -23,8 +26,8 @@ interface AiSdkSchema {
 }
 
 /**
- * A run's tools for `generateText`, `streamText` and agents of the AI SDK. They ask for no approval
- * of the SDK's own: an approval part in the message history has no say here.
+ * Converts a run's tools for `generateText`, `streamText` and agents of the AI SDK. The SDK's own
+ * approval is not used: an approval part in the message history has no effect here.
  *
  *     await generateText({ model, prompt, tools: aiSdkTools(run, task.tools) })
  */

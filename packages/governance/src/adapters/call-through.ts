@@ -3,13 +3,13 @@ import type { GovernedTool } from '../contract/governed.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import type { Run } from '../contract/run.ts'
 
-/** What adapters need of a run. */
+/** The part of a run that adapters use. */
 export type CallingRun = Pick<Run, 'call'>
 
 /**
- * Calls a tool for a framework. The framework's own id of the call becomes the journal's: when it
- * runs a step again, on resume or retry, the same id finds the recorded result and nothing happens
- * twice.
+ * Calls a tool for a framework. The framework's id of the call is used as the call id in the journal.
+ * When the framework repeats a step, on resume or retry, the recorded result is found under this id and
+ * the call is not made twice.
  */
 export async function callThrough(
   run: CallingRun,
@@ -18,7 +18,7 @@ export async function callThrough(
   id: string | undefined,
 ): Promise<JsonValue> {
   const options = id !== undefined && id !== '' && isNamedCall(id) ? { id } : {}
-  // Frameworks hand over what a model wrote; the tool's own `run` checks it.
+  // The arguments come from a model and are not checked here; the tool's own `run` checks them.
   const { result } = await run.call(tool, args as never, options)
   return result as JsonValue
 }

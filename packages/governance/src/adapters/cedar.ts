@@ -3,7 +3,7 @@ import { hashJson } from '../contract/envelope.ts'
 import type { Action, Decision, Policy } from '../contract/policy.ts'
 import { reason } from '../contract/reason.ts'
 
-/** `@cedar-policy/cedar-wasm`, as far as it is used here. */
+/** The part of `@cedar-policy/cedar-wasm` that is used here. */
 export interface Cedar {
   preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarAnswer
   statefulIsAuthorized(call: never): CedarAnswer
@@ -31,18 +31,21 @@ type CedarAnswer =
 export interface CedarPolicyOptions {
   /** The module `@cedar-policy/cedar-wasm`. */
   readonly cedar: Cedar
-  /** Cedar policies as text. `@review("reason")` on a permit sends the action to a person. */
+  /**
+   * Cedar policies as text. The annotation `@review("reason")` on a permit requires a person's approval.
+   */
   readonly policies: string
   readonly id?: string
   readonly mode?: 'enforce' | 'shadow'
-  /** Entities that policies speak of, for one action. */
+  /** Returns the entities that the policies refer to, for one action. */
   readonly entities?: (action: Action) => readonly JsonValue[]
 }
 
 /**
- * Cedar as a policy. The principal is `Agent::"<agent_id>"`, the action `Action::"<tool>"`, the
- * resource `Task::"<task>"`; `context` has `args`, `risk`, `identity`, `depth` and `rollback`. Deny
- * wins; a permit that carries `@review` asks people, `@quorum("2")` how many.
+ * Creates a policy that Cedar decides. The principal is `Agent::"<agent_id>"`, the action
+ * `Action::"<tool>"`, the resource `Task::"<task>"`; `context` has `args`, `risk`, `identity`, `depth`
+ * and `rollback`. A forbid overrides every permit. A permit with `@review` requires approval;
+ * `@quorum("2")` sets how many people must approve.
  */
 export function cedarPolicy(options: CedarPolicyOptions): Policy {
   const { cedar, policies, id = 'cedar', mode = 'enforce', entities } = options
@@ -77,7 +80,8 @@ function toDecision(
   tool: string,
 ): Decision {
   const { decision, diagnostics } = answer.response ?? { decision: 'deny', diagnostics: noReasons }
-  // A policy that cannot be evaluated is skipped by Cedar, a forbid too; that must not open the gate.
+  // Cedar skips a policy that it cannot evaluate, even a forbid. The action must not be allowed because
+  // of that, so it is an error.
   if (diagnostics.errors.length > 0) throw new Error('A Cedar policy could not be evaluated.')
   const names = diagnostics.reason
   if (decision !== 'allow') {
@@ -86,7 +90,8 @@ function toDecision(
   }
   const found = names.map((name) => annotations.get(name) ?? {})
   const reviews = found.filter((one) => one.review !== undefined)
-  // One plain permit is enough, unless every permit asks for people.
+  // A single permit without `@review` allows the action; people are asked only if every permit has
+  // `@review`.
   if (reviews.length < found.length) return { effect: 'allow' }
   const quorum = Math.max(...reviews.map((one) => Number(one.quorum ?? 1)))
   const reasons = reviews.map((one) => reason('APPROVAL_REQUIRED', tool, one.review))
@@ -100,7 +105,10 @@ interface Annotations {
   readonly quorum?: string
 }
 
-/** Cedar names the policies of a text `policy0`, `policy1`, … in order. */
+/**
+ * Reads the annotations of all policies by name. Cedar names the policies of a text `policy0`, `policy1`,
+ * … in order.
+ */
 function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
   const parts = cedar.policySetTextToParts(text)
   const all = new Map<string, Annotations>()
@@ -113,8 +121,8 @@ function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
 }
 
 /**
- * Cedar has neither null nor fractions. Null members are left out; a fraction becomes text, so that a
- * rule that compares it fails and, failing, denies.
+ * Converts a JSON value for Cedar, which has neither null nor fractions. Null members are left out. A
+ * fraction becomes text, so that a rule that compares it fails, and a failed rule denies the action.
  */
 function toCedar(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value)

@@ -5,7 +5,7 @@ import type { Governor } from '../governor.ts'
 import type { Delivered, FailedSafe, Init, Result, Run } from '../contract/run.ts'
 import { type CallingRun, callThrough } from './call-through.ts'
 
-/** `tool` of `@langchain/core/tools`, as far as it is used here. */
+/** The function `tool` of `@langchain/core/tools`, as far as it is used here. */
 export type MakeLangChainTool<Tool> = (
   run: (input: unknown, config?: LangChainConfig) => Promise<string>,
   fields: { name: string; description: string; schema: Record<string, unknown> },
@@ -17,7 +17,7 @@ interface LangChainConfig {
 }
 
 /**
- * A run's tools for a `ToolNode` or an agent of LangGraph.
+ * Converts a run's tools for a `ToolNode` or an agent of LangGraph.
  *
  *     import { tool } from '@langchain/core/tools'
  *     new ToolNode(langGraphTools(run, task.tools, { tool }))
@@ -47,24 +47,26 @@ export function langGraphTools<Tool>(
 export interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
   readonly governor: Governor
   readonly task: TaskClass
-  /** `interrupt` of `@langchain/langgraph`. It is given the approval requests and returns tokens. */
+  /**
+   * The function `interrupt` of `@langchain/langgraph`. It gets the approval requests and returns tokens.
+   */
   readonly interrupt: (waiting: readonly ApprovalRequest[]) => unknown
   readonly init: (state: State) => Omit<Init, 'request_id'>
   readonly body: (run: Run, state: State) => Promise<Value>
-  /** The update of the graph's state when the request has ended. */
+  /** Returns the update of the graph's state when the request has ended. */
   readonly update: (result: Delivered<Value> | FailedSafe, state: State) => Update
 }
 
-/** What a node is given beside the state. */
+/** The second argument of a node, after the state. */
 export interface NodeConfig {
   readonly configurable?: Readonly<Record<string, unknown>>
 }
 
 /**
- * A node that is one governed request. LangGraph runs a node from its beginning each time it is
- * resumed; the request is named after the node's place in its thread, so every run of the node finds
- * the same journal and no completed call happens again. Resume the node with approval tokens: one or
- * several. With none, the node keeps waiting.
+ * Creates a node that runs as one governed request. LangGraph runs a node from its beginning each time it
+ * is resumed. The request id is derived from the node's position in its thread, so every run of the node
+ * finds the same journal, and no completed call is made again. Resume the node with one or several
+ * approval tokens; without a token it keeps waiting.
  */
 export function governedNode<State, Value extends JsonValue, Update>(
   options: GovernedNodeOptions<State, Value, Update>,
@@ -78,7 +80,7 @@ export function governedNode<State, Value extends JsonValue, Update>(
         ? await governor.run(task, { ...options.init(state), request_id }, body)
         : await governor.resume(request_id, task, body)
     while (result.outcome === 'pending') {
-      // Only text can be a token; any other answer keeps the request waiting.
+      // Only a string can be a token; after any other answer the request keeps waiting.
       const answers = [interrupt(result.waiting)].flat()
       const tokens = answers.filter((answer): answer is string => typeof answer === 'string')
       result = await governor.resume(request_id, task, body, { tokens })
@@ -87,11 +89,15 @@ export function governedNode<State, Value extends JsonValue, Update>(
   }
 }
 
-/** The same for every run of one node at one checkpoint, another for the next visit. */
+/**
+ * Derives the request id: the same for every run of one node at one checkpoint, but different for its
+ * next visit.
+ */
 function requestIdOf({ configurable = {} }: NodeConfig): string {
   const { thread_id, checkpoint_ns } = configurable
   const hex = sha256Hex(`langgraph\n${String(thread_id)}\n${String(checkpoint_ns)}`)
-  // UUIDv8 (RFC 9562 §5.8): bits of our own choice, in the form that the schema asks for.
+  // A UUIDv8 (RFC 9562 §5.8) may contain any bits, here those of the hash, and has the form that the
+  // schema requires.
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
   return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')

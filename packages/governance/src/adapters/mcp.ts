@@ -4,7 +4,7 @@ import { governed } from '../contract/governed.ts'
 import type { Governance, GovernedContext, GovernedTool, PlainTool } from '../contract/governed.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
 
-/** A client of `@modelcontextprotocol/sdk`, as far as it is used here. */
+/** The part of an MCP client (`@modelcontextprotocol/sdk`) that is used here. */
 export interface McpToolClient {
   listTools(params?: { cursor?: string }): Promise<{
     readonly tools: readonly McpTool[]
@@ -29,15 +29,15 @@ interface McpTool {
     | undefined
 }
 
-/** What you say about each tool. A tool that is not listed does not exist for the run. */
+/** Your declarations about the server's tools, by name. A run cannot use a tool that is not listed. */
 export type McpGovernance = Readonly<
   Record<string, Governance<Record<string, JsonValue>, JsonValue>>
 >
 
 /**
- * An MCP server's tools under governance, to be listed in a task class. The tiers are yours; what
- * the server says about its own tools can raise a tier and never lower it. A tool you named that the
- * server does not have is an error.
+ * Wraps the tools of an MCP server, to be listed in a task class. You declare the risk of each tool; the
+ * server's own hints can raise it but never lower it. Throws if the server does not have a tool that you
+ * named.
  *
  *     const tools = await governedMcpTools(client, { search: { risk: 'read_only' } })
  */
@@ -72,7 +72,7 @@ export async function governedMcpTools(
 async function listAll(client: McpToolClient): Promise<Map<string, McpTool>> {
   const found = new Map<string, McpTool>()
   let cursor: string | undefined
-  // Bounded: a faulty server could return a next page for ever.
+  // The number of pages is limited, because a faulty server could return a next page forever.
   for (let page = 0; page < 1000; page++) {
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
     for (const tool of tools) found.set(tool.name, tool)
@@ -82,7 +82,10 @@ async function listAll(client: McpToolClient): Promise<Map<string, McpTool>> {
   return found
 }
 
-/** Only hints that a server gave count: the protocol's defaults would make every tool destructive. */
+/**
+ * Raises the declared risk according to the server's hints. Only hints that the server sent are used,
+ * because the protocol's defaults would make every tool destructive.
+ */
 function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
   const { readOnlyHint, destructiveHint } = annotations
   const hinted: Risk =
@@ -91,7 +94,7 @@ function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
       : readOnlyHint === false
         ? 'write_low_risk'
         : 'read_only'
-  // A tier that is missing or misspelt is left as it is: `governed` refuses it.
+  // A risk that is missing or misspelt is returned unchanged, so that `governed` refuses it.
   return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
 }
 
@@ -101,7 +104,10 @@ interface McpResult {
   readonly content?: readonly { readonly type: string; readonly text?: string }[]
 }
 
-/** The result's structured content, else its texts. Throws for a result that reports an error. */
+/**
+ * Returns the structured content of a result, or else its single text, or else all its content. Throws if
+ * the result reports an error.
+ */
 function resultOf(
   name: string,
   { isError, structuredContent, content = [] }: McpResult,

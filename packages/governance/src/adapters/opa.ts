@@ -8,9 +8,11 @@ export interface LoadedOpaPolicy {
 
 /** Options of `opaPolicy`. */
 export interface OpaPolicyOptions {
-  /** What `loadPolicy(wasm)` resolved to. */
+  /** The policy that `loadPolicy(wasm)` resolved to. */
   readonly policy: LoadedOpaPolicy
-  /** Changes when the compiled policy or its data changes; a digest of the wasm file is a good one. */
+  /**
+   * Must change whenever the compiled policy or its data changes, for example a digest of the wasm file.
+   */
   readonly version: string
   readonly entrypoint?: string | number
   readonly id?: string
@@ -18,9 +20,10 @@ export interface OpaPolicyOptions {
 }
 
 /**
- * Rego, compiled to wasm by `opa build -t wasm`, as a policy. `input` is the action; the entry point
- * answers a decision: `{"effect": "allow" | "deny" | "review", "reasons"?, "quorum"?}`. `true` is
- * allow, `false` is deny, undefined is no opinion; anything else blocks the action.
+ * Creates a policy from Rego code that was compiled to wasm with `opa build -t wasm`. `input` is the
+ * action. The entry point returns a decision: `{"effect": "allow" | "deny" | "review", "reasons"?,
+ * "quorum"?}`. `true` means allow, `false` deny, and undefined no opinion; anything else denies the
+ * action.
  */
 export function opaPolicy(options: OpaPolicyOptions): Policy {
   const { policy, version, entrypoint, id = 'opa', mode = 'enforce' } = options
@@ -32,13 +35,13 @@ export function opaPolicy(options: OpaPolicyOptions): Policy {
   }
 }
 
-/** A result set has one entry per answer; a document that is undefined has none. */
+/** Converts OPA's result set into a decision. The set is empty if the result is undefined in Rego. */
 function toDecision(results: unknown): Decision | undefined {
   if (!Array.isArray(results)) throw new TypeError('OPA answered no result set.')
   if (results.length === 0) return undefined
   const { result } = results[0] as { readonly result: unknown }
   if (typeof result === 'boolean') return { effect: result ? 'allow' : 'deny' }
-  // Whether the rest of the decision is well formed is for the governor to check.
+  // Only the effect is checked here; the governor checks the other members of the decision.
   const decision = result as Decision | null | undefined
   if (!decision || !effects.has(decision.effect) || results.length > 1)
     throw new TypeError('OPA answered something else than one decision.')

@@ -3,7 +3,7 @@ import type { GovernedTool } from '../contract/governed.ts'
 import { GovernanceError } from '../contract/reason.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
-/** A function tool as the OpenAI Agents SDK takes it in `tools`. */
+/** A function tool in the form that the OpenAI Agents SDK expects in `tools`. */
 export interface OpenAiAgentsTool {
   readonly type: 'function'
   readonly name: string
@@ -25,8 +25,9 @@ export interface OpenAiAgentsTool {
 }
 
 /**
- * A run's tools for agents of the OpenAI Agents SDK. The SDK's own approval is not used: its stored state
- * could be changed while it waits, whereas the gate judges the arguments that run.
+ * Converts a run's tools for agents of the OpenAI Agents SDK. The SDK's own approval is not used, because
+ * its stored state could be changed while it waits; the governed run checks exactly the arguments that
+ * the tool runs with.
  *
  *     const agent = new Agent({ name, instructions, tools: openAiAgentsTools(run, task.tools) })
  */
@@ -38,7 +39,7 @@ export function openAiAgentsTools(
     type: 'function',
     name: tool.name,
     description: tool.description,
-    // The SDK's type asks for all these members; a tool's schema may leave some out.
+    // The SDK's type requires all these members, but a tool's schema may lack some of them.
     parameters: {
       properties: {},
       required: [],
@@ -46,7 +47,7 @@ export function openAiAgentsTools(
       ...(tool.parameters as object),
       type: 'object',
     } as OpenAiAgentsTool['parameters'],
-    // Not strict: a strict schema forbids optional members, which tools may have.
+    // Strict mode is off, because a strict schema forbids optional members, which tools may have.
     strict: false,
     invoke: (_context, input, details) => invoke(run, tool, input, details?.toolCall?.callId),
     needsApproval: async () => false,
@@ -65,7 +66,8 @@ async function invoke(
     const result = await callThrough(run, tool, args, id)
     return typeof result === 'string' ? result : JSON.stringify(result)
   } catch (error) {
-    // As the SDK's own tools do: the model reads the error, and the agent goes on.
+    // Errors are returned as text, as the SDK's own tools do: the model reads the error and the agent
+    // continues.
     if (error instanceof GovernanceError) return `Error: ${error.message}`
     if (error instanceof SyntaxError) return 'Error: the arguments are not JSON.'
     throw error

@@ -11,7 +11,7 @@ interface OtelSpan {
   end(time?: number): void
 }
 
-/** `@opentelemetry/api`, as far as it is used here. */
+/** The part of `@opentelemetry/api` that is used here. */
 export interface OtelApi<Context> {
   readonly trace: {
     getActiveSpan(): OtelSpan | undefined
@@ -30,9 +30,8 @@ export interface OtelTracer<Context> {
 }
 
 /**
- * Adds each journal entry as an event to the span that is active at that moment, where the telemetry
- * of models and agents already is. For `governor({ observe })`. Telemetry may lose things; the log
- * does not.
+ * Returns a callback for `governor({ observe })` that adds each journal entry as an event to the active
+ * span, which also has the telemetry of models and agents. Telemetry may be lost; the log is not.
  */
 export function otelEvents<Context>(api: OtelApi<Context>): (item: JournalItem) => void {
   return (item) => {
@@ -41,8 +40,8 @@ export function otelEvents<Context>(api: OtelApi<Context>): (item: JournalItem) 
 }
 
 /**
- * Turns a journal into spans, after the fact: `invoke_agent` for each request, `execute_tool` for
- * each call that ran, events for everything else. Children stand below their parents.
+ * Converts a journal into spans afterwards: `invoke_agent` for each request, `execute_tool` for each call
+ * that ran, and events for everything else. The span of a child request is inside its parent's span.
  */
 export async function exportSpans<Context>(
   records: AsyncIterable<JournalRecord>,
@@ -73,7 +72,7 @@ export async function exportSpans<Context>(
 interface RequestSpans<Context> {
   readonly span: OtelSpan
   readonly context: Context
-  /** When calls that run began. */
+  /** The start times of calls, by call id. */
   readonly started: Map<string, number>
   last: number
 }
@@ -119,7 +118,7 @@ function endCall<Context>(
     'gen_ai.tool.call.id': call,
     ...attributesOf(item),
   }
-  // A read leaves one entry, at its end: how long it took is not in the log.
+  // A read has only one entry, at its end, so its duration is not in the log.
   const startTime = started.get(call) ?? item.at
   const options = { kind: KIND_INTERNAL, startTime, attributes }
   const span = tracer.startSpan(`execute_tool ${tool}`, options, context)
@@ -127,7 +126,10 @@ function endCall<Context>(
   span.end(item.at)
 }
 
-/** Names, numbers and reason codes. No arguments, no results: the log holds none either. */
+/**
+ * Returns the attributes of an entry: names, numbers and reason codes. Arguments and results are never
+ * included; the log does not contain them either.
+ */
 function attributesOf(item: JournalItem): Attributes {
   const data = item.data as {
     readonly tool?: string

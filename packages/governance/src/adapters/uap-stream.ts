@@ -2,14 +2,17 @@ import type { JsonValue } from '@skein/base'
 import type { UppTool } from './upp.ts'
 import type { Result } from '../contract/run.ts'
 
-/** An execution strategy of UAP §5.1 (`ExecutionStrategy` of `@skein/agents`), by shape. */
+/**
+ * An execution strategy of UAP §5.1, with the same members as `ExecutionStrategy` of `@skein/agents`,
+ * which is not imported.
+ */
 export interface UapStrategy {
   readonly name: string
   execute(context: never): Promise<UapResult>
   stream(context: never): UapStream
 }
 
-/** The context of one call, as far as it is used here. Everything else passes through. */
+/** The part of an agent call's context that is used here. All other members are passed on unchanged. */
 export interface UapContext {
   readonly agent: { readonly id: string }
   readonly llm: {
@@ -22,7 +25,7 @@ export interface UapContext {
   readonly checkpoint?: (state: UapState) => void | Promise<void>
 }
 
-/** An agent's state, as far as it is used here. */
+/** The part of an agent's state that is used here. */
 export interface UapState {
   readonly step: number
   readonly metadata: Readonly<Record<string, unknown>>
@@ -35,14 +38,14 @@ interface UapDeferred {
   readonly request: { readonly request: unknown }
 }
 
-/** The answer to a call that waits. Here only a token or a denial counts. */
+/** The answer to a call that waits. Only a token or a denial is used here. */
 export interface UapAnswer {
   readonly type: string
   readonly token?: string
   readonly reason?: string
 }
 
-/** A call that waits for somebody. */
+/** A call that waits, for example for a person's approval. */
 export interface UapInterrupt {
   readonly id: string
   readonly toolCallId: string
@@ -59,13 +62,16 @@ export interface UapResult {
   readonly stopReason?: string
 }
 
-/** A run in progress: its events, and its result at the end. */
+/** The stream of a run in progress: its events and, at the end, its result. */
 export interface UapStream extends AsyncIterable<object> {
   readonly result: Promise<UapResult>
   abort(reason?: unknown): void
 }
 
-/** Marks the events of the inner stream as unverified, or holds them back until the call is delivered. */
+/**
+ * Passes on the events of the inner strategy: either at once, marked as unverified, or only after
+ * delivery.
+ */
 export class EventGate {
   readonly #emit: (event: object) => void
   readonly #context: UapContext
@@ -82,7 +88,7 @@ export class EventGate {
     inner: UapStrategy,
     context: UapContext & { readonly signal: AbortSignal },
   ): Promise<UapResult> {
-    this.#held = [] // of an attempt that was not delivered
+    this.#held = [] // Drops the events of an earlier attempt that was not delivered.
     const stream = inner.stream(context as never)
     const abort = (): void => stream.abort(context.signal.reason)
     context.signal.addEventListener('abort', abort, { once: true })
@@ -96,7 +102,10 @@ export class EventGate {
     }
   }
 
-  /** Emits the events that were held back, if the call was delivered, and the event `governed` with the outcome. */
+  /**
+   * Emits the events that were held back, if the call was delivered, and then the event `governed` with
+   * the outcome.
+   */
   end(result: Result<JsonValue>): void {
     const { agent, state } = this.#context
     if (result.outcome === 'success') this.#held.forEach((event) => this.#emit(event))
@@ -114,8 +123,9 @@ export type StreamedCall = (
 ) => Promise<UapResult>
 
 /**
- * The stream of a governed call. The call starts when events or `result` are first read, and is aborted when
- * the reader leaves the loop early. A failure that nobody reads is not an unhandled rejection.
+ * The stream of a governed call. The call starts when events or `result` are first read, and is aborted
+ * when the reader leaves the loop early. If nobody reads the result, a failure causes no unhandled
+ * rejection.
  */
 export class GovernedStream implements UapStream {
   readonly #call: StreamedCall
@@ -149,7 +159,7 @@ export class GovernedStream implements UapStream {
     } finally {
       if (!this.#isOver) this.abort()
     }
-    await result // a failed call fails its reader
+    await result // Throws if the call failed.
     return undefined
   }
 

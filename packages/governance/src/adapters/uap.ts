@@ -30,13 +30,22 @@ export interface GovernedExecutionOptions<Context> {
   readonly governor: Governor
   /** Identity and input of the request. When a call is resumed, only `approve` and `onChunk` are used. */
   readonly init: (context: Context) => Omit<Init, 'signal'>
-  /** Holds all events back until the call is delivered. Otherwise they carry `unverified: true`. */
+  /**
+   * Holds all events back until the call is delivered. Otherwise they are emitted at once with
+   * `unverified: true`.
+   */
   readonly hold?: boolean
 }
 
-/** Thrown when a call of an agent ends without delivery. An agent throws it as `cause` of its error. */
+/**
+ * The error that is thrown when a call of an agent ends without delivery. The agent's own error has it as
+ * `cause`.
+ */
 export class NotDeliveredError extends GovernanceError {
-  /** How the request ended: failed safe, with reasons and undo; or still waiting; or delivered before. */
+  /**
+   * The result of the request: failed safe (with reasons and undo status), still waiting, or already
+   * delivered before.
+   */
   readonly result: Result<JsonValue>
 
   constructor(message: string, why: readonly Reason[], result: Result<JsonValue>, cause: unknown) {
@@ -47,23 +56,24 @@ export class NotDeliveredError extends GovernanceError {
 }
 
 /**
- * Makes each call of an agent one governed request, around any strategy. The agent's tools are
- * replaced by those of the task with the same names; one that the task does not have is refused. The
- * turn's data, or else its text, is the candidate.
+ * Wraps a strategy so that each call of an agent is one governed request. The agent's tools are replaced
+ * by the task's tools with the same names; a tool that the task does not have is refused. The turn's data
+ * or, without data, its text is the candidate.
  *
  *     agent({ model, tools: task.tools, execution: governedExecution(task, loop(), { governor, init }) })
  *
- * Delivered: the strategy's result, with the receipt in the state's metadata under `uaicp`. Failed
- * safe: a `NotDeliveredError`, and the checkpoint goes back to the state before the call. Waiting: one
- * interrupt per approval request; `agent.resume` takes `{ type: 'approve', token }` or a denial, and
- * any other answer keeps waiting. Hooks and checkpoints of the application see a step before the gate.
+ * On delivery it returns the strategy's result, with the receipt in the state's metadata under `uaicp`. On
+ * fail safe it throws a `NotDeliveredError`, and the checkpoint is set back to the state before the call.
+ * While it waits there is one interrupt per approval request; `agent.resume` accepts
+ * `{ type: 'approve', token }` or a denial, and keeps waiting after any other answer. The application's hooks
+ * and checkpoints see a step before it has been verified.
  */
 export function governedExecution<Strategy extends UapStrategy>(
   task: TaskClass,
   inner: Strategy,
   options: GovernedExecutionOptions<Parameters<Strategy['execute']>[0]>,
 ): Strategy {
-  // The strategy's own types are wider than what is used of them here.
+  // The cast drops the strategy's own types, because only a part of their members is used here.
   const common = { task, options: options as unknown as GovernedExecutionOptions<UapContext> }
   const strategy = {
     name: `governed ${inner.name}`,
@@ -97,7 +107,7 @@ interface GovernedCall {
   readonly signal: AbortSignal | undefined
   /** Runs the inner strategy. */
   readonly ask: (context: UapContext & { readonly signal: AbortSignal }) => Promise<UapResult>
-  /** Called with the end of the request, before the caller gets it. */
+  /** Called with the result of the request, before the caller gets it. */
   readonly onEnd: (result: Result<JsonValue>) => void
 }
 
@@ -110,7 +120,7 @@ async function govern(call: GovernedCall): Promise<UapResult> {
     try {
       const given = await askOnce(call, run)
       asked.result = given
-      return (given.turn.data ?? given.turn.response.text) as JsonValue // the gate takes only JSON
+      return (given.turn.data ?? given.turn.response.text) as JsonValue // `deliver` refuses what is not JSON.
     } catch (error) {
       asked.error = error
       throw error
@@ -120,7 +130,7 @@ async function govern(call: GovernedCall): Promise<UapResult> {
   return conclude(call, result, asked)
 }
 
-/** One pass of the inner strategy, with the tools of this run in place of its own. */
+/** Runs the inner strategy once, with the tools of this run instead of its own. */
 async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<UapResult> {
   const parked = new Set<unknown>()
   const calling: CallingRun = {
@@ -137,7 +147,8 @@ async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<
     task.tools.filter(({ name }) => names.has(name)),
   )
   const { signal } = run
-  // Every waiting call is made again, whatever its answer says: the gate judges the tokens.
+  // Every waiting call is made again, whatever its answer is, because the governor checks the tokens and
+  // denials.
   const deferred = context.state.suspension?.deferred ?? []
   const again = deferred.map(({ toolCallId }) => [toolCallId, { type: 'approve' }] as const)
   const result = await ask({
@@ -145,7 +156,7 @@ async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<
     tools,
     signal,
     llm: context.llm.with({ tools, signal }) as UapContext['llm'],
-    // Every checkpoint names the request, so that a restored state continues the same one.
+    // The request id is stored in every checkpoint, so that a restored state continues the same request.
     state: marked(context.state, { request_id: run.request_id }),
     resume: context.resume && { answers: Object.fromEntries(again) },
   })
@@ -192,7 +203,10 @@ async function conclude(
   return Object.freeze({ ...given, state, ...(isPending && waitingFor(result, given)) })
 }
 
-/** The interrupts of a call that waits, each with the whole request that a person is to sign. */
+/**
+ * Returns the interrupts of a call that waits, each with the complete approval request that a person has
+ * to sign.
+ */
 function waitingFor(
   { waiting }: Extract<Result<JsonValue>, { outcome: 'pending' }>,
   { interrupts = [] }: UapResult,
@@ -205,7 +219,10 @@ function waitingFor(
   return { interrupts: asked, stopReason: 'interrupted' }
 }
 
-/** The error where there is no turn: the request had ended before, or the strategy failed while a call waits. */
+/**
+ * Creates the error for a call without a turn: either the request had already ended, or the strategy
+ * failed while a call waits.
+ */
 function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredError {
   if (result.outcome === 'pending') {
     const why = result.waiting.map(({ id, action }) => reason('APPROVAL_REQUIRED', action.tool, id))
@@ -215,7 +232,9 @@ function withoutTurn(result: Result<JsonValue>, error: unknown): NotDeliveredErr
   return new NotDeliveredError('This state was resumed before.', why, result, error)
 }
 
-/** Refuses an agent that has a tool which the task does not govern: no policy would judge its calls. */
+/**
+ * Throws if the agent has a tool that the task does not govern, because no policy would check its calls.
+ */
 function checkTools({ task, context }: GovernedCall): void {
   const other = context.tools.find(({ name }) => task.tools.every((tool) => tool.name !== name))
   if (!other) return
@@ -226,7 +245,10 @@ function checkTools({ task, context }: GovernedCall): void {
   )
 }
 
-/** Tokens and denials for the gate. An answer to a call that does not wait throws, before anything is done. */
+/**
+ * Converts the answers of a resumed call into tokens and denials. Throws for an answer to a call that
+ * does not wait.
+ */
 function readAnswers({ state, resume }: UapContext): Resume {
   const deferred = state.suspension?.deferred ?? []
   const tokens: string[] = []

@@ -3,7 +3,7 @@ import type { GovernedTool } from '../contract/governed.ts'
 import { GovernanceError } from '../contract/reason.ts'
 import { callThrough, type CallingRun } from './call-through.ts'
 
-/** A UPP tool (`@skein/ai`) that calls through a governed run. */
+/** A UPP tool (`@skein/ai`) that makes its calls through a governed run. */
 export interface UppTool {
   readonly name: string
   readonly description: string
@@ -12,9 +12,9 @@ export interface UppTool {
 }
 
 /**
- * A run's tools for `llm()` and agents. Order, concurrency and events of calls stay with `llm()`; each
- * tool's `run` goes through the gate. A call that waits for a person ends the turn with the call open;
- * every other refusal is an error that the model reads.
+ * Converts a run's tools for `llm()` and agents. Order, concurrency and events of calls stay with
+ * `llm()`; each tool's `run` makes a governed call. A call that waits for a person is deferred and ends
+ * the turn; any other refusal is an error that the model reads.
  *
  *     const turn = await llm({ model, tools: uppTools(run, task.tools) }).generate(question)
  */
@@ -23,13 +23,13 @@ export function uppTools(run: CallingRun, tools: readonly GovernedTool[]): UppTo
     name: tool.name,
     description: tool.description,
     parameters: tool.parameters,
-    // A UPP tool asks for the context by declaring two parameters.
+    // The function must declare two parameters, because UPP passes the context only to such tools.
     run: async (params, context) => {
       try {
         return await callThrough(run, tool, params, context?.toolCallId)
       } catch (error) {
         if (!(error instanceof GovernanceError) || error.code !== 'APPROVAL_REQUIRED') throw error
-        // What `defer()` of `@skein/ai` makes, without importing it.
+        // The same object that `defer()` of `@skein/ai` returns, built here to avoid the import.
         const request = error.reasons[0]?.detail ?? tool.name
         return Object.freeze({ kind: 'approval', request, [Symbol.for('skein.deferred')]: true })
       }

@@ -18,13 +18,13 @@ import {
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
-/** `typ` of an approval. A token that was made for another purpose has another `typ` (RFC 8725 §3.11). */
+/** The `typ` of an approval token. It differs from that of tokens for other purposes (RFC 8725 §3.11). */
 export const APPROVAL_TYP = 'uaicp-approval+jwt'
 
-/** `typ` of a standing grant. */
+/** The `typ` of a standing grant. */
 export const GRANT_TYP = 'uaicp-grant+jwt'
 
-/** The claims of a token, each of the right type. Times in milliseconds. */
+/** The claims of a token, checked for the right types. Times are in milliseconds. */
 export interface TokenClaims {
   readonly issuer: string
   readonly approver: string
@@ -37,11 +37,11 @@ export interface TokenClaims {
   readonly details: JsonObject
 }
 
-/** Reads the claims of a payload; undefined when one is missing, of another type or ambiguous. */
+/** Reads the claims of a payload; undefined when one is missing, has a wrong type or is ambiguous. */
 export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const { iss, sub, aud, jti, iat, exp } = payload
   const nbf = payload['nbf'] ?? iat
-  // A token for two audiences could be spent once at each, so an array must name exactly one.
+  // A token for two audiences could be spent once at each of them, so an array must contain exactly one.
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
   const listed = payload['authorization_details']
   const details = Array.isArray(listed) && listed.length === 1 ? (listed[0] as unknown) : undefined
@@ -59,15 +59,16 @@ export function readClaims(payload: JsonObject): TokenClaims | undefined {
   }
 }
 
-/** What an approval of this request carries as its `authorization_details` entry. */
+/** Returns the `authorization_details` entry that an approval of this request must contain. */
 export function actionDetails({ action, digest, quorum }: ApprovalRequest): JsonObject {
   const { request_id, tool, risk } = action
   return { type: 'uaicp_action', request_id, tool, risk, digest, quorum }
 }
 
 /**
- * True when the request's digest is that of the action in it, arguments included. Checked where a person
- * signs and again at the governor, so that the action that was seen is the one that is signed and run.
+ * True when the request's digest belongs to the action in it, including the arguments. It is checked when
+ * a person signs and again by the governor, so that the action that is shown is the one that is signed
+ * and run.
  */
 export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   try {
@@ -77,31 +78,34 @@ export function isDigestOfAction({ action, digest }: ApprovalRequest): boolean {
   }
 }
 
-/** Ids become keys of stores and text in logs, so they have to be short and without control characters. */
+/**
+ * Checks an id. Ids are used as keys of stores and as text in logs, so they must be short and without
+ * control characters.
+ */
 function isName(value: JsonValue | undefined): value is string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{1,512}$/.test(value)
 }
 
-/** Seconds since 1970 (RFC 7519 NumericDate), within the range of Date. */
+/** Checks for a time in seconds since 1970 (RFC 7519 NumericDate), within the range of Date. */
 function isTime(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && value >= 0 && value <= 8.64e12
 }
 
-/** The largest difference between clocks that may be allowed for. */
+/** The largest clock difference that can be configured. */
 export const MAX_SKEW_MS = 300_000
 
 /** An issuer with its defaults filled in. */
 export interface KnownIssuer {
   readonly name: string
-  /** The keys a token with this `kid` may have been signed by. */
+  /** Returns the keys that may have signed a token with this `kid`. */
   readonly keys: (kid: unknown) => Promise<readonly VerifyKey[]>
   readonly maxTtlMs: number
   readonly approvers: 'human' | 'system'
   readonly may: (action: Action, approver: string) => boolean
 }
 
-/** What the claims of a token are checked against. */
+/** The data that the claims of a token are checked against. */
 export interface CheckContext {
   readonly request: ApprovalRequest
   readonly issuer: KnownIssuer
@@ -110,29 +114,30 @@ export interface CheckContext {
   readonly kind: 'uaicp_action' | 'uaicp_grant'
 }
 
-/** Why a token does not count at this time; undefined if it does. */
+/** Returns why a token is not valid at this time; undefined if it is valid. */
 export function checkTimes(claims: TokenClaims, context: CheckContext): Reason | undefined {
   const { now, skewMs, issuer, request } = context
   const subject = request.action.tool
   const { issuedAt, notBefore, expires } = claims
   if (expires + skewMs <= now) return reason('APPROVAL_EXPIRED', subject)
   const end = Date.parse(request.expires_at)
-  // Not `end <= now`: an unreadable time must refuse too.
+  // Written as `!(end > now)`, so that an unreadable time (NaN) is refused too.
   if (!(end > now)) return reason('APPROVAL_EXPIRED', subject, 'The request itself is over.')
   if (notBefore - skewMs > now || issuedAt - skewMs > now)
     return reason('APPROVAL_NOT_YET_VALID', subject)
-  // Measured from its issue and from now: a token cannot get a longer life by a false time of issue.
+  // The lifetime is measured both from the time of issue and from now, so that a false time of issue
+  // cannot make a token valid for longer.
   const longest = Math.max(expires - Math.min(issuedAt, notBefore), expires - now - skewMs)
   if (longest > issuer.maxTtlMs)
     return reason('APPROVAL_INVALID', subject, 'It is valid for longer than its issuer may say.')
   return undefined
 }
 
-/** Why this person's token does not count for this action; undefined if it does. */
+/** Returns why this person's token is not valid for this action; undefined if it is valid. */
 export function checkUse(claims: TokenClaims, context: CheckContext): Reason | undefined {
   const { request, issuer, kind } = context
   const { action, excluded } = request
-  // An approval has to carry every member that `actionDetails` writes, with the same value.
+  // An approval must contain every member that `actionDetails` writes, with the same value.
   const fits =
     kind === 'uaicp_action'
       ? Object.entries(actionDetails(request)).every(
@@ -140,14 +145,14 @@ export function checkUse(claims: TokenClaims, context: CheckContext): Reason | u
         )
       : isForGrant(claims.details, action)
   if (!fits) return reason('APPROVAL_SCOPE', action.tool, 'It was given for something else.')
-  // The acting agent never approves its own action; with four eyes, its user does not either.
+  // The acting agent may never approve its own action; with `fourEyes`, its user may not either.
   if (claims.approver === action.identity.agent_id || excluded.includes(claims.approver))
     return reason('APPROVAL_SELF', action.tool)
   let isAllowed = false
   try {
     isAllowed = issuer.may(action, claims.approver) === true
   } catch {
-    // A rule that throws has not allowed anything.
+    // If the `may` function throws, the approval is not allowed.
   }
   return isAllowed
     ? undefined
@@ -167,7 +172,7 @@ function isForGrant(details: TokenClaims['details'], action: Action): boolean {
   for (const [name, value] of Object.entries(action.identity)) {
     if (name.includes(':') || grantIdentity.has(name)) facts[name] = value
   }
-  // A scope that we do not know makes the grant unusable; ignoring it would widen the grant.
+  // An unknown member of the scope makes the grant unusable, because ignoring it would widen the grant.
   return Object.entries(scope).every(([name, value]) => name in facts && facts[name] === value)
 }
 
@@ -183,18 +188,21 @@ interface JwsHeader {
 interface ParsedJws {
   readonly header: JwsHeader
   readonly payload: JsonObject
-  /** The ASCII bytes that were signed: header and payload as received, never encoded again. */
+  /** The ASCII bytes that were signed: header and payload exactly as received, not encoded again. */
   readonly signed: Uint8Array
   readonly signature: Uint8Array
 }
 
-/** An approval holds digests and no arguments, so an honest token is far shorter than this. */
+/**
+ * The maximum length of a token. An approval contains digests and no arguments, so a valid token is far
+ * shorter.
+ */
 const MAX_TOKEN_CHARACTERS = 16_384
 
 const utf8 = new TextEncoder()
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Signs a payload; `alg` and `kid` come from the key. */
+/** Signs a payload as a compact JWS; `alg` and `kid` come from the key. */
 export async function signJws(
   payload: JsonObject,
   key: SigningKey,
@@ -205,7 +213,7 @@ export async function signJws(
   return `${signed}.${encodeBase64Url(await key.sign(utf8.encode(signed)))}`
 }
 
-/** The parts of a compact JWS, or undefined for anything that is not exactly one. */
+/** Parses a compact JWS; undefined for anything else. */
 export function parseJws(token: unknown): ParsedJws | undefined {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_CHARACTERS) return undefined
   const first = token.indexOf('.')
@@ -216,7 +224,7 @@ export function parseJws(token: unknown): ParsedJws | undefined {
     const payload = decodeJson(token.slice(first + 1, second))
     const signature = decodeBase64Url(token.slice(second + 1))
     if (!isPlainObject(header) || !isPlainObject(payload)) return undefined
-    // `crit` names extensions that must be understood; we know none (RFC 7515 §4.1.11).
+    // `crit` lists extensions that the reader must understand; none is supported here (RFC 7515 §4.1.11).
     if (typeof header['alg'] !== 'string' || 'crit' in header) return undefined
     return {
       header: header as JwsHeader,
@@ -225,20 +233,20 @@ export function parseJws(token: unknown): ParsedJws | undefined {
       signature,
     }
   } catch {
-    return undefined // Not base64url, not UTF-8 or not JSON: all the same to the caller.
+    return undefined // Not base64url, not UTF-8 or not JSON.
   }
 }
 
 /**
- * True when this key signed these bytes with the key's own algorithm. The header cannot choose another one:
- * its `alg` must be the key's, so neither "none" nor HMAC with a public key as secret passes.
+ * True when this key signed these bytes with the key's own algorithm. The header's `alg` must be that of
+ * the key, so a token cannot choose "none" or HMAC with the public key as secret.
  */
 export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
   if (jws.header.alg !== key.alg) return false
   try {
     return await key.verify(jws.signed, jws.signature)
   } catch {
-    return false // A platform that cannot read the signature has not verified it.
+    return false // A signature that the platform cannot read is not valid.
   }
 }
 
@@ -250,12 +258,12 @@ function decodeJson(part: string): unknown {
   return JSON.parse(strictUtf8.decode(decodeBase64Url(part)))
 }
 
-/** A public key of an issuer in any form we can check with. */
+/** A public key of an issuer, in any of the supported forms. */
 export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
 
 /**
- * Finds an issuer's keys by `kid`. A `kid` only selects among keys that have one, to save work; it proves
- * nothing. Keys without a `kid` are always tried.
+ * Returns a function that finds an issuer's keys by `kid`. The `kid` only reduces the number of keys to
+ * try and proves nothing. Keys without a `kid` are always tried.
  */
 export function createIssuerKeys(
   issuer: string,

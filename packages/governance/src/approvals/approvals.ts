@@ -35,21 +35,24 @@ import { type KeyAlgorithm, type PrivateJwk, type SigningKey, toSigningKey } fro
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
-/** Whose approvals count, and for what. */
+/** An issuer whose approvals are accepted, and what they may approve. */
 export interface ApprovalIssuer {
-  /** Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. Several while keys are rotated. */
+  /**
+   * Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. There may be several while keys are
+   * rotated.
+   */
   readonly keys: readonly IssuerKey[]
-  /** Every key of the issuer must be of this kind; `Ed25519` by default. */
+  /** The algorithm of all keys of the issuer; `Ed25519` by default. */
   readonly alg?: KeyAlgorithm
   /** Whether this person may approve this action. If it throws, the person may not. */
   readonly may: (action: Action, approver: string) => boolean
-  /** Longest life of a token, one hour by default. */
+  /** The longest lifetime of a token; one hour by default. */
   readonly maxTtlMs?: number
-  /** What approvers of this issuer are; `human` by default. */
+  /** Whether the approvers of this issuer are people or systems; `human` by default. */
   readonly approvers?: 'human' | 'system'
 }
 
-/** Names a token to the revocation check. */
+/** The description of a token that the revocation check gets. */
 export interface TokenReference {
   readonly issuer: string
   readonly jti: string
@@ -60,18 +63,24 @@ export interface TokenReference {
 
 /** Options of `approvals`. */
 export interface ApprovalsOptions {
-  /** The governor's id. Tokens for anyone else are refused. */
+  /** The governor's id. Tokens with another audience are refused. */
   readonly audience: string
   readonly issuers: Readonly<Record<string, ApprovalIssuer>>
   readonly spent: SpentStore
   /** How far clocks may differ; 30 s by default, 5 min at most. */
   readonly skewMs?: number
-  /** True for a token or a person whose approvals no longer count. If it throws, the token counts as revoked. */
+  /**
+   * Returns true for a token that was revoked, or whose approver may no longer approve. If it throws, the
+   * token is refused as revoked.
+   */
   readonly revoked?: (token: TokenReference) => boolean | Promise<boolean>
   readonly clock?: Clock
 }
 
-/** Checks approval tokens and spends each of them once. A token that cannot be checked is refused. */
+/**
+ * Creates the `Approvals` of a governor, which check approval tokens and spend each of them once. A token
+ * that cannot be checked is refused.
+ */
 export function approvals(options: ApprovalsOptions): Approvals {
   const { audience, spent, skewMs = 30_000, clock = systemClock } = options
   if (!(skewMs >= 0 && skewMs <= MAX_SKEW_MS))
@@ -98,7 +107,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     if (!(await isSigned(jws, issuer)))
       return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
-    // A token that was seen to be expired stays expired, even if the clock is set back.
+    // A token that was once found expired stays expired, even if the clock is set back.
     const seen = expired.has(tokenKey(claims))
     const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
     if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
@@ -117,7 +126,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
 
   async function spend(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
     try {
-      // Remembered until no clock within the skew would still accept the token.
+      // The token is stored as spent until no clock within the allowed difference would still accept it.
       const first = await spent.spend(tokenKey(claims), claims.expires + 2 * skewMs)
       return first === true ? undefined : reason('APPROVAL_REPLAYED', subject)
     } catch {
@@ -138,7 +147,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
       for (const token of new Set(tokens)) {
         const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
         if ('code' in checked) reasons.push(checked)
-        // Each person counts once, whichever issuer signed for them.
+        // Each person counts only once, whichever issuer signed the token.
         else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
       }
       const quorum = Math.max(1, request.quorum)
@@ -168,7 +177,10 @@ interface Use {
   readonly kind: CheckContext['kind']
 }
 
-/** The most useful of the reasons: that a token was signed for another call is to be expected in a bundle. */
+/**
+ * Builds a refusal with the most useful reason. APPROVAL_SCOPE is used last, because a caller may pass
+ * the tokens of several calls together, and then most tokens are for another call.
+ */
 function refused(reasons: readonly Reason[], { action, quorum }: ApprovalRequest): Redemption {
   const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
   const detail = `${Math.max(1, quorum)} approval${quorum > 1 ? 's' : ''} needed.`
@@ -185,12 +197,15 @@ async function isSigned(
   return false
 }
 
-/** A `jti` is unique only for its issuer. Neither contains a line break, so the key is unambiguous. */
+/**
+ * Returns the key of a token in the store of spent tokens. It includes the issuer, because a `jti` is
+ * unique only for its issuer; neither contains a line break, so the key is unambiguous.
+ */
 function tokenKey({ issuer, jti }: TokenClaims): string {
   return `${issuer}\n${jti}`
 }
 
-/** Remembers the latest few thousand members; only tokens with a good signature get here. */
+/** A set that keeps only the latest 10,000 members. Only tokens with a valid signature are added to it. */
 class BoundedSet {
   readonly #members = new Set<string>()
 
@@ -208,7 +223,10 @@ class BoundedSet {
   }
 }
 
-/** Spent tokens of one process. For tests, and where one process does everything and forgets all at its end. */
+/**
+ * Creates a store of spent tokens in memory, for tests and for systems with a single process whose tokens
+ * need not stay spent after it ends.
+ */
 export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
   const spent = new Map<string, number>()
   let nextSweep = 0
@@ -226,13 +244,13 @@ export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } 
   }
 }
 
-/** Who signs, for which governor, for how long. */
+/** The options for signing an approval: who signs, for which governor, and for how long. */
 export interface ApproveOptions {
-  /** The governor's id, its `aud`. */
+  /** The governor's id, which becomes the token's `aud`. */
   readonly audience: string
-  /** Name under which the governor knows the signing key. */
+  /** The name of the issuer in the governor's `issuers`; its keys must include the signing key. */
   readonly issuer: string
-  /** The person, or the system, that approves. */
+  /** The person or system that approves. */
   readonly approver: string
   readonly key: PrivateJwk | SigningKey
   readonly ttlMs: number
@@ -241,8 +259,8 @@ export interface ApproveOptions {
 }
 
 /**
- * Signs an approval of exactly the action in the request. Runs wherever the person is and needs no
- * governor. Refuses a request that shows one action and carries the digest of another.
+ * Signs an approval of exactly the action in the request. It needs no governor, so it can run on the
+ * person's own device. Throws if the digest of the request does not belong to the action that it shows.
  */
 export async function approve(request: ApprovalRequest, options: ApproveOptions): Promise<string> {
   if (!isDigestOfAction(request)) {
@@ -255,12 +273,15 @@ export async function approve(request: ApprovalRequest, options: ApproveOptions)
       },
     )
   }
-  // Rounded down to seconds: a token must never outlive the request.
+  // Rounded down to seconds, because a token must not be valid for longer than the request.
   const latest = Math.floor(Date.parse(request.expires_at) / 1000)
   return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
 }
 
-/** What a standing grant covers. Every member that is given has to equal the action's. */
+/**
+ * The actions that a standing grant covers. Every member that is given must be equal to that of the
+ * action, except `risk`, which is the highest risk allowed.
+ */
 export interface GrantScope {
   readonly tool: string
   readonly risk: 'write_low_risk' | 'write_high_risk'
@@ -276,7 +297,7 @@ export interface GrantScope {
 
 /**
  * Signs a standing grant: a wider consent that expires ("this tool, for this agent, until five"). A grant
- * approves nothing by itself. A policy has to name it in its decision, and every use of it is logged.
+ * approves nothing by itself: a policy has to return it in its decision, and every use of it is logged.
  */
 export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
   return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })

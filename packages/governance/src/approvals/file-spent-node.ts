@@ -14,16 +14,16 @@ import { systemClock, type Clock } from '@skein/base'
 import { syncFolder } from '../audit/folder-node.ts'
 import type { SpentStore } from '../contract/approval.ts'
 
-/** A store in a folder that can remove expired tokens. */
+/** A store of spent tokens in a folder that can remove expired tokens. */
 export interface FileSpentStore extends SpentStore {
-  /** Deletes tokens that have expired on any clock; returns how many. */
+  /** Deletes tokens that have expired, also on slow clocks; returns how many. */
   prune(): number
 }
 
 /**
- * Spent tokens as files in a folder that processes on one machine share. Creating a file that must
- * not exist is atomic in the file system, so exactly one caller gets true. Both the file and its
- * name are on disk before the answer.
+ * Creates a store of spent tokens as files in a folder that processes on one machine share. Creating a
+ * new file is atomic in the file system, so exactly one caller gets true. The file and its name are on
+ * disk before `spend` resolves.
  */
 export function fileSpent({
   dir,
@@ -37,7 +37,7 @@ export function fileSpent({
     async spend(jti, exp) {
       let file: number
       try {
-        // Hashed, because a token id could contain a path.
+        // The file name is a hash, because a token id could contain a path.
         const name = createHash('sha256').update(jti).digest('hex')
         file = openSync(join(dir, name), 'wx', 0o600)
       } catch (error) {
@@ -61,7 +61,7 @@ function prune(dir: string, now: number): number {
   let removed = 0
   for (const name of readdirSync(dir)) {
     if (!/^[0-9a-f]{64}$/.test(name)) continue
-    // Another process is writing an empty file right now; it is kept.
+    // The number of an empty file is NaN. Another process is just writing such a file, so it is kept.
     const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
     if (!(exp < now)) continue
     unlinkSync(join(dir, name))

@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 
-/** Takes the place of the Node version on platforms without files, and throws. */
+/** Replaces the Node version of `fileSpent` on platforms without a file system. It always throws. */
 export function fileSpent(_options: unknown): never {
   throw new SkeinError('A store of spent tokens in files or SQLite needs Node.', {
     code: 'PLATFORM_UNSUPPORTED',
@@ -8,5 +8,5 @@ export function fileSpent(_options: unknown): never {
   })
 }
 
-/** As `fileSpent`. */
+/** Replaces the Node version of `sqliteSpent`. It always throws. */
 export const sqliteSpent: (options: unknown) => never = fileSpent

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '@skein/base'
 import type { SpentStore } from '../contract/approval.ts'
 
-/** An open `DatabaseSync` of `node:sqlite`, as far as it is used here. */
+/** The part of an open `DatabaseSync` of `node:sqlite` that is used here. */
 export interface SqliteDatabase {
   exec(sql: string): void
   prepare(sql: string): {
@@ -12,28 +12,34 @@ export interface SqliteDatabase {
 
 /** Options of `sqliteSpent`. */
 export interface SqliteSpentOptions {
-  /** A file, or an open database whose transactions the spending is to be part of. */
+  /**
+   * The path of a database file, or an open database. With an open database, spending is part of its
+   * transactions.
+   */
   readonly database: string | SqliteDatabase
-  /** `uaicp_spent` by default. */
+  /** The name of the table; `uaicp_spent` by default. */
   readonly table?: string
   readonly clock?: Clock
 }
 
-/** A store in a database. */
+/** A store of spent tokens in a SQLite database. */
 export interface SqliteSpentStore extends SpentStore {
-  /** Deletes tokens that have expired on any clock; returns how many. */
+  /** Deletes tokens that have expired, also on slow clocks; returns how many. */
   prune(): number
   /** Closes the database if the store opened it. */
   close(): void
 }
 
-/** Spent tokens as rows. The primary key makes sure that of two callers, in any process, one gets false. */
+/**
+ * Creates a store of spent tokens as rows of a table. Because of the primary key, only one of several
+ * callers, in any process, gets true for a token.
+ */
 export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   const { database, table = 'uaicp_spent', clock = systemClock } = options
   if (!/^[a-z_][a-z0-9_]*$/i.test(table)) throw new TypeError(`"${table}" is not a table name.`)
   const own =
     typeof database === 'string' ? new DatabaseSync(database, { timeout: 5000 }) : undefined
-  // `synchronous = full`: a token stays spent even if the machine stops right after.
+  // With `synchronous = full` a token stays spent even if the machine crashes right after.
   own?.exec('pragma journal_mode = wal; pragma synchronous = full')
   const db: SqliteDatabase = own ?? (database as SqliteDatabase)
   db.exec(

@@ -8,7 +8,10 @@ import {
 } from '../keys/keys.ts'
 import type { TreeHash } from './merkle.ts'
 
-/** What a checkpoint says: this log had this many entries and this root (C2SP tlog-checkpoint). */
+/**
+ * The content of a checkpoint: the name of a log, its number of entries and its root hash (C2SP
+ * tlog-checkpoint).
+ */
 export interface TreeHead {
   readonly origin: string
   readonly size: number
@@ -22,18 +25,22 @@ export interface ParsedCheckpoint extends TreeHead {
 
 const utf8 = new TextEncoder()
 
-/** Signs a tree head. The result is the text that other transparency tools read. */
+/** Signs a tree head. Returns the checkpoint as text, in the format that other transparency tools read. */
 export async function signCheckpoint(head: TreeHead, key: SigningKey): Promise<string> {
   const text = `${head.origin}\n${head.size}\n${encodeBase64(head.root)}\n`
   return formatNote({ text, signatures: [await signNote(text, head.origin, key)] })
 }
 
-/** The tree head in a checkpoint, or undefined for text that is not one. Nothing is verified. */
+/**
+ * Parses a checkpoint without verifying its signatures. Returns undefined for text that is not a
+ * checkpoint.
+ */
 export function parseCheckpoint(checkpoint: string): ParsedCheckpoint | undefined {
   const note = parseNote(checkpoint)
   if (note === undefined) return undefined
   const [origin, size, root] = note.text.split('\n')
-  // At most 15 digits: larger numbers are not exact. No leading zero: each size has one spelling.
+  // At most 15 digits, because larger numbers are not exact. No leading zero, so that each size is
+  // written in one way only.
   if (!origin || size === undefined || !/^(?:0|[1-9]\d{0,14})$/.test(size)) return undefined
   try {
     const hash = decodeBase64(root ?? '')
@@ -43,7 +50,10 @@ export function parseCheckpoint(checkpoint: string): ParsedCheckpoint | undefine
   }
 }
 
-/** The checkpoint's tree head if one of the log's keys signed it under the log's own name. */
+/**
+ * Returns the tree head of a checkpoint if one of the log's keys signed it under the log's name;
+ * undefined otherwise.
+ */
 export async function verifyCheckpoint(
   checkpoint: string,
   keys: readonly (PublicJwk | VerifyKey)[],
@@ -56,13 +66,16 @@ export async function verifyCheckpoint(
   return undefined
 }
 
-/** Who cosigns checkpoints, by name and key. */
+/** A witness that cosigns checkpoints, with its name and key. */
 export interface Witness {
   readonly name: string
   readonly key: PublicJwk | VerifyKey
 }
 
-/** Adds a witness's cosignature (C2SP tlog-cosignature v1): "I saw this head at this time". */
+/**
+ * Adds a witness's cosignature (C2SP tlog-cosignature v1), which states that the witness saw this tree
+ * head at this time.
+ */
 export async function cosignCheckpoint(
   checkpoint: string,
   witness: { readonly name: string; readonly key: SigningKey; readonly time: number },
@@ -78,7 +91,7 @@ export async function cosignCheckpoint(
   return formatNote({ ...note, signatures: [...note.signatures, added] })
 }
 
-/** How many of these witnesses cosigned the checkpoint; each counts once. */
+/** Counts how many of these witnesses cosigned the checkpoint; each counts once. */
 export async function countWitnesses(
   checkpoint: ParsedCheckpoint,
   witnesses: readonly Witness[],
@@ -105,17 +118,17 @@ function cosigned(text: string, seconds: number): Uint8Array {
   return utf8.encode(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
-/** One signature line of a signed note: the signer's name, a hint which key it was, and the bytes. */
+/** One signature line of a signed note: the signer's name, a short key id, and the signature. */
 interface NoteSignature {
   readonly name: string
-  /** The first four bytes of the key's id, to find the key; proves nothing. */
+  /** The first four bytes of the key's id. They help to find the key but prove nothing. */
   readonly keyId: Uint8Array
   readonly bytes: Uint8Array
 }
 
 /** A text with signatures under it (C2SP signed-note). */
 interface SignedNote {
-  /** What is signed: ends with a newline. */
+  /** The signed text, which ends with a newline. */
   readonly text: string
   readonly signatures: readonly NoteSignature[]
 }
@@ -130,7 +143,7 @@ const MAX_SIGNATURES = 64
 /** Parses a signed note; undefined for any other text. */
 export function parseNote(note: string): SignedNote | undefined {
   if (note.length > MAX_NOTE_CHARACTERS || !isPlainText(note) || !note.endsWith('\n')) return
-  // The last blank line divides text and signatures; the text itself may have blank lines.
+  // The last blank line separates text and signatures, because the text itself may contain blank lines.
   const split = note.lastIndexOf('\n\n')
   if (split < 0) return undefined
   const lines = note.slice(split + 2, -1).split('\n')
@@ -140,7 +153,7 @@ export function parseNote(note: string): SignedNote | undefined {
   return { text: note.slice(0, split + 1), signatures }
 }
 
-/** A note as text. */
+/** Converts a note to its text form. */
 function formatNote({ text, signatures }: SignedNote): string {
   const lines = signatures.map(
     ({ name, keyId, bytes }) => `— ${name} ${encodeBase64(new Uint8Array([...keyId, ...bytes]))}\n`,
@@ -148,7 +161,10 @@ function formatNote({ text, signatures }: SignedNote): string {
   return `${text}\n${lines.join('')}`
 }
 
-/** A signature line's key id: SHA-256 over name, type and public key, four bytes of it. */
+/**
+ * Computes the key id of a signature line: the first four bytes of SHA-256 over name, type and public
+ * key.
+ */
 function noteKeyId(name: string, jwk: PublicJwk, type: NoteType): Uint8Array {
   const label = utf8.encode(`${name}\n`)
   const input = new Uint8Array(label.length + 33)
@@ -180,7 +196,7 @@ export async function isSignedBy(note: SignedNote, name: string, key: VerifyKey)
   return false
 }
 
-/** A key in the text form other tools read: `name+keyid+base64`. */
+/** Converts a public key to the text form that other tools read: `name+keyid+base64`. */
 export function encodeNoteKey(name: string, jwk: PublicJwk): string {
   const id = Array.from(noteKeyId(name, jwk, NoteType.Ed25519), (byte) =>
     byte.toString(16).padStart(2, '0'),
@@ -188,7 +204,7 @@ export function encodeNoteKey(name: string, jwk: PublicJwk): string {
   return `${name}+${id}+${encodeBase64(new Uint8Array([NoteType.Ed25519, ...rawEd25519(jwk)]))}`
 }
 
-/** True for the same four bytes. */
+/** True if both key ids have the same bytes. */
 function isSameId(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
@@ -205,7 +221,7 @@ function parseSignature(line: string): NoteSignature | undefined {
   }
 }
 
-/** No control characters but newline, and no broken UTF-16. */
+/** True if the text has no control characters except newline, and no broken UTF-16. */
 function isPlainText(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   return !/[\u0000-\u0009\u000b-\u001f]|\p{Surrogate}/u.test(text)

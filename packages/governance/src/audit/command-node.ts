@@ -53,7 +53,10 @@ async function main(): Promise<number> {
   }
 }
 
-/** A key as transparency tools write it, or a file with one or more JWKs. */
+/**
+ * Reads public keys from the value of `--key`: a key in the text form of transparency tools, or the path
+ * of a file with one or more JWKs.
+ */
 function readKeys(value: string): PublicJwk[] {
   const note = /^[^\s+]+\+[0-9a-f]{8}\+(.+)$/.exec(value)
   if (note) {

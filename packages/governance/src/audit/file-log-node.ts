@@ -40,19 +40,19 @@ export { verifyLogFolder } from './read-folder-node.ts'
 
 /** Options of `fileLog`. */
 export interface FileLogOptions {
-  /** A folder for this log alone. Made, for its owner only, if absent. */
+  /** A folder for this log only. If it does not exist, it is created with access for its owner only. */
   readonly dir: string
   /** Name of the log in its checkpoints, such as `example.com/audit`. */
   readonly origin: string
   /** An Ed25519 key that signs checkpoints. */
   readonly key: PrivateJwk | SigningKey
-  /** A checkpoint is made after this many entries at the latest; 1000 by default. */
+  /** A checkpoint is made whenever there are this many new entries; 1000 by default. */
   readonly sealEvery?: number
-  /** Adds the signatures of witnesses. The text that was signed must come back unchanged. */
+  /** Adds the signatures of witnesses to a checkpoint. It must not change the signed text. */
   readonly cosign?: (checkpoint: Checkpoint) => Promise<Checkpoint>
 }
 
-/** Opens the log in a folder, or begins one. Refuses a log that was changed since its last checkpoint. */
+/** Opens the log in a folder, or starts a new one. Throws if the log does not match its last checkpoint. */
 export async function fileLog(options: FileLogOptions): Promise<FileLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.dir)
@@ -67,9 +67,9 @@ export async function fileLog(options: FileLogOptions): Promise<FileLog> {
 }
 
 /**
- * A log in files that one process writes. When `append` returns, the operating system has the entry, so
- * `kill -9` loses none. When the promise of a durable entry resolves, it is on disk; entries that wait at
- * the same time share one sync.
+ * A log in files that only one process may write. When `append` returns, the operating system has the
+ * entry, so `kill -9` loses no entry. When the promise of a durable entry resolves, the entry is on disk;
+ * entries that wait at the same time share one sync.
  */
 export class FileLog implements AuditLog {
   readonly #dir: string
@@ -92,7 +92,10 @@ export class FileLog implements AuditLog {
   #isClosed = false
   #syncs = 0
 
-  /** Bytes of an entry that a crash cut short, removed when the log was opened. */
+  /**
+   * The number of bytes of an incomplete last entry, caused by a crash, that were removed when the log
+   * was opened.
+   */
   readonly tornBytes: number
 
   constructor(options: FileLogOptions, restored: RestoredLog, unlock: () => void) {
@@ -118,7 +121,7 @@ export class FileLog implements AuditLog {
     return this.#tree.size
   }
 
-  /** How often entries were brought to disk; many durable ones share one sync. */
+  /** How many times entries were synced to disk; many durable entries can share one sync. */
   get syncs(): number {
     return this.#syncs
   }
@@ -128,7 +131,7 @@ export class FileLog implements AuditLog {
     return this.#sealed?.checkpoint
   }
 
-  /** The key to verify checkpoints with. */
+  /** The public key for verifying checkpoints. */
   get publicKey(): PublicJwk {
     return this.#key.jwk
   }
@@ -150,12 +153,15 @@ export class FileLog implements AuditLog {
 
   async #settle(index: number, seal: boolean | undefined): Promise<number> {
     await this.#sync.run()
-    // If the last seal failed, the log must prove that it can seal again before a high-risk call runs.
+    // If the last checkpoint failed, a new one must succeed before a high-risk call may run.
     if (seal && this.#sealFailure) await this.seal()
     return index
   }
 
-  /** Writes one line and returns its leaf hash; the line is encoded once for both. */
+  /**
+   * Writes one line and returns its leaf hash. The line is encoded only once, for writing and for
+   * hashing.
+   */
   #write(line: string): Uint8Array {
     const most = line.length * 3 + 2
     if (this.#scratch.length < most) this.#scratch = Buffer.alloc(most * 2)
@@ -172,7 +178,7 @@ export class FileLog implements AuditLog {
     return hash('sha256', scratch.subarray(0, end), 'buffer')
   }
 
-  /** Removes half a written line: otherwise the next line would be appended to it. */
+  /** Removes an incompletely written line; otherwise the next line would be appended to it. */
   #takeBack(): void {
     try {
       ftruncateSync(this.#entries, this.#bytes)
@@ -188,8 +194,8 @@ export class FileLog implements AuditLog {
       const { size } = fstatSync(this.#entries)
       if (size < this.#bytes) throw new Error('the file is shorter than what was written to it')
     } catch (cause) {
-      // After a failed sync nobody knows what is on disk, and a second sync may report success for data
-      // that the kernel has dropped. So the log stays unusable until it is opened again.
+      // After a failed sync it is unknown what is on disk, and a second sync may report success for data
+      // that the kernel has dropped. So the log cannot be used until it is opened again.
       this.#failure = cause
       throw unavailable('Entries could not be brought to disk', cause)
     }
@@ -207,7 +213,8 @@ export class FileLog implements AuditLog {
   async #sealNow(): Promise<Checkpoint> {
     if (this.#sealed?.size === this.size) return this.#sealed.checkpoint
     const head = { origin: this.#origin, size: this.size, root: this.#tree.root() }
-    // The entries first: a checkpoint over lines that a crash then loses would look like tampering.
+    // Entries are synced before the checkpoint is written: a checkpoint over lines that are lost in a
+    // crash would look like tampering.
     await this.#sync.run()
     const signed = await signCheckpoint(head, this.#key)
     const checkpoint = this.#cosign ? await this.#cosign(signed) : signed
@@ -231,7 +238,8 @@ export class FileLog implements AuditLog {
         if (!isWhole || left === 0) return
         const line = decoder.decode(leaf.subarray(1))
         const isWanted = requestId === undefined || line.includes(requestId)
-        // Not validated: these are lines that the governor wrote. `verifyLog` is for logs that others kept.
+        // The line is not validated, because the governor wrote it. Use `verifyLog` for logs that others
+        // stored.
         const envelope = isWanted ? (JSON.parse(line) as Envelope) : undefined
         if (envelope && (requestId === undefined || envelope.request_id === requestId)) {
           left--
@@ -256,7 +264,7 @@ export class FileLog implements AuditLog {
     }
   }
 
-  /** Seals the entries that are not sealed yet and unlocks the folder. */
+  /** Makes a last checkpoint if there are new entries, closes the files and unlocks the folder. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     try {

@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 
-/** Takes the place of the Node version on platforms without files, and throws. */
+/** Replaces the Node version of `fileLog` on platforms without a file system. It always rejects. */
 export async function fileLog(_options: unknown): Promise<never> {
   throw new SkeinError('A log in files needs Node, or a platform with its file system.', {
     code: 'PLATFORM_UNSUPPORTED',
@@ -8,10 +8,10 @@ export async function fileLog(_options: unknown): Promise<never> {
   })
 }
 
-/** As `fileLog`. */
+/** Replaces the Node version of `verifyLogFolder`. It always rejects. */
 export const verifyLogFolder: (dir: string, options: unknown) => Promise<never> = fileLog
 
-/** As `fileLog`, without waiting. */
+/** Replaces the Node version of `filePayloads`. It always throws. */
 export function filePayloads(_options: unknown): never {
   throw new SkeinError('Payloads in files need Node, or a platform with its file system.', {
     code: 'PLATFORM_UNSUPPORTED',

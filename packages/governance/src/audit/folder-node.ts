@@ -18,8 +18,9 @@ import type { PayloadStore } from '../journal/journal.ts'
 const held = new Set<string>()
 
 /**
- * Locks a folder for this process, on one machine; returns the function that unlocks it. A lock file
- * whose process is gone is replaced, so a killed process leaves nothing to clean up by hand.
+ * Locks a folder for this process and returns the function that unlocks it. It works among the processes
+ * of one machine. A lock file whose process no longer runs is replaced, so it need not be removed by hand
+ * after a crash.
  */
 export function lockFolder(dir: string): () => void {
   const path = join(realpathSync(dir), 'lock')
@@ -36,7 +37,10 @@ export function lockFolder(dir: string): () => void {
   }
 }
 
-/** False when the lock file exists already. `wx` makes the test and the creation one step. */
+/**
+ * Creates the lock file; returns false if it exists already. The flag `wx` checks and creates in one
+ * atomic step.
+ */
 function createLock(path: string): boolean {
   try {
     const file = openSync(path, 'wx', 0o600)
@@ -54,13 +58,13 @@ function ownerOf(path: string): number | undefined {
     const pid = Number.parseInt(readFileSync(path, 'utf8'), 10)
     return pid > 0 ? pid : undefined
   } catch {
-    return undefined // Removed in between: nobody holds it.
+    return undefined // The file was removed meanwhile, so nobody holds the lock.
   }
 }
 
 /**
- * True when a process with this id runs. Our own id in a lock that we do not hold was written before
- * a restart: in a container, a restarted process often gets the same id.
+ * True when another process with this id runs. Our own id in a lock that we do not hold was written
+ * before a restart, because a restarted process in a container often gets the same id.
  */
 function isAlive(pid: number): boolean {
   if (pid === process.pid) return false
@@ -79,20 +83,21 @@ function locked(dir: string, pid: number | undefined): SkeinError {
   })
 }
 
-/** Brings a folder to disk. The name of a new file survives a crash only once its folder is synced. */
+/** Syncs a folder to disk. The name of a new file survives a crash only if its folder was synced. */
 export async function syncFolder(dir: string): Promise<void> {
   try {
     const folder = await open(dir, 'r')
     await folder.sync()
     await folder.close()
   } catch {
-    // Windows cannot open folders, and needs no such sync.
+    // Windows cannot open folders and does not need this sync.
   }
 }
 
 /**
- * A task that callers share. Each call is answered by a run that began after the call: callers that
- * arrive while one run is in progress wait together for the next. This is what makes group commit.
+ * Runs a task for several callers at once. Every caller gets the result of a run that started after its
+ * call; callers that arrive during a run share the next one. So many entries need only one sync (group
+ * commit).
  */
 export class SharedTask<T> {
   readonly #task: () => Promise<T>
@@ -108,9 +113,9 @@ export class SharedTask<T> {
   }
 
   async #runAfter(before: Promise<unknown> | undefined): Promise<T> {
-    // A failure of the run before is reported to that run's own callers.
+    // An error of the previous run is ignored here, because the callers of that run get it.
     await before?.catch(() => undefined)
-    // One more turn of the queue, so that all callers of the same tick share this run.
+    // Waits one more microtask, so that all callers of the same tick share this run.
     await undefined
     this.#next = undefined
     const running = this.#task()
@@ -119,13 +124,16 @@ export class SharedTask<T> {
   }
 }
 
-/** Payloads that can be erased one by one. */
+/** A payload store whose payloads can be erased one by one. */
 export interface ErasablePayloads extends PayloadStore {
-  /** Deletes a payload; the log still verifies. True if there was one. */
+  /** Deletes a payload and returns whether it existed. The log can still be verified afterwards. */
   erase(hash: Hash): Promise<boolean>
 }
 
-/** Payloads as files in a folder, apart from the log. Equal payloads are stored once. */
+/**
+ * Creates a payload store with one file per payload in a folder, separate from the log. Equal payloads
+ * are stored once.
+ */
 export function filePayloads({ dir }: { readonly dir: string }): ErasablePayloads {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const pathOf = (hash: Hash): string => join(dir, hash.replace(/^sha256:/, ''))

@@ -5,17 +5,17 @@ import { isBareUuid, isStrictDateTime, validateEnvelope } from '../schema/valida
 /** One line of a stored log. */
 interface StoredLine {
   /**
-   * A 0 byte and then the line's bytes without line break: what RFC 6962 hashes as a leaf. The buffer is
-   * reused after the next line.
+   * A 0 byte followed by the bytes of the line without line break; RFC 6962 hashes this as a leaf. Do not
+   * keep it: its buffer may be reused.
    */
   readonly leaf: Uint8Array
-  /** Where the line begins in the log. */
+  /** Byte offset of the line in the log. */
   readonly offset: number
-  /** False for a last line without line break: its writer was interrupted. */
+  /** False for a last line without line break, which means that writing it was interrupted. */
   readonly isWhole: boolean
 }
 
-/** What a log can be read from: text or bytes as they are stored, in pieces of any size. */
+/** The stored text or bytes of a log, in pieces of any size. */
 export type LogSource =
   string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
@@ -23,11 +23,11 @@ const NEWLINE = 10
 const utf8 = new TextEncoder()
 
 /**
- * Splits a stored log into lines without copying each line. A leaf begins with a 0 byte; it overwrites the
- * line break before the line, which was read already.
+ * Splits a stored log into lines without copying each line. The 0 byte at the start of a leaf overwrites
+ * the line break before the line, which is no longer needed.
  */
 export async function* splitLines(source: LogSource): AsyncGenerator<StoredLine[], void> {
-  // The first byte is room for the first leaf's 0.
+  // The first byte is reserved for the 0 byte of the first leaf.
   let rest: Uint8Array = new Uint8Array(1)
   let offset = 0
   const isOne = typeof source === 'string' || source instanceof Uint8Array
@@ -58,7 +58,7 @@ function findEnd(buffer: Uint8Array, from: number): number {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The schema-valid envelope in a line's bytes, or undefined. */
+/** Parses the envelope in a line's bytes; undefined if it is not a schema-valid envelope. */
 export function readEnvelope(line: Uint8Array): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(decoder.decode(line))
@@ -75,8 +75,8 @@ const outcomes: ReadonlySet<unknown> = new Set(OUTCOMES)
 const controls: ReadonlySet<unknown> = new Set(CONTROL_CLASSES)
 
 /**
- * True for envelopes in the form that governors write, which are all schema-valid. An audit reads
- * them by the million, and the general validator takes ten times as long.
+ * Fast check for the usual form of envelopes that governors write, all of which are schema-valid. An
+ * audit may read millions of lines, and the general validator takes ten times as long.
  */
 function isUsualEnvelope(value: unknown): boolean {
   if (!isPlainObject(value)) return false
@@ -125,7 +125,7 @@ function isValidMember(key: string, value: unknown): boolean {
         (typeof value['payload'] === 'string' || isPlainObject(value['payload']))
       )
     default:
-      return false // Rare members are the general validator's.
+      return false // Envelopes with rarer members are left to the general validator.
   }
 }
 
@@ -135,7 +135,7 @@ function isName(value: unknown): boolean {
 
 let lastTime = ''
 
-/** Remembers the last valid time: entries next to each other often have the same one. */
+/** Checks a time. The last valid time is cached, because neighbouring entries often have the same one. */
 function isKnownTime(text: string): boolean {
   if (text === lastTime) return true
   if (!isStrictDateTime(text)) return false

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { canTransition, type Envelope, type State } from '../contract/envelope.ts'
 
-/** What the checker remembers of a request that has not ended. */
+/** The data that the checker keeps about a request that has not ended. */
 interface OpenRequest {
   state: State
   seq: number
   attempt: number
-  /** Calls begun and not settled, and whether they may be settled again (in doubt). */
+  /** Calls that were started and not settled, or that were settled as in doubt and may be settled again. */
   readonly calls: Map<string, 'started' | 'in_doubt'>
   readonly approved: Map<string, JsonValue | undefined>
   readonly children: Set<string>
@@ -15,14 +15,14 @@ interface OpenRequest {
 }
 
 /**
- * Finds sequences of entries that no governor writes, even if they are signed. It does not use the
- * governor's own fold, on purpose: a bug in one is not hidden by the other. Requests are remembered only
- * while they are open.
+ * Finds sequences of entries that a governor never writes, even if they are signed. It deliberately does
+ * not use the governor's own fold, so that a bug in the fold is not repeated here. It keeps data only
+ * about open requests.
  */
 export class LogSemantics {
   readonly #open = new Map<string, OpenRequest>()
 
-  /** What is impossible about this entry, or undefined. */
+  /** Checks the next entry. Returns why it cannot follow the previous ones, or undefined. */
   accept(envelope: Envelope): string | undefined {
     const { request_id, metadata = {}, state, outcome } = envelope
     const { 'uaicp:event': type, 'uaicp:seq': seq, 'uaicp:attempt': attempt } = metadata
@@ -45,7 +45,8 @@ export class LogSemantics {
   }
 
   #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
-    // An entry after the end of a request is reported like this too: ended requests are forgotten.
+    // An entry after the end of its request is reported in the same way, because ended requests are not
+    // remembered.
     if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
     if (state !== 'intake') return 'a request that does not begin at intake'
     this.#open.set(request_id, {
@@ -61,7 +62,7 @@ export class LogSemantics {
     return undefined
   }
 
-  /** The `seq` the next entry of a request should have. */
+  /** Returns the `seq` that the next entry of a request should have. */
   expected(request_id: string): number {
     return this.#open.get(request_id)?.seq ?? 0
   }
@@ -75,7 +76,9 @@ function wrongState(request: OpenRequest, type: string, state: State): string | 
   return (type === 'delivered') === (state === 'deliver') ? undefined : 'a silent delivery'
 }
 
-/** What is impossible about an event, given those before it; remembers what later events need. */
+/**
+ * Returns why an event cannot follow the previous ones, and stores what later events are checked against.
+ */
 function wrongEvent(
   request: OpenRequest,
   type: string,
@@ -88,7 +91,7 @@ function wrongEvent(
     case 'review_answered':
       if (data['answer'] !== 'approved') return undefined
       approved.set(call, data['digest'])
-      // An approval is evidence too, named after the entry of the answer.
+      // An approval is evidence too; its id contains the `seq` of the entry with the answer.
       evidence.add(`${request_id}#${request.seq - 1}`)
       return undefined
     case 'call_started':
@@ -135,22 +138,22 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** How the numbering of a request's entries is broken. */
+/** What is wrong with the numbering of a request's entries. */
 type Disorder = 'insert' | 'reorder' | 'truncate'
 
-/** An entry at which the numbering is broken. */
+/** An entry that has a wrong number or, for `edit`, that is not readable. */
 export interface OrderFault {
   readonly index: number
   kind: Disorder | 'edit'
 }
 
 /**
- * Checks that the `seq` of each request counts up. A number that appears twice was inserted. A number that
- * is skipped was removed, or, if it appears later, swapped. Requests are remembered only while open.
+ * Checks that the `seq` of each request counts up. A number that appears twice is reported as inserted, a
+ * skipped number as removed, or as reordered if it appears later. It keeps data only about open requests.
  */
 export class LogOrder {
   readonly #next = new Map<string, number>()
-  /** Numbers that were skipped, and where that was noticed. */
+  /** Skipped numbers, each with the fault that was reported for it. */
   readonly #gaps = new Map<string, OrderFault>()
 
   accept(index: number, request_id: string, seq: number): OrderFault | undefined {
@@ -171,7 +174,7 @@ export class LogOrder {
     fault: OrderFault,
     { request_id, expected, seq }: { request_id: string; expected: number; seq: number },
   ): OrderFault {
-    // At most 64 gaps are remembered: a forged number must not fill the memory.
+    // At most 64 missing numbers are stored, so that one forged number cannot fill the memory.
     const last = Math.min(seq, expected + 64)
     for (let missing = expected; missing < last; missing++)
       this.#gaps.set(`${request_id}/${missing}`, fault)
@@ -179,7 +182,10 @@ export class LogOrder {
     return fault
   }
 
-  /** Called when a request has ended. Entries of it that follow are reported by LogSemantics. */
+  /**
+   * Removes the data of a request that has ended. Later entries of that request are reported by
+   * LogSemantics.
+   */
   forget(request_id: string): void {
     this.#next.delete(request_id)
   }

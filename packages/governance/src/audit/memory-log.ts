@@ -22,21 +22,21 @@ import { GovernanceError, reason } from '../contract/reason.ts'
 export interface MemoryLogOptions {
   /** Name of the log in its checkpoints; `memory` by default. */
   readonly origin?: string
-  /** Signs checkpoints; made at the first seal if absent. */
+  /** The key that signs checkpoints; generated when it is first needed, if absent. */
   readonly key?: PrivateJwk | SigningKey
 }
 
-/** A log that lives as long as the process: for tests, browsers and a first look. */
+/** A log in memory that is lost when the process ends: for tests, browsers and a first look. */
 export interface MemoryLog extends AuditLog {
-  /** The lines, as a file would hold them without line breaks. */
+  /** All lines, without line breaks. */
   readonly lines: readonly string[]
   /** Checkpoints made so far, oldest first. */
   readonly checkpoints: readonly Checkpoint[]
-  /** The key to verify checkpoints with. */
+  /** Returns the public key for verifying checkpoints. */
   publicKey(): Promise<PublicJwk>
 }
 
-/** Makes an empty log in memory. */
+/** Creates an empty log in memory. */
 export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): MemoryLog {
   const lines: string[] = []
   const checkpoints: Checkpoint[] = []
@@ -60,7 +60,7 @@ export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): Me
     async seal() {
       const signing = await getSigner()
       if (sealedSize === lines.length) return checkpoints.at(-1)!
-      // The tree is built here and not in `append`: a log in memory is sealed seldom, if ever.
+      // The tree is built here and not in `append`, because a log in memory is rarely sealed.
       while (tree.size < lines.length) tree.append(leafHash(lines[tree.size]!))
       sealedSize = tree.size
       const head = { origin, size: tree.size, root: tree.root() }
@@ -83,7 +83,8 @@ async function* readLines(
   for (let index = from; index < lines.length; index++) {
     const line = lines[index]!
     if (requestId !== undefined && !line.includes(requestId)) continue
-    // Not validated: these are lines that the governor wrote. `verifyLog` is for logs that others kept.
+    // The line is not validated, because the governor wrote it. Use `verifyLog` for logs that others
+    // stored.
     const envelope = JSON.parse(line) as Envelope
     if (requestId === undefined || envelope.request_id === requestId)
       yield { index, line, envelope }
@@ -94,21 +95,27 @@ function* hashes(lines: readonly string[], size: number): Iterable<Uint8Array> {
   for (const line of lines.slice(0, size)) yield leafHash(line)
 }
 
-/** Where a request is in a log. */
+/** Where the entries of a request are in a log. */
 interface RequestPlace {
-  /** The `seq` its next entry must have. */
+  /** The `seq` that the request's next entry must have. */
   next: number
-  /** Index of its first entry. */
+  /** Index of the request's first entry. */
   readonly first: number
-  /** Where the first entry begins in the file; 0 in memory. */
+  /** Byte offset of the first entry in the file; 0 in memory. */
   readonly offset: number
 }
 
-/** Keeps every request's entries contiguous: of two writers with the same `seq`, the second is refused. */
+/**
+ * Makes sure that the entries of a request are numbered without gaps. If two writers use the same `seq`,
+ * the second one is refused.
+ */
 export class LogSequences {
   readonly #places = new Map<string, RequestPlace>()
 
-  /** Throws STATE_CONFLICT unless this is the next entry of its request, on one line. */
+  /**
+   * Throws STATE_CONFLICT if this is not the next entry of its request, and SCHEMA_INVALID if it has a
+   * line break.
+   */
   check({ request_id, seq, line }: JournalEntry): void {
     const expected = this.#places.get(request_id)?.next ?? 0
     if (seq !== expected) {
@@ -127,7 +134,7 @@ export class LogSequences {
     }
   }
 
-  /** Called when an entry has been written. */
+  /** Records that an entry was written. */
   advance(request_id: string, seq: number, first: number, offset = 0): void {
     const place = this.#places.get(request_id)
     if (place) place.next = seq + 1

@@ -1,11 +1,14 @@
 import { createSha256, sha256 } from '@skein/base'
 
-/** A SHA-256, 32 bytes. */
+/** A SHA-256 hash, 32 bytes. */
 export type TreeHash = Uint8Array
 
 const utf8 = new TextEncoder()
 
-/** RFC 6962 §2.1: a 0 byte is hashed before the leaf, so that no leaf can be taken for a node. */
+/**
+ * Hashes a leaf (RFC 6962 §2.1). A 0 byte is put before the data, so that no leaf can be mistaken for a
+ * node.
+ */
 export function leafHash(data: Uint8Array | string): TreeHash {
   const bytes = typeof data === 'string' ? utf8.encode(data) : data
   const input = new Uint8Array(bytes.length + 1)
@@ -13,9 +16,9 @@ export function leafHash(data: Uint8Array | string): TreeHash {
   return sha256(input)
 }
 
-/** RFC 6962 §2.1: a 1 byte is hashed before the two children. */
+/** Hashes an inner node (RFC 6962 §2.1). A 1 byte is put before the hashes of the two children. */
 export function nodeHash(left: TreeHash, right: TreeHash): TreeHash {
-  // One buffer for all calls: hashing is synchronous, so no two calls use it at the same time.
+  // All calls share one buffer. This is safe because hashing is synchronous.
   nodeInput.set(left, 1)
   nodeInput.set(right, 33)
   return sha256(nodeInput)
@@ -24,14 +27,14 @@ export function nodeHash(left: TreeHash, right: TreeHash): TreeHash {
 const nodeInput = new Uint8Array(65)
 nodeInput[0] = 1
 
-/** The root of the empty tree. */
+/** Returns the root of the empty tree. */
 export function emptyRoot(): TreeHash {
   return createSha256().digest()
 }
 
 /**
- * The right edge of a tree that only grows: the roots of its perfect subtrees, largest first. All
- * that appending needs, in O(log n) memory.
+ * A Merkle tree that only grows, reduced to the roots of its perfect subtrees, largest first. This is
+ * enough for appending and needs only O(log n) memory.
  */
 export class CompactRange {
   #size: number
@@ -46,12 +49,15 @@ export class CompactRange {
     return this.#size
   }
 
-  /** The perfect subtrees' roots. `new CompactRange(size, peaks)` continues from them. */
+  /** The roots of the perfect subtrees. `new CompactRange(size, peaks)` continues from them. */
   get peaks(): readonly TreeHash[] {
     return [...this.#peaks]
   }
 
-  /** Adds a leaf hash: as in a binary counter, each carry joins two subtrees of equal size. */
+  /**
+   * Adds a leaf hash. As with the carries of a binary counter, two subtrees of equal size are joined into
+   * one.
+   */
   append(leaf: TreeHash): void {
     let hash = leaf
     for (let rest = this.#size; rest % 2 === 1; rest = (rest - 1) / 2) {
@@ -61,20 +67,22 @@ export class CompactRange {
     this.#size++
   }
 
-  /** The root of the tree so far. */
+  /** Returns the root of the tree so far. */
   root(): TreeHash {
     if (this.#peaks.length === 0) return emptyRoot()
     return this.#peaks.reduceRight((right, left) => nodeHash(left, right))
   }
 }
 
-/** Leaves `from` up to, not including, `to`. */
+/** The leaves from `from` up to, but not including, `to`. */
 interface LeafRange {
   readonly from: number
   readonly to: number
 }
 
-/** RFC 6962 §2.1.1: the subtrees whose roots prove that leaf `index` is in the tree over a range. */
+/**
+ * Returns the subtrees whose roots prove that leaf `index` is in the tree over a range (RFC 6962 §2.1.1).
+ */
 function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
   if (to - from <= 1) return []
   const middle = from + largestPowerBelow(to - from)
@@ -83,7 +91,10 @@ function pathRanges(index: number, { from, to }: LeafRange): LeafRange[] {
     : [...pathRanges(index, { from: middle, to }), { from, to: middle }]
 }
 
-/** RFC 6962 §2.1.2: the subtrees whose roots prove that the tree of `first` leaves grew into the range. */
+/**
+ * Returns the subtrees whose roots prove that the tree over the range extends the tree of its first
+ * `first` leaves (RFC 6962 §2.1.2).
+ */
 function subproof(first: number, range: LeafRange, isWhole: boolean): LeafRange[] {
   const { from, to } = range
   if (first === to) return isWhole ? [] : [range]
@@ -99,7 +110,7 @@ function largestPowerBelow(count: number): number {
   return power
 }
 
-/** What `verifyInclusion` needs. */
+/** The parameters of `verifyInclusion`. */
 export interface InclusionClaim {
   readonly leaf: TreeHash
   readonly index: number
@@ -108,7 +119,10 @@ export interface InclusionClaim {
   readonly proof: readonly TreeHash[]
 }
 
-/** RFC 9162 §2.1.3.2. True when the leaf is at `index` in the tree with this root. */
+/**
+ * Returns true if the proof shows that the leaf is at `index` in the tree with this root (RFC 9162
+ * §2.1.3.2).
+ */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!isCount(index) || !isCount(size) || index >= size || !proof.every(isHash)) return false
   let node = index
@@ -126,7 +140,7 @@ export function verifyInclusion({ leaf, index, size, root, proof }: InclusionCla
   return last === 0 && isEqualHash(hash, root)
 }
 
-/** What `verifyConsistency` needs. */
+/** The parameters of `verifyConsistency`. */
 export interface ConsistencyClaim {
   readonly first: number
   readonly second: number
@@ -135,7 +149,10 @@ export interface ConsistencyClaim {
   readonly proof: readonly TreeHash[]
 }
 
-/** RFC 9162 §2.1.4.2. True when the second tree is the first one plus later leaves. */
+/**
+ * Returns true if the proof shows that the second tree is the first one with leaves appended (RFC 9162
+ * §2.1.4.2).
+ */
 export function verifyConsistency(claim: ConsistencyClaim): boolean {
   const { first, second, firstRoot, secondRoot, proof } = claim
   if (!isCount(first) || !isCount(second) || first > second || !proof.every(isHash)) return false
@@ -165,7 +182,7 @@ export function isEqualHash(a: TreeHash, b: TreeHash): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
-// Sizes may exceed 2^31, where bit operations would overflow.
+// Sizes may exceed 2^31, where bit operations would overflow, so this is not `value >> 1`.
 function half(value: number): number {
   return Math.floor(value / 2)
 }
@@ -186,7 +203,9 @@ function isHash(value: TreeHash): boolean {
 /** Leaf hashes in log order, from a file or from memory. */
 type LeafHashes = AsyncIterable<TreeHash> | Iterable<TreeHash>
 
-/** The inclusion path of leaf `index` in the tree of `size`, from one pass over the leaves. */
+/**
+ * Computes the inclusion path of leaf `index` in the tree of `size` leaves, in one pass over the leaves.
+ */
 export function proveInclusion(
   leaves: LeafHashes,
   index: number,
@@ -195,7 +214,10 @@ export function proveInclusion(
   return rootsOf(leaves, pathRanges(index, { from: 0, to: size }))
 }
 
-/** The consistency proof from the tree of `first` to the tree of `second`, from one pass. */
+/**
+ * Computes the consistency proof from the tree of `first` leaves to the tree of `second` leaves, in one
+ * pass.
+ */
 export function proveConsistency(
   leaves: LeafHashes,
   first: number,
@@ -205,7 +227,7 @@ export function proveConsistency(
   return rootsOf(leaves, isSame ? [] : subproof(first, { from: 0, to: second }, true))
 }
 
-/** The roots of disjoint ranges, in the order asked for, in O(log n) memory. */
+/** Computes the roots of disjoint ranges of leaves, in the order of `ranges`, with O(log n) memory. */
 async function rootsOf(leaves: LeafHashes, ranges: readonly LeafRange[]): Promise<TreeHash[]> {
   const inOrder = [...ranges].sort((a, b) => a.from - b.from)
   const roots = new Map<number, TreeHash>()

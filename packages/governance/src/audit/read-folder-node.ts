@@ -9,21 +9,22 @@ import { CompactRange, isEqualHash } from './merkle.ts'
 import { type LogVerdict, verifyLog, type VerifyLogOptions } from './verify-log.ts'
 import { open } from 'node:fs/promises'
 
-/** What was read from a log's files when it was opened. */
+/** The state of a log that was read from its files when it was opened. */
 export interface RestoredLog {
   readonly tree: CompactRange
   readonly sequences: LogSequences
-  /** Length of all complete lines. */
+  /** Length of all complete lines, in bytes. */
   readonly bytes: number
   readonly tornBytes: number
-  /** Length of all complete checkpoints. */
+  /** Length of all complete checkpoints, in bytes. */
   readonly checkpointBytes: number
   readonly sealed: { readonly size: number; readonly checkpoint: string } | undefined
 }
 
 /**
- * Reads a log from its files. Half a line at the end was never acknowledged and is left out. Lines that
- * do not match the last checkpoint, or too few of them, are damage: going on to write would hide it.
+ * Reads a log from its files. An incomplete line at the end is left out, because it was never
+ * acknowledged. Throws if the lines do not match the last checkpoint or if lines are missing, because
+ * writing more entries would hide the damage.
  */
 export async function restoreLog(dir: string, origin: string): Promise<RestoredLog> {
   const last = await lastCheckpoint(dir)
@@ -75,14 +76,14 @@ function readEntry(leaf: Uint8Array): { request_id: string; seq: number } | unde
   }
 }
 
-/** All complete checkpoints, oldest first. */
+/** Reads all complete checkpoints, oldest first. */
 export async function* readCheckpoints(dir: string): AsyncGenerator<string, void> {
   for await (const { checkpoint } of storedCheckpoints(dir)) yield checkpoint
 }
 
 interface StoredCheckpoint {
   readonly checkpoint: string
-  /** Where the next one begins in the file. */
+  /** Byte offset in the file at which the next checkpoint begins. */
   readonly end: number
 }
 
@@ -95,7 +96,10 @@ async function* storedCheckpoints(dir: string): AsyncGenerator<StoredCheckpoint,
   }
 }
 
-/** The text of a checkpoint. A damaged line is returned as it is; parsing it as a checkpoint then fails. */
+/**
+ * Returns the text of a checkpoint. A damaged line is returned unchanged; parsing it as a checkpoint then
+ * fails.
+ */
 function parseLine(line: string): string {
   try {
     return String(JSON.parse(line))
@@ -122,7 +126,10 @@ function damaged(dir: string, what: string): SkeinError {
   })
 }
 
-/** Verifies the log in a folder against the checkpoints in that folder, and against one that you kept. */
+/**
+ * Verifies the log in a folder against the checkpoints in that folder and, if given, against a trusted
+ * checkpoint that was kept elsewhere.
+ */
 export function verifyLogFolder(
   dir: string,
   options: Omit<VerifyLogOptions, 'checkpoints'>,
@@ -131,11 +138,14 @@ export function verifyLogFolder(
   return verifyLog(entries, { ...options, checkpoints: readCheckpoints(dir) })
 }
 
-/** Names of the files in a log's folder. */
+/** The names of the files in a log's folder. */
 export const ENTRIES_FILE = 'entries.ndjson'
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson'
 
-/** Reads a file from `start` in pieces; no pieces if there is no file. The buffer is reused for the next piece. */
+/**
+ * Reads a file from `start` in pieces; yields nothing if the file does not exist. Each piece is
+ * overwritten by the next one.
+ */
 export async function* readChunks(path: string, start = 0): AsyncGenerator<Uint8Array, void> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

@@ -8,23 +8,23 @@ import {
 import type { PayloadStore } from '../journal/journal.ts'
 import { type Hash, hashText } from '../contract/envelope.ts'
 
-/** The only member of an object that replaces a committed value. */
+/** The name of the only member of the object that replaces a committed value. */
 const COMMITMENT = 'uaicp:commitment'
 
 /** Options of `commitFields`. */
 export interface CommitOptions {
-  /** JSON pointers (RFC 6901) of what must be erasable later. */
+  /** JSON pointers (RFC 6901) of the fields that must be erasable later. */
   readonly fields: readonly string[]
   readonly store: PayloadStore
-  /** 16 random bytes for each field; from the secure generator by default. */
+  /** Returns 16 random bytes for each field; uses the secure random generator by default. */
   readonly salt?: () => Uint8Array
 }
 
 /**
- * Replaces fields by salted commitments and puts what they held into the payload store, each under
- * its commitment. The result may be hashed, logged and shown to auditors: without the stored salt a
- * commitment reveals nothing, so erasing the entry in the store erases the field, and every hash over
- * the rest stays valid.
+ * Replaces fields by salted commitments and stores the value of each field in the payload store under its
+ * commitment. The result may be hashed, logged and shown to auditors, because a commitment reveals
+ * nothing without the stored salt. Erasing the payload in the store therefore erases the field, while
+ * every hash over the result stays valid.
  */
 export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
   const { fields, store } = options
@@ -43,11 +43,11 @@ export async function commitFields(value: JsonValue, options: CommitOptions): Pr
   return holder['']
 }
 
-/** Puts committed fields back from the store. What was erased stays a commitment. */
+/** Replaces commitments by their values from the store. A field that was erased stays a commitment. */
 export async function openFields(value: JsonValue, store: PayloadStore): Promise<JsonValue> {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Promise.all(value.map((item) => openFields(item, store)))
-  // The compiler does not know that Array.isArray excludes readonly arrays.
+  // The cast is needed because the compiler does not see that Array.isArray excludes readonly arrays.
   const commitment = commitmentIn(value as JsonObject)
   if (commitment !== undefined) {
     const text = await store.get(commitment)
@@ -74,7 +74,10 @@ function commitmentIn(value: JsonObject): Hash | undefined {
     : undefined
 }
 
-/** The object or array around a field, and its key there. A path that leads nowhere is an error. */
+/**
+ * Finds the object or array that contains a field, and the key of the field in it. Throws if there is
+ * none.
+ */
 function locate(
   holder: JsonObject,
   pointer: string,
@@ -89,6 +92,6 @@ function locate(
       hint: 'Fields are JSON pointers, such as "/customer/name".',
     })
   }
-  // An array may be indexed by text, like an object.
+  // The cast also covers arrays, which can be indexed by text like an object.
   return { parent: parent as Record<string, JsonValue>, key }
 }

@@ -10,13 +10,16 @@ import {
 } from '../keys/keys.ts'
 import type { Delivered } from '../contract/run.ts'
 
-/** `predicateType` of our statements. */
+/** The `predicateType` of the statements that this package makes. */
 export const DELIVERY_PREDICATE = 'urn:uaicp:delivery:0.3'
 
 const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1'
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json'
 
-/** An in-toto statement: which evidence and reports a deliverable is based on, and where the log has them. */
+/**
+ * An in-toto statement about a delivered value: the evidence and reports that it is based on, and where
+ * they are in the log.
+ */
 export interface DeliveryStatement {
   readonly _type: typeof STATEMENT_TYPE
   readonly subject: readonly {
@@ -50,14 +53,14 @@ export interface DeliveryPredicate {
   }
 }
 
-/** A signed payload (DSSE): any in-toto tool reads it. */
+/** A signed payload in the DSSE format, which every in-toto tool reads. */
 export interface DsseEnvelope {
   readonly payloadType: string
   readonly payload: string
   readonly signatures: readonly { readonly keyid: string; readonly sig: string }[]
 }
 
-/** The receipt of a delivery as a statement. It holds digests of the payloads, not the payloads. */
+/** Converts a delivery into a statement. It contains digests of the payloads, not the payloads. */
 export function toStatement(delivered: Delivered<JsonValue>): DeliveryStatement {
   const { value, evidence, reports, receipt } = delivered
   return {
@@ -88,7 +91,7 @@ export function toStatement(delivered: Delivered<JsonValue>): DeliveryStatement 
   }
 }
 
-/** Signs the bytes of a statement, so that readers need not agree on a canonical form of JSON. */
+/** Signs a statement. The exact bytes are signed, so that readers need no canonical form of JSON. */
 export async function signStatement(
   statement: DeliveryStatement,
   key: PrivateJwk | SigningKey,
@@ -103,7 +106,7 @@ export async function signStatement(
   }
 }
 
-/** The statement in an envelope that one of the keys signed; undefined otherwise. */
+/** Returns the statement in an envelope if one of the keys signed it; undefined otherwise. */
 export async function verifyStatement(
   envelope: DsseEnvelope,
   keys: readonly (PublicJwk | VerifyKey)[],
@@ -124,7 +127,10 @@ export async function verifyStatement(
   return undefined
 }
 
-/** DSSE: type and payload, each with its length, so that no bytes can be moved from one to the other. */
+/**
+ * Builds the bytes that DSSE signs: type and payload, each with its length, so that no byte can be moved
+ * from one to the other.
+ */
 function preAuthEncoding(payload: Uint8Array): Uint8Array {
   const head = new TextEncoder().encode(
     `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `,

@@ -13,32 +13,41 @@ import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
 import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
-/** What can be wrong with a log. `fork`: signed and complete, but not the log of the pinned checkpoint. */
+/**
+ * The kinds of faults of a log. `fork` means that the log is signed and complete, but is another log than
+ * the one of the trusted checkpoint.
+ */
 export type LogFaultKind =
   'edit' | 'insert' | 'reorder' | 'truncate' | 'fork' | 'torn' | 'signature' | 'semantics'
 
-/** One thing that is wrong with a log. */
+/** One fault of a log. */
 export interface LogFault {
-  /** The entry at which the fault was noticed; the cause is there or before. */
+  /** The entry at which the fault was noticed; its cause is at this entry or before it. */
   readonly index: number
   readonly kind: LogFaultKind
   readonly detail?: string
 }
 
-/** What is known of a log after reading all of it. */
+/** The result of verifying a log. */
 export interface LogVerdict {
-  /** No fault was found. How much that says depends on `sealed` and `pinned`. */
+  /** True if no fault was found. How much this proves depends on `sealed` and `pinned`. */
   readonly ok: boolean
-  /** Entries in the log. */
+  /** The number of entries in the log. */
   readonly size: number
-  /** How many of them a verified checkpoint covers; the rest could have been changed by its writer. */
+  /**
+   * How many entries a verified checkpoint covers. The log's writer could have changed the remaining
+   * ones.
+   */
   readonly sealed: number
-  /** Whether a checkpoint kept elsewhere was compared; without one, a log that was rewritten as a whole passes. */
+  /**
+   * True if the log was compared with a trusted checkpoint. Without one, a log that was rewritten as a
+   * whole passes.
+   */
   readonly pinned: boolean
   readonly faults: readonly LogFault[]
 }
 
-/** What a log is verified against. */
+/** The options of `verifyLog`. */
 export interface VerifyLogOptions {
   /** Public keys of the log. */
   readonly keys: readonly (PublicJwk | VerifyKey)[]
@@ -77,14 +86,20 @@ class LogAudit {
   readonly #semantics = new LogSemantics()
   readonly #faults: LogFault[] = []
   readonly #heads: AsyncIterator<Checkpoint>
-  /** Disorder since the last head that matched. The next head shows whether it was signed like that. */
+  /**
+   * Wrongly numbered or unreadable entries since the last checkpoint that matched. The next checkpoint
+   * shows whether they were signed like this.
+   */
   #disorder: OrderFault[] = []
   #trusted: ParsedCheckpoint | undefined
   #head: ParsedCheckpoint | undefined
   #newest: ParsedCheckpoint | undefined
   #sealed = 0
   #isTampered = false
-  /** The lines are not those of the pinned checkpoint; later heads show whether the log's own match them. */
+  /**
+   * True if the lines do not match the trusted checkpoint. Later checkpoints of the log show whether the
+   * log's own signatures match the lines.
+   */
   #isForked = false
 
   constructor(options: VerifyLogOptions) {
@@ -107,7 +122,7 @@ class LogAudit {
     if (this.isAtHead) await this.compareHead()
   }
 
-  /** True when the log's next head, or the pinned one, covers exactly the entries read so far. */
+  /** True when the log's next checkpoint, or the trusted one, covers exactly the entries read so far. */
   get isAtHead(): boolean {
     const { size } = this.#tree
     return this.#head?.size === size || this.#trusted?.size === size
@@ -134,7 +149,7 @@ class LogAudit {
     this.#fault('torn', 'the last line does not end')
   }
 
-  /** Compares the tree with the heads of this size. */
+  /** Compares the tree with the checkpoints that have its size. */
   async compareHead(): Promise<void> {
     const root = this.#tree.root()
     const { size } = this.#tree
@@ -149,14 +164,20 @@ class LogAudit {
     else this.#blame(size)
   }
 
-  /** The lines are those that were signed; if they are out of order, they were written so. */
+  /**
+   * Handles a checkpoint that matches: the lines were signed as they are, so entries that are out of
+   * order were written in that order.
+   */
   #agree(size: number): void {
     this.#sealed = Math.max(this.#sealed, size)
     for (const { index } of this.#disorder) this.#fault('semantics', 'entries out of order', index)
     this.#disorder = []
   }
 
-  /** The lines are not those that were signed; the disorder among them shows how they were changed. */
+  /**
+   * Handles a checkpoint that does not match: the lines were changed after signing, and their disorder
+   * shows how.
+   */
   #blame(size: number): void {
     if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })
     for (const fault of this.#disorder) this.#tampered(fault)
@@ -165,7 +186,7 @@ class LogAudit {
   }
 
   #tampered({ index, kind }: { readonly index: number; readonly kind: LogFaultKind }): void {
-    // One change makes every later head wrong; it is reported once.
+    // One change makes every later checkpoint wrong, so only the first mismatch is reported.
     if (!this.#isTampered)
       this.#fault(kind, 'entries are not those that were signed', Math.max(0, index))
   }
@@ -192,7 +213,8 @@ class LogAudit {
 
   async end(): Promise<LogVerdict> {
     const { size } = this.#tree
-    // The log's own checkpoints match its lines, so its writer signed another history than the pinned one.
+    // If the log's own checkpoints match its lines, its writer signed another history than the trusted
+    // one (a fork).
     const pinnedSize = this.#trusted?.size ?? 0
     if (this.#isForked && this.#sealed >= pinnedSize)
       this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))

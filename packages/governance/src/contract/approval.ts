@@ -2,27 +2,30 @@ import type { Actor, Hash } from './envelope.ts'
 import type { Action } from './policy.ts'
 import type { Reason } from './reason.ts'
 
-/** What is shown to a person who may approve. Plain data: it can be stored and sent. */
+/** The approval request that a person is shown. It is plain data, so it can be stored and sent. */
 export interface ApprovalRequest {
   readonly id: string
-  /** `actionDigest(action)`; what the token has to carry. */
+  /** `actionDigest(action)`. A token is valid only if it contains this digest. */
   readonly digest: Hash
   readonly action: Action
-  /** RFC 3339. After this time no token counts. */
+  /** RFC 3339. No token is accepted after this time. */
   readonly expires_at: string
   /** How many different approvers are needed. */
   readonly quorum: number
-  /** Who may not approve: always the acting agent; the agent's user where policy asks for four eyes. */
+  /**
+   * Ids of those who may not approve: always the acting agent, and also its user if a policy requires
+   * `fourEyes`.
+   */
   readonly excluded: readonly string[]
 }
 
-/** The answer to an approval request. A denial needs no signature: refusing is always safe. */
+/** The answer to an approval request. A denial needs no signature, because refusing is always safe. */
 export type ApprovalAnswer =
   | { readonly type: 'approve'; readonly tokens: readonly string[] }
   | { readonly type: 'deny'; readonly reason: string; readonly by?: Actor }
   | { readonly type: 'wait' }
 
-/** Who approved, or why the tokens do not count. */
+/** The result of checking tokens: who approved, or why the tokens are not accepted. */
 export type Redemption =
   | { readonly ok: true; readonly approvers: readonly Approver[] }
   | { readonly ok: false; readonly reason: Reason }
@@ -31,24 +34,30 @@ export type Redemption =
 export interface Approver {
   readonly id: string
   readonly issuer: string
-  /** The token's id, now spent. */
+  /** The id of the token, which is now spent, or of the standing grant. */
   readonly jti: string
   readonly type: 'human' | 'system'
 }
 
 /**
  * Checks and spends approvals. `redeem` verifies signature, type, issuer, audience, times, digest,
- * separation of duty and revocation. Of the tokens given it uses only those for this request, and spends
- * them before it answers. Whatever it cannot decide is a refusal.
+ * separation of duty and revocation. It uses only those of the given tokens that are for this request,
+ * and spends them before it resolves. If it cannot decide, it refuses.
  */
 export interface Approvals {
   redeem(tokens: readonly string[], request: ApprovalRequest): Promise<Redemption>
-  /** Checks a signed standing grant that a policy named. It is not spent. */
+  /**
+   * Checks a signed standing grant that a policy returned. A grant is not spent and can be used many
+   * times.
+   */
   checkGrant?(grant: string, request: ApprovalRequest): Promise<Redemption>
 }
 
-/** Remembers spent tokens. */
+/** Stores which tokens were spent. */
 export interface SpentStore {
-  /** True for the first caller only, in all processes that share the store; atomic. `exp` in ms. */
+  /**
+   * Marks a token as spent, atomically. Returns true only for the first caller among all processes that
+   * share the store. `exp`, the token's expiry, is in milliseconds.
+   */
   spend(jti: string, exp: number): Promise<boolean>
 }

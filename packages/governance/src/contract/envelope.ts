@@ -1,28 +1,28 @@
 import { canonicalJson, type JsonObject, type JsonValue, sha256Hex } from '@skein/base'
 import type { Action } from './policy.ts'
 
-/** The version this package writes. It reads 0.2.x and 0.3.x. */
+/** The UAICP version that this package writes. It reads 0.2.x and 0.3.x. */
 export const UAICP_VERSION = '0.3'
 
-/** The six phases of a run, in order. `deliver` and `fail_safe` are the only ends. */
+/** The six phases of a run. A run ends in `deliver` or `fail_safe`. */
 export const STATES = ['intake', 'plan', 'execute', 'verify', 'deliver', 'fail_safe'] as const
 
 /** One of `STATES`. */
 export type State = (typeof STATES)[number]
 
-/** How the thing that an envelope records ended. */
+/** The outcome of the event that an envelope records. */
 export const OUTCOMES = ['success', 'failure', 'uncertain', 'pending'] as const
 
 /** One of `OUTCOMES`. */
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** How much freedom the acting agent has. */
+/** How much freedom the acting agent has, from most to least. */
 export const CONTROL_CLASSES = ['autonomous', 'human-supervised', 'human-directed'] as const
 
 /** One of `CONTROL_CLASSES`. */
 export type ControlClass = (typeof CONTROL_CLASSES)[number]
 
-/** Risk tiers of tools, rising. */
+/** The risk tiers of tools, from lowest to highest. */
 export const RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
 
 /** One of `RISKS`. */
@@ -31,13 +31,13 @@ export type Risk = (typeof RISKS)[number]
 /** `sha256:` and 64 lower-case hex digits, over RFC 8785 canonical JSON. */
 export type Hash = `sha256:${string}`
 
-/** Who did what an entry records (UAICP §5.4): the governor, the agent, or a person. */
+/** The actor of a logged event (UAICP §5.4): the governor, the agent, or a person. */
 export interface Actor {
   readonly type: 'system' | 'agent' | 'human'
   readonly id: string
 }
 
-/** For whom and under whose control an agent acts. Further members are namespaced (`prefix:name`). */
+/** Which agent acts, for whom, and under whose control. Further members are namespaced (`prefix:name`). */
 export interface Identity {
   readonly agent_id: string
   readonly owner_id: string
@@ -46,7 +46,7 @@ export interface Identity {
   readonly [namespaced: `${string}:${string}`]: JsonValue
 }
 
-/** How to invert a write (UAICP §5.3). `tool_call` runs the tool named by `target` with `payload`. */
+/** How to undo a write (UAICP §5.3). `tool_call` runs the tool named by `target` with `payload`. */
 export interface RollbackAction {
   readonly type: 'tool_call' | 'restore' | 'manual' | (string & {})
   readonly target: string
@@ -81,14 +81,17 @@ export function isAtLeast(risk: Risk, floor: Risk): boolean {
   return RISKS.indexOf(risk) >= RISKS.indexOf(floor)
 }
 
-/** True for the versions that are read: 0.2.x and 0.3.x (UAICP §9; before 1.0 a minor is a contract). */
+/**
+ * True for the supported versions 0.2.x and 0.3.x. Before 1.0 each minor version is a contract of its own
+ * (UAICP §9).
+ */
 export function isSupportedVersion(version: string): boolean {
   return /^0\.[23](?:\.(?:0|[1-9]\d*))?$/.test(version)
 }
 
 /**
- * Every transition there is (UAICP §4.1). A failure in `execute` is repaired by way of `verify`.
- * Nothing leads out of `deliver` and `fail_safe`.
+ * All allowed transitions (UAICP §4.1). A failure in `execute` is repaired by way of `verify`. No
+ * transition leads out of `deliver` and `fail_safe`.
  */
 export const TRANSITIONS: Readonly<Record<State, readonly State[]>> = {
   intake: ['plan', 'fail_safe'],
@@ -99,7 +102,7 @@ export const TRANSITIONS: Readonly<Record<State, readonly State[]>> = {
   fail_safe: [],
 }
 
-/** True when `TRANSITIONS` has the transition. */
+/** True when `TRANSITIONS` allows this transition. */
 export function canTransition(from: State, to: State): boolean {
   return TRANSITIONS[from].includes(to)
 }
@@ -109,43 +112,46 @@ export function isTerminal(state: State): boolean {
   return TRANSITIONS[state].length === 0
 }
 
-/** Hash of a JSON value: `sha256:` over its canonical text. Throws where JSON cannot express the value. */
+/**
+ * Returns the hash of a JSON value: `sha256:` over its canonical text. Throws if the value cannot be
+ * expressed in JSON.
+ */
 export function hashJson(value: unknown): Hash {
   return hashText(canonicalJson(value))
 }
 
-/** The canonical text of a value; undefined where JSON cannot express it. */
+/** Returns the canonical text of a value; undefined if it cannot be expressed in JSON. */
 export function tryCanonicalJson(value: unknown): string | undefined {
   try {
     return canonicalJson(value)
   } catch {
-    // The caller refuses the value with a reason of its own.
+    // The error is not needed: the caller reports the value with a reason of its own.
     return undefined
   }
 }
 
-/** Hash of a text that is canonical JSON already. */
+/** Returns the hash of a text that is already canonical JSON. */
 export function hashText(canonical: string): Hash {
   return `sha256:${sha256Hex(canonical)}`
 }
 
 /**
- * What an approval is bound to: this call of this request, with these arguments, on behalf of this
- * identity, to be inverted this way, under this policy. A change in any of them is another action.
+ * Returns the digest that an approval is bound to. It covers the request, call, tool, risk, arguments,
+ * identity, rollback action and policies; if any of them changes, a new approval is needed.
  */
 export function actionDigest(action: Action): Hash {
   const { request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash } = action
   return hashJson({ request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash })
 }
 
-/** What is wrong with a stream of chunks. `open`: its last chunk is missing. */
+/** One fault of a stream of chunks. `open` means that its final chunk is missing. */
 export interface ChunkFault {
   readonly type: 'gap' | 'duplicate' | 'open'
   /** The index that is missing or arrived twice. */
   readonly stream_index: number
 }
 
-/** Finds missing and repeated chunks of one request, in the order in which they arrived. */
+/** Finds missing and repeated chunks of one request. `chunks` are in the order of their arrival. */
 export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): ChunkFault[] {
   const faults: ChunkFault[] = []
   let next = 0

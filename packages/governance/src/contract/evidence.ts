@@ -14,8 +14,8 @@ export const EVIDENCE_TYPES = [
 export type EvidenceType = (typeof EVIDENCE_TYPES)[number]
 
 /**
- * UAICP evidence object. The governor makes it when a governed call completes; an object of the same
- * shape that was made elsewhere does not count. `hash` covers the canonical JSON of `payload`.
+ * UAICP evidence object. The governor creates it when a governed call completes; an object of the same
+ * shape that was made elsewhere is not accepted. `hash` covers the canonical JSON of `payload`.
  */
 export interface Evidence {
   readonly evidence_id: string
@@ -31,14 +31,14 @@ export interface Evidence {
   readonly 'uaicp:subtype'?: string
 }
 
-/** What a task class requires before it may deliver (UAICP §5.1). */
+/** One kind of evidence that a task class requires before delivery (UAICP §5.1). */
 export interface Need {
   readonly type: EvidenceType
-  /** The tool that must have produced it. */
+  /** The tool that must have produced the evidence. */
   readonly source?: string
   /** For `custom` evidence: the namespaced kind. */
   readonly subtype?: string
-  /** How many, 1 by default. */
+  /** How many such evidence objects are needed; 1 by default. */
   readonly min?: number
   readonly maxAgeMs?: number
   readonly where?: (evidence: Evidence) => boolean
@@ -53,20 +53,20 @@ export interface MissingNeed {
   readonly found: number
 }
 
-/** Results of one check. */
+/** The possible results of one check. */
 export const CHECK_RESULTS = ['pass', 'fail', 'skip'] as const
 
-/** One thing a verifier looked at. */
+/** One check of a verifier, with its result. */
 export interface Check {
   readonly check_id: string
   readonly result: (typeof CHECK_RESULTS)[number]
   readonly details?: string
 }
 
-/** Results of a whole report. Only `pass` allows delivery. */
+/** The possible results of a whole report. Only `pass` allows delivery. */
 export const REPORT_STATUSES = ['pass', 'fail', 'partial'] as const
 
-/** UAICP verification report: what one verifier found, looking at which evidence. */
+/** UAICP verification report: what one verifier found, and which evidence it looked at. */
 export interface VerificationReport {
   readonly report_id: string
   readonly request_id: string

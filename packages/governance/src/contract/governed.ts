@@ -11,7 +11,7 @@ import {
 import { GovernanceError, invalidDefinition, reason } from './reason.ts'
 import type { Policy } from './policy.ts'
 
-/** A tool in the shape of UPP, from anywhere. */
+/** A tool with the members that UPP defines, from any framework. */
 export interface PlainTool<Args, Result> {
   readonly name: string
   readonly description: string
@@ -19,79 +19,92 @@ export interface PlainTool<Args, Result> {
   readonly run: (args: Args, context: never) => Result | Promise<Result>
 }
 
-/** What governance adds to a tool. `risk` has no default: leaving it out is an error (UAICP §5.3). */
+/**
+ * The declarations that governance needs about a tool. `risk` has no default: leaving it out is an error
+ * (UAICP §5.3).
+ */
 export interface Governance<Args, Result> {
   readonly risk: Risk
-  /** May raise the tier for these arguments; it never lowers it. */
+  /** Returns the risk for these arguments. It can raise the declared risk but not lower it. */
   readonly raise?: (args: Args) => Risk
-  /** Computed and logged before the tool runs. Mandatory for `write_high_risk`. */
+  /**
+   * Returns the action that undoes the call. It is computed and logged before the tool runs;
+   * `write_high_risk` requires it.
+   */
   readonly rollback?: (
     args: Args,
     context: GovernedContext,
   ) => RollbackAction | Promise<RollbackAction>
-  /** Finds out whether an effect in doubt is there. It must change nothing. */
+  /** Finds out whether an effect in doubt happened. It must not change anything. */
   readonly probe?: (
     args: Args,
     context: GovernedContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** True: running twice with the same idempotency key has one effect. */
+  /** True if running the tool twice with the same idempotency key has only one effect. */
   readonly idempotent?: boolean
   readonly timeoutMs?: number
-  /** What the call proves; by default a `tool_result` whose payload is the result. */
+  /** Returns the evidence that the call yields; by default a `tool_result` whose payload is the result. */
   readonly evidence?: (result: Result, args: Args) => EvidenceClaim
 }
 
-/** What a probe found out about an effect. */
+/** The answer of a probe about an effect. */
 export type Probed = 'applied' | 'absent' | 'unknown'
 
-/** What a tool declares a result to prove. */
+/** The evidence that a tool declares for a result. */
 export interface EvidenceClaim {
   readonly type: EvidenceType
   readonly payload: JsonValue
-  /** For `custom`: a namespaced kind such as `com.example:invoice`. */
+  /** For `custom` evidence: a namespaced kind such as `com.example:invoice`. */
   readonly subtype?: string
 }
 
-/** What a governed tool is given beside its arguments. */
+/** The second argument of a governed tool, after its arguments. */
 export interface GovernedContext {
   readonly signal: AbortSignal
-  /** The same for every try of one call, also after a crash. */
+  /** A key that is the same for every try of one call, also after a crash. */
   readonly idempotencyKey: string
   readonly requestId: string
   readonly traceId: string
   readonly callId: string
-  /** Streams text to the user, marked unverified. Refused in a tool that writes (UAICP §4.2). */
+  /** Streams text to the user, marked as unverified. Throws in a tool that writes (UAICP §4.2). */
   readonly chunk: (text: string) => void
 }
 
-/** A tool that runs only inside a governed run. The function it wraps cannot be reached through it. */
+/**
+ * A tool that runs only inside a governed run. The function that it wraps cannot be reached through this
+ * object.
+ */
 export interface GovernedTool<Args = never, Result = unknown> {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
   readonly risk: Risk
-  /** Refuses: only a run can call the tool (`run.call`, or the tools an adapter made for a run). */
+  /**
+   * Always throws, because only a run can call the tool (`run.call`, or the tools an adapter made for a
+   * run).
+   */
   readonly run: (args: Args, context?: unknown) => Promise<Result>
 }
 
-/** The bare tool behind a governed one, and what was declared about it. */
+/** The wrapped tool of a governed tool, and what was declared about it. */
 export interface ToolCore {
   readonly tool: PlainTool<unknown, unknown>
   readonly governance: Governance<unknown, unknown>
 }
 
-// Kept apart from the object that frameworks get: no member of it leads to the bare function.
+// The wrapped tools are stored here and not in the objects that frameworks get, so that no member of such
+// an object leads to the wrapped function.
 const cores = new WeakMap<object, ToolCore>()
 
 /**
- * Puts a tool under governance: one changed line and a risk tier.
+ * Puts a tool under governance. It needs only a risk tier and, for high-risk writes, a rollback.
  *
  *     const refund = governed(refundTool, {
  *       risk: 'write_high_risk',
  *       rollback: ({ order }) => ({ type: 'tool_call', target: 'charge', payload: { order } }),
  *     })
  *
- * The result is tool-shaped and can be listed anywhere, but only a governed run can call it.
+ * The result looks like a tool and can be listed anywhere, but only a governed run can call it.
  */
 export function governed<Args, Result>(
   tool: PlainTool<Args, Result> & Typed<Args, Result>,
@@ -124,59 +137,60 @@ export function governed<Args, Result>(
       )
     },
   })
-  // Inside, arguments are JSON of unknown shape: the tool's own `run` checks them.
+  // The types are dropped here: arguments are JSON of unknown shape, and the tool's own `run` checks
+  // them.
   cores.set(handle, { tool, governance: { ...governance } } as unknown as ToolCore)
   return handle
 }
 
-/** Types that some tools declare for inference; there is no such member at run time. */
+/** Type information that some tools declare for inference. This member does not exist at run time. */
 interface Typed<Args, Result> {
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
 
-/** The inside of a governed tool; undefined for any other object. */
+/** Returns the wrapped tool and the declarations of a governed tool; undefined for any other object. */
 export function toolCore(tool: object): ToolCore | undefined {
   return cores.get(tool)
 }
 
-/** What must hold before a kind of task may deliver, and what it may do on the way. */
+/** One kind of task: what must be true before it may deliver, and what it may do on the way. */
 export interface TaskClass {
   readonly name: string
   readonly tools: readonly GovernedTool[]
   readonly needs: readonly Need[]
   readonly verifiers: readonly Verifier[]
-  /** Combined with the governor's: deny > review > allow. */
+  /** Combined with the governor's policies: deny overrides review, review overrides allow. */
   readonly policy?: Policy
   readonly repair?: RepairPolicy
   readonly limits?: TaskLimits
-  /** Accept verifiers that are graded by a model; the log says that they are not mechanical. */
+  /** Accept verifiers that use a model to judge; the log records that they are not mechanical. */
   readonly acceptModelGraded?: boolean
-  /** Accept `manual` rollbacks of high-risk writes. */
+  /** Accept rollbacks of type `manual`, which a person has to carry out. */
   readonly allowManualRollback?: boolean
-  /** Deliver although the effect of a write is in doubt; the log says so. */
+  /** Deliver even if the effect of a write is in doubt; the log records it. */
   readonly acceptInDoubt?: boolean
 }
 
 /** How often a failed run may try again (UAICP §4.1). */
 export interface RepairPolicy {
   readonly max: number
-  /** Where to go back to, `plan` by default. */
+  /** The state in which the next attempt starts; `plan` by default. */
   readonly to?: 'plan' | 'execute'
-  /** Invert the writes of the failed attempt first; true by default. */
+  /** Undo the writes of the failed attempt first; true by default. */
   readonly undoFirst?: boolean
 }
 
-/** Bounds of a run. A child run gets the narrower of its own and its parent's. */
+/** The limits of a run. A child run gets the narrower of its own limits and its parent's. */
 export interface TaskLimits {
   readonly deadlineMs?: number
   readonly toolCalls?: number
-  /** Levels of children; 3 by default. */
+  /** How many levels of child runs are allowed; 3 by default. */
   readonly depth?: number
-  /** No tool above this tier; `write_high_risk` by default. */
+  /** The highest risk that a call may have; `write_high_risk` by default. */
   readonly ceiling?: Risk
 }
 
-/** Declares a task class. Throws one error that names all mistakes. */
+/** Declares a task class. Throws one error that lists all mistakes. */
 export function defineTaskClass(task: TaskClass): TaskClass {
   const { name, tools, needs, verifiers, repair, limits = {} } = task
   const problems: string[] = []
@@ -222,7 +236,7 @@ function isCount(value: number): boolean {
 export interface Verifier {
   readonly id: string
   readonly timeoutMs: number
-  /** False for checks graded by a model; they count only where the task class accepts them. */
+  /** False for checks that a model makes. They are used only if the task class accepts them. */
   readonly mechanical?: boolean
   readonly check: (
     evidence: readonly Evidence[],
@@ -230,10 +244,13 @@ export interface Verifier {
   ) => VerifierAnswer | Promise<VerifierAnswer>
 }
 
-/** Checks, or a whole report from a verifier that runs elsewhere. Any other answer fails. */
+/**
+ * The answer of a verifier: a list of checks, or a whole report from a verifier that runs elsewhere. Any
+ * other answer fails.
+ */
 export type VerifierAnswer = readonly Check[] | VerificationReport
 
-/** What a verifier is given beside the evidence. */
+/** The second argument of a verifier, after the evidence. */
 export interface VerifierContext {
   readonly request_id: string
   readonly candidate: JsonValue
@@ -241,7 +258,7 @@ export interface VerifierContext {
 }
 
 /**
- * Declares a verifier: it looks at the evidence of a run and says, check by check, what holds.
+ * Declares a verifier, which checks the evidence of a run and returns the result of each check.
  *
  *     const balanced = defineVerifier({
  *       id: 'ledger-balanced',

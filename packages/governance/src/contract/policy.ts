@@ -2,7 +2,10 @@ import type { JsonValue } from '@skein/base'
 import { type Hash, hashJson, type Identity, type Risk, type RollbackAction } from './envelope.ts'
 import type { Reason } from './reason.ts'
 
-/** One call as policy, people and the tool see it: frozen, its arguments a snapshot. */
+/**
+ * The description of one call that policies and people are shown. It is frozen; its arguments are a
+ * snapshot.
+ */
 export interface Action {
   readonly request_id: string
   readonly trace_id: string
@@ -16,32 +19,35 @@ export interface Action {
   /** 0 for an outermost run, 1 for its children, … */
   readonly depth: number
   readonly rollback?: RollbackAction
-  /** Hash of the policies that judge the action; part of what an approval is bound to. */
+  /** Hash of the policies that judge the action. It is part of the digest that an approval is bound to. */
   readonly policy_hash: Hash
-  /** True for a tool that runs at the model's vendor, where nothing here can watch it. */
+  /** True for a tool that runs at the model's vendor and so cannot be observed here. */
   readonly native?: boolean
 }
 
-/** What a policy says about an action. */
+/** A policy's decision about an action. */
 export interface Decision {
   readonly effect: 'allow' | 'deny' | 'review'
   readonly reasons?: readonly Reason[]
-  /** How many different people must approve; 1 by default, the highest of all policies counts. */
+  /** How many different people must approve; 1 by default. The highest number of all policies applies. */
   readonly quorum?: number
-  /** The person for whom the agent acts (`user_id`) may not approve. */
+  /** If true, the person for whom the agent acts (`user_id`) may not approve. */
   readonly fourEyes?: boolean
-  /** A signed grant that stands in for a token. `Approvals.checkGrant` has to accept it. */
+  /** A signed grant that replaces approval tokens. `Approvals.checkGrant` has to accept it. */
   readonly grant?: string
 }
 
-/** Judges actions. Throwing, or an answer of another shape, blocks the action. */
+/**
+ * Decides about actions. If `decide` throws or returns something that is not a decision, the action is
+ * denied.
+ */
 export interface Policy {
   readonly id: string
-  /** Changes when the policy changes. */
+  /** Must change whenever the policy changes. */
   readonly hash: Hash
-  /** `shadow`: decides and is logged, but counts for nothing. */
+  /** With `shadow` the decision is logged but has no effect. */
   readonly mode?: 'enforce' | 'shadow'
-  /** Undefined: this policy has no opinion. */
+  /** Decides about one action. Undefined means that this policy has no opinion. */
   decide(action: Action): Decision | undefined | Promise<Decision | undefined>
 }
 
@@ -53,14 +59,18 @@ export interface Rule extends Decision {
 /** Options of `rules`. */
 export interface RulesOptions {
   readonly id?: string
-  /** Change this when a rule changes through something that its source text does not show. */
+  /**
+   * Change this when the behaviour of a rule changes without a change of its source text, for example
+   * through a variable that it uses.
+   */
   readonly version?: string
   readonly mode?: 'enforce' | 'shadow'
 }
 
 /**
- * A policy from typed rules. All rules that match count: deny beats review beats allow. Where none
- * matches the policy has no opinion, and a write that no policy allows is denied.
+ * Creates a policy from typed rules. All rules that match are combined: deny overrides review, and review
+ * overrides allow. If no rule matches, the policy has no opinion; a write that no policy allows is
+ * denied.
  *
  *     rules([
  *       { when: (action) => action.risk === 'write_low_risk', effect: 'allow' },
@@ -78,11 +88,15 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): Policy
   })
 }
 
-/** Allows low-risk writes and sends high-risk ones to a person. A sensible start; never the default. */
+/**
+ * Allows low-risk writes and requires a person's approval for high-risk ones. It is a sensible start, but
+ * has to be chosen explicitly.
+ */
 export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
-  // Not of the source text, which bundlers change: an approval that was asked for stays valid after an upgrade.
+  // The hash does not cover the source text, because bundlers change it; so pending approvals stay valid
+  // after an upgrade.
   hash: hashJson({ id: 'standard', version: '1' }),
   decide: ({ risk, native }: Action): Decision | undefined => {
     if (risk === 'write_low_risk') return { effect: 'allow' }
@@ -92,7 +106,10 @@ export const standardPolicy: Policy = Object.freeze({
 
 const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
 
-/** The strongest of several decisions, with the reasons of those that share its effect. */
+/**
+ * Combines several decisions into the strictest effect, with the reasons of the decisions that have this
+ * effect.
+ */
 export function combineDecisions(decisions: readonly Decision[]): Decision | undefined {
   if (decisions.length === 0) return undefined
   const effect = decisions.reduce<Decision['effect']>(
@@ -112,7 +129,10 @@ export function combineDecisions(decisions: readonly Decision[]): Decision | und
   }
 }
 
-/** Hash of the policies that count. When one of them changes, earlier approvals are no longer valid. */
+/**
+ * Returns the hash of all policies that are not in shadow mode. When one of them changes, earlier
+ * approvals are no longer valid.
+ */
 export function hashPolicies(policies: readonly Policy[]): Hash {
   const counting = policies.filter(({ mode }) => mode !== 'shadow')
   return hashJson(counting.map(({ id, hash }) => ({ id, hash })))

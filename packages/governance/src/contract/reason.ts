@@ -1,6 +1,8 @@
 import { SkeinError } from '@skein/base'
 
-/** Why something was refused or failed. Stable words; programs may switch on them. */
+/**
+ * The codes that say why something was refused or failed. They are stable, so programs may compare them.
+ */
 export const REASON_CODES = [
   // Codes of the protocol's adapter contract.
   'EVIDENCE_MISSING',
@@ -55,15 +57,21 @@ export const REASON_CODES = [
 /** One of `REASON_CODES`. */
 export type ReasonCode = (typeof REASON_CODES)[number]
 
-/** A reason as data: the code, what it is about, and a sentence for people. No secrets. */
+/**
+ * Why something was refused or failed: a code, what it is about, and a sentence for people. It contains
+ * no secrets.
+ */
 export interface Reason {
   readonly code: ReasonCode
-  /** The tool, need, verifier, child or token id it is about. */
+  /** The tool, need, verifier, child or token id that the reason is about. */
   readonly subject?: string
   readonly detail?: string
 }
 
-/** Thrown where governance refuses; `reasons` says why, `code` is the first of them. */
+/**
+ * The error that is thrown when governance refuses something. `reasons` says why; `code` is the code of
+ * the first reason.
+ */
 export class GovernanceError extends SkeinError {
   readonly reasons: readonly Reason[]
 
@@ -78,7 +86,7 @@ interface ErrorHint {
   readonly cause?: unknown
 }
 
-/** The error of a call, a child or a stream that is refused or did not succeed. */
+/** Creates the error of a call, a child or a stream that was refused or failed. */
 export function refusal(name: string, reasons: readonly Reason[]): GovernanceError {
   const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
   const detail = first.detail === undefined ? '' : `: ${first.detail}`
@@ -90,7 +98,10 @@ export function refusal(name: string, reasons: readonly Reason[]): GovernanceErr
 
 const MAX_TEXT = 500
 
-/** A reason without empty members, its texts fit for the log: well formed and of bounded length. */
+/**
+ * Creates a reason. Absent members are left out, and the texts are made safe for the log: well formed and
+ * of limited length.
+ */
 export function reason(code: ReasonCode, subject?: string, detail?: string): Reason {
   return {
     code,
@@ -99,20 +110,20 @@ export function reason(code: ReasonCode, subject?: string, detail?: string): Rea
   }
 }
 
-/** A text from outside, fit for the log. */
+/** Makes a text from outside safe for the log: cuts it to 500 characters and replaces broken UTF-16. */
 export function toLogText(text: string): string {
   const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
   return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
 }
 
-/** The text of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function thrownText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /**
- * Thrown by a tool that failed before it changed anything. Any other error of a tool that writes
- * leaves its effect in doubt.
+ * The error that a tool throws if it failed before it changed anything. After any other error of a tool
+ * that writes, its effect is in doubt, unless its probe can tell.
  */
 export class NoEffectError extends SkeinError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {
@@ -120,7 +131,7 @@ export class NoEffectError extends SkeinError {
   }
 }
 
-/** Thrown where something is declared wrongly; names all problems at once. */
+/** Creates the error of a wrong definition. It lists all problems at once. */
 export function invalidDefinition(
   kind: string,
   name: string,

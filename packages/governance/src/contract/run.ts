@@ -7,74 +7,92 @@ import type { Reason } from './reason.ts'
 import type { Checkpoint } from '../journal/journal.ts'
 import type { UndoStatus } from '../journal/events.ts'
 
-/** How a run begins. */
+/** The parameters of a run. */
 export interface Init {
   readonly identity: Identity
   readonly input: JsonValue
-  /** A UUID; made if absent. */
+  /** A UUID; generated if absent. */
   readonly request_id?: string
-  /** W3C trace id of this run, 32 hex digits; made if absent. */
+  /** W3C trace id of this run, 32 hex digits; generated if absent. */
   readonly trace_id?: string
-  /** W3C traceparent of the distributed trace around it; kept in the log. */
+  /** W3C traceparent of the distributed trace that the run is part of; stored in the log. */
   readonly traceparent?: string
   readonly signal?: AbortSignal
-  /** Asks for approval while the run waits. Without it, or with answer `wait`, the run ends pending. */
+  /**
+   * Asks people for approval while the run is in progress. Without it, or if it answers `wait`, the run
+   * ends pending.
+   */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
   /** Receives streamed envelopes; all but the last are unverified. */
   readonly onChunk?: (chunk: Envelope) => void
 }
 
-/** What the body of a governed run works with. What it returns is only a candidate. */
+/**
+ * The object through which the body of a governed run acts. The value that the body returns is only a
+ * candidate.
+ */
 export interface Run {
   readonly request_id: string
   readonly trace_id: string
   readonly parent_trace_id: string | undefined
   readonly input: JsonValue
   readonly signal: AbortSignal
-  /** 1, then one more per repair. */
+  /** Starts at 1 and grows by one with each repair. */
   readonly attempt: number
-  /** Why the attempt before this one failed. */
+  /** Why the previous attempt failed. */
   readonly why: readonly Reason[]
-  /** Evidence of this attempt, frozen. */
+  /** The evidence of this attempt, frozen. */
   readonly evidence: readonly Evidence[]
-  /** Logs the hash of what a model proposes. A proposal permits nothing. */
+  /** Writes the hash of a model's proposal to the log. A proposal does not allow anything by itself. */
   plan(proposal: JsonValue): Promise<void>
-  /** Runs `fn` once per request: a resume gets the recorded value. For model calls and other reads. */
+  /**
+   * Runs `fn` and records its value; when the body runs again after a resume, the recorded value is
+   * returned. Use it for model calls and other reads.
+   */
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T>
-  /** Runs a tool through the pre-action gate. Throws GovernanceError where the gate refuses. */
+  /** Runs a tool, if the checks before a call allow it. Throws GovernanceError if the call is refused. */
   call<Args, Result>(
     tool: GovernedTool<Args, Result>,
     args: Args,
     options?: CallOptions,
   ): Promise<CallResult<Result>>
-  /** A nested run within this one's bounds. Throws GovernanceError (CHILD_FAIL_SAFE) when it fails. */
+  /**
+   * Runs a child run within the limits of this run. Throws GovernanceError (CHILD_FAIL_SAFE) when it
+   * fails.
+   */
   child<T extends JsonValue>(
     task: TaskClass,
     init: Partial<Pick<Init, 'identity' | 'input'>>,
     body: (run: Run) => Promise<T>,
   ): Promise<T>
-  /** Streams text, marked unverified. */
+  /** Streams text to the user, marked as unverified. */
   chunk(text: string): void
-  /** Asks whether a tool at the model's vendor may be used; throws unless policy allows it. */
+  /**
+   * Asks the policies whether a tool that runs at the model's vendor may be used; throws unless one
+   * allows it.
+   */
   native(tool: string): Promise<void>
 }
 
 /** Options of `run.call`. */
 export interface CallOptions {
-  /** A name that is the same in every attempt: a completed call is not run again in a repair. */
+  /**
+   * A name for the call that is the same in every attempt. A completed call with this name is not made
+   * again in a repair.
+   */
   readonly id?: string
 }
 
-/** What a call gave: the tool's result, and the evidence made of it. */
+/** The result of a call: the tool's result, and the evidence made from it. */
 export interface CallResult<Result> {
   readonly result: Result
   readonly evidence: Evidence
 }
 
-/** How a run ended, or what it waits for. There is no fourth case. */
+/** The result of a run: it was delivered, has failed safe, or waits for people. */
 export type Result<T> = Delivered<T> | FailedSafe | Pending
 
-/** All invariants held. The only case with a value. */
+/** The result of a run that met all conditions of delivery. Only this result has a value. */
 export interface Delivered<T> {
   readonly state: 'deliver'
   readonly outcome: 'success'
@@ -84,7 +102,10 @@ export interface Delivered<T> {
   readonly receipt: Receipt
 }
 
-/** Some invariant did not hold. Says why, which needs were not met, and what became of every write. */
+/**
+ * The result of a run that did not meet some condition. It contains the reasons, the needs that were not
+ * met, and the undo status of every write.
+ */
 export interface FailedSafe {
   readonly state: 'fail_safe'
   readonly outcome: 'uncertain'
@@ -94,17 +115,17 @@ export interface FailedSafe {
   readonly receipt: Receipt
 }
 
-/** The run waits for people. Continue it with `resume`. */
+/** The result of a run that waits for people. Continue it with `resume`. */
 export interface Pending {
   readonly state: 'execute' | 'verify'
   readonly outcome: 'pending'
   readonly waiting: readonly ApprovalRequest[]
   readonly request_id: string
-  /** Why tokens that were given do not count. */
+  /** Why tokens that were given are not accepted. */
   readonly rejected?: readonly Reason[]
 }
 
-/** What became of one write of a run that failed. */
+/** The undo status of one write of a run that failed. */
 export interface Undo {
   readonly request_id: string
   readonly call: string
@@ -114,13 +135,13 @@ export interface Undo {
   readonly error?: string
 }
 
-/** Where the request is in the log. */
+/** Where the entries of a request are in the log. */
 export interface Receipt {
   readonly request_id: string
   readonly trace_id: string
-  /** Indices of its first and last entry; undefined where the log could not be written. */
+  /** Indices of the request's first and last entry; undefined if the log could not be written. */
   readonly first: number | undefined
   readonly last: number | undefined
-  /** Signed tree head, from logs that seal. */
+  /** A signed tree head, if the log makes checkpoints. */
   readonly checkpoint?: Checkpoint
 }

@@ -15,29 +15,32 @@ import { judge, review, toAction } from './decide.ts'
 import { type AdmittedCall, conflict, type GovernedRequest, toAdmitted } from './request.ts'
 import { evidenceOf } from './execute.ts'
 
-/** A call that somebody wants to make. `id` is unique in the request and the same on replay. */
+/** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
 export interface CallRequest {
   readonly id: string
   readonly tool: string
   readonly args: JsonValue
 }
 
-/** The answer of the gate before a call. */
+/** The result of `admit`: the decision about one call. */
 export type Admission =
   | { readonly type: 'allow'; readonly call: AdmittedCall }
   /** The call was made before; this is its recorded result. */
   | { readonly type: 'replay'; readonly result: JsonValue; readonly evidence: Evidence }
   | { readonly type: 'deny'; readonly reasons: readonly Reason[] }
-  /** A person has to approve. `rejected`: why the tokens that were given do not count. */
+  /** A person has to approve. `rejected` says why the tokens that were given are not accepted. */
   | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
-/** `isFinal`: nobody will be asked again, so tokens that do not count refuse the call. */
+/**
+ * An answer to an approval request. With `isFinal` nobody will be asked again, so tokens that are not
+ * accepted deny the call.
+ */
 export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
 
 /**
- * The gate before a call: snapshot, tier, limits, rollback, policy, approval, and for writes the
- * intent on disk. Everything that is not clearly allowed is denied. Reads need no policy. Whoever
- * makes an admitted call has to settle it.
+ * Decides whether a call may run. It takes a snapshot of the arguments and checks risk, limits, rollback,
+ * policy and approval, in this order; for writes it then stores the intent on disk. A call that is not
+ * clearly allowed is denied. Reads need no policy. The caller has to settle every call that was admitted.
  */
 export async function admit(
   request: GovernedRequest,
@@ -47,7 +50,8 @@ export async function admit(
   if (request.broken) throw request.broken
   if (toLogText(call.id) !== call.id) throw conflict(request, 'its call has an unusable id')
   const { state, running } = request
-  // Taken before the first `await`: the caller may change its object as soon as we give up control.
+  // The snapshot must be taken before the first `await`, because the caller may change its object during
+  // that time.
   const made = snapshot(request, call)
   await request.execute()
   const known = state.calls.get(call.id)
@@ -56,7 +60,8 @@ export async function admit(
     return refuse(request, made.names, made.reasons)
   }
   if (known && known.status !== 'retry' && known.status !== 'undone') {
-    // A call that was made is never repeated: its record answers, if it is the same call.
+    // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
+    // is returned; otherwise it is a conflict.
     if (known.tool !== made.tool || known.args_hash !== made.args_hash) {
       throw conflict(request, `call ${call.id} was ${known.tool} with other arguments before`)
     }
@@ -74,7 +79,7 @@ export async function admit(
   const admitted = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
   running.set(call.id, { call: admitted })
   if (made.risk === 'read_only') return { type: 'allow', call: admitted }
-  // A write keeps its place in `running` while it is judged, so that its id is not used twice.
+  // A write stays in `running` while it is judged, so that no other call can use its id.
   const refused = await judgeWrite(request, made, answer).catch((error: unknown) => {
     running.delete(call.id)
     throw error
@@ -83,7 +88,10 @@ export async function admit(
   return refused ?? { type: 'allow', call: admitted }
 }
 
-/** Asks for rollback, policy and approval, then writes the intent. Undefined: the write may run. */
+/**
+ * Checks rollback, policy and approval of a write, then writes its intent. Returns undefined when the
+ * write may run.
+ */
 async function judgeWrite(
   request: GovernedRequest,
   made: Candidate,
@@ -97,7 +105,7 @@ async function judgeWrite(
     const reasons = decision.reasons ?? [reason('POLICY_BLOCKED', made.tool)]
     return refuse(request, made, reasons, shadow)
   }
-  // High risk always needs a person, also where a policy allows the action.
+  // A high-risk write always needs a person's approval, even when a policy allows it.
   if (decision.effect === 'allow' && made.risk !== 'write_high_risk') {
     return start(request, made, { rollback, shadow })
   }
@@ -122,14 +130,14 @@ interface StartOptions {
   readonly digest?: Hash
 }
 
-/** Writes the intent: arguments and entry are on disk before the tool runs. */
+/** Writes the intent of a call: its arguments and its journal entry are on disk before the tool runs. */
 async function start(
   request: GovernedRequest,
   made: Candidate,
   { rollback, shadow, review: asked, digest }: StartOptions,
 ): Promise<Admission | undefined> {
   await request.put(made.args_hash, made.text, { durable: true })
-  // The run may have ended while policies and people were asked; then the call must not begin.
+  // The run may have been stopped while policies or people were asked; then the call must not start.
   if (request.stopped) return refuse(request, made, [request.stopped])
   if (request.state.state !== 'execute') throw conflict(request, `it is in ${request.state.state}`)
   const data = {
@@ -163,9 +171,9 @@ function namesOf({ call, tool, risk, args_hash }: CallNames): CallNames {
 }
 
 /**
- * A tool that runs at the model's vendor cannot be wrapped: nothing here sees its arguments or its
- * effect. The tool is refused unless a policy allows it by name; even then the log says that it was
- * not governed, and it never yields evidence.
+ * Decides whether a tool that runs at the model's vendor may be used. Such a tool cannot be wrapped: its
+ * arguments and its effect are not visible here. It is refused unless a policy allows it; even then the
+ * log records it as not governed, and it never yields evidence.
  */
 export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
   await request.execute()

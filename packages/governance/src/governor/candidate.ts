@@ -8,7 +8,7 @@ import type { CallRequest } from './admit.ts'
 import { toolContext } from './execute.ts'
 import { toAdmitted, type GovernedRequest } from './request.ts'
 
-/** How the journal names a call. */
+/** The fields that identify a call in the journal. */
 export interface CallNames {
   readonly call: string
   readonly tool: string
@@ -16,25 +16,25 @@ export interface CallNames {
   readonly args_hash: Hash
 }
 
-/** A call on its way through the gate. */
+/** A call that `admit` is deciding about. */
 export interface Candidate extends CallNames {
   readonly core: ToolCore
-  /** The frozen snapshot of the arguments, and its canonical text. */
+  /** The frozen snapshot of the arguments; `text` is its canonical JSON. */
   readonly args: JsonValue
   readonly text: string
 }
 
 /**
- * Copies, freezes and hashes the arguments. From here on policies, people and the tool all see this
- * one object; what the caller does to its own no longer matters. A call that cannot be judged at all
- * comes back as its names and the reasons.
+ * Copies, freezes and hashes the arguments. Policies, people and the tool all get this one copy, so
+ * changes that the caller makes to its own object have no effect. For a call that cannot be judged at
+ * all, returns its names and the reasons.
  */
 export function snapshot(
   request: GovernedRequest,
   { id, tool, args }: CallRequest,
 ): Candidate | { readonly names: CallNames; readonly reasons: readonly Reason[] } {
   const core = request.findTool(tool)
-  // A name that the task does not have is text that a model wrote, so it is cut to fit the log.
+  // The name of an unknown tool is text that a model wrote, so it is cut to fit the log.
   const name = core ? tool : toLogText(tool)
   const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
   let text: string
@@ -55,7 +55,10 @@ export function snapshot(
   return { ...names, risk, text, core, args: frozen }
 }
 
-/** The higher of the declared tier and what `raise` says; undefined when `raise` gives no tier. */
+/**
+ * Returns the higher of the declared risk and the risk that `raise` returns; undefined when `raise`
+ * throws or returns something that is not a risk.
+ */
 function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Risk | undefined {
   if (!raise) return risk
   try {
@@ -63,12 +66,12 @@ function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Ris
     if (!RISKS.includes(raised)) return undefined
     return isAtLeast(raised, risk) ? raised : risk
   } catch {
-    // The caller refuses the call: its tier is not known.
+    // The risk of the call is unknown, so the caller refuses it.
     return undefined
   }
 }
 
-/** Why the bounds of the request, or of a request around it, do not allow the call. */
+/** Returns the reasons why the limits of the request, or of a parent request, do not allow the call. */
 export function findLimitReasons(request: GovernedRequest, { tool, risk }: CallNames): Reason[] {
   const { state, core, stopped } = request
   if (stopped) return [stopped]
@@ -85,12 +88,12 @@ export function findLimitReasons(request: GovernedRequest, { tool, risk }: CallN
   return []
 }
 
-/** Calls made or running, in the request and in its children. */
+/** Counts the calls that were made or are running, in the request and in its children. */
 export function callsOf({ state, running, children }: GovernedRequest): number {
   let count = state.callCount
-  // A write is counted when its intent is written; a read that is still running is not in the state.
+  // `callCount` contains a write once its intent is written, but not a read that is still running.
   for (const id of running.keys()) if (state.calls.get(id)?.status !== 'started') count += 1
-  // The calls of a settled child are part of `callCount`.
+  // The calls of a settled child are already included in `callCount`.
   for (const [id, child] of children) {
     if (!state.children.get(id)?.settled) count += callsOf(child)
   }
@@ -98,9 +101,9 @@ export function callsOf({ state, running, children }: GovernedRequest): number {
 }
 
 /**
- * The rollback action that the tool declares for this call, or why there is none that can be used.
- * Undefined: none is declared and none is needed. A call that was reviewed keeps the action that was
- * shown to people.
+ * Returns the rollback action that the tool declares for this call, or the reasons why it cannot be used;
+ * undefined when none is declared and none is needed. A call that people reviewed keeps the rollback
+ * action that they were shown.
  */
 export async function declareRollback(
   request: GovernedRequest,

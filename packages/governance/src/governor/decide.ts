@@ -15,7 +15,7 @@ type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native' | 'rol
   readonly call: string
 }
 
-/** A call as policies and people see it. */
+/** Builds the description of a call that policies and people are shown. */
 export function toAction({ state, task, policyHash }: GovernedRequest, act: Act): Action {
   const { call, tool, risk, args, args_hash, rollback, native } = act
   return Object.freeze({
@@ -29,22 +29,26 @@ export function toAction({ state, task, policyHash }: GovernedRequest, act: Act)
     args_hash,
     identity: state.identity,
     depth: state.opened.depth,
-    // Left out, not undefined: people get an action as plain data and may compare it.
+    // Absent members are left out rather than set to undefined, because an action is plain data that
+    // receivers may compare.
     ...(rollback && { rollback }),
     policy_hash: policyHash,
     ...(native && { native }),
   })
 }
 
-/** What the policies decided, and what those in shadow mode would have decided. */
+/**
+ * The combined decision of the policies, and the decisions of policies in shadow mode, which have no
+ * effect.
+ */
 export interface Judgement {
   readonly decision: Decision
   readonly shadow: readonly ShadowData[]
 }
 
 /**
- * Asks all policies. A policy that throws, takes too long or answers with something else than a
- * decision has denied; so have all of them if none has an opinion (UAICP §5.3).
+ * Asks all policies. A policy that throws, takes too long or returns something other than a decision
+ * counts as a denial. The action is also denied when no policy returns a decision (UAICP §5.3).
  */
 export async function judge(
   { core: { limits, timer }, policies }: GovernedRequest,
@@ -107,16 +111,16 @@ type Reviewed =
   | { readonly type: 'waiting'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
 /**
- * Asks people about an action, or checks their answer. The question is in the log before anybody sees
- * it, and the answer is in the log before anything runs because of it.
+ * Asks people to approve an action, or checks the answer that they gave. The approval request is in the
+ * log before anybody sees it, and the answer is in the log before the call runs.
  */
 export async function review(request: GovernedRequest, question: Question): Promise<Reviewed> {
   const { action, answer, decision } = question
   const digest = actionDigest(action)
   const asked = await ask(request, question, digest)
   const approval = { review: asked.review, digest }
-  // The tokens were spent and the approval recorded, then the process died before the call had any
-  // effect. The recorded approval still counts: the same tokens could not be spent again.
+  // An earlier process recorded the approval and then died before the call had any effect. That approval
+  // still counts, because its tokens are spent and could not be used again.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
   const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
@@ -150,7 +154,7 @@ export async function review(request: GovernedRequest, question: Question): Prom
   return { type: 'approved', approval }
 }
 
-/** The open question about exactly this action, or a new one. */
+/** Returns the open approval request for exactly this action, or writes a new one to the log. */
 async function ask(
   request: GovernedRequest,
   { made, action, decision }: Question,
@@ -160,7 +164,8 @@ async function ask(
   const { call, tool, risk, args_hash } = made
   const known = state.reviews.get(call)
   const now = core.clock.now()
-  // A call that was undone needs a new approval: the old one was for the effect that is gone.
+  // A call that was undone needs a new approval, because the old one was for the effect that has been
+  // undone.
   const isUndone = state.calls.get(call)?.status === 'undone'
   if (known?.digest === digest && !isUndone && Date.parse(known.expires_at) > now) return known
   const { agent_id, user_id } = state.identity
@@ -169,7 +174,7 @@ async function ask(
   const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
   await request.put(args_hash, made.text, { durable: true })
   const data = {
-    // Read after the wait above: the number of the entry that is written now.
+    // `state.seq` must be read after the `await` above, because other entries may be written meanwhile.
     review: `${state.request_id}#${state.seq}`,
     call,
     tool,
@@ -189,7 +194,10 @@ async function ask(
   return state.reviews.get(call) as ReviewState
 }
 
-/** Checks tokens, or the policy's grant where there are none. Whatever goes wrong is a refusal. */
+/**
+ * Checks the tokens or, without tokens, the grant that the policy returned. Every error becomes a
+ * refusal.
+ */
 async function redeem(
   { core: { approvals } }: GovernedRequest,
   asked: ApprovalRequest,
@@ -208,7 +216,8 @@ async function redeem(
         : await approvals?.checkGrant?.(grant ?? '', asked)
     if (!redeemed) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
     if (redeemed.ok !== true) return redeemed
-    // Checked here again, whatever the port says: never an excluded person, never too few people.
+    // These rules are checked here again, in case the `approvals` implementation does not: no excluded
+    // person may approve, and there must be enough approvers.
     const ids = new Set(redeemed.approvers.map(({ id }) => id))
     const self = excluded.find((id) => ids.has(id))
     if (self !== undefined) return refuse('APPROVAL_SELF', self)

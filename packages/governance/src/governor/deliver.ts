@@ -17,16 +17,20 @@ import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
 import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './verify.ts'
 
-/** The answer of the gate before delivery. */
+/** The result of `deliver` or `fail`. */
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
-  /** Bounded repair (UAICP §4.1): begin attempt `attempt`, knowing why the last one failed. */
+  /**
+   * Bounded repair (UAICP §4.1): the caller has to start attempt `attempt`; `why` says why the last one
+   * failed.
+   */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * The gate before delivery. No call, review or child may be open. Verifiers look at the evidence; then
- * every invariant has to hold, or the request is repaired within its bound, or it fails safe.
+ * Decides whether a candidate is delivered. Throws while a call, review or child is open. Then the
+ * verifiers check the evidence. If any condition of delivery is not met, the request is repaired, within
+ * its limit of attempts, or fails safe.
  */
 export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
   const { state } = request
@@ -48,7 +52,8 @@ export async function deliver(request: GovernedRequest, candidate: unknown): Pro
   const open = await findOpenReasons(request)
   const reasons = [...open, ...unreadable, ...needed, ...verdicts.flatMap((one) => one.reasons)]
   if (reasons.length > 0) {
-    // Refused calls often explain what is missing; by themselves they do not prevent delivery.
+    // The reasons of refused calls are added because they often explain what is missing; by themselves
+    // they do not prevent delivery.
     return repairOrFail(request, { reasons: [...reasons, ...state.refusals], missing })
   }
 
@@ -72,7 +77,10 @@ function toDelivered(parts: Omit<Delivered<JsonValue>, 'state' | 'outcome'>): De
   return { state: 'deliver', outcome: 'success', ...parts }
 }
 
-/** UAICP §4.2: the whole graph of calls and children has to end before delivery. */
+/**
+ * Returns which call, review or child is still open, because all of them have to end before delivery
+ * (UAICP §4.2).
+ */
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
   if (call !== undefined) return `call ${call} is running`
@@ -89,7 +97,7 @@ function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   return undefined
 }
 
-/** Ends an attempt that has no candidate: the body threw, or the run was stopped. */
+/** Ends an attempt without a candidate, because the body threw or the run was stopped. */
 export async function failAttempt(
   request: GovernedRequest,
   reasons: readonly Reason[],
@@ -101,7 +109,7 @@ export async function failAttempt(
   return repairOrFail(request, { reasons: [...reasons, ...needed], missing })
 }
 
-/** Reasons that another attempt cannot change. */
+/** Reasons for which a repair is useless, because another attempt would fail for the same reason. */
 const FINAL: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'CANCELLED',
   'DEADLINE_EXCEEDED',
@@ -119,7 +127,8 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
   const canChange = !failure.reasons.some(({ code }) => FINAL.has(code))
   let { reasons } = failure
   if (repair && canChange && state.attempt <= repair.max) {
-    // A new attempt starts only when nothing of the failed one is left.
+    // A new attempt starts only when every write of the failed attempt was undone or has no rollback.
+    // With `undoFirst: false` nothing is undone first.
     const undo = repair.undoFirst === false ? [] : await undoEffects(request)
     if (undo.every(({ status }) => status === 'done' || status === 'skipped')) {
       await request.move(repair.to ?? 'plan', { reasons })
@@ -131,7 +140,7 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
   return { type: 'fail_safe', result: await failSafe(request, { ...failure, reasons }) }
 }
 
-/** The result of a request that has ended, read back from its journal. */
+/** Reads the result of a request that has ended from its journal. */
 export async function closedResult(
   request: GovernedRequest,
 ): Promise<Delivered<JsonValue> | FailedSafe> {
@@ -150,7 +159,7 @@ export async function closedResult(
   const { evidence } = await collectEvidence(request)
   const reports: VerificationReport[] = []
   for (const { report_hash } of recorded) {
-    // The payload under this hash is a report that we wrote.
+    // The cast is safe: the payload with this hash is a report that `runVerifiers` stored.
     reports.push((await request.fetch(report_hash)) as unknown as VerificationReport)
   }
   return toDelivered({ value, evidence, reports, receipt })

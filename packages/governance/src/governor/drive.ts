@@ -10,10 +10,10 @@ import { GovernedRun, type ApprovalAnswers, type Child, type Waiting } from './g
 import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
 import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
-/** The code of a governed run. */
+/** The user's code that runs as one governed request. */
 export type Body = (run: Run) => Promise<JsonValue>
 
-/** The answers that people gave while the request waited, and who listens from now on. */
+/** The answers that people gave while the request waited, and the callbacks to use from now on. */
 export interface DriveOptions extends Listeners {
   readonly signal?: AbortSignal
   readonly answers?: ApprovalAnswers
@@ -43,7 +43,8 @@ export async function drive(
       const run = new GovernedRun(request, input, answers, driveChild)
       rewindChunks(request)
       const ended = await Promise.race([callBody(body, run), whenStopped(request)])
-      // A body may return while calls that it did not await still run; they belong to the attempt.
+      // A body may return while calls that it did not await are still running. They belong to this
+      // attempt, so it waits for them.
       if (ended.type === 'candidate') await Promise.race([request.idle(), whenStopped(request)])
       run.end()
       await request.idle()
@@ -81,7 +82,10 @@ async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
   }
 }
 
-/** Resolves when the run is stopped from outside. The body may continue, but nothing it does counts. */
+/**
+ * Resolves when the run is stopped from outside. The body may continue, but its calls and result are
+ * ignored.
+ */
 function whenStopped({ controller: { signal } }: GovernedRequest): Promise<Ended> {
   return new Promise((resolve) => {
     const stop = (): void => {
@@ -99,13 +103,17 @@ async function conclude(request: GovernedRequest, ended: Ended): Promise<Deliver
   try {
     return await deliver(request, ended.value)
   } catch (error) {
-    // A resumed body that does not repeat its earlier calls leaves some of them without an end.
+    // `deliver` throws when calls are open, for example because a resumed body did not repeat a call that
+    // it had started.
     if (request.broken || !(error instanceof GovernanceError)) throw error
     return failAttempt(request, error.reasons)
   }
 }
 
-/** Stops the run at its deadline and when the caller's signal is aborted. Returns what ends the watch. */
+/**
+ * Stops the run at its deadline or when the caller's signal is aborted. Returns a function that ends the
+ * watch.
+ */
 function watch(request: GovernedRequest, signal: AbortSignal | undefined): () => void {
   const { core, state } = request
   const { deadline } = state.opened.limits
@@ -116,7 +124,8 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   const arm = (): void => {
     const left = (deadline ?? Number.POSITIVE_INFINITY) - core.clock.now()
     if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
-    // A timer may fire earlier than asked for (its longest delay is bounded); then it is set again.
+    // A timer may fire too early, because its longest delay is limited; then it is set again for the
+    // rest.
     else if (deadline !== undefined) cancelTimer = core.timer(left, arm)
   }
   arm()
@@ -126,7 +135,7 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   }
 }
 
-/** Runs a nested run (UAICP §4.3): a request of its own in the same log, within the parent's bounds. */
+/** Runs a child (UAICP §4.3): a separate request in the same log, within the limits of its parent. */
 async function driveChild(
   parent: GovernedRequest,
   child: Child,
@@ -150,7 +159,8 @@ async function driveChild(
       const detail = 'limits.depth of the outermost task class bounds it'
       throw refusal(task.name, [reason('DEPTH_EXCEEDED', task.name, detail)])
     }
-    // The parent's log names the child before the child writes its first entry.
+    // The child is recorded in the parent's log before it writes its first entry, so that it can be found
+    // after a crash.
     const request_id = newUuid(core)
     data = { child: id, request_id, trace_id: newUuid(core).replaceAll('-', ''), task: task.name }
     await parent.submit({ type: 'child_opened', data }, { outcome: 'pending', actor: parent.agent })
@@ -170,7 +180,7 @@ async function driveChild(
   throw childFailed(task.name, result.reasons)
 }
 
-/** The child's request: opened now, or continued from its journal. */
+/** Opens the child's request, or loads it from the journal if it was opened before. */
 async function enterChild(
   parent: GovernedRequest,
   { id, task, init }: Child,

@@ -16,16 +16,19 @@ import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
 import type { CallNames } from './candidate.ts'
 
-/** Codes by which a tool says that it failed before it changed anything. */
+/** Error codes with which a tool reports that it failed before it changed anything. */
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** Runs the tool of an admitted call, within its time, and says what is known of its effect afterwards. */
+/**
+ * Runs the tool of an admitted call within its time limit and returns its result, or its error and
+ * whether the effect was applied.
+ */
 export async function execute(
   request: GovernedRequest,
   call: AdmittedCall,
 ): Promise<GovernedOutcome> {
   const core = request.getTool(call.tool)
-  // Writing the intent takes time. A run that was stopped meanwhile does not start the tool.
+  // The run may have been stopped while the intent was being written; then the tool is not started.
   if (request.stopped) return { type: 'error', reasons: [request.stopped], effect: 'absent' }
   try {
     return { type: 'result', value: await runTool(request, call, core) }
@@ -50,9 +53,9 @@ class Stopped extends Error {
 }
 
 /**
- * Calls the tool and waits for it. When the run is stopped or the tool's time is over, the signal is
- * aborted and the tool gets a little longer to end by itself (`graceMs`): an effect that a tool
- * confirms is better than one in doubt.
+ * Calls the tool and waits for it. When the run is stopped or the tool's time is over, its signal is
+ * aborted and it has `graceMs` more to end by itself, because a confirmed outcome is better than an
+ * effect in doubt.
  */
 function runTool(
   request: GovernedRequest,
@@ -60,10 +63,11 @@ function runTool(
   { tool, governance: { timeoutMs } }: ToolCore,
 ): unknown {
   const { core, running, controller } = request
-  // Without a timeout the call shares the run's signal, so most calls need no controller.
+  // A call without a timeout uses the run's signal directly and needs no controller of its own.
   const own = timeoutMs === undefined ? undefined : new AbortController()
   const signal = own ? AbortSignal.any([controller.signal, own.signal]) : controller.signal
-  // A tool declares the context of its own framework; ours has the shape that UPP asks for.
+  // A tool's declared context type is that of its own framework; at run time it gets our context, which
+  // has the members that UPP requires.
   const run = tool.run as (args: unknown, context: unknown) => unknown
   const value = run(call.args, toolContext(request, call, signal))
   if (!isThenable(value)) return value
@@ -102,7 +106,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** Asks the tool's probe whether the effect is there. Without a clear answer it stays in doubt. */
+/** Asks the tool's probe whether the effect happened. Without a clear answer the effect stays in doubt. */
 export async function probe(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -119,12 +123,12 @@ export async function probe(
     if (found === true || found === 'applied') return 'applied'
     return found === false || found === 'absent' ? 'absent' : 'in_doubt'
   } catch {
-    // A probe that fails has found out nothing.
+    // A probe that throws or times out tells nothing about the effect.
     return 'in_doubt'
   }
 }
 
-/** What a tool is given beside its arguments. */
+/** Builds the context object that a tool gets as its second argument. */
 export function toolContext(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -145,7 +149,10 @@ export function toolContext(
   }
 }
 
-/** Streams text before it is verified, marked as such (UAICP §4.2). A new chunk is logged first. */
+/**
+ * Sends a piece of text to the listener before it is verified, marked as unverified (UAICP §4.2). A chunk
+ * that is new is submitted to the log first.
+ */
 export function emitChunk(request: GovernedRequest, text: string): void {
   const { state } = request
   if (isClosed(state) || state.state === 'fail_safe' || request.broken) {
@@ -154,7 +161,8 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   const hash = hashText(JSON.stringify(text))
   const index = request.chunkIndex++
   const known = state.chunks[index]
-  // A body that runs again repeats its chunks; a text that differs was already shown to the user.
+  // A body that runs again repeats its chunks. A different text is a conflict, because the user has
+  // already seen the first one.
   if (known && known.hash !== hash) {
     throw conflict(request, `chunk ${index} had another text before`)
   }
@@ -173,14 +181,20 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   send(request, { ...streaming, 'uaicp:text': text })
 }
 
-/** Counts chunks from the start of the attempt again, because the body is about to repeat them. */
+/**
+ * Sets the chunk counter back to the start of the attempt, because the body is about to repeat its
+ * chunks.
+ */
 export function rewindChunks(request: GovernedRequest): void {
   const { chunks, attempt } = request.state
   const first = chunks.findIndex((chunk) => chunk.attempt === attempt)
   request.chunkIndex = first < 0 ? chunks.length : first
 }
 
-/** The streaming block of the last envelope: confirms or retracts all chunks. Undefined without any. */
+/**
+ * Returns the `streaming` member of the last envelope, which confirms or retracts all chunks; undefined
+ * when there were no chunks.
+ */
 export function finalStreaming(
   { state }: GovernedRequest,
   isDelivered: boolean,
@@ -196,7 +210,7 @@ export function finalStreaming(
   }
 }
 
-/** Hands a streamed envelope to the listener. */
+/** Sends an envelope with this chunk to the listener `onChunk`. */
 export function send(request: GovernedRequest, streaming: Streaming): void {
   const { state, core } = request
   const phase = state.state
@@ -214,21 +228,22 @@ export function send(request: GovernedRequest, streaming: Streaming): void {
   try {
     request.listeners.onChunk?.(envelope)
   } catch {
-    // A listener that fails must not change what the run does; the log has every chunk.
+    // An error in the listener must not affect the run. Nothing is lost, because every chunk is in the
+    // log.
   }
 }
 
 /** How an admitted call ended. */
 export type GovernedOutcome =
   | { readonly type: 'result'; readonly value: unknown }
-  /** `effect` of a write: known to be there, known not to be there, or neither. */
+  /** `effect` says whether a write happened: `applied`, `absent`, or `in_doubt` when neither is certain. */
   | {
       readonly type: 'error'
       readonly reasons: readonly Reason[]
       readonly effect: 'applied' | 'absent' | 'in_doubt'
     }
 
-/** What became of a settled call: its result and the evidence, or why it failed. */
+/** The outcome of a settled call: its result and the evidence, or why it failed. */
 export type Settlement =
   | { readonly type: 'done'; readonly result: JsonValue; readonly evidence: Evidence }
   | {
@@ -268,7 +283,8 @@ export async function settle(
   }
   const effect = risk === 'read_only' ? 'none' : 'applied'
   const written = submitSettled(request, admitted, { effect, evidence: data })
-  // The evidence has the time of its entry, so that reading it back gives the same object.
+  // The evidence gets the time of its journal entry, so that it is the same object when it is read back
+  // later.
   const at = state.calls.get(call)?.evidence?.at ?? 0
   const evidence = toEvidence(request, tool, { ...data, at }, payload.value)
   request.evidence.set(call, evidence)
@@ -277,7 +293,10 @@ export async function settle(
   return { type: 'done', result: result.value, evidence }
 }
 
-/** Writes the end of a call. `settled_by` is set where the process that made the call is gone. */
+/**
+ * Writes the entry that ends a call. `settled_by` is set when the outcome was only found out later: by a
+ * probe, by a person, or because an idempotent tool may simply run again.
+ */
 export function submitSettled(
   request: GovernedRequest,
   { call, tool, risk, args_hash }: CallNames,
@@ -305,10 +324,13 @@ type Minted =
   | { readonly claim: EvidenceClaim; readonly result: Text; readonly payload: Text }
   | { readonly reasons: readonly Reason[]; readonly effect: 'applied' }
 
-/** What a call proves unless its tool declares otherwise: its result. */
+/** The evidence of a call whose tool declares none: the result itself. */
 const TOOL_RESULT: EvidenceClaim = { type: 'tool_result', payload: null }
 
-/** The evidence in a tool's result, as the tool declares it, or why that cannot be evidence. */
+/**
+ * Creates the evidence from a tool's result, as the tool declares it, or returns the reasons why the
+ * result cannot be evidence.
+ */
 function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unknown): Minted {
   let problem: string
   try {
@@ -317,7 +339,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
     if (!claim) return { claim: TOOL_RESULT, result, payload: result }
     const { type, subtype } = claim
     if (!EVIDENCE_TYPES.includes(type)) problem = `"${type}" is not a type of evidence`
-    // Approvals become evidence when they are redeemed; no tool can claim one.
+    // Only a redeemed approval becomes evidence of this type, so no tool can claim it.
     else if (type === 'approval_token') problem = 'a tool cannot mint approvals'
     else if (type === 'custom' && !/^[^:\s]+:[^\s]+$/.test(subtype ?? ''))
       problem = 'custom needs a subtype'
@@ -328,7 +350,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
   return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
 }
 
-/** The evidence of a settled call, from its record and its payload. */
+/** Returns the evidence of a settled call, from the cache or rebuilt from its record and its payload. */
 export async function evidenceOf(
   request: GovernedRequest,
   call: GovernedCallState,
@@ -359,13 +381,17 @@ function toEvidence(
     actor,
     request_id: state.request_id,
     trace_id: state.trace_id,
-    // Left out, not undefined: what validates an evidence object looks at its members.
+    // Absent members are left out rather than set to undefined, because validators check which members
+    // exist.
     ...(state.parent_trace_id !== undefined && { parent_trace_id: state.parent_trace_id }),
     ...(data.subtype !== undefined && { 'uaicp:subtype': data.subtype }),
   })
 }
 
-/** Redeemed approvals of calls that succeeded, as evidence. What they say is in the log itself. */
+/**
+ * Returns the redeemed approvals of calls that succeeded, as evidence. Their content comes from the log,
+ * not from the payload store.
+ */
 export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
   const minted: Evidence[] = []
   for (const { answer, tool, digest, call } of state.reviews.values()) {

@@ -16,8 +16,9 @@ export interface Failure {
 }
 
 /**
- * Ends a request safely (UAICP §7): the decision is written, then every write is undone or reported,
- * then the end is written. If the process dies in between, `recover` continues where the journal ends.
+ * Ends a request with fail safe (UAICP §7): writes the decision, undoes or reports every write, then
+ * writes the end. If the process dies in between, `recover` continues after the last entry in the
+ * journal.
  */
 export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
   const { state } = request
@@ -44,13 +45,19 @@ export async function failSafe(request: GovernedRequest, failure: Failure): Prom
   }
 }
 
-/** Moves on to `verify`: a request that passed intake has every phase in its log, however it ends. */
+/**
+ * Moves the request to `verify` through every phase before it, because the log of a request that passed
+ * intake must contain all phases, however the request ends.
+ */
 export async function walkToVerify(request: GovernedRequest): Promise<void> {
   if (request.state.state === 'plan') await request.move('execute')
   if (request.state.state === 'execute') await request.move('verify')
 }
 
-/** The result of a request whose log cannot be written. Nothing is undone here; `recover` does it later. */
+/**
+ * Builds the result of a request whose log cannot be written. Nothing is undone here; `recover` does that
+ * later.
+ */
 export function brokenResult(request: GovernedRequest, failure?: Failure): FailedSafe {
   const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
   const unique = new Map(reasons.map((one) => [`${one.code}/${one.subject ?? ''}`, one]))
@@ -64,7 +71,7 @@ export function brokenResult(request: GovernedRequest, failure?: Failure): Faile
   return toFailedSafe(why, undo, receipt)
 }
 
-/** The result of a request that failed safe. */
+/** Builds the result of a request that failed safe. */
 export function toFailedSafe(
   { reasons, missing }: Failure,
   undo: readonly Undo[],
@@ -73,7 +80,10 @@ export function toFailedSafe(
   return { state: 'fail_safe', outcome: 'uncertain', reasons, missing, undo, receipt }
 }
 
-/** Where the request is in the log; with a checkpoint once it has ended, if the log makes them. */
+/**
+ * Returns where the request's entries are in the log. Once the request has ended, a checkpoint is
+ * included if the log can make one.
+ */
 export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
   const { state, core, first, last } = request
   const { request_id, trace_id } = state
@@ -82,17 +92,19 @@ export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
   try {
     return { ...base, checkpoint: await core.audit.seal() }
   } catch {
-    // The entries are written, and a checkpoint can be made later. This receipt has none.
+    // The entries are written, so the result is valid. Only the checkpoint is missing; it can be made
+    // later.
     return base
   }
 }
 
-/** Ends the open children of a request that fails and that nobody runs any more. */
+/** Ends the open children of a request that is failing, because nothing runs them any more. */
 export async function settleChildren(parent: GovernedRequest): Promise<void> {
   for (const data of parent.state.children.values()) {
     if (data.settled) continue
     const loaded = await loadState(parent.core, data.request_id)
-    // Named in the parent's log, but the process died before the child wrote an entry: it did nothing.
+    // The child is named in the parent's log but has no entries: the process died before it started, so
+    // it did nothing.
     if (!loaded) continue
     const child = reviveRequest(parent.core, loaded, undefined, parent)
     if (!isClosed(child.state)) {

@@ -9,7 +9,7 @@ import { type Admission, admit, admitNative, type CallRequest } from './admit.ts
 import { emitChunk, execute, settle } from './execute.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 
-/** A nested run that a body asks for. */
+/** A child run that a body starts with `run.child`. */
 export interface Child {
   readonly id: string
   readonly task: TaskClass
@@ -17,26 +17,32 @@ export interface Child {
   readonly body: (run: Run) => Promise<JsonValue>
 }
 
-/** Opens and drives a child. Given to the run by `drive`, which makes runs for children too. */
+/**
+ * The function that opens and drives a child. `drive` passes it in, because importing it from `drive.ts`
+ * would make the two modules import each other.
+ */
 export type RunChild = (
   parent: GovernedRequest,
   child: Child,
   answers: ApprovalAnswers,
 ) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
 
-/** An open question and, where tokens were given, why they do not count. */
+/** An open approval request and, if tokens were given, why they were not accepted. */
 export interface Waiting {
   readonly request: ApprovalRequest
   readonly rejected?: Reason
 }
 
-/** What people answered: tokens, and denials by the id of the approval request. */
+/** The answers of people: tokens, and denials by the id of the approval request. */
 export interface ApprovalAnswers {
   readonly tokens: readonly string[]
   readonly denials: ReadonlyMap<string, ApprovalAnswer>
 }
 
-/** The run that one pass over a body works with. Once the pass has ended, nothing can act through it. */
+/**
+ * The `run` object that a body gets for one pass, that is, one execution of the body. Its methods throw
+ * once the pass has ended.
+ */
 export class GovernedRun implements Run {
   readonly request_id: string
   readonly trace_id: string
@@ -45,7 +51,7 @@ export class GovernedRun implements Run {
   readonly signal: AbortSignal
   readonly attempt: number
   readonly why: readonly Reason[]
-  /** Questions this pass cannot go on without. */
+  /** The approval requests that this pass waits for. */
   readonly waiting: Waiting[] = []
   readonly #request: GovernedRequest
   readonly #answers: ApprovalAnswers
@@ -79,7 +85,7 @@ export class GovernedRun implements Run {
     return Object.freeze([...this.#evidence])
   }
 
-  /** Ends the pass: code that still holds the run can no longer act through it. */
+  /** Ends the pass: from now on the methods of this object throw, even for code that still holds it. */
   end(): void {
     this.#isOver = true
   }
@@ -108,7 +114,7 @@ export class GovernedRun implements Run {
         throw conflict(this.#request, `the call id ${options.id} looks like a position`)
       }
       const id = options.id ?? `${this.attempt}.${++this.#calls}`
-      // Not checked here: the gate refuses arguments that are not JSON.
+      // The cast is not checked here, because `admit` refuses arguments that are not JSON.
       const call = { id, tool: tool.name, args: args as JsonValue }
       return this.#call(tool, call) as Promise<CallResult<Result>>
     })
@@ -122,7 +128,7 @@ export class GovernedRun implements Run {
     return this.#start(async () => {
       const id = `${this.attempt}.c${++this.#children}`
       const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
-      // The parent's body gets from a child what the child's own body returned.
+      // The cast is safe: the value is what the child's body, which returns `T`, delivered.
       if ('value' in ended) return ended.value as T
       this.waiting.push(...ended.waiting)
       throw parked(task.name, ended.waiting[0] as Waiting)
@@ -139,7 +145,10 @@ export class GovernedRun implements Run {
     await admitNative(this.#request, tool)
   }
 
-  /** Starts work synchronously, so that positions follow the order of calls; the run waits for its end. */
+  /**
+   * Starts `work` synchronously, so that positions follow the order of the calls, and makes the run wait
+   * for its end.
+   */
   #start<T>(work: () => Promise<T>): Promise<T> {
     return this.#request.track(
       (async () => {
@@ -149,7 +158,7 @@ export class GovernedRun implements Run {
     )
   }
 
-  /** The life of a call: admit, execute, settle. */
+  /** Takes one call through all its stages: admit, execute, settle. */
   async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
     const request = this.#request
     if (request.task.tools.every((known) => known !== tool)) {
@@ -170,7 +179,10 @@ export class GovernedRun implements Run {
     throw refusal(call.tool, settled.reasons)
   }
 
-  /** Asks the gate. Where a person has to approve and somebody can ask them now, waits for the answer. */
+  /**
+   * Asks whether the call may run. If a person has to approve and the caller passed `approve`, waits for
+   * the answer.
+   */
   async #admit(call: CallRequest): Promise<Admission> {
     const request = this.#request
     const asked = request.state.reviews.get(call.id)
@@ -179,7 +191,8 @@ export class GovernedRun implements Run {
     if (admission.type !== 'review' || !approve) return admission
     const answer = await untilStopped(request, approve(admission.request))
     if (answer.type === 'wait') return admission
-    // The snapshot that the person saw, even if the caller has changed its own object since.
+    // The call is made with the arguments that the person was shown, even if the caller has changed its
+    // own object since.
     const shown = { ...call, args: admission.request.action.args }
     return admit(request, shown, { ...answer, isFinal: true })
   }
@@ -216,7 +229,8 @@ export class GovernedRun implements Run {
       if (request.broken) throw request.broken
       const { detail = '' } = reason('RUN_ERROR', name, thrownText(error))
       await record(canonicalJson(detail), 'failure')
-      // The same error that a later pass will throw, so that the body does the same in both.
+      // A later pass throws exactly this error from the record, so the body behaves the same in both
+      // passes.
       throw stepFailed(name, detail, error)
     }
   }
@@ -246,7 +260,7 @@ function stepFailed(name: string, message: string, cause?: unknown): GovernanceE
   )
 }
 
-/** Waits for people, but no longer than the run lasts. */
+/** Waits for `work`, the answer of a person, but rejects as soon as the run is stopped. */
 function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Promise<T> {
   const { signal } = controller
   return new Promise((resolve, reject) => {
@@ -257,7 +271,10 @@ function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Pro
   })
 }
 
-/** Thrown out of a call that has to wait for people. The reason's `detail` is the id of the question. */
+/**
+ * Creates the error of a call that waits for approval. The reason's `detail` is the id of the approval
+ * request.
+ */
 function parked(name: string, { request }: Waiting): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,

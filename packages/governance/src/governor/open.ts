@@ -20,29 +20,32 @@ import { GovernedRequest, policiesOf } from './request.ts'
 
 const DEFAULT_DEPTH = 3
 
-/** What a request is opened with. */
+/** The parameters of a new request. */
 export interface OpenRequest {
   readonly identity: Identity
   readonly input: JsonValue
-  /** A UUID; made if absent. */
+  /** A UUID; generated if absent. */
   readonly request_id?: string
-  /** W3C trace id, 32 hex digits; made if absent. */
+  /** W3C trace id, 32 hex digits; generated if absent. */
   readonly trace_id?: string
-  /** W3C traceparent of the distributed trace around the request; kept in the log. */
+  /** W3C traceparent of the distributed trace that the request is part of; stored in the log. */
   readonly traceparent?: string
 }
 
 /** A request after intake. */
 export interface Opened {
   readonly request: GovernedRequest
-  /** Why intake refused the request. It is then in `intake`, and the caller has to fail it safe. */
+  /**
+   * Why intake refused the request. A refused request is still in state `intake`, and the caller has to
+   * end it with `failSafe`.
+   */
   readonly refused: Failure | undefined
 }
 
 /**
- * Intake: checks who asks and for what, writes the first entry and goes on to `plan` unless something
- * is wrong. A refused request is in the log too, under ids of our own where those given were wrong.
- * If the log cannot be written, the request is marked as broken.
+ * Opens a request (UAICP intake): checks identity, ids and input, writes the first entry and moves to
+ * `plan` if everything is valid. A refused request is logged too; invalid ids are replaced by generated
+ * ones. If the log cannot be written, the request is marked as broken.
  */
 export async function openRequest(
   core: GovernorCore,
@@ -86,7 +89,7 @@ export async function openRequest(
     actor: { type: 'system', id: core.id },
     at: core.clock.now(),
   } satisfies JournalItem
-  // In place of an identity that is not valid, the log names nobody, with the least freedom.
+  // An invalid identity is replaced in the log by an unknown agent with the least freedom.
   const identity: Identity =
     wrongIdentity.length === 0
       ? structuredClone(init.identity)
@@ -103,7 +106,10 @@ export async function openRequest(
   return { request, refused: reasons.length > 0 ? { reasons, missing: [] } : undefined }
 }
 
-/** The bounds of a run. A child gets the narrower of its task's and its parent's, in everything (UAICP §4.3). */
+/**
+ * Computes the limits of a run. Deadline, depth and ceiling of a child are never wider than those of its
+ * parent (UAICP §4.3).
+ */
 function limitsOf(core: GovernorCore, { limits = {} }: TaskClass, outer?: RunLimits): RunLimits {
   const { deadlineMs, toolCalls, depth = DEFAULT_DEPTH, ceiling = 'write_high_risk' } = limits
   const own = deadlineMs === undefined ? undefined : core.clock.now() + deadlineMs
@@ -116,7 +122,7 @@ function limitsOf(core: GovernorCore, { limits = {} }: TaskClass, outer?: RunLim
   }
 }
 
-/** A new id from the governor's source, which has to give UUIDs. */
+/** Returns a new id from the governor's id source and throws if it is not a UUID. */
 export function newUuid(core: GovernorCore): string {
   const id = core.ids()
   if (isBareUuid(id)) return id
@@ -126,7 +132,7 @@ export function newUuid(core: GovernorCore): string {
   })
 }
 
-/** Why nobody may act under this identity, on its own or as a child of `parent`. */
+/** Returns the reasons why this identity is not valid, either by itself or for a child of `parent`. */
 function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reason[] {
   if (tryCanonicalJson(identity) === undefined) {
     return [reason('IDENTITY_INVALID', '/identity', 'it is not JSON')]
@@ -146,14 +152,14 @@ function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reas
   return []
 }
 
-/** A request as its journal has it, with the indices of its first and last entry. */
+/** The state of a request, folded from its journal, with the indices of its first and last entry. */
 export interface LoadedState {
   readonly state: GovernorState
   readonly first: number
   last: number
 }
 
-/** One request from the journal; undefined when there is none. */
+/** Reads one request from the journal; undefined when there is none. */
 export async function loadState(
   core: GovernorCore,
   requestId: string,
@@ -161,12 +167,15 @@ export async function loadState(
   return (await fold(core.audit.read({ requestId }), true)).get(requestId)
 }
 
-/** All requests of the journal that have not ended. */
+/** Reads all requests of the journal that have not ended. */
 export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
   return [...(await fold(core.audit.read(), false)).values()]
 }
 
-/** Without `keepsClosed`, memory grows with the open requests and not with the log. */
+/**
+ * Folds records into one state per request. Without `keepsClosed`, requests that have ended are dropped,
+ * so that memory grows with the open requests and not with the log.
+ */
 async function fold(
   records: AsyncIterable<JournalRecord>,
   keepsClosed: boolean,
@@ -187,7 +196,7 @@ async function fold(
   return found
 }
 
-/** A request to work on, made from what its journal says. */
+/** Creates the object for working on a request from the state that its journal contains. */
 export function reviveRequest(
   core: GovernorCore,
   { state, first, last }: LoadedState,

@@ -11,48 +11,57 @@ import type { RollbackAction } from '../contract/envelope.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Policy } from '../contract/policy.ts'
 
-/** What a governor is made of. Only `id` and `audit` have no default. */
+/** The options of `governor`. Only `id` and `audit` have no default. */
 export interface GovernorOptions {
-  /** Names this governor in the log; approvals are addressed to it. */
+  /** The name of this governor in the log. Approval tokens must name it as their audience. */
   readonly id: string
   readonly audit: Journal & Partial<Pick<AuditLog, 'seal'>>
-  /** Arguments, results and other payloads; in memory by default. */
+  /** The store of arguments, results and other payloads; in memory by default. */
   readonly payloads?: PayloadStore
-  /** Without it nothing that needs approval ever runs. */
+  /** Checks approval tokens. Without it, a call that needs approval never runs. */
   readonly approvals?: Approvals
-  /** Judges every write, together with the task class's own policy. Without any, no write is allowed. */
+  /**
+   * The policies for every write, together with the task class's own policy. Without any policy all
+   * writes are denied.
+   */
   readonly policy?: Policy | readonly Policy[]
-  /** Task classes whose requests `recover` may find in the log. Those given to `run` and `resume` are known too. */
+  /**
+   * The task classes whose requests `recover` may find in the log. Task classes passed to `run` and
+   * `resume` are added automatically.
+   */
   readonly tasks?: readonly TaskClass[]
-  /** Functions that undo rollback actions of types other than `tool_call` and `manual`, by type. */
+  /**
+   * Functions that carry out rollback actions, by the type of the action. The types `tool_call` and
+   * `manual` need none.
+   */
   readonly undoers?: Readonly<Record<string, Undoer>>
-  /** Called with every entry after it was given to the log. For telemetry; its errors are ignored. */
+  /** Called with every entry after it was passed to the log, for telemetry. Its errors are ignored. */
   readonly observe?: (item: JournalItem) => void
   readonly clock?: Clock
-  /** UUIDs, for requests and traces. */
+  /** Generates the UUIDs of requests and traces. */
   readonly ids?: IdSource
   readonly timer?: Timer
   readonly limits?: GovernorLimits
 }
 
-/** Undoes a rollback action of one type. Throwing makes it be tried again. */
+/** Carries out a rollback action of one type. If it throws, it is tried again. */
 export type Undoer = (action: RollbackAction, context: GovernedContext) => unknown
 
-/** Times and counts that bound the governor's own work. */
+/** Limits on the governor's own work: how long it waits and how often it tries. */
 export interface GovernorLimits {
-  /** 5 s by default; a policy that takes longer has denied. */
+  /** How long a policy may take, 5 s by default; a policy that takes longer counts as a denial. */
   readonly policyTimeoutMs?: number
   /** How long an approval request is open; 24 h by default. */
   readonly approvalTtlMs?: number
   /** How long a probe, or one try to undo a write, may take; 30 s by default. */
   readonly undoTimeoutMs?: number
-  /** How often undoing one write is tried; 3 by default. */
+  /** How many times the governor tries to undo one write; 3 by default. */
   readonly undoTries?: number
-  /** How long an aborted tool may still answer before its effect is in doubt; 1 s by default. */
+  /** How long an aborted tool may take to end before its effect is in doubt; 1 s by default. */
   readonly graceMs?: number
 }
 
-/** Options with all defaults in place. */
+/** The options of a governor with all defaults filled in. */
 export interface GovernorCore extends Required<
   Omit<GovernorOptions, 'approvals' | 'observe' | 'policy' | 'limits' | 'tasks'>
 > {
@@ -66,7 +75,8 @@ export interface GovernorCore extends Required<
 /** Fills in the defaults. */
 export function resolveOptions(options: GovernorOptions): GovernorCore {
   const { policy = [], tasks = [], approvals, observe, limits = {} } = options
-  // One by one: a limit that is given as undefined has to get its default too.
+  // Each limit is destructured with its default, because spreading would let a limit given as undefined
+  // override its default.
   const { policyTimeoutMs = 5_000, approvalTtlMs = 24 * 3_600_000, graceMs = 1_000 } = limits
   const { undoTimeoutMs = 30_000, undoTries = 3 } = limits
   return {
@@ -85,17 +95,20 @@ export function resolveOptions(options: GovernorOptions): GovernorCore {
   }
 }
 
-/** Calls `fire` after `ms`; returns the function that cancels it. A parameter, so that tests need not wait. */
+/**
+ * Calls `fire` after `ms` and returns a function that cancels it. It is an option, so that tests need not
+ * wait.
+ */
 export type Timer = (ms: number, fire: () => void) => () => void
 
-/** The timers of the platform. */
+/** The timer of the platform, `setTimeout`. */
 const systemTimer: Timer = (ms, fire) => {
-  // Longer delays overflow the platform's 32-bit counter and would fire at once.
+  // A delay above 2^31 - 1 ms would overflow the platform's 32-bit counter and fire at once.
   const id = setTimeout(fire, Math.min(ms, 0x7fff_ffff))
   return () => clearTimeout(id)
 }
 
-/** Thrown by `withTimeout`. */
+/** The error that `withTimeout` throws. */
 export class TimeoutError extends SkeinError {
   constructor(ms: number) {
     super(`There was no answer within ${ms} ms.`, { code: 'TIMEOUT' })

@@ -8,29 +8,37 @@ import type { GovernedRequest } from './request.ts'
 import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
 
-/** A request that had not ended, after recovery has settled what it could. */
+/** The state of a request that had not ended, after recovery settled what it could. */
 export interface Recovered {
   readonly request_id: string
   readonly task: string
-  /** `fail_safe`: recovery ended the request. Otherwise continue with `resume`, or `cancel` it. */
+  /**
+   * `fail_safe` means that recovery ended the request. In any other state, continue it with `resume` or
+   * end it with `cancel`.
+   */
   readonly state: State
-  /** Calls whose effect could not be found out; a person has to, through `settleInDoubt`. */
+  /**
+   * Calls whose effect is still unknown. A person has to find it out and report it with `settleInDoubt`.
+   */
   readonly inDoubt: readonly string[]
-  /** The request waits for people, as before. */
+  /** True when the request still waits for people. */
   readonly isPending: boolean
 }
 
-/** Reads the whole log once and settles what a crash left open. Call it once at start-up. */
+/** Reads the whole log once and settles every request that a crash left open. Call it once at start-up. */
 export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
   const open = (await loadOpen(core)).filter(({ state }) => core.tasks.has(state.opened.task))
-  // Children first: a parent that fails then finds them settled.
+  // Children are recovered before their parents, so that a parent that fails finds them settled.
   open.sort((a, b) => b.state.opened.depth - a.state.opened.depth)
   const recovered: Recovered[] = []
   for (const loaded of open) recovered.push(await recoverRequest(reviveRequest(core, loaded)))
   return recovered
 }
 
-/** Settles the calls of one request that were running when its process died; ends it where it must. */
+/**
+ * Settles the calls of one request that were running when its process died, and ends the request if its
+ * deadline has passed, if it was already failing, or if intake had not finished.
+ */
 export async function recoverRequest(request: GovernedRequest): Promise<Recovered> {
   const { state, core } = request
   for (const call of state.state === 'execute' ? state.calls.values() : []) {
@@ -56,8 +64,9 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
 }
 
 /**
- * Settles one call in doubt and returns what is known now: by its probe, else by the fact that an
- * idempotent tool may run again with the same key (as good as absent). Otherwise a person has to look.
+ * Settles one call in doubt and returns what is known of its effect. The probe decides; if it cannot, the
+ * call of an idempotent tool counts as absent, because it may run again with the same key. Otherwise the
+ * call stays in doubt and a person has to look.
  */
 export async function settleDoubt(
   request: GovernedRequest,

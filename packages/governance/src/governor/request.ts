@@ -25,7 +25,10 @@ import {
 } from '../journal/reduce.ts'
 import type { GovernorCore } from './options.ts'
 
-/** The rest of an entry's envelope. `state` is given for transitions only; else it is the present one. */
+/**
+ * The members of an entry's envelope beside the event. `state` is set only for transitions; otherwise it
+ * is the current state.
+ */
 export interface EntryOptions extends AuditAppendOptions {
   readonly outcome: Outcome
   readonly actor?: Actor
@@ -34,27 +37,30 @@ export interface EntryOptions extends AuditAppendOptions {
   readonly streaming?: Streaming
 }
 
-/** A call that passed the gate and has not been settled. */
+/** A call that `admit` allowed and that has not been settled. */
 export interface AdmittedCall {
   readonly request_id: string
   readonly call: string
   readonly tool: string
   readonly risk: Risk
-  /** A frozen snapshot: what was judged is what runs. */
+  /**
+   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
+   * judged.
+   */
   readonly args: JsonValue
   readonly args_hash: Hash
   readonly idempotency_key: string
 }
 
-/** The callbacks of whoever started the run. */
+/** The callbacks of the code that started the run. */
 export interface Listeners {
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
   readonly onChunk?: (chunk: Envelope) => void
 }
 
 /**
- * One request while this process works on it. `state` is the fold of the entries that `submit` wrote.
- * All other fields live only as long as the process: running calls, the abort signal, cached evidence.
+ * One request while this process works on it. `state` is the fold of the entries that `submit` wrote. All
+ * other fields (running calls, the abort signal, cached evidence) exist only in this process.
  */
 export class GovernedRequest {
   readonly core: GovernorCore
@@ -67,16 +73,22 @@ export class GovernedRequest {
   /** Admitted calls that are not settled, each with the function that ends the wait for its tool. */
   readonly running: Map<string, { readonly call: AdmittedCall; stop?: (why: Reason) => void }> =
     new Map()
-  /** Work the end of the run has to wait for. */
+  /** The promises that the end of the run has to wait for. */
   readonly pending: Set<Promise<unknown>> = new Set()
   readonly children: Map<string, GovernedRequest> = new Map()
   readonly evidence: Map<string, Evidence> = new Map()
   listeners: Listeners = {}
   /** Position of the next chunk in this pass over the body. */
   chunkIndex = 0
-  /** Why the run was stopped from outside. */
+  /**
+   * Why the run was stopped: it was cancelled, its deadline passed, or its log failed. Undefined if it
+   * was not stopped.
+   */
   stopped: Reason | undefined
-  /** Why the journal can no longer be written. */
+  /**
+   * The error of the first failed write to the journal or the payload store; after it nothing more is
+   * written.
+   */
   broken: GovernanceError | undefined
   first: number | undefined
   last: number | undefined
@@ -100,13 +112,16 @@ export class GovernedRequest {
     return { type: 'agent', id: this.state.identity.agent_id }
   }
 
-  /** The inside of one of the task's tools; undefined for a name that the task does not have. */
+  /**
+   * Returns the wrapped function and the declaration of one of the task's tools; undefined for an unknown
+   * name.
+   */
   findTool(name: string): ToolCore | undefined {
     const tool = this.task.tools.find((one) => one.name === name)
     return tool && toolCore(tool)
   }
 
-  /** As `findTool`, for a call that was admitted: its tool has to be there. */
+  /** Like `findTool`, but throws when the task has no such tool. For calls that were admitted before. */
   getTool(name: string): ToolCore {
     const core = this.findTool(name)
     if (!core) throw conflict(this, `its task has no tool "${name}"`)
@@ -114,8 +129,9 @@ export class GovernedRequest {
   }
 
   /**
-   * Folds one entry and writes it. The fold happens at once, so the state follows the order of the
-   * calls to `submit`. A caller that must not act before the entry is safe awaits the result.
+   * Folds one entry into the state and writes it to the log. The fold happens synchronously, so the state
+   * follows the order of the calls to `submit`. A caller that may only act once the entry is stored has
+   * to await the result.
    */
   submit(event: JournalEvent, options: EntryOptions): number | Promise<number> {
     if (this.broken) throw this.broken
@@ -138,7 +154,7 @@ export class GovernedRequest {
     return this.append(item, options)
   }
 
-  /** Writes the line of an entry that is folded already. */
+  /** Writes the line of an entry that was already folded into the state. */
   append(item: JournalItem, { durable, seal }: AuditAppendOptions = {}): number | Promise<number> {
     const entry = { request_id: item.request_id, seq: item.seq, line: this.#write(item) }
     try {
@@ -153,8 +169,8 @@ export class GovernedRequest {
   }
 
   /**
-   * Changes the state, if `TRANSITIONS` allows it. Of two callers that compete, the second meets the
-   * state that the first has just set, before the log has answered, and gets a conflict.
+   * Moves the request to another state, if `TRANSITIONS` allows it. The new state is set before the log
+   * has answered, so when two callers compete, the second one gets a conflict.
    */
   async move(to: State, options: { readonly reasons?: readonly Reason[] } = {}): Promise<void> {
     const data = { from: this.state.state, ...options }
@@ -165,7 +181,7 @@ export class GovernedRequest {
     )
   }
 
-  /** Begins to execute, if the request is still being planned. Throws in any later phase. */
+  /** Moves the request from `plan` to `execute`, unless it is there already. Throws in any other phase. */
   async execute(): Promise<void> {
     if (this.state.state === 'plan') await this.move('execute')
     if (this.state.state !== 'execute') throw conflict(this, `it is in ${this.state.state}`)
@@ -178,7 +194,7 @@ export class GovernedRequest {
     return hash
   }
 
-  /** Stores a payload. Returns a promise only where the store does. */
+  /** Stores a payload. Returns a promise only if the payload store does. */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void> {
     try {
       const stored = this.core.payloads.put(hash, text, options)
@@ -190,7 +206,10 @@ export class GovernedRequest {
     }
   }
 
-  /** A payload by its hash, frozen. Throws where it was erased, or no longer has this hash. */
+  /**
+   * Reads a payload by its hash and freezes it. Throws if it was erased or if its text no longer has this
+   * hash.
+   */
   async fetch(hash: Hash): Promise<JsonValue> {
     const text = await this.core.payloads.get(hash)
     if (text === undefined || hashText(text) !== hash) {
@@ -203,7 +222,10 @@ export class GovernedRequest {
     return deepFreeze(JSON.parse(text) as JsonValue)
   }
 
-  /** Stops the run: aborts its signal and ends the wait for tools and children. The first reason counts. */
+  /**
+   * Stops the run: aborts its signal and ends the wait for tools and children. Only the first call has an
+   * effect.
+   */
   stop(why: Reason): void {
     if (this.stopped || isClosed(this.state)) return
     this.stopped = why
@@ -220,7 +242,7 @@ export class GovernedRequest {
     return work
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when all work added with `track` has ended. */
   async idle(): Promise<void> {
     while (this.pending.size > 0) await Promise.allSettled(this.pending)
   }
@@ -257,12 +279,15 @@ export class GovernedRequest {
     try {
       this.core.observe?.(item)
     } catch {
-      // Telemetry may be lost; an error in it must not change what the run does.
+      // An error in the `observe` callback is ignored, because telemetry must not affect the run.
     }
   }
 }
 
-/** The policies that judge a request: the governor's, those of the requests around it, its task's own. */
+/**
+ * Returns the policies that judge a request: the governor's, those of its parent requests, and its task's
+ * own.
+ */
 export function policiesOf(
   core: GovernorCore,
   { policy }: TaskClass,
@@ -272,21 +297,22 @@ export function policiesOf(
   return policy && !outer.includes(policy) ? [...outer, policy] : outer
 }
 
-/** The error of an operation that the present state does not allow. */
+/** Creates the error of an operation that the current state of the request does not allow. */
 export function conflict({ state }: GovernedRequest, detail: string): GovernanceError {
   return new GovernanceError(`Request ${state.request_id} cannot do this: ${detail}.`, [
     reason('STATE_CONFLICT', state.request_id, detail),
   ])
 }
 
-/** A call as its tool sees it: new, or read back from the journal. */
+/** Builds the admitted call that a tool is run with, from a new call or from one in the journal. */
 export function toAdmitted(
   { state: { request_id } }: GovernedRequest,
   made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
   args: JsonValue,
 ): AdmittedCall {
   const { call, tool, risk, args_hash, attempt } = made
-  // One key per effect: the same after a crash, another one when a later attempt repeats the call.
+  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
+  // the call again, because that is a new effect.
   const idempotency_key = `${request_id}/${call}@${attempt}`
   return { request_id, call, tool, risk, args, args_hash, idempotency_key }
 }

@@ -8,8 +8,8 @@ import { withTimeout } from './options.ts'
 import { toAdmitted, type GovernedRequest } from './request.ts'
 
 /**
- * Undoes the writes of a request, the last one first. A failure is recorded and the rest is still
- * attempted; no signal stops this. Writes that the journal says were undone are not undone again.
+ * Undoes the writes of a request, the last one first. A failure is recorded and the remaining writes are
+ * still undone; no abort signal stops this. Writes that were undone according to the journal are skipped.
  */
 export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   const done: Undo[] = []
@@ -32,8 +32,8 @@ export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
 }
 
 /**
- * Writes that happened or may have, the last one first, each once. Calls that were running when the
- * process died come before all others.
+ * Returns the writes that happened or may have happened, the last one first, each once. Calls that were
+ * running when the process died come before all others.
  */
 export function effectsOf({ state }: GovernedRequest): EffectReference[] {
   const open = [...state.calls.values()]
@@ -43,7 +43,10 @@ export function effectsOf({ state }: GovernedRequest): EffectReference[] {
   return [...new Map(latestFirst.map((one) => [effectKey(one), one])).values()]
 }
 
-/** The request that made a write: this one, or a child of it. */
+/**
+ * Returns the request that made a write: this request, one of its children, or one loaded from the
+ * journal.
+ */
 export async function findOwner(
   request: GovernedRequest,
   requestId: string,
@@ -77,8 +80,8 @@ async function undoOne(
   if (type === 'manual') return { status: 'manual', tries: 0 }
   const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
-    // The process died while undoing this write. Only a probe can say whether that succeeded; without
-    // one, the inverse may run again if it is idempotent.
+    // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
+    // without a clear answer it may run again only if the tool that undoes is idempotent.
     const found = await probeCall(owner, call)
     if (found === 'absent') return { status: 'done', tries: 0 }
     const isRepeatable =
@@ -94,7 +97,8 @@ async function undoOne(
   for (let tries = 1; ; tries++) {
     try {
       await runInverse(owner, call, rollback)
-      // Undoing an effect in doubt succeeded, but only a probe can say that nothing is left of it.
+      // The rollback of an effect in doubt ran without an error, but only the probe can confirm that no
+      // effect is left.
       const isClear = call.effect !== 'in_doubt' || (await probeCall(owner, call)) === 'absent'
       return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {
@@ -125,7 +129,7 @@ function runInverse(
   )
 }
 
-/** Asks the probe of a recorded call. Whatever prevents that leaves the effect in doubt. */
+/** Asks the probe of a recorded call. If that is not possible, the effect stays in doubt. */
 export async function probeCall(
   owner: GovernedRequest,
   call: GovernedCallState,
@@ -139,7 +143,7 @@ export async function probeCall(
   }
 }
 
-/** What a result says of one write. */
+/** Builds the report about one write that a result contains. */
 export function toUndo(
   { request_id, call }: EffectReference,
   known: GovernedCallState | undefined,

@@ -16,7 +16,9 @@ import { TimeoutError, withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
 import { approvalEvidence, evidenceOf } from './execute.ts'
 
-/** The evidence of the present attempt, frozen, and why some of it could not be read back. */
+/**
+ * Collects the evidence of the current attempt, frozen, and the reasons why some of it could not be read.
+ */
 export async function collectEvidence(
   request: GovernedRequest,
 ): Promise<{ readonly evidence: readonly Evidence[]; readonly reasons: readonly Reason[] }> {
@@ -32,13 +34,16 @@ export async function collectEvidence(
   return { evidence: Object.freeze([...evidence, ...approvalEvidence(request)]), reasons }
 }
 
-/** A report and, where it does not allow delivery, why not. */
+/** A verifier's report and, if it does not allow delivery, the reasons. */
 export interface Verdict {
   readonly report: VerificationReport
   readonly reasons: readonly Reason[]
 }
 
-/** Runs all verifiers at the same time on one snapshot of the evidence and records a report of each (UAICP §5.2). */
+/**
+ * Runs all verifiers in parallel on one snapshot of the evidence and records the report of each (UAICP
+ * §5.2).
+ */
 export async function runVerifiers(
   request: GovernedRequest,
   evidence: readonly Evidence[],
@@ -48,7 +53,8 @@ export async function runVerifiers(
   const verdicts = await Promise.all(
     verifiers.map((verifier) => runVerifier(request, verifier, evidence, candidate)),
   )
-  // In the order of the task class: the log must not depend on which verifier was first.
+  // Reports are written in the order of the task class, because the log must not depend on which verifier
+  // finished first.
   for (const [index, { report, reasons }] of verdicts.entries()) {
     const data = {
       verifier: verifiers[index]?.id ?? '',
@@ -64,7 +70,10 @@ export async function runVerifiers(
   return verdicts
 }
 
-/** One verifier's verdict. A verifier that gave no usable report gets a failing one. */
+/**
+ * Runs one verifier and returns its verdict. If it returns no usable report, a failing report is made for
+ * it.
+ */
 async function runVerifier(
   request: GovernedRequest,
   verifier: Verifier,
@@ -100,7 +109,7 @@ async function runVerifier(
       verifier.timeoutMs,
       core.timer,
     )
-    // Checks or a report; prose, a boolean or nothing is no answer (UAICP §2).
+    // Valid answers are a list of checks or a report. Prose, a boolean or nothing is rejected (UAICP §2).
     const given = Array.isArray(answer) ? toReport(answer) : answer
     const report = deepFreeze(JSON.parse(canonicalJson(given)) as VerificationReport)
     const [issue] = validateReport(report)
@@ -121,7 +130,10 @@ async function runVerifier(
 
 type VerifierCode = 'VERIFIER_ERROR' | 'VERIFIER_TIMEOUT' | 'VERIFIER_INCONSISTENT'
 
-/** Why a report cannot be about this request; `own` is the report that we make of its checks. */
+/**
+ * Returns why a report contradicts itself or is not about this request. `own` is the report that the
+ * governor builds from the same checks.
+ */
 function findInconsistency(
   report: VerificationReport,
   own: VerificationReport,
@@ -136,7 +148,7 @@ function findInconsistency(
     : `it says ${report.status}, its checks ${own.status}`
 }
 
-/** UAICP §5.1: which needs of the task are not met, and why. */
+/** Returns which needs of the task are not met, and why (UAICP §5.1). */
 export function findMissing(
   { task, core }: GovernedRequest,
   evidence: readonly Evidence[],
@@ -154,7 +166,7 @@ export function findMissing(
     const valid = meant.filter(
       (one) => validateEvidence(one, 'gate').length === 0 && holds(need, one),
     )
-    // Neither too old nor from the future.
+    // Evidence counts only if its time is neither too old nor too far in the future.
     const fresh = valid.filter(
       ({ collected_at }) => Math.abs(core.clock.now() - Date.parse(collected_at)) <= maxAgeMs,
     )
@@ -168,7 +180,7 @@ export function findMissing(
   return { missing, reasons }
 }
 
-/** A predicate that throws does not hold. */
+/** Checks a need's `where` condition; a condition that throws is not met. */
 function holds({ where }: Need, evidence: Evidence): boolean {
   try {
     return where === undefined || where(evidence) === true
@@ -177,7 +189,7 @@ function holds({ where }: Need, evidence: Evidence): boolean {
   }
 }
 
-/** Why a request may not be delivered, evidence and verification apart. */
+/** Returns the reasons that prevent delivery, other than missing evidence and failed verification. */
 export async function findOpenReasons(request: GovernedRequest): Promise<Reason[]> {
   const { state, core, stopped, task, policyHash } = request
   const reasons: Reason[] = stopped ? [stopped] : []
@@ -192,7 +204,7 @@ export async function findOpenReasons(request: GovernedRequest): Promise<Reason[
     if (attempt !== state.attempt || settled?.outcome === 'success') continue
     reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
   }
-  // Policies that changed since a write was admitted are asked about it again, before it is final.
+  // If policies have changed since a write was admitted, they are asked about it again before delivery.
   for (const call of standingCalls(state)) {
     if (call.policy_hash === undefined || call.policy_hash === policyHash) continue
     const args = await request.fetch(call.args_hash)

@@ -11,9 +11,9 @@ import type {
 import type { Reason } from '../contract/reason.ts'
 
 /**
- * One event of a request. In the log an event is an envelope: the type is `metadata["uaicp:event"]`, the
- * data `metadata["uaicp:data"]`, beside `uaicp:seq` and `uaicp:attempt`. The state of a request is the
- * fold of its events and of nothing else. Members that are undefined are not in the line.
+ * One event of a request. In the log an event is an envelope: its type is in `metadata["uaicp:event"]`,
+ * its data in `metadata["uaicp:data"]`, beside `uaicp:seq` and `uaicp:attempt`. The state of a request is
+ * computed from its events alone. Members that are undefined are left out of the line.
  */
 export type JournalEvent =
   | { readonly type: 'opened'; readonly data: OpenedData }
@@ -68,7 +68,9 @@ export interface OpenedData {
   readonly traceparent?: string
 }
 
-/** Bounds of one run; a child's are never wider than its parent's. */
+/**
+ * The limits of one run. Deadline, depth and ceiling of a child are never wider than those of its parent.
+ */
 export interface RunLimits {
   /** Milliseconds since 1970. */
   readonly deadline?: number
@@ -92,14 +94,14 @@ export interface StepData {
 }
 
 interface CallData {
-  /** Unique within the request, the same on replay. */
+  /** The id of the call: unique within the request, and the same when the call is replayed. */
   readonly call: string
   readonly tool: string
   readonly risk: Risk
   readonly args_hash: Hash
 }
 
-/** `review_requested`: the question that people are asked about a call. */
+/** `review_requested`: people were asked to approve a call. */
 export interface ReviewData extends CallData {
   readonly review: string
   readonly digest: Hash
@@ -110,7 +112,7 @@ export interface ReviewData extends CallData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `review_answered`: what people said, or why their tokens do not count. */
+/** `review_answered`: people approved or denied the call, or their tokens were not accepted. */
 export interface AnswerData {
   readonly review: string
   readonly call: string
@@ -122,22 +124,22 @@ export interface AnswerData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `call_started`, the intent: on disk before the tool of a write runs. */
+/** `call_started`: the intent of a write, stored on disk before its tool runs. */
 export interface StartedData extends CallData {
   readonly policy_hash: Hash
   readonly review?: string
   readonly digest?: Hash
-  /** What policies in shadow mode would have said. */
+  /** The decisions of policies in shadow mode, which have no effect. */
   readonly shadow?: readonly ShadowData[]
 }
 
-/** What one policy in shadow mode would have decided. */
+/** The decision of one policy in shadow mode, which has no effect. */
 export interface ShadowData {
   readonly policy: string
   readonly effect: 'allow' | 'deny' | 'review'
 }
 
-/** What is known of a call's effect. `none` for reads. */
+/** What is known of a call's effect. Reads have `none`. */
 export type RecordedEffect = 'none' | 'applied' | 'absent' | 'in_doubt'
 
 /** `call_settled`: the end of a call. */
@@ -145,21 +147,21 @@ export interface SettledData extends CallData {
   readonly effect: RecordedEffect
   readonly evidence?: EvidenceData
   readonly reasons?: readonly Reason[]
-  /** How an in-doubt effect was settled afterwards. */
+  /** How an effect in doubt was found out later; see `settleDoubt`. */
   readonly settled_by?: 'probe' | 'person' | 'idempotent'
 }
 
-/** The evidence made of a call's result; its payload is in the payload store. */
+/** The evidence made from a call's result; its payload is in the payload store. */
 export interface EvidenceData {
   readonly id: string
   readonly type: EvidenceType
   readonly hash: Hash
-  /** Hash of the tool's result, where the evidence is not the result itself. */
+  /** Hash of the tool's result, if the evidence has a different payload. */
   readonly result_hash?: Hash
   readonly subtype?: string
 }
 
-/** `call_refused`: the gate denied a call. */
+/** `call_refused`: a call was denied before it ran. */
 export interface RefusedData extends CallData {
   readonly reasons: readonly Reason[]
   readonly shadow?: readonly ShadowData[]
@@ -172,7 +174,7 @@ export interface NativeData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `child_opened`: a nested run, named before it writes its own first entry. */
+/** `child_opened`: a child run was started. The parent writes this before the child's first entry. */
 export interface ChildData {
   readonly child: string
   readonly request_id: string
@@ -180,17 +182,17 @@ export interface ChildData {
   readonly task: string
 }
 
-/** `child_settled`: the end of a nested run. */
+/** `child_settled`: a child run ended. */
 export interface ChildSettledData extends ChildData {
   readonly reasons?: readonly Reason[]
-  /** Hash of what the child delivered. */
+  /** Hash of the value that the child delivered. */
   readonly hash?: Hash
   readonly calls: number
-  /** Writes of a delivered child that the parent now has to undo if it fails, in order of completion. */
+  /** The writes of a delivered child, in order of completion. If the parent fails, it has to undo them. */
   readonly effects: readonly EffectReference[]
 }
 
-/** Names one write: the request that made it, and the call. */
+/** A reference to one write: the request that made it, and the call. */
 export interface EffectReference {
   readonly request_id: string
   readonly call: string
@@ -207,12 +209,12 @@ export interface VerifiedData {
 }
 
 /**
- * What became of the attempt to undo a write. `skipped`: no rollback was declared. `manual`: a person has
- * to do it. `unknown`: the rollback ran, but whether it undid anything is not known.
+ * The result of undoing a write. `skipped`: no rollback was declared. `manual`: a person has to undo it.
+ * `unknown`: the rollback ran or may have run, but it is not known whether it undid the write.
  */
 export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'unknown'
 
-/** `undo_settled`: the end of undoing one write. */
+/** `undo_settled`: the attempt to undo one write has ended. */
 export interface UndoData extends EffectReference {
   readonly status: UndoStatus
   readonly tries: number
@@ -226,7 +228,7 @@ export interface DeliveredData {
   readonly reports: readonly string[]
 }
 
-/** `failed_safe`: the last event of a request that did not. */
+/** `failed_safe`: the last event of a request that failed safe. */
 export interface FailedData {
   readonly reasons: readonly Reason[]
   readonly missing: readonly MissingNeed[]

@@ -19,11 +19,11 @@ export interface JournalEntry {
   readonly line: string
 }
 
-/** How safe a line has to be when `append` resolves. */
+/** What must be guaranteed for a line when `append` resolves. */
 export interface AuditAppendOptions {
-  /** Resolve only when the line survives a crash of the machine. Set for intents of writes. */
+  /** Resolve only once the line would survive a crash of the machine. Set for the intents of writes. */
   readonly durable?: boolean
-  /** Ask for a checkpoint that covers the line. Set for high-risk intents. */
+  /** Make a checkpoint that covers the line. Set for the intents of high-risk writes. */
   readonly seal?: boolean
 }
 
@@ -44,41 +44,44 @@ export interface LogReadOptions {
 }
 
 /**
- * What the governor writes to and folds its state from. Entries are kept in the order of the calls.
- * `append` resolves to the index; it rejects when the line may be lost, and with code STATE_CONFLICT
- * when the request already has an entry with this `seq` (another process was faster). After a
- * rejection the governor does nothing more for that request.
+ * The log that the governor writes its entries to and folds its state from. Entries are stored in the
+ * order of the calls. `append` resolves to the index of the entry. It rejects when the line may be lost,
+ * and with the code STATE_CONFLICT when the request already has an entry with this `seq`, because another
+ * process was faster. After a rejection the governor does nothing more for that request.
  */
 export interface Journal {
   append(entry: JournalEntry, options?: AuditAppendOptions): number | Promise<number>
   read(options?: LogReadOptions): AsyncIterable<JournalRecord>
 }
 
-/** Text of a signed tree head (C2SP signed note). */
+/** The text of a signed tree head (C2SP signed note). */
 export type Checkpoint = string
 
-/** A journal that can show that it was not changed: RFC 6962 tree over the exact lines. */
+/** A journal that can prove that it was not changed, with an RFC 6962 tree over the exact lines. */
 export interface AuditLog extends Journal {
-  /** A signed tree head over everything appended so far. */
+  /** Returns a signed tree head over all entries appended so far. */
   seal(): Promise<Checkpoint>
-  /** Inclusion path of an entry in the tree of `size` entries, base64. */
+  /** Returns the inclusion path of an entry in the tree of `size` entries, in base64. */
   prove(index: number, size: number): Promise<readonly string[]>
-  /** Consistency path between two sizes, base64. */
+  /** Returns the consistency path between two tree sizes, in base64. */
   consistency(from: number, to: number): Promise<readonly string[]>
 }
 
 /**
- * Stores payloads: arguments, results, values of steps. The log holds their hashes only, so that
- * a payload can be erased and the log still verifies. `text` is canonical JSON.
+ * Stores payloads: arguments, results, values of steps. The log contains only their hashes, so that it
+ * can still be verified after a payload was erased. `text` is canonical JSON.
  */
 export interface PayloadStore {
-  /** Called before the entry that names the hash; `durable` as for that entry. */
+  /**
+   * Stores a payload. It is called before the entry that contains the hash is written, with the same
+   * `durable`.
+   */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void>
-  /** Undefined when the payload was erased or never stored. */
+  /** Reads a payload; undefined when it was erased or never stored. */
   get(hash: Hash): string | undefined | Promise<string | undefined>
 }
 
-/** Payloads in memory: for tests, and for runs that need not survive their process. */
+/** Creates a payload store in memory, for tests and for runs that need not survive their process. */
 export function memoryPayloads(): PayloadStore & { readonly erase: (hash: Hash) => void } {
   const texts = new Map<Hash, string>()
   return {
@@ -88,7 +91,7 @@ export function memoryPayloads(): PayloadStore & { readonly erase: (hash: Hash) 
   }
 }
 
-/** What all lines of a request have in common. */
+/** The members that all lines of a request have in common. */
 interface LineFrame {
   readonly identity: Identity
   readonly request_id: string
@@ -96,12 +99,12 @@ interface LineFrame {
   readonly parent_trace_id: string | undefined
 }
 
-/** Writes the line of an item: the canonical JSON of its envelope. */
+/** Converts a journal item into its line: the canonical JSON of its envelope. */
 export type LineWriter = (item: JournalItem) => string
 
 /**
- * A writer for one request. The shape of a line is known, so its members are written in canonical
- * order instead of being sorted anew each time; a test holds it to `canonicalJson`.
+ * Creates the line writer of one request. Because the shape of a line is fixed, it writes the members in
+ * canonical order directly instead of sorting them each time; a test compares it with `canonicalJson`.
  */
 export function createLineWriter(frame: LineFrame): LineWriter {
   const identities = new Map<string, string>()
@@ -129,7 +132,7 @@ export function createLineWriter(frame: LineFrame): LineWriter {
   }
 }
 
-/** RFC 3339 in UTC with milliseconds. */
+/** Formats a time as RFC 3339 in UTC with milliseconds. */
 export function timestampOf(at: number): string {
   if (at !== lastAt) {
     lastText = new Date(at).toISOString()
@@ -138,13 +141,13 @@ export function timestampOf(at: number): string {
   return lastText
 }
 
-// Remembered, because many entries have the same millisecond.
+// The last timestamp is cached, because many entries are written in the same millisecond.
 let lastAt = Number.NaN
 let lastText = ''
 
 /**
- * The data of an entry. The end of a successful call is by far the most frequent entry, so its members
- * are written one by one, in canonical order.
+ * Converts the data of an entry to canonical JSON. The end of a successful call is by far the most
+ * frequent entry, so for speed its members are written directly in canonical order.
  */
 function writeData(item: JournalEvent): string {
   if (item.type !== 'call_settled' || item.data.reasons || item.data.settled_by) {
@@ -162,7 +165,10 @@ function writeData(item: JournalEvent): string {
   )
 }
 
-/** The event in an envelope of our log. Throws SCHEMA_INVALID for an envelope of another origin. */
+/**
+ * Reads the event from an envelope of our log. Throws SCHEMA_INVALID if the envelope contains no journal
+ * event.
+ */
 export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): JournalItem {
   const { metadata = {}, identity, rollback_action, streaming, parent_trace_id } = envelope
   const { 'uaicp:event': type, 'uaicp:data': data } = metadata
@@ -188,11 +194,12 @@ export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): Journal
     rollback: rollback_action,
     streaming,
   }
-  // The shape is the one that createLineWriter wrote; that nobody changed the line is the log's to check.
+  // The cast is safe for lines that `createLineWriter` wrote; whether a line was changed is checked by
+  // the log.
   return item as unknown as JournalItem
 }
 
-/** The identity in an envelope, without the actor that each entry adds. */
+/** Returns the identity of an envelope, without the actor that each entry adds. */
 export function identityOf({ identity }: Envelope): Identity {
   const { 'uaicp:actor': _actor, ...rest } = identity
   return rest as Identity

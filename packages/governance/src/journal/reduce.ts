@@ -27,7 +27,7 @@ import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A GovernorState that this file may change in place. Everybody else gets it readonly. */
+/** A GovernorState that this file may change in place. All other code gets it readonly. */
 type Draft = Mutable<GovernorState> & {
   readonly calls: Map<string, GovernedCallState>
   readonly reviews: Map<string, ReviewState>
@@ -40,7 +40,7 @@ type Draft = Mutable<GovernorState> & {
   refusals: Reason[]
 }
 
-/** State after the first entry, `opened`. */
+/** Creates the state of a request from its first entry, `opened`. */
 export function openState(
   item: JournalItem & { readonly type: 'opened' },
   identity: Identity,
@@ -72,8 +72,8 @@ export function openState(
 }
 
 /**
- * Folds one entry into a request's state, in place. Nothing else changes that state: live runs and
- * replays both come through here. An entry that cannot follow the ones before throws STATE_CONFLICT.
+ * Folds one entry into a request's state, in place. This is the only function that changes the state, for
+ * live runs and for replays. Throws STATE_CONFLICT for an entry that cannot follow the previous ones.
  */
 export function reduceJournal(state: GovernorState, item: JournalItem): void {
   const draft = state as Draft
@@ -154,7 +154,10 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
   }
 }
 
-/** Entries are contiguous. Only `transition` and `delivered` change the state; all others repeat it. */
+/**
+ * Checks that an entry may follow the previous ones: its number is the next one, the request has not
+ * ended, and the entry keeps the state, unless it is a `transition` or `delivered`.
+ */
 function checkOrder(draft: Draft, item: JournalItem): void {
   const isTransition = item.type === 'transition' || item.type === 'delivered'
   const isPossible = isTransition
@@ -169,14 +172,15 @@ function checkOrder(draft: Draft, item: JournalItem): void {
   )
 }
 
-/** The three entries of a call. A read has one, `call_settled`; a write is started first. */
+/** Folds the entries of a call. A read has only `call_settled`; a write has `call_started` first. */
 function reduceCall(
   draft: Draft,
   item: JournalItem & { readonly type: 'call_started' | 'call_settled' | 'call_refused' },
 ): void {
   const { call, tool, risk, args_hash } = item.data
   const before = draft.calls.get(call)
-  // An end belongs to the start that is still open. Any other entry is a new call under this id.
+  // If a call with this id is still open, the entry belongs to it. Otherwise the entry begins a new call
+  // with this id.
   const isOpen = before?.status === 'started' || before?.effect === 'in_doubt'
   if (!isOpen) draft.callCount += 1
   const base: GovernedCallState = {
@@ -195,7 +199,8 @@ function reduceCall(
   const reference = { request_id: draft.request_id, call }
   switch (item.type) {
     case 'call_started': {
-      // A named call that was undone in an earlier attempt happens again.
+      // A named call that was undone in an earlier attempt is made again, so the old record of its
+      // undoing is removed.
       draft.undo.delete(effectKey(reference))
       const { policy_hash } = item.data
       draft.calls.set(call, { ...base, effect: 'in_doubt', policy_hash, rollback: item.rollback })
@@ -204,7 +209,8 @@ function reduceCall(
     case 'call_settled': {
       const { effect, evidence, reasons = [], settled_by } = item.data
       const isDone = item.outcome === 'success' && evidence
-      // A call whose effect was found absent may be made again, under the approval that it had.
+      // A call whose effect was found to be absent may be made again, with the approval that it already
+      // has.
       const mayRepeat = settled_by && effect === 'absent'
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
       const minted = evidence && { ...evidence, at: item.at }
@@ -220,7 +226,7 @@ function reduceCall(
   }
 }
 
-/** All that is known of a request: the fold of its journal entries. */
+/** The whole state of a request: the fold of its journal entries. */
 export interface GovernorState {
   readonly request_id: string
   readonly trace_id: string
@@ -228,7 +234,7 @@ export interface GovernorState {
   readonly identity: Identity
   readonly opened: OpenedData
   readonly state: State
-  /** 1, and one more with each repair. */
+  /** Starts at 1 and grows by one with each repair. */
   readonly attempt: number
   /** Sequence number of the next entry. */
   readonly seq: number
@@ -240,17 +246,17 @@ export interface GovernorState {
   readonly chunks: readonly ChunkState[]
   readonly children: ReadonlyMap<string, ChildState>
   /**
-   * Writes that happened or may have, of the request and of its delivered children, in order of
-   * completion. A write that was in doubt and was settled later is listed twice. `undo` says which
-   * of them were undone.
+   * Writes that happened or may have happened, of the request and of its delivered children, in order of
+   * completion. A write that was in doubt and settled later is listed twice. `undo` tells which of them
+   * were undone.
    */
   readonly effects: readonly EffectReference[]
   readonly undo: ReadonlyMap<string, UndoState>
-  /** Reports of the present attempt. */
+  /** The verifiers' reports of the current attempt. */
   readonly reports: readonly ReportState[]
-  /** Why calls of the present attempt were refused. */
+  /** Why calls of the current attempt were refused. */
   readonly refusals: readonly Reason[]
-  /** Why the attempt before this one failed; in `fail_safe`, why the run did. */
+  /** Why the previous attempt failed or, in `fail_safe`, why the whole run failed. */
   readonly why: readonly Reason[]
   readonly delivered: DeliveredData | undefined
   readonly failed: FailedData | undefined
@@ -263,7 +269,7 @@ export interface GovernedCallState {
   readonly risk: Risk
   readonly args_hash: Hash
   readonly attempt: number
-  /** A call that is `started` is in doubt once the process that made it is gone. */
+  /** A call that is still `started` after its process has died is in doubt. */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: RecordedEffect
   readonly policy_hash: Hash | undefined
@@ -272,13 +278,13 @@ export interface GovernedCallState {
   readonly reasons: readonly Reason[]
 }
 
-/** A question to people, with the latest answer. */
+/** An approval request, with the latest answer. */
 export interface ReviewState extends ReviewData {
   readonly rollback: RollbackAction | undefined
   readonly answer: (AnswerData & { readonly seq: number; readonly at: number }) | undefined
 }
 
-/** A recorded step; `ok` is false where it threw. */
+/** A recorded step; `ok` is false if it threw an error. */
 interface StepState extends StepData {
   readonly ok: boolean
 }
@@ -289,24 +295,24 @@ interface ChunkState {
   readonly attempt: number
 }
 
-/** A nested run, with its end once it has one. */
+/** A child run; `settled` is set once it has ended. */
 interface ChildState extends ChildData {
   readonly attempt: number
   readonly settled: (ChildSettledData & { readonly outcome: Outcome }) | undefined
 }
 
-/** A verifier's report of the present attempt. */
+/** A verifier's report in the current attempt. */
 interface ReportState extends VerifiedData {
   readonly passed: boolean
 }
 
-/** The undoing of one write. */
+/** The progress of undoing one write. */
 interface UndoState extends EffectReference {
-  /** Undefined while it runs. */
+  /** Undefined while the undoing is not finished. */
   readonly settled: UndoData | undefined
 }
 
-/** Key of an effect in `undo`. */
+/** Returns the key of a write in `GovernorState.undo`. */
 export function effectKey({ request_id, call }: EffectReference): string {
   return `${request_id}/${call}`
 }
@@ -322,14 +328,17 @@ export function isInDoubt({ effect, status }: GovernedCallState): boolean {
 }
 
 /**
- * True for a call id that the body chose: it means the same call in every attempt. An id like `1.2` is a
- * position (second call of the first attempt).
+ * True for a call id that the body chose, which names the same call in every attempt. An id like `1.2` is
+ * a position instead: the second call of the first attempt.
  */
 export function isNamedCall(call: string): boolean {
   return !/^\d+\.\d+$/.test(call)
 }
 
-/** Calls whose results count in the present attempt: its own, and named ones of earlier attempts. */
+/**
+ * Returns the completed calls whose results are valid in the current attempt: those made in it, and named
+ * calls of earlier attempts.
+ */
 export function standingCalls(state: GovernorState): GovernedCallState[] {
   const standing: GovernedCallState[] = []
   for (const call of state.calls.values()) {
@@ -339,7 +348,10 @@ export function standingCalls(state: GovernorState): GovernedCallState[] {
   return standing
 }
 
-/** Reviews without an answer, or whose tokens were rejected: both still wait for people. */
+/**
+ * Returns the reviews that still wait for people: those without an answer, and those whose tokens were
+ * rejected.
+ */
 export function openReviews(state: GovernorState): ReviewState[] {
   return [...state.reviews.values()].filter(
     (review) => review.answer === undefined || review.answer.answer === 'rejected',

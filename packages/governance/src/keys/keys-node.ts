@@ -4,8 +4,8 @@ type NodeCrypto = typeof import('node:crypto')
 type KeyObject = import('node:crypto').KeyObject
 
 /**
- * Verifies with node:crypto, synchronously: WebCrypto would add a trip through the thread pool to each check.
- * Undefined on other platforms; `keys.ts` then uses WebCrypto.
+ * Returns a function that verifies signatures synchronously with node:crypto, because WebCrypto would
+ * send each check through the thread pool. Undefined on other platforms; `keys.ts` then uses WebCrypto.
  */
 export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify'] | undefined {
   const node = nodeCrypto()
@@ -18,7 +18,7 @@ export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify
     signature.length === 64 && node.verify('sha256', data, p256, signature)
 }
 
-/** As `nodeVerify`, for signing. */
+/** Returns a function that signs synchronously with node:crypto; undefined on other platforms. */
 export function nodeSign(jwk: PrivateJwk, alg: KeyAlgorithm): SigningKey['sign'] | undefined {
   const node = nodeCrypto()
   const key = node && attempt(() => node.createPrivateKey({ key: { ...jwk }, format: 'jwk' }))
@@ -33,7 +33,10 @@ function nodeCrypto(): NodeCrypto | undefined {
   return process.getBuiltinModule('node:crypto')
 }
 
-/** A platform whose node:crypto does not know the key is treated like one without node:crypto. */
+/**
+ * Creates a key object; undefined if node:crypto does not support the key, so that WebCrypto is used
+ * instead.
+ */
 function attempt(make: () => KeyObject): KeyObject | undefined {
   try {
     return make()

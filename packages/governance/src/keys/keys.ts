@@ -1,7 +1,7 @@
 import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256, SkeinError } from '@skein/base'
 import { nodeSign, nodeVerify } from './keys-node.ts'
 
-/** The algorithms of signatures. The key decides which one is used, never a token (RFC 8725 §3.1). */
+/** The signature algorithms. The key determines which one is used, never the token (RFC 8725 §3.1). */
 export type KeyAlgorithm = 'Ed25519' | 'ES256'
 
 /** A public key as plain JSON (RFC 7517). Unknown members are ignored. */
@@ -15,12 +15,12 @@ export interface PublicJwk {
   readonly [member: string]: unknown
 }
 
-/** A private key as plain JSON; it stays with whoever signs. */
+/** A private key as plain JSON. Only the signer should have it. */
 export interface PrivateJwk extends PublicJwk {
   readonly d: string
 }
 
-/** Checks signatures of one key with one algorithm. */
+/** Verifies signatures of one key with one algorithm. */
 export interface VerifyKey {
   readonly kid: string
   readonly alg: KeyAlgorithm
@@ -28,11 +28,11 @@ export interface VerifyKey {
   verify(data: Uint8Array, signature: Uint8Array): boolean | Promise<boolean>
 }
 
-/** Makes signatures. A key in a vault or a hardware module can stand behind this interface. */
+/** Creates signatures. An implementation may keep its key in a vault or a hardware module. */
 export interface SigningKey {
   readonly kid: string
   readonly alg: KeyAlgorithm
-  /** The public half, to give to whoever checks. */
+  /** The public key, for those who verify the signatures. */
   readonly jwk: PublicJwk
   sign(data: Uint8Array): Uint8Array | Promise<Uint8Array>
 }
@@ -40,11 +40,11 @@ export interface SigningKey {
 /** Options of `generateKey`. */
 export interface GenerateKeyOptions {
   readonly alg?: KeyAlgorithm
-  /** Name of the key; by default its RFC 7638 thumbprint. */
+  /** The name of the key; its RFC 7638 thumbprint by default. */
   readonly kid?: string
 }
 
-/** A new pair of keys as plain JSON. Store `privateJwk` where only the signer can read it. */
+/** Generates a new key pair as plain JSON. Store `privateJwk` where only the signer can read it. */
 export async function generateKey({ alg = 'Ed25519', kid }: GenerateKeyOptions = {}): Promise<{
   readonly publicJwk: PublicJwk
   readonly privateJwk: PrivateJwk
@@ -59,7 +59,10 @@ export async function generateKey({ alg = 'Ed25519', kid }: GenerateKeyOptions =
   return { publicJwk, privateJwk: { ...publicJwk, d: d! } }
 }
 
-/** A key to check with, from its JWK. Refuses keys of other kinds, and private ones handed out by mistake. */
+/**
+ * Converts a public JWK into a key that verifies signatures. Throws for keys of other kinds, and for
+ * private keys passed by mistake.
+ */
 export function toVerifyKey(key: PublicJwk | VerifyKey): VerifyKey {
   if (isVerifyKey(key)) return key
   if ('d' in key) throw keyError('A private key was given where a public one is enough.')
@@ -69,7 +72,7 @@ export function toVerifyKey(key: PublicJwk | VerifyKey): VerifyKey {
   return { kid: key.kid ?? thumbprint(jwk), alg, jwk, verify: fast ?? subtleVerify(jwk, alg) }
 }
 
-/** A key to sign with, from its private JWK. */
+/** Converts a private JWK into a key that signs. */
 export function toSigningKey(key: PrivateJwk | SigningKey): SigningKey {
   if (isSigningKey(key)) return key
   if (typeof key.d !== 'string') throw keyError('A private key was expected; this one has no "d".')
@@ -81,7 +84,10 @@ export function toSigningKey(key: PrivateJwk | SigningKey): SigningKey {
   return { kid, alg, jwk: { ...jwk, alg, kid }, sign }
 }
 
-/** A signer over WebCrypto keys, the private one not extractable: the usual case in a browser. */
+/**
+ * Creates a signing key from a WebCrypto key pair, whose private key need not be extractable; this is the
+ * usual case in a browser.
+ */
 export async function fromCryptoKeyPair(
   pair: { readonly privateKey: CryptoKey; readonly publicKey: CryptoKey },
   { kid }: { readonly kid?: string } = {},
@@ -97,12 +103,15 @@ export async function fromCryptoKeyPair(
   }
 }
 
-/** RFC 7638: the SHA-256 of a key's required members, so equal keys have equal names. */
+/**
+ * Returns the RFC 7638 thumbprint of a key: the SHA-256 of its required members, so equal keys have equal
+ * names.
+ */
 export function thumbprint(jwk: PublicJwk): string {
   return encodeBase64Url(sha256(canonicalJson(publicMembers(jwk))))
 }
 
-/** The 32 bytes of an Ed25519 public key. */
+/** Returns the 32 bytes of an Ed25519 public key. */
 export function rawEd25519(jwk: PublicJwk): Uint8Array {
   if (jwk.crv !== 'Ed25519') throw keyError(`An Ed25519 key was expected, not ${jwk.crv}.`)
   return decodeBase64Url(jwk.x)
@@ -120,7 +129,7 @@ function publicMembers({ kty, crv, x, y }: PublicJwk): PublicJwk {
   return y === undefined ? { crv, kty, x } : { crv, kty, x, y }
 }
 
-/** The algorithm of a key's curve. Throws if the key's `alg` member names another one. */
+/** Returns the algorithm for a key's curve. Throws if the key's `alg` member names another one. */
 function algorithmOf(jwk: PublicJwk): KeyAlgorithm {
   const alg = jwk.crv === 'Ed25519' ? 'Ed25519' : 'ES256'
   // "EdDSA" is the older name of Ed25519 in key files.
@@ -173,13 +182,16 @@ function importJwk(jwk: PublicJwk, alg: KeyAlgorithm, use: 'sign' | 'verify'): P
   return crypto.subtle.importKey('jwk', { ...jwk }, parametersOf(alg), false, [use])
 }
 
-/** Calls `make` on first use, so that unused keys cost nothing and an error reaches the first user of a key. */
+/**
+ * Delays `make` until its first use, so that unused keys cost nothing and an error reaches the code that
+ * first uses the key.
+ */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => (made ??= make())
 }
 
-/** The error of a key that cannot be used. No part of the key is in the message. */
+/** Creates the error of a key that cannot be used. The message must not contain any part of the key. */
 export function keyError(message: string): SkeinError {
   return new SkeinError(message, {
     code: 'KEY_INVALID',

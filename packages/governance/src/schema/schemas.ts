@@ -1,7 +1,7 @@
 import { CONTROL_CLASSES, OUTCOMES, STATES } from '../contract/envelope.ts'
 import { CHECK_RESULTS, EVIDENCE_TYPES, REPORT_STATUSES } from '../contract/evidence.ts'
 
-/** The part of JSON Schema that the three contract schemas use; `validate` reads no more than this. */
+/** The subset of JSON Schema that the three contract schemas use; `findSchemaIssues` supports only this. */
 export interface ContractSchema {
   readonly $schema?: string
   readonly title?: string
@@ -19,7 +19,10 @@ export type JsonType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'b
 
 const name = { type: 'string', minLength: 1 } as const
 
-/** JSON Schema (2020-12) of the message envelope. No member beside these: extend `metadata`. */
+/**
+ * JSON Schema (2020-12) of the message envelope. Other members are not allowed; extensions go into
+ * `metadata`.
+ */
 export const ENVELOPE_SCHEMA: ContractSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Message envelope, UAICP 0.3',
@@ -72,7 +75,10 @@ export const ENVELOPE_SCHEMA: ContractSchema = {
   additionalProperties: false,
 }
 
-/** JSON Schema (2020-12) of the evidence object. Open: extensions are namespaced members. */
+/**
+ * JSON Schema (2020-12) of the evidence object. Other members are allowed; extensions have namespaced
+ * names.
+ */
 export const EVIDENCE_SCHEMA: ContractSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Evidence object, UAICP 0.3',
@@ -92,7 +98,10 @@ export const EVIDENCE_SCHEMA: ContractSchema = {
   },
 }
 
-/** JSON Schema (2020-12) of the verification report. Open, and so is each check. */
+/**
+ * JSON Schema (2020-12) of the verification report. Other members are allowed, in the report and in each
+ * check.
+ */
 export const REPORT_SCHEMA: ContractSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Verification report, UAICP 0.3',

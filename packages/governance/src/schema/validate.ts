@@ -17,8 +17,8 @@ import {
 } from './schemas.ts'
 
 /**
- * How strictly to judge. `schema`: as the contract schemas say, for exchange with others. `gate`:
- * also what an object needs to count towards an invariant, such as a hash that matches its payload.
+ * How strictly to validate. `schema` checks only the contract schemas, for exchange with other systems.
+ * `gate` also checks the conditions for delivery, such as a hash that matches its payload.
  */
 export type ValidationLevel = 'schema' | 'gate'
 
@@ -26,8 +26,8 @@ const HASH = /^sha256:[0-9a-f]{64}$/
 const NAMESPACED = /^[^:\s]+:[^\s]+$/
 
 /**
- * What is wrong with an envelope; empty when nothing is. At the gate, ids and times must have the form
- * that this package writes, and the streaming and rollback blocks must be complete.
+ * Returns what is wrong with an envelope; an empty list if it is valid. At level `gate`, ids and times
+ * must have the form that this package writes, and the streaming and rollback members must be complete.
  */
 export function validateEnvelope(
   value: unknown,
@@ -61,7 +61,7 @@ export function validateEnvelope(
     : issues
 }
 
-/** What a rollback action lacks (UAICP §5.3). */
+/** Returns which members of a rollback action are missing or wrong (UAICP §5.3). */
 export function findRollbackIssues(action: unknown): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   const find = collectIn(issues)
@@ -77,8 +77,8 @@ export function findRollbackIssues(action: unknown): ValidationIssue[] {
 }
 
 /**
- * What is wrong with an evidence object. At the gate, its hash must be that of its payload, its time
- * strict RFC 3339, and its extensions namespaced.
+ * Returns what is wrong with an evidence object. At level `gate`, its hash must match its payload, its
+ * time must be strict RFC 3339, and its extensions must be namespaced.
  */
 export function validateEvidence(
   value: unknown,
@@ -103,8 +103,8 @@ export function validateEvidence(
 }
 
 /**
- * What is wrong with a verification report. At the gate, it must name its verifier and the evidence,
- * hold at least one check, and every check and the whole must pass.
+ * Returns what is wrong with a verification report. At level `gate`, it must name its verifier and the
+ * evidence and contain at least one check, and its status and every check must be `pass`.
  */
 export function validateReport(
   value: unknown,
@@ -145,9 +145,9 @@ function isName(value: unknown): boolean {
 }
 
 /**
- * Reads an envelope from outside. It must be schema-valid and of a version that is read; the request
- * id is brought to the bare lower-case form, and unknown namespaced members are kept. Throws
- * GovernanceError.
+ * Reads an envelope that comes from outside and throws GovernanceError if it is not schema-valid or its
+ * version is not supported. The request id is converted to the bare lower-case form; unknown namespaced
+ * members are kept.
  */
 export function parseEnvelope(value: unknown): Envelope {
   const [issue] = validateEnvelope(value)
@@ -169,7 +169,7 @@ export function parseEnvelope(value: unknown): Envelope {
   return deepFreeze({ ...structuredClone(envelope), request_id })
 }
 
-/** One thing that is wrong with an object, and where. */
+/** One problem of a validated object: where it is, and which rule is violated. */
 export interface ValidationIssue {
   /** JSON pointer, empty for the object itself. */
   readonly path: string
@@ -178,8 +178,9 @@ export interface ValidationIssue {
 }
 
 /**
- * Judges a value as a 2020-12 validator does that asserts formats. Finds all issues, not only the
- * first. Arrays are read by index: an array from outside may have replaced its own methods.
+ * Validates a value like a JSON Schema 2020-12 validator that also checks formats, and returns all
+ * issues, not only the first. Arrays are read by index, because an array from outside may have overridden
+ * its methods.
  */
 export function findSchemaIssues(
   schema: ContractSchema,
@@ -211,7 +212,7 @@ export function findSchemaIssues(
     return issues
   }
   if (typeof value !== 'object' || value === null) return issues
-  // An object that is no array has named members.
+  // The cast is safe: the value is an object and not an array.
   const members = value as Record<string, unknown>
   const { required = [], properties = {}, additionalProperties } = schema
   for (const key of required) {
@@ -247,21 +248,24 @@ function isOfType(type: JsonType, value: unknown): boolean {
   }
 }
 
-// JSON Schema format `uuid` as common validators assert it: any case, with or without `urn:uuid:`.
+// The JSON Schema format `uuid` as common validators check it: any case, with or without `urn:uuid:`.
 const UUID = /^(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const BARE_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)[t\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d)(?::?(\d\d))?)$/i
-// Upper-case T and Z, or an offset with its colon: what every reader of RFC 3339 accepts.
+// The strict form has an upper-case T, and Z or an offset with a colon; every RFC 3339 parser accepts it.
 const STRICT_DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** The one form of UUID that this package writes: lower case, bare. */
+/** Checks for the form of UUID that this package writes: lower case, without `urn:uuid:`. */
 export function isBareUuid(text: string): boolean {
   return BARE_UUID.test(text)
 }
 
-/** JSON Schema format `date-time` as common validators assert it: a space in place of the T passes too. */
+/**
+ * Checks the JSON Schema format `date-time` as common validators do: a space instead of the T is accepted
+ * too.
+ */
 function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text)
   if (!match) return false
@@ -273,7 +277,7 @@ function isDateTime(text: string): boolean {
   const offset = { hours: Number(match[8] ?? 0), minutes: Number(match[9] ?? 0) }
   if (offset.hours > 23 || offset.minutes > 59) return false
   if (hour <= 23 && minute <= 59 && second <= 59) return true
-  // A leap second is 23:59:60 in UTC, so the offset has to be taken off first.
+  // A leap second is 23:59:60 in UTC, so the offset has to be subtracted first.
   const utcMinute = minute - offset.minutes * sign
   const utcHour = hour - offset.hours * sign - (utcMinute < 0 ? 1 : 0)
   const isLastMinute = utcMinute === 59 || utcMinute === -1
@@ -282,12 +286,12 @@ function isDateTime(text: string): boolean {
 
 type SixNumbers = [number, number, number, number, number, number]
 
-/** RFC 3339 in its strict form, with offset. */
+/** Checks for a time in the strict form of RFC 3339, with Z or an offset. */
 export function isStrictDateTime(text: string): boolean {
   return STRICT_DATE_TIME.test(text) && isDateTime(text)
 }
 
-/** A W3C trace id: 32 lower-case hex digits, not all zero. */
+/** Checks for a W3C trace id: 32 lower-case hex digits, not all zero. */
 export function isTraceId(text: string): boolean {
   return /^[0-9a-f]{32}$/.test(text) && !/^0+$/.test(text)
 }
