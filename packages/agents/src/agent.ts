@@ -26,7 +26,7 @@ import { AgentStream, toUserMessage } from './strategies/agent-stream.ts'
  *     const { turn, state } = await coder.generate('Fix the bug', AgentState.initial())
  */
 export function agent<Data = unknown>(options: AgentOptions<Data>): Agent<Data>
-/** Without a model: for use as a sub-agent, or spread into another agent's options. */
+/** Defines an agent without a model: for use as a sub-agent, or to be spread into another agent's options. */
 export function agent<Data = unknown>(options: ModellessOptions<Data>): ModellessAgent<Data>
 export function agent(options: ModellessOptions): Agent {
   const { tools = [], toolStrategy, ids = uuidV4 } = options
@@ -41,7 +41,7 @@ export function agent(options: ModellessOptions): Agent {
     ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
     id: ids(),
     ...agentMethods(core),
-  }) as Agent // without a model only as a ModellessAgent, which the overload says
+  }) as Agent // the second overload returns a `ModellessAgent` when there is no model
   return core.agent
 }
 
@@ -65,7 +65,7 @@ const optionNames = [
   'onCheckpointError',
 ] as const satisfies readonly (keyof AgentOptions)[]
 
-/** UAP §8.2: an agent is not a tool; a tool that runs one has to be written out. */
+/** Rejects agents in the list of tools: a tool that runs an agent must be declared explicitly (UAP §8.2). */
 function checkTools(tools: readonly Tool[]): void {
   tools.forEach((tool: Partial<Tool> & { generate?: unknown }, index) => {
     if (typeof tool?.name === 'string' && typeof tool.run === 'function') return
@@ -85,7 +85,7 @@ type Methods = Pick<
 >
 type Call = Pick<AgentTask, 'state' | 'options'> & Partial<Pick<AgentTask, 'input' | 'resume'>>
 
-/** The calls of an agent. Closures, so that `const { generate } = coder` works. */
+/** Returns the methods of an agent. They are closures, so that `const { generate } = coder` works. */
 function agentMethods(core: AgentCore): Methods {
   return {
     generate: (input: AgentInput, state: AgentState, options: RunOptions = {}) =>
@@ -136,20 +136,24 @@ function stream(core: AgentCore, call: Call): AgentRun {
   })
 }
 
-/** A query has a session of its own, so that it never overwrites the checkpoint of a conversation. */
+/**
+ * Answers a query. With a checkpoint store it uses a new session id,
+ * so that it never overwrites a conversation.
+ */
 async function query(core: AgentCore, input: AgentInput, given: RunOptions): Promise<Turn> {
   const { checkpoints, ids } = core.options
   const state = AgentState.initial({ ids })
   const options: InternalRunOptions = checkpoints ? { ...given, sessionId: core.ids() } : given
   const { turn, interrupts } = await generate(core, { input, state, options })
-  if (interrupts) throw unansweredInterrupts(interrupts) // there is no state to resume from
+  // A query returns no state, so nobody could resume the run.
+  if (interrupts) throw unansweredInterrupts(interrupts)
   return turn
 }
 
 /**
- * The result with every message of the exchange in the state. A strategy of the application may have
- * returned a state without some of them; messages are compared by id, so none is added twice. When the
- * state has a part of the exchange, the missing messages go in between, in the order of the exchange.
+ * Returns the result with every message of the exchange in its state, because an application's strategy may
+ * have left some out. Messages are compared by id, so none is added twice. If the state has a part of the
+ * exchange, the missing messages are inserted in the order of the exchange.
  */
 function withExchange(result: GenerateResult, input: Message): GenerateResult {
   const { turn, state } = result

@@ -32,33 +32,39 @@ import type { InternalRunOptions } from './run/run-agent.ts'
 import { AgentState } from './state/state.ts'
 import { type ChildRequest, childRequestOf } from './step/calls.ts'
 
-/** A tool that runs an agent. Its interface is written out: nothing is derived from the agent (UAP §8.1). */
+/**
+ * The definition of a tool that runs an agent. All fields are explicit:
+ * none is derived from the agent (UAP §8.1).
+ */
 export interface SubagentDefinition<Args = Record<string, unknown>> extends Pick<
   Tool,
   'approval' | 'metadata' | 'risk' | 'sequential' | 'dependsOn' | 'timeoutMs'
 > {
   readonly name: string
   readonly description: string
-  /** JSON Schema, or a Standard Schema, which then also checks the arguments. */
+  /** JSON Schema, or a Standard Schema, which also validates the arguments. */
   readonly parameters: JsonSchema | ToolSchema<Args>
-  /** An agent without a model runs with its caller's. */
+  /** An agent without a model runs with the model of its caller. */
   readonly agent: Agent | ModellessAgent
-  /** What the agent is asked. */
+  /** Returns the input of the agent. */
   readonly prompt: (args: Args) => AgentInput
-  /** The tool's result. Default: the text of the answer. */
+  /** Returns the tool's result. Default: the text of the answer. */
   readonly result?: (result: GenerateResult) => unknown
   /** `subagentType` in events and traces. Default: the tool's name. */
   readonly type?: string
-  /** Lets the caller's stop condition, which counts the sub-agent's tokens, end the sub-agent too. Default false. */
+  /**
+   * Whether the caller's stop condition, which includes the sub-agent's
+   * tokens, can end the sub-agent too. Default false.
+   */
   readonly sharesBudget?: boolean
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
 /**
- * Makes a tool that runs an agent. The caller's stream has the sub-agent's events while they happen,
- * and the caller's state its trace and tokens. Aborting the caller aborts the sub-agent, and the
- * sub-agent's interrupts become the caller's.
+ * Makes a tool that runs an agent. The caller's stream contains the sub-agent's events while they happen, and
+ * the caller's state contains its trace and tokens. Aborting the caller aborts the sub-agent, and interrupts
+ * of the sub-agent become interrupts of the caller.
  *
  *     const explore = subagent({
  *       name: 'explore',
@@ -77,7 +83,7 @@ export function subagent<Args = Record<string, unknown>>(
   const made = tool<Args, unknown, AgentContext>({
     name,
     description,
-    parameters: parameters as ToolSchema<Args>, // or JSON Schema; which of the two, `tool` finds out
+    parameters: parameters as ToolSchema<Args>, // or JSON Schema; `tool` checks which of the two it is
     metadata,
     risk,
     sequential,
@@ -91,12 +97,12 @@ export function subagent<Args = Record<string, unknown>>(
 
 const marker = Symbol.for('skein.subagent')
 
-/** True for a tool that `subagent()` made, also in another copy of this package. */
+/** True for a tool made by `subagent()`, also by another copy of this package. */
 export function isSubagent(tool: Tool): boolean {
   return marker in tool
 }
 
-/** UAP §8.1: name, description and schema are explicit. All missing parts are named at once. */
+/** Checks that name, description and schema are given (UAP §8.1). The error names all missing parts. */
 function check(definition: object): void {
   const { name, description, parameters, agent, prompt } = definition as Record<string, unknown>
   const missing = [
@@ -169,10 +175,13 @@ class SubagentRun<Args> {
       : agent.generate(asked ?? '', state, options)
   }
 
-  /** UAP §8.4: the agent with its own model, or its caller's; decided now, not when the tool was made. */
+  /**
+   * Returns the agent with its own model, or the model of its caller,
+   * which is known only during the call (UAP §8.4).
+   */
   #effectiveAgent(): Agent {
     const { agent } = this.#definition
-    if (agent.model) return agent as Agent // it has just been seen to have a model
+    if (agent.model) return agent as Agent // it has a model, so it is an `Agent`
     const { parentModel: model, parentConfig } = this.#context
     return defineAgent({ ...agent, model, config: agent.config ?? parentConfig })
   }
@@ -184,7 +193,7 @@ class SubagentRun<Args> {
       signal,
       parentContext: this.#context,
       passesInterrupts: true,
-      // Several runs of one agent must not overwrite each other's checkpoints.
+      // Several runs of the same agent must not overwrite each other's checkpoints.
       sessionId: agent.checkpoints && agent.sessionId === undefined ? this.#ids() : undefined,
       shouldStop: sharesBudget ? ({ usage }: RunTotals) => shouldStop(usage) : undefined,
     }
@@ -218,7 +227,7 @@ class SubagentRun<Args> {
   #childRequest({ state, interrupts = [] }: GenerateResult, prompt: string): JsonValue {
     const { subagentType: subagent } = this.#identity
     const request: ChildRequest = { subagent, prompt, state: state.toJSON(), interrupts }
-    return request as unknown as JsonValue // JSON throughout: toJSON has checked the state
+    return request as unknown as JsonValue // all fields are JSON: `toJSON` has checked the state
   }
 
   #fail(error: string, turn: GenerateResult['turn'] | undefined, result?: GenerateResult): void {
@@ -239,7 +248,7 @@ class SubagentRun<Args> {
   }
 }
 
-/** Traces of the sub-agents of this run. Those that a resumed state brought along were reported before. */
+/** Returns the traces of this run's sub-agents, without those that a resumed state already contained. */
 function newTraces(state: AgentState, { deferred }: AgentContext): AgentState['subagentTraces'] {
   const child = deferred && childRequestOf(deferred)
   return state.subagentTraces.slice(child?.state.subagentTraces?.length ?? 0)

@@ -9,7 +9,7 @@ import { ResultStream } from './turn/batch-reader.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { cancelledError, type ErrorOrigin, invalidRequest } from './contract/error.ts'
 
-/** One thing to embed (UPP §13.3). */
+/** One input of an embedding call (UPP §13.3). */
 export type EmbeddingInput = string | TextBlock | ImageBlock
 
 /** One vector (UPP §13.4). */
@@ -21,34 +21,37 @@ export interface Embedding {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** What the vectors cost. */
+/** The token usage of an embedding call. */
 export interface EmbeddingUsage {
   readonly totalTokens: number
 }
 
 /** All vectors of a call (UPP §13.4). */
 export interface EmbeddingResult {
-  /** In input order. */
+  /** The vectors, in the order of the inputs. */
   readonly embeddings: readonly Embedding[]
   readonly usage: EmbeddingUsage
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** What the core hands to a provider. */
+/** One embedding request, as the core passes it to a provider. */
 export interface EmbeddingRequest {
   readonly inputs: readonly EmbeddingInput[]
   readonly params: Params
   readonly config: ProviderConfig
   readonly signal: AbortSignal
-  /** A hint some vendors map to their own parameter. */
+  /** Whether the inputs are documents or queries; some vendors have a parameter for it. */
   readonly inputType?: 'document' | 'query'
 }
 
 /** The embedding models of a provider. */
 export interface EmbeddingHandler {
-  /** Most inputs the vendor takes in one request; larger inputs are batched. */
+  /**
+   * The largest number of inputs that the vendor accepts in one
+   * request; longer input lists are sent in batches.
+   */
   readonly maxBatchSize: number
-  /** Most tokens in one request, all inputs together; estimated from the text. */
+  /** The largest number of tokens in one request, over all inputs; estimated from the text. */
   readonly maxBatchTokens?: number
   readonly imageInput: boolean
   bind(reference: ModelReference): BoundEmbeddingModel
@@ -58,15 +61,15 @@ export interface EmbeddingHandler {
 export interface BoundEmbeddingModel {
   readonly modelId: string
   readonly provider: string
-  /** One vendor request. */
+  /** Sends one request to the vendor. */
   embed(request: EmbeddingRequest): Promise<EmbeddingResult>
 }
 
-/** Everything about an embedding model but its inputs (UPP §13.2). */
+/** The settings of an embedding instance: everything except its inputs (UPP §13.2). */
 export interface EmbeddingOptions {
   readonly model: ModelReference
   readonly config?: ProviderConfig
-  /** Go to the vendor unchanged. */
+  /** Sent to the vendor unchanged. */
   readonly params?: Params
   readonly middleware?: readonly Middleware[]
   readonly clock?: Clock
@@ -76,9 +79,11 @@ export interface EmbeddingOptions {
 export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
-  /** Inputs per request, or per chunk of a stream. Where the vendor accepts fewer, they go out in several requests. */
+  /**
+   * Inputs per request, or per chunk of a stream. Split into several requests if the vendor's limit is lower.
+   */
   readonly batchSize?: number
-  /** Requests at once. Default 4. */
+  /** How many requests may run at the same time. Default 4. */
   readonly concurrency?: number
 }
 
@@ -92,22 +97,22 @@ export interface EmbeddingProgress {
   readonly embeddings: readonly Embedding[]
   readonly completed: number
   readonly total: number
-  /** 0 to 100. */
+  /** The finished share of all inputs, from 0 to 100. */
   readonly percent: number
 }
 
 /** A running chunked call: iterate it, or wait for its `result`. */
 export type EmbeddingStream = ResultStream<EmbeddingProgress, EmbeddingResult>
 
-/** A model that turns texts, and where it can images, into vectors (UPP §13.3). */
+/** A model that turns texts into vectors, and images too if the vendor supports it (UPP §13.3). */
 export interface EmbeddingInstance {
   readonly model: BoundEmbeddingModel
-  /** All at once; large inputs go out in several requests. */
+  /** Embeds all inputs and returns every vector at once; large inputs are sent in several requests. */
   embed(
     input: EmbeddingInput | readonly EmbeddingInput[],
     options?: EmbedOptions & { readonly chunked?: false },
   ): Promise<EmbeddingResult>
-  /** Chunk by chunk, with progress. */
+  /** Embeds the inputs chunk by chunk and reports the progress. */
   embed(
     input: EmbeddingInput | readonly EmbeddingInput[],
     options: ChunkedEmbedOptions,
@@ -158,7 +163,9 @@ class Embedder implements EmbeddingInstance {
     return options.chunked ? stream : stream.result
   }
 
-  /** Both modes: waiting is reading the chunks to the end. */
+  /**
+   * Runs the call in both modes; without `chunked`, the caller reads all chunks and keeps only the result.
+   */
   async *#run(
     input: Inputs,
     options: AnyEmbedOptions,
@@ -171,7 +178,7 @@ class Embedder implements EmbeddingInstance {
     try {
       await race.run(run.start())
       race.throwIfAborted()
-      const request = run.context.request as EmbeddingRequest // of this run's modality
+      const request = run.context.request as EmbeddingRequest // the request of an embedding call
       checkInputs(request.inputs, this.#handler, this.#origin)
       const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
       const results: EmbeddingResult[] = []
@@ -184,7 +191,8 @@ class Embedder implements EmbeddingInstance {
         const total = request.inputs.length
         yield { embeddings, completed: end, total, percent: (end / total) * 100 }
         reported = results.length
-        if (reported === batches.length) break // all batches have answered, so leaving the loop cancels none
+        // All batches have answered, so leaving the loop cancels no request.
+        if (reported === batches.length) break
       }
       return await run.end(joinResults(results))
     } catch (error) {
@@ -192,7 +200,7 @@ class Embedder implements EmbeddingInstance {
     } finally {
       race.dispose()
       unlink()
-      controller.abort() // the other batches, when one failed or nobody reads on
+      controller.abort() // cancels the remaining batches when one failed or the reader left
     }
   }
 
@@ -201,7 +209,7 @@ class Embedder implements EmbeddingInstance {
     const { inputType } = options
     const inputs = Array.isArray(input) ? [...(input as EmbeddingInput[])] : [input]
     const request: EmbeddingRequest = {
-      inputs: inputs as EmbeddingInput[], // a list, or the one input
+      inputs: inputs as EmbeddingInput[], // `isArray` does not narrow a readonly list
       params,
       config: this.#config,
       signal,

@@ -23,7 +23,7 @@ export interface GeneratedImage {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** What the images cost, as far as the vendor reports it. */
+/** The usage of an image call, as far as the vendor reports it. */
 export interface ImageUsage {
   readonly imagesGenerated?: number
   readonly inputTokens?: number
@@ -39,10 +39,10 @@ export interface ImageResult {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** What the core hands to a provider. */
+/** One image request, as the core passes it to a provider. */
 export interface ImageRequest {
   readonly prompt: string
-  /** With `edit`: one or more images, and an optional mask. */
+  /** Set for `edit`: one or more images, and an optional mask. */
   readonly images?: readonly ImageBlock[]
   readonly mask?: ImageBlock
   readonly params: Params
@@ -50,7 +50,7 @@ export interface ImageRequest {
   readonly signal: AbortSignal
 }
 
-/** `preview` is replaced by what follows; `image` is final. */
+/** One event of an image stream: a later event replaces a `preview`; an `image` is final. */
 export type ImageStreamEvent =
   | { readonly type: 'preview'; readonly index: number; readonly image: Image }
   | { readonly type: 'image'; readonly index: number; readonly image: GeneratedImage }
@@ -75,26 +75,26 @@ export interface BoundImageModel {
   stream?(request: ImageRequest): AsyncIterable<ImageStreamEvent>
 }
 
-/** Everything about an image model but its prompt (UPP §14.2). */
+/** The settings of an image instance: everything except its prompt (UPP §14.2). */
 export interface ImageOptions {
   readonly model: ModelReference
   readonly config?: ProviderConfig
-  /** Size, quality, number: go to the vendor unchanged. */
+  /** Size, quality, number of images and the like; sent to the vendor unchanged. */
   readonly params?: Params
   readonly middleware?: readonly Middleware[]
   readonly clock?: Clock
 }
 
-/** What to paint. */
+/** The prompt of an image to generate. */
 export type ImageInput = string | { readonly prompt: string }
 
-/** What to change, and in which images. */
+/** The images to edit, and the prompt that describes the change. */
 export interface ImageEditInput {
   readonly prompt: string
-  /** One image, or several with `images`. */
+  /** The one image to edit; use `images` for several. */
   readonly image?: ImageBlock
   readonly images?: readonly ImageBlock[]
-  /** Where it is transparent, the first image is changed. */
+  /** The first image is changed where the mask is transparent. */
   readonly mask?: ImageBlock
 }
 
@@ -103,15 +103,15 @@ export interface ImageCallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Images while they are made: iterate it, or wait for its `result`. */
+/** The images while they are generated: iterate it, or wait for its `result`. */
 export type ImageStream = ResultStream<ImageStreamEvent, ImageResult>
 
-/** A model that makes images (UPP §14.3). What it cannot do is refused with INVALID_REQUEST. */
+/** A model that generates images (UPP §14.3). Operations it does not support fail with INVALID_REQUEST. */
 export interface ImageInstance {
   readonly model: BoundImageModel
   readonly capabilities: ImageCapabilities
   generate(input: ImageInput, options?: ImageCallOptions): Promise<ImageResult>
-  /** Previews while the image is made; `result` is the finished one. */
+  /** Streams previews while the image is generated; `result` contains the finished images. */
   stream(input: ImageInput, options?: ImageCallOptions): ImageStream
   edit(input: ImageEditInput, options?: ImageCallOptions): Promise<ImageResult>
 }

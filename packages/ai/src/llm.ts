@@ -38,58 +38,60 @@ import { type BatchResult, executeTools, type ToolBatch } from './tools/executor
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
-/** Everything about a model but the conversation (UPP §5.2). */
+/** The settings of an LLM instance: everything except the conversation (UPP §5.2). */
 export interface LLMOptions<Data = unknown> {
   readonly model: ModelReference
   readonly config?: ProviderConfig
-  /** Go to the vendor unchanged. */
+  /** Sent to the vendor unchanged. */
   readonly params?: Params
   readonly system?: string
   readonly tools?: readonly Tool[]
   readonly toolStrategy?: ToolUseStrategy
-  /** Answers are JSON of this shape, parsed into `turn.data`, not validated. */
+  /** Answers are JSON of this shape. They are parsed into `turn.data`, but not validated. */
   readonly structure?: Structure<Data>
   readonly middleware?: readonly Middleware[]
-  /** The gate, journal and context of each tool call that this instance runs; asked once per call. */
+  /**
+   * Returns the gate, journal and context of a tool call; called once for each call that this instance runs.
+   */
   readonly open?: ToolBatch['open']
   /** Aborts every call of this instance. For one call: `model.with({ signal }).generate(…)`. */
   readonly signal?: AbortSignal
-  /** Where times and ids come from; for runs that repeat. */
+  /** The sources of times and ids; replace them for reproducible runs. */
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
-/** A model, ready to be asked (UPP §5.3). Keeps no history between calls. */
+/** A model with its settings, ready for calls (UPP §5.3). It keeps no history between calls. */
 export interface LLMInstance<Data = unknown> {
   readonly model: BoundLLMModel
   readonly capabilities: LLMCapabilities
-  /** The answer when it is complete, tools included. */
+  /** Returns the complete answer, after all tool calls have run. */
   generate(history: History, ...inputs: InferenceInput[]): Promise<Turn<Data>>
   generate(...inputs: InferenceInput[]): Promise<Turn<Data>>
-  /** The answer while it is made. Same inputs, same turn. */
+  /** Streams the answer while it is produced. The resulting turn is the same as from `generate`. */
   stream(history: History, ...inputs: InferenceInput[]): StreamResult<Data>
   stream(...inputs: InferenceInput[]): StreamResult<Data>
-  /** The same model with some options changed, e.g. a signal for one call. */
+  /** Returns the same model with some options changed, e.g. a signal for one call. */
   with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed>
-  /** One inference without running tools, within all hooks: what an agent's step is made of. */
+  /** Runs one inference with all hooks, but without running tools; an agent's step uses it. */
   infer(
     messages: readonly Message[],
     options?: InferOptions,
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data>>
-  /** Runs calls as `generate` would: with this instance's tools, strategy and middleware. */
+  /** Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. */
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
 
 /** Settings of one `infer`. */
 export interface InferOptions {
-  /** Whether the vendor streams. Default true. */
+  /** Whether the vendor streams its answer. Default true. */
   readonly streaming?: boolean
   readonly signal?: AbortSignal
-  /** The middleware's `state`, for calls that belong to one run. */
+  /** The `state` that the middleware of several calls shares, if they belong to one run. */
   readonly state?: Map<string, unknown>
 }
 
-/** A batch for `executeTools`; what is left out comes from the instance. */
+/** A batch of tool calls for `executeTools`; missing fields are taken from the instance. */
 export type ToolRun = Pick<ToolBatch, 'calls'> &
   Partial<Omit<ToolBatch, 'hooks' | 'provider'>> &
   Pick<InferOptions, 'streaming' | 'state'>
@@ -110,24 +112,25 @@ class LLM<Data> implements LLMInstance<Data> {
   readonly capabilities: LLMCapabilities
   readonly #options: LLMOptions<Data>
   readonly #origin: ErrorOrigin
-  /** What every request of this instance has in common. */
+  /** The part of a request that is the same for every call of this instance. */
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
 
   constructor(options: LLMOptions<Data>) {
     this.model = bindModel(options?.model)
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
-    // UPP §5.4: static for the lifetime of the instance.
+    // UPP §5.4: capabilities do not change during the lifetime of the instance.
     this.capabilities = Object.isFrozen(this.model.capabilities)
       ? this.model.capabilities
       : Object.freeze({ ...this.model.capabilities })
     this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
-    // A request has only the members that were given: providers and middleware may look for them by name.
+    // Options that were not given are left out, because providers and middleware may test for them by name.
     this.#base = {
       ...(system !== undefined && { system }),
       params,
       tools: (options.tools ?? []).map((tool) => {
-        // A tool may be written with a schema object; vendors are sent JSON Schema. Nothing is validated.
+        // A tool may declare its parameters with a schema object; it is
+        // converted to JSON Schema for the vendor.
         if (!isStandardSchema(tool.parameters)) return tool
         try {
           return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })
@@ -164,7 +167,7 @@ class LLM<Data> implements LLMInstance<Data> {
   }
 
   with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed> {
-    // A new structure brings its own type; without one, the old one stays and `Changed` is `Data`.
+    // A new `structure` sets the type `Changed`; without one the old structure stays and `Changed` is `Data`.
     const options: LLMOptions = this.#options
     return new LLM<Changed>({ ...(options as LLMOptions<Changed>), ...changes })
   }
@@ -213,11 +216,12 @@ class LLM<Data> implements LLMInstance<Data> {
         yield run.transform(step.value)
       }
     } finally {
-      await events.return({ settled: [], warnings: [] }) // stops the tools when the reader leaves
+      // Stops the running tools when the reader leaves early.
+      await events.return({ settled: [], warnings: [] })
     }
   }
 
-  /** Inputs that cannot be used fail the stream when it is read, like everything else that fails it. */
+  /** Starts a run. Invalid inputs do not throw here: the stream fails with the error when it is read. */
   #tryRun(
     given: readonly (History | InferenceInput)[],
     options: RunOptions,
@@ -244,7 +248,7 @@ class LLM<Data> implements LLMInstance<Data> {
       middleware: this.#options.middleware ?? [],
       open: this.#options.open,
     })
-    // UPP §12.2: nothing checks that the data has the type which the schema promises.
+    // UPP §12.2: the type comes from the schema; the data is not validated against it.
     return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data>>
   }
 

@@ -5,12 +5,12 @@ import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { journalEntry } from './saved-state.ts'
 
-/** What a checkpointer needs. */
+/** The settings of a checkpointer. */
 export interface CheckpointerOptions {
   readonly store: CheckpointStore
   readonly sessionId: string
   readonly agentId?: string
-  /** `async` (default): `save` returns at once. `sync`: it returns a promise to wait for. */
+  /** `async` (default): `save` returns at once. `sync`: `save` returns a promise that the run awaits. */
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
@@ -18,13 +18,13 @@ export interface CheckpointerOptions {
 
 /** Saves the states of one run. Neither function throws or rejects. */
 export interface Checkpointer {
-  /** Called after each `step_end`: saves the state as it is now, after all earlier ones. */
+  /** Called after each `step_end`. Saves the state as it is now, after all earlier saves. */
   save(state: AgentState): void | Promise<void>
-  /** Set if the store keeps a journal: records each finished call before the run continues. */
+  /** Set if the store has a journal: records each finished call before the run continues. */
   readonly commit?: (effect: StepEffect) => Promise<void>
 }
 
-/** One queue per store, so that saves of a session keep their order, also those of several agents. */
+/** One queue per store, so that saves of a session keep their order, even from several agents. */
 const queues = new WeakMap<CheckpointStore, KeyedQueue>()
 
 /** Makes the checkpointer of one run. */
@@ -43,7 +43,8 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
   const save = async (state: AgentState): Promise<void> => {
     try {
       const json = state.toJSON()
-      // UAP §12.4.7: the checkpoint itself names its session; the store reads the agent's id there.
+      // The checkpoint contains its session id (UAP §12.4.7); the store
+      // reads the agent's id from the metadata too.
       const owner = agentId ? { agentId, sessionId } : { sessionId }
       const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
       await attempt(() => store.save(sessionId, stamped))
@@ -53,8 +54,8 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
   }
   let asked: AgentState | undefined
   /**
-   * Also saves the state between an inference and its calls, and records each result. If the process
-   * dies while they run, a resumed run has the very calls the model asked for and their results so far.
+   * Also saves the state between an inference and its calls, and records each result. If the process dies
+   * while they run, a resumed run has exactly the calls that the model requested, and the results so far.
    */
   const commit = async (effect: StepEffect): Promise<void> => {
     if (effect.type === 'inference_start') asked = effect.state
@@ -62,7 +63,7 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
       const { messages } = effect.turn
       if (!asked || openCallsOf(messages).length === 0) return
       const known = asked.messages
-      // The turn of an opaque model also holds its inputs, which the state has already.
+      // The turn of an opaque model also contains its inputs, which are already in the state.
       await save(asked.withMessages(messages.filter((message) => !known.includes(message))))
     } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
       const { call, outcome } = effect
@@ -83,13 +84,15 @@ export async function flushCheckpoints(store: CheckpointStore, sessionId?: strin
   await queues.get(store)?.idle(sessionId)
 }
 
-/** The handler for an application that has none: writes the failure to the console. */
+/** The default error handler: writes the failure to the console. */
 export function logCheckpointError(error: unknown, sessionId: string): void {
   // oxlint-disable-next-line no-console -- UAP §12.4.7: failed saves should be logged
   console.error(`Checkpoint of session ${JSON.stringify(sessionId)}: ${messageOf(error)}`)
 }
 
-/** Calls a handler. One that throws must not stop the run either, so its own error is logged. */
+/**
+ * Calls an error handler. If the handler throws, that error is only logged, because it must not stop the run.
+ */
 export function reportError(
   handler: CheckpointErrorHandler,
   error: unknown,
@@ -102,14 +105,14 @@ export function reportError(
   }
 }
 
-/** Runs jobs of the same key one after the other, and jobs of different keys in parallel. */
+/** Runs jobs with the same key one after the other, and jobs with different keys in parallel. */
 export class KeyedQueue {
   readonly #tails = new Map<string, Promise<void>>()
 
-  /** Starts the job when all earlier ones of its key are over, however they ended. */
+  /** Starts the job when all earlier jobs of its key have ended, successfully or not. */
   run<T>(key: string, job: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key)
-    // In an async function, so that a job that throws at once fails like one that rejects.
+    // The async function turns an error that the job throws synchronously into a rejection.
     const result = before ? before.then(job) : (async () => job())()
     const tail = result.then(nothing, nothing).then(() => {
       if (this.#tails.get(key) === tail) this.#tails.delete(key)
@@ -118,7 +121,7 @@ export class KeyedQueue {
     return result
   }
 
-  /** Resolves when all jobs queued so far are over: those of one key, or all. */
+  /** Resolves when all jobs queued so far have ended: those of one key, or all. */
   async idle(key?: string): Promise<void> {
     if (key === undefined) await Promise.all(this.#tails.values())
     else await this.#tails.get(key)

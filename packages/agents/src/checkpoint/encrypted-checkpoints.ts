@@ -8,25 +8,26 @@ import { stateText } from './saved-state.ts'
 
 /** Options of `encryptedCheckpoints`. */
 export interface EncryptedCheckpointOptions {
-  /** 16, 24 or 32 bytes, or a key of `crypto.subtle` for AES-GCM. */
+  /** 16, 24 or 32 bytes, or a `CryptoKey` for AES-GCM. */
   readonly key: Uint8Array | CryptoKey
 }
 
 /**
- * Encrypts states before another store gets them (UAP §15.3). Step, session and agent stay readable,
- * for the metadata; everything else is encrypted with AES-GCM and bound to its session.
+ * Encrypts states before another store saves them (UAP §15.3). Step, session and agent stay readable, because
+ * the metadata needs them; everything else is encrypted with AES-GCM and can only be decrypted for its
+ * session.
  */
 export function encryptedCheckpoints(
   store: CheckpointStore,
   { key }: EncryptedCheckpointOptions,
 ): CheckpointStore {
-  // Encryption runs in other threads, so without a queue an older state could be saved last.
+  // Encryption is asynchronous, so without a queue an older state could be saved last.
   const order = new KeyedQueue()
   const imported = importKey(key)
-  imported.catch(() => {}) // the first save or load rejects with it; no unhandled rejection
+  imported.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
     async save(sessionId, state) {
-      const text = stateText(state) // now, because the caller may change its object later
+      const text = stateText(state) // written at once, because the caller may change its object later
       await order.run(sessionId, async () => {
         const sealed = await seal(await imported, sessionId, text)
         await store.save(sessionId, envelope(state, sealed))
@@ -56,7 +57,7 @@ async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
   ])
 }
 
-/** A valid state without content, so that any store can save it. */
+/** Returns a valid state without content, so that any store can save it. */
 function envelope({ id, step, metadata }: AgentStateJSON, sealed: string): AgentStateJSON {
   const { sessionId, agentId } = metadata
   return {

@@ -32,20 +32,20 @@ import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
 export interface FileCheckpointOptions {
   /** Default `.checkpoints`. */
   readonly dir?: string
-  /** Writes `checkpoint.json.gz`. Either form is read. Default false. */
+  /** Whether to write `checkpoint.json.gz`. Both forms can be read. Default false. */
   readonly compress?: boolean
-  /** Keeps finished calls in `journal.ndjson`, so that a resumed run does not repeat them. */
+  /** Whether to store finished calls in `journal.ndjson`, so that a resumed run does not repeat them. */
   readonly journal?: boolean
-  /** Waits until each checkpoint is on the disk, for machines that may lose power. Default true. */
+  /** Whether to wait until each checkpoint is on the disk, for machines that may lose power. Default true. */
   readonly fsync?: boolean
-  /** Called with each file that cannot be read; it counts as absent. Default: `console.error`. */
+  /** Called for each file that cannot be read; it is treated as missing. Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
 /**
- * Checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
+ * Stores checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
  * replaced atomically. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
@@ -67,7 +67,7 @@ const PACKED = 'checkpoint.json.gz'
 const METADATA = 'metadata.json'
 const JOURNAL = 'journal.ndjson'
 
-/** One queue per folder, so that two stores of one process do not write at the same time. */
+/** One queue per folder, so that two stores in one process do not write at the same time. */
 const locks = new KeyedQueue()
 
 class SessionFiles {
@@ -145,7 +145,7 @@ class SessionFiles {
       await files.mkdir(folder, { recursive: true, mode: 0o700 })
       const handle = await files.open(this.#file(folder, JOURNAL), 'a', 0o600)
       try {
-        // The line end comes first, so that a line which a dying process left half-written ends there.
+        // Starts with a line break, so that a line which a crashed process left half-written ends there.
         await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
         if (this.#fsync) await handle.sync()
       } finally {
@@ -164,7 +164,7 @@ class SessionFiles {
 
   async #write(folder: string, name: string, data: string | Uint8Array): Promise<void> {
     const file = this.#file(folder, name)
-    // Metadata can be made again from the checkpoint, so it is not worth waiting for the disk.
+    // Metadata can be restored from the checkpoint, so it is not flushed to the disk.
     const options = { fsync: this.#fsync && name !== METADATA, unique: uuidV4() }
     try {
       await writeWhole(this.#system, file, data, options)
@@ -175,7 +175,10 @@ class SessionFiles {
     }
   }
 
-  /** Removes what a save replaces: the journal, and a checkpoint of the other form from an earlier store. */
+  /**
+   * Removes the files that a save replaces: the journal, and a
+   * checkpoint in the other form by an earlier store.
+   */
   async #removeOld(folder: string, otherForm: string): Promise<void> {
     const { files } = this.#system
     const isFirst = !this.#saved.has(folder)
@@ -185,7 +188,10 @@ class SessionFiles {
       await files.rm(this.#file(folder, JOURNAL), { force: true })
   }
 
-  /** The newer of the two forms. Both exist when a process died between writing one and removing the other. */
+  /**
+   * Returns the newer of the two forms. Both exist if a process died after
+   * writing one and before removing the other.
+   */
   async #newest(folder: string): Promise<string | undefined> {
     const found = await Promise.all(
       [PLAIN, PACKED].map(async (name) => {
@@ -206,7 +212,7 @@ class SessionFiles {
     }
   }
 
-  /** Reads a file. One that cannot be understood is reported and counts as absent. */
+  /** Reads a file. An invalid file is reported and treated as missing. */
   async #read<T>(
     sessionId: string,
     file: string,

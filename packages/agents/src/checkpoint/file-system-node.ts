@@ -16,7 +16,9 @@ export interface FileSystem {
   readonly zlib: typeof Zlib
 }
 
-/** The modules of Node, Bun and Deno. Looked up on use, so that importing this file works everywhere. */
+/**
+ * Returns the modules of Node, Bun and Deno. Looked up on use, so that this file can be imported everywhere.
+ */
 export function fileSystem(): FileSystem {
   const { process } = globalThis as { process?: ProcessLike }
   const files = process?.getBuiltinModule?.('node:fs/promises')
@@ -52,7 +54,7 @@ export async function writeWhole(
   }
 }
 
-/** The bytes of a file, undefined if there is none. */
+/** Returns the bytes of a file, or undefined if it does not exist. */
 export async function readIfThere(
   { files }: FileSystem,
   file: string,
@@ -71,12 +73,12 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** Most file systems allow names of 255 bytes. */
+/** The longest file name in bytes that most file systems allow. */
 const MAX_NAME = 255
 
 /**
- * A folder name for a session id. Letters, digits, `_`, `-` and inner dots stay; everything
- * else is percent-encoded, so that no id leads out of the folder or into that of another session.
+ * Returns the folder name of a session id. Letters, digits, `_`, `-` and inner dots are kept; everything else
+ * is percent-encoded, so that no id leads out of the folder or into the folder of another session.
  */
 export function toFolderName(sessionId: string): string {
   if (typeof sessionId !== 'string' || sessionId === '')
@@ -97,27 +99,27 @@ export function toFolderName(sessionId: string): string {
   )
 }
 
-/** The session id of a folder, undefined if `toFolderName` did not make the name. */
+/** Returns the session id of a folder, or undefined if the name was not made by `toFolderName`. */
 export function fromFolderName(name: string): string | undefined {
   try {
     const sessionId = decodeURIComponent(name)
     return toFolderName(sessionId) === name ? sessionId : undefined
   } catch {
-    return undefined // not percent-encoding at all
+    return undefined // invalid percent-encoding
   }
 }
 
-/** The longest string that engines can hold; a file that unpacks to more is not a checkpoint. */
+/** The longest string that JavaScript engines support; a file that unpacks to more is not a checkpoint. */
 const MAX_BYTES = 2 ** 29 - 24
 
-/** Packs a text. */
+/** Compresses a text. */
 export function gzip({ zlib }: FileSystem, text: string): Promise<Uint8Array> {
   return new Promise((resolve, reject) =>
     zlib.gzip(text, (error, bytes) => (error ? reject(error) : resolve(bytes))),
   )
 }
 
-/** Unpacks bytes. */
+/** Decompresses bytes. */
 export function gunzip({ zlib }: FileSystem, bytes: Uint8Array): Promise<Uint8Array> {
   return new Promise((resolve, reject) =>
     zlib.gunzip(bytes, { maxOutputLength: MAX_BYTES }, (error, unpacked) =>
@@ -126,7 +128,7 @@ export function gunzip({ zlib }: FileSystem, bytes: Uint8Array): Promise<Uint8Ar
   )
 }
 
-/** True for gzip data: by content, because a file may have been renamed. */
+/** True for gzip data. Checks the content, because a file may have been renamed. */
 export function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b
 }

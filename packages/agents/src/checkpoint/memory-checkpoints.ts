@@ -9,7 +9,7 @@ import { checkpointMetadata, foldJournal } from './saved-state.ts'
 
 /** Options of `memoryCheckpoints`. */
 export interface MemoryCheckpointOptions {
-  /** Keeps finished calls, so that a resumed run does not repeat them. Default false. */
+  /** Whether to store finished calls, so that a resumed run does not repeat them. Default false. */
   readonly journal?: boolean
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -21,7 +21,7 @@ interface Session {
   readonly journal: CallRecord[]
 }
 
-/** Checkpoints that last as long as the process. For tests, and for undo within one run. */
+/** Stores checkpoints in memory until the process ends. For tests, and for undo within one run. */
 export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCheckpointStore {
   const { journal = false, clock = systemClock, ids = uuidV4 } = options
   const sessions = new Map<string, Session>()
@@ -50,7 +50,7 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
   }
 }
 
-/** A copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
+/** Returns a copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
 function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
   return {
     ...plainCopy(rest),
@@ -59,5 +59,5 @@ function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
 }
 
 function plainCopy<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T // JSON stays the same in a round trip
+  return JSON.parse(JSON.stringify(value)) as T // JSON data does not change in a round trip
 }

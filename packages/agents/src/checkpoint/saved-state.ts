@@ -14,10 +14,12 @@ import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
-/** Text of messages that cannot change any more: a save writes anew only what is new. */
+/** The JSON text of frozen messages, so that a save only has to write new messages. */
 const texts = new WeakMap<MessageJSON, string>()
 
-/** The JSON text of a state. Texts of frozen messages are kept, so that a save per step stays cheap. */
+/**
+ * Returns the JSON text of a state. Texts of frozen messages are cached, so that a save per step stays cheap.
+ */
 export function stateText({ messages, ...rest }: AgentStateJSON): string {
   const head = JSON.stringify(rest)
   const written = messages.map((message) => {
@@ -30,7 +32,7 @@ export function stateText({ messages, ...rest }: AgentStateJSON): string {
   return `${head.slice(0, -1)},"messages":[${written.join(',')}]}`
 }
 
-/** The metadata of a checkpoint that is saved now (UAP §12.4.2). */
+/** Returns the metadata of a checkpoint that is saved now (UAP §12.4.2). */
 export function checkpointMetadata(
   sessionId: string,
   { step, metadata }: AgentStateJSON,
@@ -46,15 +48,15 @@ export function checkpointMetadata(
   }
 }
 
-/** The journal entry of a finished call. */
+/** Returns the journal entry of a finished call. */
 export function journalEntry(call: ToolCall, outcome: ToolOutcome): CallRecord {
   const message = new ToolResultMessage([toToolResult({ call, outcome, durationMs: 0 })])
   return { toolCallId: call.toolCallId, message: messageToJSON(message) }
 }
 
 /**
- * The state with the results that a journal has for its open calls, so that `agent.resume` does not
- * run them again. Entries for other calls belong to an older state and are ignored.
+ * Adds the results in a journal to the open calls of a state, so that `agent.resume` does not run them again.
+ * Entries of other calls belong to an older state and are ignored.
  */
 export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json

@@ -20,12 +20,12 @@ import type { AgentState } from '../state/state.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
 import type { AgentStopReason, AgentStreamEvent, SubagentEvent } from './event.ts'
 
-// An agent has a strategy, a strategy is given the agent, and so is middleware. Types that refer to
-// each other in a circle stand in one file, so that no two files import each other.
+// An agent has a strategy, and both strategies and middleware get the agent. These types refer to each other,
+// so they are in one file; otherwise two files would import each other.
 
 /**
- * What an agent is made of (UAP §4.2): all options of `llm()` and its own. `middleware` wraps runs of
- * the agent; middleware of the model goes in `llmMiddleware`.
+ * The settings of an agent (UAP §4.2): all options of `llm()` and some more. `middleware` wraps runs of the
+ * agent; middleware of the model goes in `llmMiddleware`.
  */
 export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'middleware'> {
   readonly model: ModelReference
@@ -36,7 +36,7 @@ export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'mi
   readonly strategy?: AgentStrategy
   /** Saves the state after each step. */
   readonly checkpoints?: CheckpointStore
-  /** Default: the session in the state's metadata, else one made for this agent. */
+  /** Default: the session in the state's metadata, otherwise a new one for this agent. */
   readonly sessionId?: string
   /** `async` (default): a run never waits for a save. `sync`: each step waits until it is saved. */
   readonly durability?: 'async' | 'sync'
@@ -50,8 +50,8 @@ export type ModellessOptions<Data = unknown> = Omit<AgentOptions<Data>, 'model'>
 }
 
 /**
- * A pure function of input and state (UAP §4.3). An agent keeps nothing between calls. Its options are
- * its own properties, so that `agent({ ...other, execution: react() })` makes a variant.
+ * A pure function of input and state (UAP §4.3). An agent keeps no state between calls. Its options are its
+ * properties, so that `agent({ ...other, execution: react() })` makes a variant.
  */
 export interface Agent<Data = unknown> extends AgentOptions<Data> {
   readonly id: string
@@ -62,11 +62,14 @@ export interface Agent<Data = unknown> extends AgentOptions<Data> {
     options?: RunOptions,
   ): Promise<GenerateResult<Data>>
   stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data>
-  /** Like `generate`, but the state holds the whole exchange even if a strategy left messages out. */
+  /** Like `generate`, but the state contains the whole exchange even if a strategy left messages out. */
   ask(input: AgentInput, state: AgentState, options?: RunOptions): Promise<GenerateResult<Data>>
-  /** One answer from an empty state, which is then thrown away. */
+  /** Answers once, starting from an empty state; the resulting state is dropped. */
   query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
-  /** Continues a run that was interrupted, or whose process died: open calls are run, not closed. */
+  /**
+   * Continues a run that was interrupted or whose process died. Open
+   * calls run; they do not get error results.
+   */
   resume(state: AgentState, answers?: Answers, options?: RunOptions): Promise<GenerateResult<Data>>
   resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentRun<Data>
   /** Waits until all queued checkpoints are saved. */
@@ -78,15 +81,15 @@ export type ModellessAgent<Data = unknown> = Omit<Agent<Data>, 'model'> & {
   readonly model?: ModelReference
 }
 
-/** What an agent is asked: a text, which becomes a user message, or a message. */
+/** The input of an agent: a text, which becomes a user message, or a message. */
 export type AgentInput = string | Message
 
 /** Options of one call of an agent. */
 export interface RunOptions {
   readonly signal?: AbortSignal
-  /** Entries of the middleware's `metadata`. */
+  /** Initial entries of the middleware's `metadata`. */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** The context of the tool that runs this agent. It records who called whom; nothing is inherited. */
+  /** The context of the tool that runs this agent. It only records the caller; no settings are inherited. */
   readonly parentContext?: AgentContext
   /** Awaited before and after each inference and each call, so that a journal can make it durable. */
   readonly commit?: (effect: StepEffect) => void | Promise<void>
@@ -103,8 +106,8 @@ export interface GenerateResult<Data = unknown> {
 }
 
 /**
- * A run while it happens (UAP §11.1). The run starts with the first read of events or of `result`.
- * Leaving the loop early aborts it; a failure that nobody looks at is never an unhandled rejection.
+ * A streamed run (UAP §11.1). The run starts when its events or `result` are first read. Leaving the loop
+ * early aborts it; a failure that nobody handles never causes an unhandled rejection.
  */
 export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
   readonly result: Promise<GenerateResult<Data>>
@@ -119,7 +122,7 @@ export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
   steer(message: AgentInput): void
 }
 
-/** Who runs: one link of the chain from the outermost agent to this call (UAP §3.4). */
+/** The running agent: one link of the chain from the outermost agent to this call (UAP §3.4). */
 export interface AgentLineage {
   readonly agentId: string
   readonly stateId: string
@@ -132,32 +135,35 @@ export interface AgentContext extends ToolContext, AgentLineage {
   readonly parentModel: ModelReference
   readonly parentConfig?: ProviderConfig
   readonly step: number
-  /** Whether the run is streamed, so that somebody reads its events while they happen. */
+  /** Whether the run is streamed, so that its events are read while they happen. */
   readonly streaming: boolean
-  /** Session and call: the same however often this call is tried. */
+  /** Made of the session and the call; it stays the same when the call is tried again. */
   readonly idempotencyKey: string
   readonly onSubagentEvent: (event: SubagentEvent) => void
-  /** What this call was deferred for, when it was deferred before. */
+  /** The request that this call was deferred with earlier, if it was. */
   readonly deferred?: DeferRequest
   /** The answer to `deferred`. */
   readonly answer?: Answer
   /** Answers for interrupts inside this call, by interrupt id. */
   readonly answers?: Answers
-  /** Whether the caller's stop condition would end a run that had spent this many more tokens. */
+  /** Returns whether the caller's stop condition would end its run after this many additional tokens. */
   readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
 }
 
-/** How an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy and pass its context on. */
+/**
+ * Decides how an agent works (UAP §5.1). Implement both methods, or wrap
+ * a built-in strategy and pass its context on.
+ */
 export interface ExecutionStrategy {
   readonly name: string
   execute(context: ExecutionContext): Promise<ExecutionResult>
   stream(context: ExecutionContext): AgentStreamResult
 }
 
-/** What a strategy returns: the same as a run. */
+/** The result of a strategy: the same as that of a run. */
 export type ExecutionResult = GenerateResult
 
-/** What a strategy works with. UAP §5.1 names the first seven fields; the others are extensions. */
+/** The input of a strategy. UAP §5.1 names the first seven fields; the others are extensions. */
 export interface ExecutionContext extends Partial<AgentLineage> {
   readonly agent: Agent
   readonly llm: LLMInstance
@@ -166,11 +172,11 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly tools: readonly Tool[]
   readonly strategy: AgentStrategy
   readonly signal?: AbortSignal
-  /** Set when a suspended or restored run continues: there is no new input then. */
+  /** Set when a suspended or restored run continues; there is no new input then. */
   readonly resume?: { readonly answers: Answers }
   /** Saves a state; the built-in strategies call it after each `step_end`. */
   readonly checkpoint?: (state: AgentState) => void | Promise<void>
-  /** Returns the messages to add before the next inference, each of them once. */
+  /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** A second stop condition, e.g. the caller's budget. */
@@ -179,13 +185,13 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly ids?: IdSource
 }
 
-/** What a journal commits: the start and the end of each inference and of each call. */
+/** One record for a journal: the start or the end of an inference or of a call. */
 export type StepEffect =
   | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
   | { readonly type: 'inference_end'; readonly step: number; readonly turn: Turn }
   | (ToolEffect & { readonly step: number })
 
-/** Hooks at the steps of a run (UAP §10). Each is awaited; one that throws fails the run. */
+/** Hooks at the steps of a run (UAP §10). Each is awaited; if one throws, the run fails. */
 export interface AgentStrategy {
   /** Called after every step. Returning true ends the run. */
   readonly stopCondition?: (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
@@ -198,24 +204,24 @@ export interface AgentStrategy {
     step: number,
     observations: readonly ToolExecution[],
   ) => void | Promise<void>
-  /** A state that it returns replaces the run's. */
+  /** If it returns a state, that replaces the state of the run. */
   readonly onStepEnd?: (
     step: number,
     result: { readonly turn: Turn; readonly state: AgentState },
   ) => void | AgentState | Promise<void | AgentState>
   readonly onComplete?: (result: GenerateResult) => void | Promise<void>
-  /** A result that it returns becomes the result of the run. */
+  /** If it returns a result, that becomes the result of the run. */
   readonly onError?: (
     error: Error,
     state: AgentState,
   ) => void | GenerateResult | Promise<void | GenerateResult>
 }
 
-/** What a run has done and spent so far. */
+/** What a run has done so far, and the tokens it has used. */
 export interface RunTotals {
   /** The run so far, as a turn. */
   readonly turn: Turn
-  /** Tokens, those of all sub-agents included. */
+  /** Tokens used, including those of all sub-agents. */
   readonly usage: TokenUsage
   /** Steps of this call of the agent. */
   readonly steps: number
@@ -224,20 +230,22 @@ export interface RunTotals {
 /** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */
 export interface Middleware {
   readonly name: string
-  /** May return another context: another input, another state. */
+  /** May return a changed context, with another input or state. */
   before?(context: MiddlewareContext): Promise<MiddlewareContext | void> | MiddlewareContext | void
   after?(
     context: MiddlewareContext,
     result: GenerateResult,
   ): Promise<GenerateResult | void> | GenerateResult | void
-  /** A result that it returns becomes the run's, and goes through the `after` of the outer middleware. */
+  /**
+   * If it returns a result, that becomes the run's result and is passed to `after` of the outer middleware.
+   */
   onError?(
     context: MiddlewareContext,
     error: Error,
   ): Promise<GenerateResult | void> | GenerateResult | void
 }
 
-/** What middleware works with. */
+/** The context that middleware gets. */
 export interface MiddlewareContext {
   readonly agent: Agent
   readonly input: Message
@@ -246,5 +254,5 @@ export interface MiddlewareContext {
   readonly metadata: MiddlewareMetadata
 }
 
-/** Notes that middleware of one run share. Values are unknown, so that readers check them. */
+/** Data shared by the middleware of one run. Values are typed as unknown, so that readers check them. */
 export type MiddlewareMetadata = Map<string, unknown> & { [name: string]: unknown }

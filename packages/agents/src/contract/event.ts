@@ -1,12 +1,12 @@
 import type { StreamEvent, TokenUsage, ToolCall, ToolExecution } from '@skein/ai'
 import type { PlanStep, SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** Something that happened in a run (UAP §11.2): a step of the agent, or the model's own event. */
+/** One event of a run (UAP §11.2): a step of the agent, or an event of the model. */
 export type AgentStreamEvent =
   | { readonly source: 'uap'; readonly uap: UAPEvent; readonly upp?: never }
   | { readonly source: 'upp'; readonly upp: StreamEvent; readonly uap?: never }
 
-/** The data of each event. The set may grow: ignore types that you do not know. */
+/** The data of each event type. More types may be added: ignore unknown ones. */
 export interface UAPEventData {
   readonly step_start: { readonly phase?: 'plan' | 'execute' }
   /** `stopReason` is set on the last step of a run. */
@@ -25,7 +25,9 @@ export interface UAPEventData {
 /** The names of the events of UAP. */
 export type UAPEventType = keyof UAPEventData
 
-/** An event of UAP. Step and agent are those of the running agent, also for events of its sub-agents. */
+/**
+ * An event of UAP. `step` and `agentId` are those of the running agent, also for events of its sub-agents.
+ */
 export type UAPEvent = {
   readonly [Type in UAPEventType]: {
     readonly type: Type
@@ -37,7 +39,7 @@ export type UAPEvent = {
 
 /** Why a run ended. */
 export const AgentStopReason = {
-  /** The model had nothing more to do. */
+  /** The model requested no more calls. */
   Complete: 'complete',
   MaxIterations: 'max_iterations',
   MaxSteps: 'max_steps',
@@ -60,7 +62,7 @@ export interface SubagentStart extends SubagentIdentity {
   readonly timestamp: number
 }
 
-/** Something happened in the run of a sub-agent. */
+/** An event in the run of a sub-agent. */
 export interface SubagentInner extends SubagentIdentity {
   readonly innerEvent: AgentStreamEvent
 }
@@ -72,13 +74,13 @@ export interface SubagentEnd extends SubagentIdentity {
   readonly error?: string
   readonly timestamp: number
   readonly toolExecutions?: readonly (ToolExecution | ToolExecutionTrace)[]
-  /** The sub-agent's own tokens. */
+  /** The sub-agent's own tokens, without those of its sub-agents. */
   readonly usage?: TokenUsage
-  /** Traces of its own sub-agents; where absent, they are read from the forwarded events. */
+  /** Traces of its own sub-agents; if absent, they are built from the forwarded events. */
   readonly children?: readonly SubagentExecutionTrace[]
 }
 
-/** What a tool that runs an agent reports through `context.onSubagentEvent` (UAP §8.7). */
+/** An event that a tool which runs an agent reports through `context.onSubagentEvent` (UAP §8.7). */
 export type SubagentEvent =
   | ({ readonly type: 'subagent_start' } & SubagentStart)
   | ({ readonly type: 'subagent_event' } & SubagentInner)
@@ -90,6 +92,6 @@ export function uapEvent<Type extends UAPEventType>(
   type: Type,
   data: UAPEventData[Type],
 ): AgentStreamEvent {
-  // The compiler cannot pair a type with its data across a union.
+  // TypeScript cannot match a type with its data across a union.
   return { source: 'uap', uap: { type, step, agentId, data } as never }
 }

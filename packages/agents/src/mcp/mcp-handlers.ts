@@ -13,23 +13,26 @@ import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
 import type { McpCallResult, McpContent, McpTool } from './mcp-tools.ts'
 
-/** An agent as one tool of an MCP server. Its interface is written out, never derived (UAP §2.6). */
+/**
+ * An agent that an MCP server offers as a tool. All fields are explicit,
+ * none is derived from the agent (UAP §2.6).
+ */
 export interface ServedAgent {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
   readonly agent: Agent
-  /** What the agent is asked, made from the client's arguments, which nobody has checked. */
+  /** Makes the agent's prompt from the client's arguments, which have not been validated. */
   readonly prompt: (args: JsonObject) => string
 }
 
-/** What an MCP server offers. */
+/** The agents and tools that an MCP server offers. */
 export interface McpHandlersOptions {
   readonly agents?: readonly ServedAgent[]
   readonly tools?: readonly Tool[]
 }
 
-/** The second argument that the SDK passes to a handler, as far as it is used. */
+/** The used part of the second argument that the SDK passes to a handler. */
 export interface McpExtra {
   readonly signal: AbortSignal
   readonly requestId?: string | number
@@ -48,13 +51,13 @@ export interface McpCallRequest {
   }
 }
 
-/** The handlers of an MCP server's two requests about tools. */
+/** The handlers of an MCP server's two tool requests. */
 export interface McpHandlers {
   listTools(): { [name: string]: unknown; tools: ServedTool[] }
   callTool(request: McpCallRequest, extra: McpExtra): Promise<McpCallResult>
 }
 
-/** A tool as the SDK's types demand it: with `type: 'object'` written out. */
+/** A tool as the SDK's types require it, with `type: 'object'` in its schema. */
 export interface ServedTool extends McpTool {
   inputSchema: { type: 'object'; [name: string]: unknown }
   description: string
@@ -70,8 +73,8 @@ export interface ServedTool extends McpTool {
  *     server.setRequestHandler(ListToolsRequestSchema, handlers.listTools)
  *     server.setRequestHandler(CallToolRequestSchema, handlers.callTool)
  *
- * Each call of an agent is a run from an empty state. Its steps are sent as progress notifications; a
- * cancelled request aborts the run.
+ * Each call of an agent is a run from an empty state. Its steps are sent as progress notifications;
+ * cancelling the request aborts the run.
  */
 export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): McpHandlers {
   const served = [...agents, ...tools]
@@ -88,7 +91,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
     }),
     async callTool({ params }, extra) {
       const { name, arguments: given = {} } = params
-      const args = given as JsonObject // it came as JSON
+      const args = given as JsonObject // the client sent it as JSON
       const found = agents.find((one) => one.name === name)
       try {
         if (found) return await runAgent(found, args, { params, extra })
@@ -96,7 +99,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
           return toMcpError(`There is no tool "${name}".`)
         return await runTool(tools, { name, args }, extra)
       } catch (error) {
-        // Only our own errors are known to hold no secrets and no internals.
+        // Only our own errors are certain to contain no secrets or internal details.
         return toMcpError(error instanceof UPPError ? messageOf(error) : 'The agent failed.')
       }
     },
@@ -113,7 +116,7 @@ async function runAgent(
   for await (const { uap } of run) {
     if (uap?.type !== 'step_start' || progressToken === undefined) continue
     const progress = { progressToken, progress: uap.step, message: `Step ${uap.step}` }
-    // A client that is gone does not stop the run; its signal does.
+    // A failed notification does not stop the run; only the request's signal does.
     await extra
       .sendNotification?.({ method: 'notifications/progress', params: progress })
       .catch(() => {})
@@ -150,7 +153,10 @@ function toMcpError(message: string): McpCallResult {
   return { content: [{ type: 'text', text: message }], isError: true }
 }
 
-/** A tool's result for an MCP client: blocks as blocks, objects also as structured content. */
+/**
+ * Converts a tool's result for an MCP client: blocks stay blocks,
+ * objects are also sent as structured content.
+ */
 function toMcpResult(result: unknown): McpCallResult {
   const blocks = contentOf(result)
   if (blocks.length > 0) return { content: blocks.map(toContent) }
@@ -179,7 +185,9 @@ function toContent(block: UserContent): McpContent {
   }
 }
 
-/** A resource. MCP demands an address; this one has only content, so the address names its type. */
+/**
+ * Returns a resource. MCP requires an address, but there is only content, so the address just names the type.
+ */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }
 }

@@ -2,7 +2,7 @@ import { decodeBase64, isPlainObject, type JsonObject, type JsonSchema } from '@
 import type { Tool, ToolContext, UserContent } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
 
-/** A tool of an MCP server, as the official SDK types the fields that are used here. */
+/** A tool of an MCP server: the fields used here, typed as in the official SDK. */
 export interface McpTool {
   readonly name: string
   readonly title?: string | undefined
@@ -11,7 +11,7 @@ export interface McpTool {
   readonly annotations?: { readonly [name: string]: unknown } | undefined
 }
 
-/** `Client` of `@modelcontextprotocol/sdk`, connected; or anything like it. */
+/** A connected `Client` of `@modelcontextprotocol/sdk`, or a compatible object. */
 export interface McpClient {
   listTools(
     params?: { cursor?: string },
@@ -42,7 +42,7 @@ export type McpContent =
         | { uri: string; mimeType?: string; blob: string }
     }
 
-/** The result of an MCP tool. Mutable and open, because that is how the SDK types it. */
+/** The result of an MCP tool. Mutable and with any extra fields, because the SDK types it so. */
 export interface McpCallResult {
   [name: string]: unknown
   content: McpContent[]
@@ -52,21 +52,21 @@ export interface McpCallResult {
 
 /** Options of `mcpTools`. */
 export interface McpToolsOptions {
-  /** Put before every name, e.g. `files_`, so that two servers do not clash. */
+  /** Added before every tool name, e.g. `files_`, so that the names of two servers do not clash. */
   readonly prefix?: string
   /** Which tools to use. Default: all. */
   readonly include?: (tool: McpTool) => boolean
-  /** The `approval` of each tool; e.g. none for tools that their server calls read-only. */
+  /** Returns the `approval` of a tool; e.g. none for tools that the server marks as read-only. */
   readonly approval?: (tool: McpTool) => Tool['approval'] | undefined
-  /** Longest call in milliseconds. Default: the client's, 60 seconds. */
+  /** The longest call in milliseconds. Default: the client's limit, 60 seconds. */
   readonly timeoutMs?: number
-  /** A server that lists more than this is refused. Default 1,000. */
+  /** The largest number of tools; a server that lists more is rejected. Default 1,000. */
   readonly maxTools?: number
 }
 
 /**
- * The tools of an MCP server as tools of an agent. What a server says about itself is not to be
- * trusted: use only the tools you need (`include`), and ask before those that matter (`approval`).
+ * Returns the tools of an MCP server as tools of an agent. Descriptions and hints from a server are
+ * untrusted: use only the tools you need (`include`), and ask for approval before critical ones (`approval`).
  *
  *     const client = new Client({ name: 'my-app', version: '1.0.0' })
  *     await client.connect(transport)
@@ -105,11 +105,12 @@ function toTool(
   { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
 ): Tool {
   const { annotations } = tool
-  const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject) // an object stays one
+  // An object stays an object.
+  const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject)
   return {
     name,
     description: tool.description ?? tool.title ?? tool.name,
-    parameters: tool.inputSchema as JsonSchema, // the server says it is a schema; vendors check it
+    parameters: tool.inputSchema as JsonSchema, // claimed by the server; vendors check the schema
     approval: approval?.(tool),
     metadata: { mcp: hints ? { name: tool.name, annotations: hints } : { name: tool.name } },
     async run(params: JsonObject, { signal }: ToolContext) {
@@ -122,8 +123,8 @@ function toTool(
 }
 
 /**
- * The result of an MCP server's tool as a tool's result: structured content or a text unchanged,
- * anything with media as content blocks. Throws if the server calls the result an error.
+ * Converts the result of an MCP tool: structured content or text stays unchanged, results with media become
+ * content blocks. Throws if the server marked the result as an error.
  */
 function fromMcpResult(answer: unknown): unknown {
   const result = isPlainObject(answer) ? answer : {}
@@ -132,7 +133,7 @@ function fromMcpResult(answer: unknown): unknown {
   const text = texts.length === blocks.length ? texts.join('\n') : undefined
   if (result['isError'] === true) throw new Error(text || 'The tool failed and did not say why.')
   if (text === undefined) return blocks
-  // A structured result repeats its data as text, for clients that know only text.
+  // A structured result repeats its data as text, for clients that support only text.
   return isPlainObject(result['structuredContent']) ? result['structuredContent'] : text
 }
 
@@ -151,7 +152,7 @@ function toBlock(content: unknown): UserContent[] {
     case 'resource_link':
       return [{ type: 'text', text: [content['name'], content['uri']].filter(Boolean).join(': ') }]
     default:
-      return [{ type: 'text', text: JSON.stringify(content) }] // a block of a newer protocol
+      return [{ type: 'text', text: JSON.stringify(content) }] // a block type of a newer protocol version
   }
 }
 

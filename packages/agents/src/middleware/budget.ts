@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '@skein/base'
 import type { AgentState } from '../state/state.ts'
 import type { RunTotals } from '../contract/agent-types.ts'
 
-/** A value for `strategy.stopCondition`, which is called after every step. */
+/** A function for `strategy.stopCondition`, which is called after every step. */
 export type StopCondition = (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
 
 /** Stops a run when it and its sub-agents have used this many tokens. */
@@ -11,16 +11,16 @@ export function maxTokens(tokens: number): StopCondition {
 }
 
 /**
- * Stops a run when it and its sub-agents have cost this much. Costs come from the vendor or from
- * `costMiddleware` of `@skein/ai`, as `llmMiddleware` of each agent.
+ * Stops a run when it and its sub-agents have cost this much. Costs are reported by the vendor or computed by
+ * `costMiddleware` of `@skein/ai`, which each agent needs in its `llmMiddleware`.
  */
 export function maxCost(usd: number): StopCondition {
   return (_, { usage }) => (usage.costUsd ?? 0) >= usd
 }
 
 /**
- * Stops a run that takes longer, counted from `state.metadata.startTime` (UAP §10.3), else from its
- * first message. A step that has begun is finished; for a hard limit use a signal.
+ * Stops a run that takes longer, counted from `state.metadata.startTime` (UAP §10.3), otherwise from its
+ * first message. A step that has started is finished; for a hard limit use a signal.
  */
 export function maxTime(
   milliseconds: number,

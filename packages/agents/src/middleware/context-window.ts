@@ -13,21 +13,21 @@ import type { Middleware } from '../contract/agent-types.ts'
 
 /** Options of `pruneToolOutputs`. */
 export interface PruneToolOutputsOptions {
-  /** Tokens that the model accepts. Default 200,000. */
+  /** The number of tokens that the model accepts. Default 200,000. */
   readonly contextLimit?: number
   /** Tokens of the limit that are kept free for the answer. Default 16,000. */
   readonly outputReserve?: number
   /** Tokens at the end of the history that are never changed. Default 40,000. */
   readonly protectRecent?: number
-  /** Default: four characters of JSON are a token. */
+  /** Default: counts one token per four characters of JSON. */
   readonly estimate?: EstimateTokens
-  /** What the model reads instead of an output. */
+  /** The text that the model sees instead of a cleared output. */
   readonly placeholder?: string
 }
 
 /**
- * Clears old outputs of tools when the history grows too long for the model (UAP §6.2, pattern 1).
- * Every call keeps a result, so vendors still accept the history.
+ * Clears old tool outputs when the history grows too long for the model (UAP §6.2, pattern 1). Every call
+ * keeps a result, because vendors reject a call without one.
  */
 export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middleware {
   const { contextLimit = 200_000, outputReserve = 16_000, protectRecent = 40_000 } = options
@@ -52,9 +52,9 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
 }
 
 /**
- * Keeps only the newest messages (UAP §6.2, pattern 2). The kept part begins with a user's message and
- * never separates calls from their results. So it may have a few messages less than the limit, or more
- * when the last calls and results alone exceed it.
+ * Keeps only the newest messages (UAP §6.2, pattern 2). The kept part starts with a user message and never
+ * separates calls from their results. It may therefore be a few messages shorter than the limit, or longer if
+ * the last calls and results alone exceed it.
  */
 export function slidingWindow(maxMessages = 50): Middleware {
   if (!Number.isInteger(maxMessages) || maxMessages < 1)
@@ -69,7 +69,8 @@ export function slidingWindow(maxMessages = 50): Middleware {
       const start = groups.findIndex(([first]) => isUserMessage(first))
       let kept = groups.slice(start).flat()
       if (start < 0) {
-        // Within one long run of tools: keep the question it belongs to, then the newest messages.
+        // The window is inside one long run of tools: keep the question
+        // it belongs to, then the newest messages.
         const question = messages.findLast(isUserMessage)
         const rest = newestGroups(messages, maxMessages - 1).flat()
         kept = question ? [question, ...rest] : rest
@@ -79,7 +80,7 @@ export function slidingWindow(maxMessages = 50): Middleware {
   }
 }
 
-/** What writes the summary: `llm({ model, params: { max_tokens: 500 } })`, or anything like it. */
+/** The model that writes the summary: `llm({ model, params: { max_tokens: 500 } })`, or a similar object. */
 export interface Summarizer {
   generate(prompt: string): Promise<Pick<Turn, 'response'>>
 }
@@ -88,11 +89,11 @@ export interface Summarizer {
 export interface SummarizeOptions {
   /** A history of more estimated tokens than this is summarised. Default 150,000. */
   readonly threshold?: number
-  /** Messages at the end that stay as they are. Default 10. */
+  /** The number of messages at the end that are not summarised. Default 10. */
   readonly keepRecent?: number
-  /** Default: four characters of JSON are a token. */
+  /** Default: counts one token per four characters of JSON. */
   readonly estimate?: EstimateTokens
-  /** What the summarizer is asked; the messages follow, one JSON object a line. */
+  /** The prompt for the summarizer; the messages follow it, one JSON object per line. */
   readonly prompt?: string
 }
 
@@ -127,9 +128,9 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
 }
 
 /**
- * The newest messages in groups that vendors accept only whole: an assistant's calls with their
- * results; every other message is a group of its own. Together the groups have at most `count`
- * messages. The last group is always there: it may hold calls that somebody is about to answer.
+ * Returns the newest messages in groups that must not be split: an assistant's calls with their results;
+ * every other message is a separate group. Together the groups have at most `count` messages. The last group
+ * is always included, because it may contain calls that are about to be answered.
  */
 function newestGroups(
   messages: readonly Message[],
@@ -153,12 +154,12 @@ function newestGroups(
   return groups.slice(first)
 }
 
-/** Guesses the tokens of a message. */
+/** Estimates the tokens of a message. */
 export type EstimateTokens = (message: Message) => number
 
 const known = new WeakMap<Message, number>()
 
-/** Four characters of JSON are a token. Rough, cheap, and counted once per message. */
+/** Estimates one token per four characters of JSON. Rough but cheap; computed once per message. */
 export function estimateTokens(message: Message): number {
   const before = known.get(message)
   if (before !== undefined) return before
@@ -166,7 +167,7 @@ export function estimateTokens(message: Message): number {
   try {
     tokens = JSON.stringify(messageToJSON(message)).length / 4
   } catch {
-    // A result that JSON cannot hold, e.g. a bigint, counts nothing; saving the state reports it.
+    // A result that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state reports it.
   }
   known.set(message, tokens)
   return tokens

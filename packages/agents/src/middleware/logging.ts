@@ -2,10 +2,10 @@ import { type Clock, systemClock } from '@skein/base'
 import { isUPPError, type Message, messageToJSON } from '@skein/ai'
 import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
-/** How important a line is. */
+/** The importance of a log line. */
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
-/** The facts of a line as data. */
+/** The data of a log line. */
 export type AgentLogDetails = Readonly<Record<string, unknown>>
 
 /** Options of `logging`. */
@@ -14,7 +14,7 @@ export interface AgentLoggingOptions {
   readonly level?: Level
   /** Default `console.log`. */
   readonly logger?: (line: string, details: AgentLogDetails) => void
-  /** Also log the messages. They may be private; default false. */
+  /** Whether to log the messages, which may be private. Default false. */
   readonly includeMessages?: boolean
   /** Default true. */
   readonly includeTiming?: boolean
@@ -23,7 +23,7 @@ export interface AgentLoggingOptions {
 
 const levels: readonly Level[] = ['debug', 'info', 'warn', 'error']
 
-/** Logs the start and the end of every run, or how it failed (UAP §9.3). */
+/** Logs the start and the end or failure of every run (UAP §9.3). */
 export function logging(options: AgentLoggingOptions = {}): Middleware {
   const { level = 'info', logger = logToConsole, clock = systemClock } = options
   const lowest = levels.indexOf(level)

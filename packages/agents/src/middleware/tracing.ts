@@ -10,11 +10,11 @@ export interface TracingOptions {
   readonly tracer: Tracer
   /** The agent's name, for the span's name and `gen_ai.agent.name`. */
   readonly name?: string
-  /** Put messages into the spans. They may be private; default false. */
+  /** Whether spans contain messages, which may be private. Default false. */
   readonly captureContent?: boolean
   /** Attributes of every span. */
   readonly attributes?: SpanAttributes
-  /** The parent of new spans. Default: the tracer's own choice, the active context. */
+  /** Returns the parent of new spans. Default: the tracer uses the active context. */
   readonly context?: () => unknown
   readonly clock?: Clock
 }
@@ -23,8 +23,8 @@ const INTERNAL = 0
 const STATUS_ERROR = 2
 
 /**
- * One `invoke_agent` span for every run, as the OpenTelemetry conventions for generative AI name it.
- * Spans of inferences and tools come from `telemetryMiddleware` of `@skein/ai`, as `llmMiddleware`.
+ * Creates one `invoke_agent` span per run, as the OpenTelemetry conventions for generative AI name it. Spans
+ * of inferences and tools come from `telemetryMiddleware` of `@skein/ai`, used as `llmMiddleware`.
  */
 export function tracing(options: TracingOptions): Middleware {
   const { tracer, name, attributes, captureContent = false, clock = systemClock } = options
@@ -69,7 +69,7 @@ export function tracing(options: TracingOptions): Middleware {
         'gen_ai.usage.cache_read.input_tokens': cacheReadTokens,
         'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens,
         'gen_ai.response.finish_reasons': [turn.rawStopReason ?? turn.stopReason],
-        // Again: a session that was made for this run is known only now.
+        // Set a second time, because a session id that was created for this run is known only now.
         'gen_ai.conversation.id': sessionOf(state),
         'skein.agent.steps': state.step,
         'skein.agent.stop_reason': stopReason,
@@ -88,10 +88,10 @@ function sessionOf({ metadata: { sessionId } }: AgentState): string | undefined 
   return typeof sessionId === 'string' ? sessionId : undefined
 }
 
-/** Without attributes that are undefined: a tracer would record them. */
+/** Removes attributes that are undefined, because a tracer would record them. */
 function defined(attributes: Readonly<Record<string, unknown>>): SpanAttributes {
   const entries = Object.entries(attributes).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as SpanAttributes // the compiler loses the types of the values
+  return Object.fromEntries(entries) as SpanAttributes // `Object.fromEntries` loses the types of the values
 }
 
 function text(messages: readonly Message[]): string {

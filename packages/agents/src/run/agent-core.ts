@@ -20,12 +20,12 @@ import { boundHooks } from '../strategies/hooks.ts'
 import type { Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 
-/** What an agent has besides its options, made on first use and kept. */
+/** The internal parts of an agent besides its options; created on first use. */
 export class AgentCore {
   readonly options: ModellessOptions
   readonly ids: IdSource
   readonly clock: Clock | undefined
-  /** The public object; strategies and middleware get this very object. */
+  /** The public agent; strategies and middleware get this same object. */
   agent!: Agent
   #llm: LLMInstance | undefined
   #sessionId: string | undefined
@@ -36,7 +36,7 @@ export class AgentCore {
     this.clock = options.clock
   }
 
-  /** The agent's model. Made here and not in the constructor: an agent without a model can be defined. */
+  /** The agent's model. Created on first use, because an agent may be defined without a model. */
   get llm(): LLMInstance {
     if (this.#llm) return this.#llm
     const { model, llmMiddleware: middleware } = this.options
@@ -52,7 +52,7 @@ export class AgentCore {
     return this.#llm
   }
 
-  /** The input of a run as a message. */
+  /** Converts the input of a run to a message. */
   toInput(input: AgentInput | undefined): Message {
     const { ids, clock } = this
     if (typeof input === 'string') return new UserMessage(input, { ids, clock })
@@ -60,7 +60,7 @@ export class AgentCore {
     throw invalidUse('An agent’s input is a text or a message.')
   }
 
-  /** A resumed run has no input of its own; the last thing that was asked takes its place. */
+  /** Returns the input of a resumed run: the last user message that the strategy did not add itself. */
   resumedInput({ messages }: AgentState): Message {
     const { ids, clock } = this
     const asked = messages.findLast(
@@ -69,7 +69,9 @@ export class AgentCore {
     return asked ?? new UserMessage('', { ids, clock })
   }
 
-  /** The session of a run: the option, else the one in the state, else one made for this agent. */
+  /**
+   * Returns the session id of a run: from the options, else from the state, else a new one for this agent.
+   */
   sessionOf(metadata: { readonly [name: string]: unknown }): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
@@ -89,13 +91,13 @@ const toolHooks = [
   'onMaxIterations',
 ] as const satisfies readonly (keyof ToolUseStrategy)[]
 
-/** UAP §2.4: an agent's tool strategy has no limit unless one is given. */
+/** Returns the tool strategy without a limit, unless one is given (UAP §2.4). */
 export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
   if (strategy.maxIterations !== undefined) return strategy
   return boundHooks(strategy, toolHooks, { maxIterations: Infinity })
 }
 
-/** The state an agent was given, if it is one. */
+/** Returns the given state; throws if it is not a state. */
 export function checkState(state: unknown): AgentState {
   if (isState(state)) return state
   throw invalidUse(
@@ -104,7 +106,7 @@ export function checkState(state: unknown): AgentState {
   )
 }
 
-/** Checked by shape, so that a state of another copy of this package counts too. */
+/** Checks the shape, so that a state of another copy of this package is accepted too. */
 function isState(value: unknown): value is AgentState {
   return (
     typeof value === 'object' &&
@@ -114,14 +116,14 @@ function isState(value: unknown): value is AgentState {
   )
 }
 
-/** Whose run it is: written into the metadata of its states. */
+/** The session and agent of a run, written into the metadata of its states. */
 interface RunOwner {
   readonly sessionId: string | undefined
-  /** Only with a checkpoint store, which lists it. */
+  /** Set only with a checkpoint store, which lists the agent. */
   readonly agentId: string | undefined
 }
 
-/** UAP §3.4: the state knows its session and, with a checkpoint store, its agent. */
+/** Adds the session id and, with a checkpoint store, the agent id to the state's metadata (UAP §3.4). */
 export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): AgentState {
   let next = state
   if (sessionId !== undefined && next.metadata['sessionId'] !== sessionId)
@@ -131,7 +133,7 @@ export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): 
   return next
 }
 
-/** What a strategy returned, if it is a result. */
+/** Returns the result of a strategy with its owner; throws if it is not a result. */
 export function checkResult(
   result: GenerateResult,
   strategy: string,
@@ -143,7 +145,7 @@ export function checkResult(
   return state === result.state ? result : { ...result, state }
 }
 
-/** The error for interrupts that could never be answered, because the state of their run is dropped. */
+/** Creates the error for interrupts that can never be answered, because the state of their run is dropped. */
 export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidUse(

@@ -10,7 +10,10 @@ import type {
 /** How a run, or a part of it, ended. */
 export type RunOutcome = { readonly result: GenerateResult } | { readonly error: Error }
 
-/** The middleware of one run (UAP §9.2). `after` and `onError` get the context that their own `before` made. */
+/**
+ * Runs the middleware of one run (UAP §9.2). `after` and `onError` get
+ * the context that their own `before` returned.
+ */
 export class MiddlewareChain {
   #context: MiddlewareContext
   readonly #started: { readonly one: Middleware; context: MiddlewareContext }[] = []
@@ -36,8 +39,8 @@ export class MiddlewareChain {
   }
 
   /**
-   * Calls `after` of each middleware from the innermost out. From the one that failed on, `onError` is
-   * called instead, until one returns a result; the `after` of those outside it then gets that result.
+   * Calls `after` of each middleware from the innermost to the outermost. After a failure, `onError` is
+   * called instead until one returns a result; the middleware outside of that one gets the result in `after`.
    */
   async after(
     outcome: RunOutcome,
@@ -64,11 +67,13 @@ export class MiddlewareChain {
       const changed = await this.#call('after', one, () => one.after?.(context, result))
       return { result: changed ?? result }
     } catch (error) {
-      return { error: error as Error } // #call throws nothing else
+      return { error: error as Error } // `#call` throws only errors
     }
   }
 
-  /** Middleware is called for a cancelled run too, but cannot turn it into a result. */
+  /**
+   * Calls `onError`. It is also called for a cancelled run, but cannot turn the cancellation into a result.
+   */
   async #recover(one: Middleware, context: MiddlewareContext, error: Error): Promise<RunOutcome> {
     if (!one.onError) return { error }
     const isOver = isCancelled(error)
@@ -76,7 +81,7 @@ export class MiddlewareChain {
       const result = await this.#call('onError', one, () => one.onError?.(context, error), isOver)
       return result && !isOver ? { result } : { error }
     } catch (second) {
-      return { error: isOver ? error : (second as Error) } // #call throws nothing else
+      return { error: isOver ? error : (second as Error) } // `#call` throws only errors
     }
   }
 
@@ -94,7 +99,9 @@ export class MiddlewareChain {
   }
 }
 
-/** A map whose entries are also properties: UAP §9 types it as a map and uses it as an object. */
+/**
+ * Returns a map whose entries are also properties, because UAP §9 types it as a map and uses it as an object.
+ */
 export function middlewareMetadata(
   entries: Readonly<Record<string, unknown>> = {},
 ): MiddlewareMetadata {
@@ -114,5 +121,5 @@ export function middlewareMetadata(
       const value = target.get(name as string)
       return { value, enumerable: true, configurable: true, writable: true }
     },
-  }) as MiddlewareMetadata // the proxy is what gives it properties
+  }) as MiddlewareMetadata // the proxy adds the properties
 }

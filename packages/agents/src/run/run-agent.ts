@@ -49,27 +49,27 @@ export interface AgentTask {
   readonly options: InternalRunOptions
   readonly streaming: boolean
   readonly resume?: { readonly answers: Answers }
-  /** Aborts this call alone. */
+  /** Aborts only this call. */
   readonly controller: AbortController
   readonly takeSteering?: () => readonly Message[]
   /** Called with the state after each step. */
   readonly onState?: (state: AgentState) => void
-  /** Called before the events of the last step's end are yielded. */
+  /** Called before the events at the end of the last step are yielded. */
   readonly onLastStep?: () => void
 }
 
-/** The options of a call, with those that only the sub-agent helper and `query` use. */
+/** The options of a call, including internal ones that only `subagent()` and `query` use. */
 export interface InternalRunOptions extends RunOptions {
   readonly sessionId?: string
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
-  /** True when the caller passes interrupts on to its own caller. */
+  /** True when the caller passes interrupts on to its own caller, as `subagent()` does. */
   readonly passesInterrupts?: boolean
 }
 
 const defaultExecution = loop()
 const noHooks: AgentStrategy = Object.freeze({})
 
-/** A whole run: middleware around hooks around the strategy (UAP §3.3). */
+/** Runs an agent: middleware around the hooks, hooks around the strategy (UAP §3.3). */
 export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
   const { core, controller, options } = task
   const { signal } = controller
@@ -86,7 +86,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
       throwIfAborted(signal)
       const { input: asked, state: given } = middleware.context
       const result = yield* attempt.run(asked, checkState(given))
-      // A tool that runs an agent by hand would lose the interrupts inside it.
+      // If a tool runs an agent directly, without `subagent()`, interrupts inside it would be lost.
       const isLost = options.parentContext && !options.passesInterrupts
       if (result.interrupts && isLost) throw unansweredInterrupts(result.interrupts)
       await attempt.complete(result)
@@ -102,7 +102,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
   }
 }
 
-/** The strategy's part of a run, with the application's hooks around it. */
+/** Runs the strategy, with the application's hooks around it. */
 class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
@@ -135,7 +135,10 @@ class Attempt {
     return checkResult(result, execution.name, { sessionId, agentId })
   }
 
-  /** Built-in strategies end by themselves when they are cancelled; others are raced with `race`. */
+  /**
+   * Executes the strategy. Built-in strategies stop by themselves on
+   * cancellation; others are stopped by `race`.
+   */
   async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
     const { core, streaming, onLastStep } = this.#task
     const { execution = defaultExecution } = core.options
@@ -146,7 +149,8 @@ class Attempt {
       for (;;) {
         const step = await awaitUnlessAborted(batches.next(), race)
         if (step.done) return step.value
-        // Before the reader sees it: a reader that leaves with this event has missed nothing.
+        // Called before the reader sees the event, because a reader that
+        // leaves at this event has missed nothing.
         if (onLastStep && step.value.some(endsRun)) onLastStep()
         yield step.value
       }
@@ -157,8 +161,8 @@ class Attempt {
   }
 
   /**
-   * A strategy of the application's own. Its model runs tools by itself, so the tools are wrapped to
-   * get the agent's context; its sub-agents are followed from here; a step it did not save is saved.
+   * Executes an application's own strategy. Its model runs the tools itself, so they are wrapped to get the
+   * agent's context. Sub-agents are followed here, and a step that the strategy did not save is saved.
    */
   async *#executeForeign(
     context: ExecutionContext,
@@ -224,14 +228,14 @@ class Attempt {
     this.#task.onState?.(state)
   }
 
-  /** Calls `onComplete`, once, with the result that the run ends with or recovers with. */
+  /** Calls `onComplete` once, with the final result of the run. */
   async complete(result: GenerateResult): Promise<void> {
     if (this.#isComplete) return
     this.#isComplete = true
     await this.#hook('onComplete', () => this.#hooks.onComplete?.(result))
   }
 
-  /** Asks the application's `onError` for a result; middleware is asked after it. */
+  /** Calls the application's `onError`, which may return a result; middleware is called after it. */
   async recover(error: Error): Promise<RunOutcome> {
     const isOver = isCancelled(error)
     try {
@@ -240,7 +244,7 @@ class Attempt {
       await this.complete(result)
       return { result }
     } catch (second) {
-      return { error: isOver ? error : (second as Error) } // #hook throws nothing else
+      return { error: isOver ? error : (second as Error) } // `#hook` throws only errors
     }
   }
 
@@ -269,8 +273,8 @@ function bothCommits(
 }
 
 /**
- * Tools that bring the agent's context along (UAP §8.4), for strategies that let `llm` run them. The
- * same list if no tool asks for a context.
+ * Wraps tools so that they get the agent's context (UAP §8.4), for strategies that let `llm` run them.
+ * Returns the same list if no tool needs a context.
  */
 function contextualTools(
   context: ExecutionContext,
@@ -286,7 +290,7 @@ function contextualTools(
     const run = (params: never, call: ToolContext): unknown => {
       const agentFacts = agentContext(context, call, facts)
       const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
-      return tool.run(params, whole as never) // Tool hides the type of its context
+      return tool.run(params, whole as never) // `Tool` does not declare the type of its context
     }
     return withToolContext(deriveTool(tool, { run }))
   })

@@ -1,15 +1,18 @@
 import { isPlainObject, type JsonObject, type JsonValue, messageOf } from '@skein/base'
 import { invalidUse } from '../contract/agent-error.ts'
 
-/** Deeper data is refused: JSON readers would overflow. Tool results are at most 512 levels deep. */
+/**
+ * The deepest nesting; deeper data is rejected, because JSON readers would overflow. Tool results have at
+ * most 512 levels.
+ */
 const MAX_DEPTH = 1024
 
-/** A frozen copy of plain data. A value that JSON cannot hold stays as it is; `toJSON` refuses it. */
+/** Returns a frozen copy of plain data. Values that JSON cannot express are kept; `toJSON` rejects them. */
 export function frozenData<T>(value: T): T {
-  return copy(value, new Map(), 0) as T // a copy has the shape of its original
+  return copy(value, new Map(), 0) as T // a copy has the type of its original
 }
 
-/** An object with one entry set or, with `undefined`, removed. */
+/** Returns the object with one entry set or, for `undefined`, removed. */
 export function withEntry(
   object: JsonObject,
   name: string,
@@ -34,13 +37,13 @@ function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknow
   if (!isPlainObject(value)) return value
   const object: Record<string, unknown> = {}
   seen.set(value, object)
-  // As in JSON, entries whose value is undefined are left out. `__proto__` is never data of ours.
+  // As in JSON, entries whose value is undefined are left out. `__proto__` is dropped for safety.
   for (const [name, item] of Object.entries(value))
     if (item !== undefined && name !== '__proto__') object[name] = copy(item, seen, depth + 1)
   return Object.freeze(object)
 }
 
-/** Throws INVALID_REQUEST with the path of the first value that would not survive JSON. */
+/** Throws INVALID_REQUEST with the path of the first value that JSON cannot express. */
 export function checkJson(value: unknown, path: string): void {
   visit(value, path, new Set(), 0)
 }
@@ -72,9 +75,8 @@ function notJson(path: string, what: string): Error {
 }
 
 /**
- * Copies untrusted data as plain JSON of our own (UAP §15.3). Data that is too deep or not JSON throws
- * INVALID_REQUEST, `__proto__` is dropped, and each getter of the given objects is read only once, so
- * that what was checked is what is used.
+ * Copies untrusted data as plain JSON (UAP §15.3). Data that is too deep or not JSON throws INVALID_REQUEST,
+ * and `__proto__` is dropped. Each getter is read only once, so that the checked values are the ones used.
  */
 export function readData(value: unknown): unknown {
   try {

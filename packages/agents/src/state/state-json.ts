@@ -18,10 +18,10 @@ import type {
   Suspension,
 } from './state-types.ts'
 
-/** The version that is written; every 1.x is read (UAP §12.3). */
+/** The version that is written; every version 1.x can be read (UAP §12.3). */
 const UAP_VERSION = '1.0.0'
 
-/** What a state is made of, with plain lists. */
+/** The parts of a state, with plain lists. */
 export interface StateParts {
   readonly id: string
   readonly messages: readonly Message[]
@@ -31,11 +31,14 @@ export interface StateParts {
   readonly plan?: readonly PlanStep[]
   readonly subagentTraces: readonly SubagentExecutionTrace[]
   readonly suspension?: Suspension
-  /** Fields that this version does not know. */
+  /** Fields of the JSON that are unknown to this version. */
   readonly unknown?: JsonObject
 }
 
-/** The JSON of a state. Throws INVALID_REQUEST with the path of the first value that JSON cannot hold. */
+/**
+ * Returns the JSON of a state. Throws INVALID_REQUEST with the path of
+ * the first value that JSON cannot express.
+ */
 export function writeStateJSON(parts: StateParts): AgentStateJSON {
   const { id, messages, step, metadata, reasoning, plan, subagentTraces, suspension } = parts
   checkJson(metadata, 'metadata')
@@ -51,7 +54,7 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
     metadata,
     reasoning,
   }
-  // Absent parts have no field at all, so that the object is the same before and after JSON text.
+  // Absent parts have no field, so that the object is equal before and after a JSON round trip.
   if (plan) json.plan = plan
   if (subagentTraces.length > 0) json.subagentTraces = subagentTraces
   if (suspension) {
@@ -63,7 +66,7 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
   return json
 }
 
-/** JSON of messages that cannot change any more, so that a checkpoint per step stays cheap. */
+/** The JSON of frozen messages, so that a checkpoint per step stays cheap. */
 const written = new WeakMap<Message, MessageJSON>()
 
 function toMessageJSON(message: Message, path: string): MessageJSON {
@@ -76,26 +79,27 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   } catch {
     json = byResultRule(message, path)
   }
-  // JSON shares parts of its message; one that can still change must not be frozen through it.
+  // The JSON shares parts with its message, so freezing it would freeze a message that may still change.
   if (isDeepFrozen(message)) written.set(message, deepFreeze(json))
   return json
 }
 
 /**
- * Messages of a run hold JSON and bytes only, because tool results became JSON when their call ended.
- * A message that the application made itself may hold any value. It is written by the same rule as a
- * tool's result, or refused with the path of the value that JSON cannot hold.
+ * Converts a message by the result rule (`toResultJson`). Messages of a run contain only JSON and bytes
+ * already, but a message that the application made may contain any value. Throws with the path of a value
+ * that JSON cannot express.
  */
 function byResultRule(message: Message, path: string): MessageJSON {
   try {
-    toResultJson({ ...message }, path) // first, because `messageToJSON` does not end in a cycle
-    return toResultJson(messageToJSON(message), path) as unknown as MessageJSON // the rule keeps the shape
+    toResultJson({ ...message }, path) // first, because `messageToJSON` would not end for a cycle
+    // The result rule keeps the shape.
+    return toResultJson(messageToJSON(message), path) as unknown as MessageJSON
   } catch (error) {
     throw invalidUse(`The state cannot be written as JSON: ${messageOf(error)}.`)
   }
 }
 
-/** Reads untrusted JSON: everything is checked, all the way down, before anything is built from it. */
+/** Reads untrusted JSON. Everything is checked at every depth before the state is built. */
 export function readStateJSON(json: unknown): StateParts {
   const value = readData(json)
   if (!isPlainObject(value)) throw invalid('it', 'is not an object')

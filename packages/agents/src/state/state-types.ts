@@ -11,7 +11,7 @@ export interface AgentStateJSON {
   readonly reasoning?: readonly string[]
   readonly plan?: readonly PlanStep[]
   readonly subagentTraces?: readonly SubagentExecutionTrace[]
-  /** Only while calls of the last message wait for an answer. */
+  /** Set only while calls of the last message wait for an answer. */
   readonly suspension?: SuspensionJSON
 }
 
@@ -21,7 +21,7 @@ export interface SuspensionJSON {
   readonly deferred: Suspension['deferred']
 }
 
-/** How far a step of a plan has come. */
+/** The progress of a plan step. */
 export type PlanStepStatus = 'pending' | 'in_progress' | 'completed' | 'failed'
 
 /** One step of a plan (UAP §5.4). */
@@ -35,19 +35,19 @@ export interface PlanStep {
   readonly status: PlanStepStatus
 }
 
-/** One tool call of a sub-agent, as its trace keeps it (UAP §8.8). */
+/** One tool call of a sub-agent, as its trace stores it (UAP §8.8). */
 export interface ToolExecutionTrace {
   readonly toolName: string
   readonly toolCallId?: string
   readonly arguments: JsonObject
-  /** A string unchanged; any other result as JSON. */
+  /** A string result unchanged; any other result as JSON text. */
   readonly result: string
   readonly isError?: boolean
   /** Milliseconds. */
   readonly duration?: number
 }
 
-/** What one sub-agent did, kept in the state of the agent that called it (UAP §8.8). */
+/** The record of one sub-agent's run, stored in the state of the agent that called it (UAP §8.8). */
 export interface SubagentExecutionTrace {
   readonly subagentId: string
   readonly subagentType: string
@@ -62,16 +62,18 @@ export interface SubagentExecutionTrace {
   readonly toolExecutions?: readonly ToolExecutionTrace[]
   /** The sub-agent's own tokens, without those of its sub-agents. */
   readonly usage?: TokenUsage
-  /** Traces of the sub-agents that it called in turn. */
+  /** Traces of the sub-agents that this sub-agent called. */
   readonly children?: readonly SubagentExecutionTrace[]
 }
 
 /** A call that waits for an answer. Plain data: it can be stored and answered in another process. */
 export interface Interrupt {
-  /** The ids of the calls that lead to the waiting one, joined by `/`; the same after each resume. */
+  /**
+   * The ids of the calls that lead to the waiting one, joined by `/`; it stays the same after each resume.
+   */
   readonly id: string
   readonly toolCallId: string
-  /** The sub-agents down to the call, outermost first; empty for a call of this agent itself. */
+  /** The sub-agents that lead to the call, outermost first; empty for a call of this agent itself. */
   readonly path: readonly string[]
   readonly kind: DeferRequest['kind']
   readonly request: JsonValue
@@ -79,7 +81,7 @@ export interface Interrupt {
 
 /** The answer to an interrupt. To change arguments, deny the call: the model then calls again. */
 export type Answer =
-  /** Lets the call run. The tool finds the token in `context.answer`. */
+  /** Lets the call run. The tool can read the token in `context.answer`. */
   | { readonly type: 'approve'; readonly token?: string }
   | { readonly type: 'deny'; readonly reason: string }
   /** Becomes the call's result; the tool does not run. */
@@ -87,16 +89,16 @@ export type Answer =
   | { readonly type: 'error'; readonly message: string }
 
 /**
- * Answers by interrupt id or by tool call id, in any order; interrupts without an answer stay open.
- * Where two sub-agents use the same call id, only the interrupt's id says which call is meant.
+ * Answers by interrupt id or by tool call id, in any order; interrupts without an answer stay open. If two
+ * sub-agents use the same call id, only the interrupt id is unambiguous.
  */
 export type Answers = Readonly<Record<string, Answer>>
 
-/** What a suspended state knows about the calls of its last message. */
+/** The known results and the waiting calls of a suspended state's last message. */
 export interface Suspension {
-  /** The results that are known already, in one message so that bytes survive JSON. */
+  /** The results that are already known, in one message so that bytes are preserved in JSON. */
   readonly answered?: ToolResultMessage
-  /** The calls that wait. Calls that have not started because of them are in neither list. */
+  /** The calls that wait. Calls that could not start because of them are in neither list. */
   readonly deferred: readonly DeferredCall[]
 }
 

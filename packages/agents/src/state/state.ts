@@ -7,11 +7,11 @@ import type { AgentStateJSON, PlanStep, SubagentExecutionTrace, Suspension } fro
 
 /** Options of a state. */
 export interface AgentStateOptions {
-  /** Makes the ids of this state and of all states that come from it. Default: UUIDv4. */
+  /** Makes the ids of this state and of all states derived from it. Default: UUIDv4. */
   readonly ids?: IdSource
 }
 
-/** What a state holds, its id left out. */
+/** The fields of a state, without its id. */
 interface StateFields {
   readonly messages: SharedList<Message>
   readonly step: number
@@ -20,15 +20,16 @@ interface StateFields {
   readonly plan?: readonly PlanStep[]
   readonly subagentTraces: SharedList<SubagentExecutionTrace>
   readonly suspension?: Suspension
-  /** Fields of its JSON that this version does not know: kept and written again. */
+  /** Fields of the JSON that are unknown to this version; they are written again unchanged. */
   readonly unknown?: JsonObject
 }
 
 const key = Symbol('AgentState')
 
 /**
- * An immutable snapshot of an agent's work (UAP §6). Every operation returns a new state with a new
- * id; messages are shared by reference, so that appending costs the same however long the history.
+ * An immutable snapshot of an agent's work (UAP §6). Every operation returns a new state with a new id.
+ * Messages are shared by reference, so that the cost of appending does not depend on the length of the
+ * history.
  *
  *     const state = AgentState.initial().withMetadata('user', 'ada')
  *     const { turn, state: next } = await coder.generate('Hello', state)
@@ -43,7 +44,7 @@ export class AgentState {
   readonly #fields: StateFields
   readonly #ids: IdSource
 
-  /** States come from `initial()` and `fromJSON()` alone. */
+  /** Private: states are created with `initial()` and `fromJSON()`. */
   private constructor(
     guard: typeof key,
     init: { readonly id?: string; readonly fields: StateFields; readonly ids: IdSource },
@@ -68,7 +69,7 @@ export class AgentState {
     return new AgentState(key, { fields: empty, ids })
   }
 
-  /** Reads untrusted JSON: anything that is not a state throws INVALID_REQUEST naming the field. */
+  /** Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. */
   static fromJSON(json: unknown, { ids = uuidV4 }: AgentStateOptions = {}): AgentState {
     const { id, ...parts } = readStateJSON(json)
     const fields = {
@@ -85,12 +86,12 @@ export class AgentState {
     return this.#fields.messages.view
   }
 
-  /** What the model reasoned before each action (`react`). */
+  /** The texts that the model produced as reasoning before each action (`react`). */
   get reasoning(): readonly string[] {
     return this.#fields.reasoning.view
   }
 
-  /** What sub-agents did, oldest first. */
+  /** The traces of sub-agents, oldest first. */
   get subagentTraces(): readonly SubagentExecutionTrace[] {
     return this.#fields.subagentTraces.view
   }
@@ -105,19 +106,21 @@ export class AgentState {
     return this.#next({ messages: this.#fields.messages.append(checked(messages)) })
   }
 
-  /** Replaces the whole history; everything else stays. */
+  /** Replaces the whole history; all other fields stay. */
   withContext(messages: readonly Message[]): AgentState {
     return this.#next({ messages: SharedList.of(checked(messages)) })
   }
 
-  /** Sets the number of the step. */
+  /** Sets the step number. */
   withStep(step: number): AgentState {
     if (!Number.isInteger(step) || step < 0)
       throw invalidUse(`A step is a whole number from 0, not ${String(step)}.`)
     return this.#next({ step })
   }
 
-  /** Sets an entry. The value is copied and frozen; it must be JSON. `undefined` removes the entry. */
+  /**
+   * Sets a metadata entry. The value must be JSON; it is copied and frozen. `undefined` removes the entry.
+   */
   withMetadata(name: string, value: unknown): AgentState {
     return this.#next({ metadata: withEntry(this.metadata, name, value as JsonValue | undefined) })
   }
@@ -132,17 +135,20 @@ export class AgentState {
     return this.#next({ plan: frozenData(plan) })
   }
 
-  /** Appends what a sub-agent did. */
+  /** Appends the trace of a sub-agent. */
   withSubagentTrace(trace: SubagentExecutionTrace): AgentState {
     return this.#next({ subagentTraces: this.#fields.subagentTraces.append([frozenData(trace)]) })
   }
 
-  /** Records which calls of the last message wait; `undefined` when none does any more. */
+  /** Sets which calls of the last message wait; `undefined` when none waits any more. */
   withSuspension(suspension: Suspension | undefined): AgentState {
     return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
   }
 
-  /** The whole state, exactly. Throws INVALID_REQUEST with the path of a value that JSON cannot hold. */
+  /**
+   * Returns the whole state as JSON. Throws INVALID_REQUEST with the
+   * path of a value that JSON cannot express.
+   */
   toJSON(): AgentStateJSON {
     const { id, messages, reasoning, subagentTraces } = this
     return writeStateJSON({ ...this.#fields, id, messages, reasoning, subagentTraces })
@@ -163,10 +169,10 @@ function checked(messages: readonly Message[]): readonly Message[] {
 }
 
 /**
- * An immutable list that is cheap to append to. All versions that grew from each other share one
- * array and differ in how much of it they count as their own. Appending to the newest version pushes;
- * appending to an older one copies first. So n appends cost n, and each version can still be read as a
- * frozen array, which is made on first use.
+ * An immutable list that is cheap to append to. All versions derived from each other share one array; each
+ * version uses only its first `length` items. Appending to the newest version adds to the shared array;
+ * appending to an older one copies it first. So n appends cost O(n). Each version can be read as a frozen
+ * array, which is made on first use.
  */
 class SharedList<T> {
   readonly length: number
@@ -189,7 +195,7 @@ class SharedList<T> {
     return new SharedList(items, items.length)
   }
 
-  /** Frozen, and the same array each time. */
+  /** A frozen array; the same one each time. */
   get view(): readonly T[] {
     return (this.#view ??= Object.freeze(this.#items.slice(0, this.length)))
   }

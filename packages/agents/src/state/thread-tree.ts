@@ -28,7 +28,7 @@ export interface ThreadTreeOptions {
   readonly ids?: IdSource
 }
 
-/** What a node is made of. */
+/** The fields of a new node. */
 export interface ThreadNodeInit {
   readonly id: string
   readonly parentId: string | null
@@ -38,7 +38,7 @@ export interface ThreadNodeInit {
 }
 
 /**
- * Conversations that branch (UAP §7).
+ * Conversations with branches (UAP §7).
  *
  *     const tree = new ThreadTree()
  *     tree.current.state = (await coder.generate('First', tree.history())).state
@@ -55,7 +55,7 @@ export class ThreadTree {
     this.#root = this.#current = this.#add(new ThreadNode({ id: ids(), parentId: null, state }))
   }
 
-  /** Reads untrusted JSON: anything that is not a tree throws INVALID_REQUEST. */
+  /** Reads untrusted JSON. Throws INVALID_REQUEST if it is not a tree. */
   static fromJSON(
     json: unknown,
     { ids = uuidV4 }: Pick<ThreadTreeOptions, 'ids'> = {},
@@ -73,7 +73,7 @@ export class ThreadTree {
     return this.#root
   }
 
-  /** The node that `checkout` chose; at first the root. */
+  /** The node chosen by `checkout`; the root at first. */
   get current(): ThreadNode {
     return this.#current
   }
@@ -95,9 +95,9 @@ export class ThreadTree {
   }
 
   /**
-   * The current node's state with the messages from the root to it. A node usually holds the whole
-   * conversation up to it: then its messages, even if shortened, replace those of the nodes above. A
-   * node that shares no message with the nodes above adds its messages to theirs.
+   * Returns the current node's state with the messages from the root to it. A node usually contains the whole
+   * conversation: then its messages, even if shortened, replace those of its ancestors. A node that shares no
+   * message with its ancestors adds its messages to theirs.
    */
   history(): AgentState {
     const path = [this.#current]
@@ -139,7 +139,7 @@ export class ThreadTree {
   }
 }
 
-/** One place in a tree of conversations (UAP §7.1). After a run, set `state` to the state it returned. */
+/** One node in a tree of conversations (UAP §7.1). After a run, set `state` to the state it returned. */
 export class ThreadNode {
   readonly id: string
   /** Null for the root. */
@@ -148,7 +148,7 @@ export class ThreadNode {
   readonly #children: string[]
   #state: AgentState
 
-  /** Use `tree.branch()`: the tree makes its nodes. */
+  /** Called by the tree; use `tree.branch()` to create a node. */
   constructor(init: ThreadNodeInit) {
     this.id = init.id
     this.parentId = init.parentId
@@ -165,12 +165,12 @@ export class ThreadNode {
     this.#state = checked(state)
   }
 
-  /** Ids of the nodes that branch from here, oldest first. */
+  /** Ids of the child nodes, oldest first. */
   get children(): readonly string[] {
     return Object.freeze([...this.#children])
   }
 
-  /** Adds a child's id to its parent. Only the tree that holds both calls it. */
+  /** Adds a child's id to its parent. Called only by the tree that contains both. */
   static link(parent: ThreadNode, childId: string): void {
     parent.#children.push(childId)
   }
@@ -189,7 +189,7 @@ function checked(state: AgentState): AgentState {
   throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
 }
 
-/** Reads the nodes of untrusted JSON, in their order there. */
+/** Reads the nodes of untrusted JSON, in their given order. */
 function readTreeJSON(json: unknown): {
   root: ThreadNode
   current: ThreadNode
@@ -201,12 +201,12 @@ function readTreeJSON(json: unknown): {
   const list = json['nodes'].map(readNode)
   const nodes = new Map(list.map((node) => [node.id, node]))
   if (nodes.size < list.length) throw invalid('two nodes have one id')
-  const root = nodes.get(rootId as string) // a value that is not an id finds no node
+  const root = nodes.get(rootId as string) // a value that is not an id finds nothing
   if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
   const current = nodes.get(currentId as string)
   if (!current) throw invalid('currentId does not name a node')
-  // Parents and children have to agree. Then no node is reached twice, so there is no cycle, and a
-  // node that was not reached hangs somewhere else.
+  // Each child must name its parent. Then no node is reached twice, so there is no cycle; a node that is not
+  // reached is not connected to the root.
   const reached = [root]
   for (let index = 0; index < reached.length; index++) {
     const { id, children } = reached[index]!

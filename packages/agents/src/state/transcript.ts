@@ -9,22 +9,22 @@ import {
   ToolResultMessage,
 } from '@skein/ai'
 
-/** What the model reads as the result of a call that never had one. */
+/** The result that the model sees for a call without one. */
 const INTERRUPTED = 'The call was interrupted before it had a result.'
 
-/** How a history is repaired. */
+/** The settings for repairing a history. */
 export interface RepairOptions {
   /** Results that are known but not part of the history yet. */
   readonly known?: readonly ToolResult[]
-  /** Leaves calls at the very end open: they are to be run. */
+  /** Whether calls at the end stay open, because they are about to run. */
   readonly keepsTail?: boolean
   readonly sources: Pick<MessageOptions, 'ids' | 'clock'>
 }
 
 /**
- * A history in which every tool call is answered exactly once before the next message, as vendors
- * demand: missing results become error results, results of no call are dropped. Returns the same array
- * if nothing is wrong, which is the common case and costs one look at each message.
+ * Returns a history in which every tool call has exactly one result before the next message, as vendors
+ * require: missing results become error results, results without a call are dropped. Returns the same array
+ * if nothing is wrong, which is the common case and is checked in one pass.
  */
 export function repairHistory(
   messages: readonly Message[],
@@ -34,7 +34,7 @@ export function repairHistory(
   const repaired: Message[] = []
   for (let index = 0; index < messages.length;) {
     const message = messages[index++]!
-    if (isToolResultMessage(message)) continue // there is no call before it that it could answer
+    if (isToolResultMessage(message)) continue // no call precedes this result
     repaired.push(message)
     if (!isAssistantMessage(message) || !message.hasToolCalls) continue
     const answers: ToolResultMessage[] = []
@@ -62,7 +62,10 @@ function isWhole(messages: readonly Message[], keepsTail: boolean): boolean {
   return true
 }
 
-/** One result for each call of a message: those in the history, then made-up ones for the missing. */
+/**
+ * Returns one result for each call of a message: those in the
+ * history, then error results for the missing ones.
+ */
 function answerCalls(
   { toolCalls = [] }: AssistantMessage,
   answers: readonly ToolResultMessage[],
@@ -70,7 +73,7 @@ function answerCalls(
 ): ToolResultMessage[] {
   const open = new Map(toolCalls.map((call) => [call.toolCallId, call]))
   const kept = answers.flatMap((answer) => {
-    // `delete` is true once per call: a second result for it is dropped, and so is one for no call.
+    // `delete` returns true once per call, so second results and results without a call are dropped.
     const results = answer.results.filter(({ toolCallId }) => open.delete(toolCallId))
     if (results.length === answer.results.length) return [answer]
     if (results.length === 0) return []
@@ -90,7 +93,7 @@ function answerCalls(
   return [...kept, new ToolResultMessage(results, sources)]
 }
 
-/** The calls of the last message that have no result, if it is an assistant's. */
+/** Returns the calls without a result in the last assistant message, if only results follow it. */
 export function openCallsOf(messages: readonly Message[]): readonly ToolCall[] {
   const answered = new Set<string>()
   for (let index = messages.length - 1; index >= 0; index--) {

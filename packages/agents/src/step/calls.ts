@@ -23,11 +23,11 @@ import type {
 } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 
-/** What came of the calls of one message. */
+/** The result of running the calls of one message. */
 export interface CallsResult {
-  /** With the results, or suspended if calls wait. */
+  /** The state with the results, or suspended if calls wait. */
   readonly state: AgentState
-  /** What was added to the history, in order. */
+  /** The messages added to the history, in order. */
   readonly messages: Turn['messages']
   readonly executions: readonly ToolExecution[]
   readonly warnings: readonly Warning[]
@@ -35,16 +35,16 @@ export interface CallsResult {
   readonly interrupts: readonly Interrupt[]
 }
 
-/** What is known about calls before they run. */
+/** The state and the known outcomes and answers of calls before they run. */
 export interface CallsInput {
   readonly state: AgentState
-  /** Outcomes that are known, by call id: those calls are not run again. */
+  /** Known outcomes by call id; those calls are not run again. */
   readonly settled?: ReadonlyMap<string, ToolOutcome>
   /** Answers to the interrupts of a suspended state. */
   readonly answers?: Answers
 }
 
-/** The open calls of one message, with what is known about each: outcome, answer, what it waited for. */
+/** The open calls of one message, with the known outcome, answer or earlier request of each. */
 export class CallBatch {
   /** All calls that have no result in the history, in call order. */
   readonly calls: readonly ToolCall[]
@@ -52,7 +52,7 @@ export class CallBatch {
   readonly #deferred: ReadonlyMap<string, DeferredCall>
   readonly #routed: ReadonlyMap<string, CallAnswers>
   readonly #settled = new Map<string, ToolOutcome>()
-  /** Calls whose execution was reported by an earlier run already. */
+  /** Calls that an earlier run has already reported as executed. */
   readonly #old = new Set<string>()
 
   constructor({ state, settled, answers = {} }: CallsInput, calls: readonly ToolCall[]) {
@@ -79,8 +79,8 @@ export class CallBatch {
   }
 
   /**
-   * What the executor is given for a call that was deferred before. An approved call runs without
-   * asking its tool for approval again, and so does a call with answers for the sub-agent inside it.
+   * Returns the executor's settings for a call that was deferred before. An approved call runs without asking
+   * its tool for approval again, and so does a call with answers for the sub-agent inside it.
    */
   portsOf({ toolCallId }: ToolCall): Pick<CallPorts, 'isApproved' | 'context'> {
     const { own: answer, inner: answers } = this.#routed.get(toolCallId) ?? {}
@@ -89,7 +89,7 @@ export class CallBatch {
     return { isApproved, context: { deferred, answer, answers } }
   }
 
-  /** The state after the calls: with one message of results, or suspended if some of them wait. */
+  /** Returns the state after the calls: with one message of results, or suspended if some calls wait. */
   end(
     { settled, warnings }: BatchResult,
     sources: { readonly ids: IdSource; readonly clock: Clock },
@@ -125,7 +125,7 @@ export class CallBatch {
   }
 }
 
-/** What the sub-agent helper defers with: the child's whole state is part of the interrupt. */
+/** The request with which `subagent()` defers a call; the sub-agent's whole state is part of it. */
 export interface ChildRequest {
   readonly subagent: string
   readonly prompt: string
@@ -133,15 +133,15 @@ export interface ChildRequest {
   readonly interrupts: readonly Interrupt[]
 }
 
-/** The request of a call that was deferred by a sub-agent, undefined for any other. */
+/** Returns the request of a call deferred by `subagent()`, or undefined for any other request. */
 export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | undefined {
   if (kind !== 'child' || !isPlainObject(request)) return undefined
   const { subagent, state, interrupts } = request
   const isChild = typeof subagent === 'string' && isPlainObject(state) && Array.isArray(interrupts)
-  return isChild ? (request as unknown as ChildRequest) : undefined // its fields were just checked
+  return isChild ? (request as unknown as ChildRequest) : undefined // its fields were checked above
 }
 
-/** The interrupts of deferred calls: a sub-agent's call stands for the interrupts inside it. */
+/** Returns the interrupts of deferred calls; a sub-agent's call is replaced by the interrupts inside it. */
 export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
   return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
     const child = childRequestOf(request)
@@ -154,14 +154,14 @@ export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interr
   })
 }
 
-/** The answers of one deferred call: its own, or those for interrupts inside it. */
+/** The answers for one deferred call: its own, or those for interrupts inside its sub-agent. */
 interface CallAnswers {
   readonly own?: Answer
-  /** By the id that the interrupt has inside the sub-agent. */
+  /** Answers by the id that the interrupt has inside the sub-agent. */
   readonly inner?: Answers
 }
 
-/** Finds the call of each answer. An answer that fits no interrupt, or several, is refused. */
+/** Finds the call of each answer. Throws for an answer that matches no interrupt or several. */
 function routeAnswers(
   deferred: readonly DeferredCall[],
   answers: Answers,
@@ -211,7 +211,7 @@ function checkAnswer(answer: unknown, name: string): void {
   )
 }
 
-/** The outcome that an answer decides. An approval decides none: it only lets the call run. */
+/** Returns the outcome that an answer determines. An approval determines none: it only lets the call run. */
 function outcomeOf(answer: Answer | undefined): ToolOutcome | undefined {
   switch (answer?.type) {
     case 'deny':

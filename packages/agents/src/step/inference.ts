@@ -2,29 +2,32 @@ import type { LLMInstance, Message, StreamEvent, Turn } from '@skein/ai'
 import type { AgentStreamEvent } from '../contract/event.ts'
 import type { Batches } from './live-events.ts'
 
-/** What one inference needs. */
+/** The input of one inference. */
 export interface InferenceTask {
   readonly llm: LLMInstance
-  /** Everything to send. */
+  /** All messages to send. */
   readonly messages: readonly Message[]
-  /** How many messages at the end are new; an opaque model gets those as its inputs. */
+  /** The number of messages at the end that are new; an opaque model gets them as its inputs. */
   readonly inputs: number
   readonly streaming: boolean
   readonly signal?: AbortSignal
-  /** The `state` of the model's middleware, one for the whole run. */
+  /** The `state` of the model's middleware, shared by the whole run. */
   readonly middlewareState?: Map<string, unknown>
 }
 
-/** What one inference brought. */
+/** The result of one inference. */
 export interface Inference {
   readonly turn: Turn
-  /** What the model and, if it is opaque, its tools added to the history. */
+  /** The messages added to the history by the model and, if it is opaque, by its tools. */
   readonly messages: readonly Message[]
-  /** Block index of each call, for the events of its execution. */
+  /** The block index of each call, used in the events of its execution. */
   readonly indexes: ReadonlyMap<string, number>
 }
 
-/** One inference without tools. An opaque model, which has only `generate` and `stream`, is asked once. */
+/**
+ * Runs one inference without tools. An opaque model, which has only
+ * `generate` and `stream`, also runs its tools.
+ */
 export async function* runInference(task: InferenceTask): Batches<Inference> {
   if (typeof task.llm.infer !== 'function') return yield* inferOpaque(task)
   const { llm, messages, streaming, signal, middlewareState: state } = task
@@ -44,16 +47,16 @@ export async function* runInference(task: InferenceTask): Batches<Inference> {
       if (streaming) yield step.value.map(toAgentEvent)
     }
   } finally {
-    if (!isDone) await events.return(undefined as never) // the reader left; nobody reads the turn
+    if (!isDone) await events.return(undefined as never) // the reader left, so the returned turn is not used
   }
 }
 
-/** An event of the model as an event of the agent. */
+/** Wraps an event of the model as an event of the agent. */
 export function toAgentEvent(upp: StreamEvent): AgentStreamEvent {
   return { source: 'upp', upp }
 }
 
-/** An opaque model runs its own tools; its new messages are those that the history does not have. */
+/** Calls an opaque model, which runs its own tools. Its new messages are those missing from the history. */
 async function* inferOpaque(task: InferenceTask): Batches<Inference> {
   const { llm, messages, inputs, streaming, signal } = task
   const history = messages.slice(0, messages.length - inputs)

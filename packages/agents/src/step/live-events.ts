@@ -9,7 +9,7 @@ import {
 } from '../contract/event.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** A part of a run: yields batches of events while it happens and returns its result. */
+/** A part of a run: yields batches of events as they happen and returns its result. */
 export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
 
 /** Runs a generator to its end and drops its events. */
@@ -45,11 +45,12 @@ export class LiveEvents {
   }
 }
 
-/** The batches of a source and, while the next one is awaited, the live events. */
+/** Yields the batches of a source and, while waiting for the next batch, the live events. */
 export async function* mergeLive<R>(source: Batches<R>, live: LiveEvents): Batches<R> {
   type Step = IteratorResult<readonly AgentStreamEvent[], R>
   let settled: { readonly step: Step } | { readonly error: unknown } | undefined
-  // One handler per batch, not a race per event: a race would pile up on the waiting promise.
+  // One handler per batch instead of a race per event, because each
+  // race would add a handler to the same promise.
   const pull = (): void => {
     source.next().then(
       (step) => {
@@ -78,7 +79,7 @@ export async function* mergeLive<R>(source: Batches<R>, live: LiveEvents): Batch
   }
 }
 
-/** A sink whose events become events of the calling agent, while they happen. */
+/** Makes a sink that turns sub-agent events into events of the calling agent as they happen. */
 export function followSubagents(
   streaming: boolean,
   origin: () => { readonly step: number; readonly agentId: string },
@@ -91,12 +92,12 @@ export function followSubagents(
 }
 
 /**
- * Follows the sub-agents of one batch of calls by their events (UAP §8.7) and makes a trace of each
- * when it ends (UAP §8.8). Sub-agents of sub-agents are read from the forwarded events.
+ * Follows the sub-agents of one batch of calls by their events (UAP §8.7) and makes a trace of each when it
+ * ends (UAP §8.8). Nested sub-agents are read from the forwarded events.
  */
 export class SubagentSink {
   readonly traces: SubagentExecutionTrace[] = []
-  /** Tokens of all sub-agents that ended, at any depth. */
+  /** Tokens of all sub-agents that have ended, at any depth. */
   usage: TokenUsage = zeroUsage
   readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
   readonly #forward: (event: SubagentEvent) => void
@@ -107,12 +108,12 @@ export class SubagentSink {
   }
 
   readonly push = (event: SubagentEvent): void => {
-    if (this.#isClosed) return // from a tool that kept working after its run was over
+    if (this.#isClosed) return // the event comes from a tool that continued after its run had ended
     this.#follow(event)
     this.#forward(event)
   }
 
-  /** Ends the sub-agents that still run, when the agent's run is over before its tools are. */
+  /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
   close(error: string, timestamp: number): void {
     for (const { start } of this.#open.values()) {
       const { subagentId, subagentType, parentToolCallId } = start
@@ -168,7 +169,7 @@ function toToolTrace(execution: ToolExecution | ToolExecutionTrace): ToolExecuti
   return { toolName, toolCallId, arguments: args, result: text, isError, duration }
 }
 
-/** JSON, or for a value that JSON cannot hold its `String`. */
+/** Converts a value to JSON, or with `String` if JSON cannot express it. */
 function stringify(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value)
@@ -177,7 +178,7 @@ function stringify(value: unknown): string {
   }
 }
 
-/** The tokens of a sub-agent and of all below it. */
+/** Returns the tokens of a sub-agent and of all its nested sub-agents. */
 function usageOf({ usage = zeroUsage, children = [] }: SubagentExecutionTrace): TokenUsage {
   return children.map(usageOf).reduce(addUsage, usage)
 }

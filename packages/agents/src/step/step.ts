@@ -25,47 +25,50 @@ import {
   type SubagentSink,
 } from './live-events.ts'
 
-/** One step: an inference and the tools it asks for. Calls that the state leaves open are run first. */
+/**
+ * The input of one step: an inference and the tools it requests. If the state has open calls, the step
+ * runs those instead.
+ */
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
   /** How many messages at the end of the state are new. */
   readonly inputs?: number
-  /** Default: the state's. */
+  /** Default: the step number of the state. */
   readonly step?: number
   readonly agentId?: string
   /** Whether the vendor streams and the step yields events. Default true. */
   readonly streaming?: boolean
   readonly signal?: AbortSignal
-  /** False leaves the calls open. Default true. */
+  /** Whether to run the requested calls; false leaves them open. Default true. */
   readonly runsTools?: boolean
   readonly mode?: ToolBatch['mode']
-  /** The tool strategy for a model that is opaque; others have their own. */
+  /** The tool strategy for an opaque model; other models have their own. */
   readonly toolStrategy?: ToolUseStrategy
   /** Names of tools that succeeded earlier; they satisfy `dependsOn`. */
   readonly succeeded?: ReadonlySet<string>
-  /** Extra fields of the tools' context. */
+  /** Returns extra fields for the context of a tool. */
   readonly context?: (call: ToolCall, state: AgentState) => object
   readonly hooks?: Pick<AgentStrategy, 'onAct' | 'onObserve'>
   /** Awaited before and after each inference and each call. */
   readonly commit?: (effect: StepEffect) => void | Promise<void>
-  /** The `state` of the model's middleware, one for all steps of a run. */
+  /** The `state` of the model's middleware, shared by all steps of a run. */
   readonly middlewareState?: Map<string, unknown>
-  /** Called before tools run, with what will know the tokens of their sub-agents. */
+  /** Called before tools run, with the sink that will count the tokens of their sub-agents. */
   readonly onSubagents?: (sink: SubagentSink) => void
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
-/** What came of one step. */
+/** The result of one step. */
 export interface StepResult extends CallsResult {
   /** The turn of the inference; absent when the step only ran open calls. */
   readonly turn?: Turn
 }
 
 /**
- * The step engine: yields events while the step happens and returns what came of it. All built-in
- * strategies are arrangements of it. A state whose last message has open calls continues with those.
+ * Runs one step: yields events as they happen and returns the result. All built-in strategies are built on
+ * it. If the last message of the state has open calls, the step runs those instead of an inference.
  */
 export async function* step(input: StepInput): Batches<StepResult> {
   const { state, llm, runsTools = true, inputs = 0, streaming = true } = input
@@ -104,12 +107,12 @@ export async function* step(input: StepInput): Batches<StepResult> {
 
 const inferenceErrors = new WeakSet<Error>()
 
-/** Whether the model failed, rather than a hook or a journal of the application. */
+/** True if the model failed, false if a hook or journal of the application did. */
 export function isInferenceError(error: unknown): boolean {
   return error instanceof Error && inferenceErrors.has(error)
 }
 
-/** Runs the open calls of the last message, except those that wait for an answer. */
+/** Runs the open calls of the last message, except those that still wait for an answer. */
 async function* act(
   input: StepInput,
   calls: readonly ToolCall[],
@@ -128,7 +131,7 @@ async function* act(
     result = streaming ? yield* mergeLive(tools, live) : await drain(tools)
   } catch (error) {
     sink.close(messageOf(error), clock.now())
-    if (streaming) yield live.take() // every sub-agent that started also ends
+    if (streaming) yield live.take() // every sub-agent that started also gets an end event
     throw error
   } finally {
     void tools.return({ settled: [], warnings: [] })
@@ -142,7 +145,7 @@ async function* act(
   return { ...outcome, state: traced }
 }
 
-/** Runs calls through the model's instance, so that its tool strategy and middleware see each of them. */
+/** Runs calls through the model's instance, so that its tool strategy and middleware apply to each call. */
 async function* runCalls(
   input: StepInput,
   batch: CallBatch,

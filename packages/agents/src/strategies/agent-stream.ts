@@ -11,12 +11,12 @@ import type { AgentStreamEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import type { Batches } from '../step/live-events.ts'
 
-/** The run behind a stream. */
+/** The run that a stream reads. */
 export interface AgentStreamSource {
-  /** Starts nothing before it is first read. */
+  /** The batches of the run, which starts when the first one is read. */
   readonly batches: Batches<GenerateResult>
   readonly controller: AbortController
-  /** True when only the end hooks are left: a reader that leaves then does not abort the run. */
+  /** True when only the end hooks are left; leaving the loop then does not abort the run. */
   readonly isFinal?: () => boolean
   readonly state: () => AgentState
   readonly steer: (message: AgentInput) => void
@@ -57,8 +57,8 @@ export class AgentStream implements AgentRun {
 }
 
 /**
- * The batches of a stream. For a stream of ours that nobody has read yet they are its own generator,
- * without the reader's queue in between; for any other stream, one batch per event.
+ * Returns the batches of a stream. For one of our streams that has not been read yet, this is its generator,
+ * without the reader's queue; for any other stream, each event is a batch.
  */
 export function batchesOf(stream: AgentStreamResult): Batches<GenerateResult> {
   return sources.get(stream)?.batches ?? eventsOf(stream)
@@ -69,7 +69,7 @@ async function* eventsOf(stream: AgentStreamResult): Batches<GenerateResult> {
   return stream.result
 }
 
-/** An input as a message. */
+/** Converts an input to a message. */
 export function toUserMessage(
   input: AgentInput,
   { ids, clock }: Pick<ExecutionContext, 'ids' | 'clock'>,

@@ -19,7 +19,7 @@ export function isBuiltIn(strategy: ExecutionStrategy): boolean {
   return builtIns.has(strategy)
 }
 
-/** Makes a strategy from one generator: `execute` drains it, `stream` reads it. */
+/** Makes a strategy from one generator: `execute` runs it to the end, `stream` reads it on demand. */
 export function builtIn(name: string, body: Body): ExecutionStrategy {
   const strategy: ExecutionStrategy = Object.freeze({
     name,

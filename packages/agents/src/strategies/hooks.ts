@@ -4,9 +4,9 @@ import type { AgentState } from '../state/state.ts'
 const given = Symbol('the strategy as it was given')
 
 /**
- * The hooks as a strategy of the application sees them: its call of `onStepEnd` also saves the state
- * (UAP §12.4.5). The built-in strategies save by themselves, after their `step_end` event, so they use
- * the hooks as the application gave them: see `hooksOf`.
+ * Returns the hooks for an application's own strategy: when it calls `onStepEnd`, the state is also saved
+ * (UAP §12.4.5). The built-in strategies save after their `step_end` event themselves, so they use the
+ * application's original hooks: see `hooksOf`.
  */
 export function savingHooks(
   strategy: AgentStrategy,
@@ -32,14 +32,14 @@ const otherHooks = [
   'onError',
 ] as const satisfies readonly (keyof AgentStrategy)[]
 
-/** The hooks as the application gave them. */
+/** Returns the original hooks of the application, without those added by `savingHooks`. */
 export function hooksOf(strategy: AgentStrategy): AgentStrategy {
   return (strategy as { [given]?: AgentStrategy })[given] ?? strategy
 }
 
 /**
- * An object that behaves as `hooks` except for some properties. Its functions are bound to the
- * original, so that hooks of a class instance find their own fields, private ones too. The original is
+ * Returns an object that behaves like `hooks` except for some properties. Its functions are bound to the
+ * original object, so that hooks of a class instance can use their fields, also private ones. The original is
  * not changed.
  */
 export function boundHooks<T extends object>(
@@ -48,7 +48,7 @@ export function boundHooks<T extends object>(
   changes: Partial<T>,
 ): T {
   const derived = Object.create(hooks) as T
-  // Not by assignment: the original may be frozen, and then its properties are read-only here too.
+  // Defined, not assigned: if the original is frozen, its properties are read-only here too.
   const define = (name: string, value: unknown): unknown =>
     Object.defineProperty(derived, name, { value, enumerable: true })
   for (const name of names) {

@@ -3,13 +3,16 @@ import { builtIn, checkLimit } from './built-in.ts'
 
 /** Options of `loop`. */
 export interface LoopOptions {
-  /** Inferences with their tools after which the run ends; 0 leaves the first calls open. */
+  /**
+   * The number of steps (an inference with its tools) after which the
+   * run ends. With 0 the first calls stay open.
+   */
   readonly maxIterations?: number
 }
 
 /**
- * Asks the model and runs its tools until it asks for none (UAP §5.2). One inference with its tools is
- * one step.
+ * Calls the model and runs its tools until it requests none (UAP
+ * §5.2). One inference with its tools is one step.
  */
 export function loop({ maxIterations = Infinity }: LoopOptions = {}): ExecutionStrategy {
   checkLimit('maxIterations', maxIterations, 0)

@@ -25,7 +25,7 @@ import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `plan`. */
 export interface PlanOptions {
-  /** Longest plan; longer ones are cut. */
+  /** The largest number of steps of a plan; longer plans are cut. */
   readonly maxPlanSteps?: number
   /** Whether a failed step leads to a new plan. Default true. */
   readonly allowReplan?: boolean
@@ -35,8 +35,8 @@ export interface PlanOptions {
 type Settings = Required<PlanOptions> & { readonly planner: Planner }
 
 /**
- * Plans first, then carries out the steps one by one in the order of their dependencies (UAP §5.4).
- * Planning is a step of the run, and so is each step of the plan with all the tools it uses.
+ * Makes a plan first, then works on its steps one by one in the order of their dependencies (UAP §5.4).
+ * Planning is one step of the run, and each step of the plan with all its tool calls is another.
  */
 export function plan(options: PlanOptions = {}): ExecutionStrategy {
   const { maxPlanSteps = Infinity, allowReplan = true, planSchema = defaultPlanSchema } = options
@@ -54,7 +54,7 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
       const next = nextStep(run.state.plan ?? [])
       if (next) end = yield* carryOut(run, next, settings)
       else if (isAnswered) return run.result('complete')
-      // No step is left, but an answer is missing: the plan was empty, or somebody steered.
+      // No step is left, but there is no answer yet: the plan was empty, or a steering message arrived.
       else end = yield* answer(run)
       isAnswered = false
     }
@@ -67,7 +67,7 @@ function nextStep(steps: readonly PlanStep[]): PlanStep | undefined {
   return open.find(({ status }) => status === 'in_progress') ?? dependencyOrder(open, completed)[0]
 }
 
-/** One step that ends with a plan in the state. */
+/** Runs one step that stores a plan in the state. */
 async function* makePlan(
   run: StrategyRun,
   settings: Settings,
@@ -101,7 +101,7 @@ async function* propose(
     run.closeCalls('The plan was received.', false)
     return readProposal(turn && planner.read(turn), completed)
   } catch (error) {
-    // An answer that is not JSON is a bad plan like any other. It stays in the history.
+    // An answer that is not JSON is treated like any other invalid plan. It stays in the history.
     const isAnswer = isUPPError(error) && error.code === ErrorCode.InvalidResponse && error.turn
     if (!isAnswer || !isInferenceError(error)) throw error
     run.keepPartial(error)
@@ -109,7 +109,7 @@ async function* propose(
   }
 }
 
-/** One step of the plan, and a new plan if it fails. */
+/** Runs one step of the plan, and makes a new plan if it fails. */
 async function* carryOut(
   run: StrategyRun,
   step: PlanStep,
@@ -135,12 +135,14 @@ async function* carryOut(
 }
 
 interface Work {
-  /** Why the work ended: `complete` ends the plan's step, any other reason the run. */
+  /** Why the work ended: `complete` ends the step of the plan, any other reason ends the run. */
   readonly end?: AgentStopReason
   readonly failure?: UPPError
 }
 
-/** Inferences and tools until the model asks for none. A step fails with its inference or its tool. */
+/**
+ * Runs inferences and tools until the model requests none. A step fails if its inference or its tool fails.
+ */
 async function* work(run: StrategyRun, step: PlanStep): Batches<Work> {
   let last: ToolExecution | undefined
   try {
@@ -173,17 +175,17 @@ async function* replan(
     return yield* makePlan(run, settings, prompt, completed)
   } catch (error) {
     if (isCancelled(error)) throw error
-    // The run fails for the reason its step failed; that no other plan came of it is the cause.
+    // The run fails with the error of its failed step; the error of the new planning is its cause.
     const { code, provider, modality, statusCode, hint } = failure
     const message = `${failure.message} Planning again failed too: ${messageOf(error)}`
     throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })
   }
 }
 
-/** A last step that answers outside the plan. */
+/** Runs a last step that answers outside the plan. */
 async function* answer(run: StrategyRun): Batches<AgentStopReason | undefined> {
   yield* run.beginStep('execute')
-  // The plan itself must not be the last message, or vendors continue it as the start of the answer.
+  // If the plan were the last message, vendors would continue it as the start of the answer.
   if (run.isAnswered) run.prompt('No steps are needed. Answer directly.', 'execute')
   for (;;) {
     const end = await run.endAfter(yield* run.ask({ runsTools: run.mayRunTools }))
@@ -198,7 +200,7 @@ function setStatus(run: StrategyRun, step: PlanStep, status: PlanStepStatus): vo
   )
 }
 
-/** The step as the plan in the state has it now. */
+/** Returns the step with its current status in the state's plan. */
 function current(run: StrategyRun, step: PlanStep): PlanStep {
   return run.state.plan?.find(({ id }) => id === step.id) ?? step
 }

@@ -3,18 +3,18 @@ import type { LLMInstance, LLMOptions, Tool, Turn, Warning } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { PlanStep } from '../state/state-types.ts'
 
-/** How a model is asked for a plan, and where the plan is in its answer. */
+/** A model that makes plans, and a function that finds the plan in its answer. */
 export interface Planner {
   readonly llm: LLMInstance
-  /** The plan's data in an answer. */
+  /** Returns the data of the plan in an answer. */
   readonly read: (turn: Turn) => unknown
 }
 
 const SUBMIT = 'submit_plan'
 
 /**
- * A planner for a model: structured output where the vendor has it, else a private tool, and for an
- * opaque model, which does not say what it can do, the JSON in its text.
+ * Makes a planner for a model: with structured output if the vendor supports it, otherwise with a private
+ * tool. An opaque model does not report its capabilities, so the plan is read from the JSON in its text.
  */
 export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   if (typeof llm.with !== 'function') return { llm, read: readText }
@@ -39,7 +39,10 @@ export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   }
 }
 
-/** The model without tools and structure, or with others. An opaque model is returned unchanged. */
+/**
+ * Returns the model without tools and structure, or with different
+ * ones. An opaque model is returned unchanged.
+ */
 export function bareModel(
   llm: LLMInstance,
   changes: Pick<LLMOptions, 'tools' | 'structure'> = {},
@@ -48,7 +51,7 @@ export function bareModel(
   return llm.with({ tools: [], structure: undefined, ...changes })
 }
 
-/** The first JSON value in the text, from its first bracket to its last. */
+/** Parses the text from its first bracket to its last as JSON. */
 function readText({ response, data }: Turn): unknown {
   if (data !== undefined) return data
   const { text } = response
@@ -58,11 +61,13 @@ function readText({ response, data }: Turn): unknown {
   try {
     return JSON.parse(text.slice(start, end + 1))
   } catch {
-    return undefined // prose with brackets in it; the model is then asked again for a plan
+    return undefined // the brackets were part of ordinary text; the model is asked again for a plan
   }
 }
 
-/** Asks for a plan. The tools are named in the text, because planning offers none. */
+/**
+ * Returns the prompt that asks for a plan. It names the tools, because no tools are offered while planning.
+ */
 export function planPrompt(tools: readonly Tool[], maxPlanSteps: number): string {
   return [
     'Make a plan for this task: a list of steps, each with an id, a description, the ids of the steps it depends on and, if it needs one, the tool to use. Do not carry it out yet. If no steps are needed, give an empty list.',
@@ -70,14 +75,16 @@ export function planPrompt(tools: readonly Tool[], maxPlanSteps: number): string
   ].join('\n')
 }
 
-/** Asks for a corrected plan. */
+/** Returns the prompt that asks for a corrected plan. */
 export function repairPrompt(problems: readonly string[]): string {
   return ['That plan cannot be carried out:', ...bullets(problems), 'Give a corrected plan.'].join(
     '\n',
   )
 }
 
-/** Asks for another plan after a failed step: what happened so far, and what is left. */
+/**
+ * Returns the prompt that asks for another plan after a failed step: what happened so far, and what is left.
+ */
 export function replanPrompt(options: {
   readonly goal: string
   readonly completed: readonly PlanStep[]
@@ -132,14 +139,14 @@ export const defaultPlanSchema: JsonSchema = {
   required: ['steps'],
 }
 
-/** A plan as the model proposed it, with everything that is wrong with it. */
+/** A plan as the model proposed it, with all its problems. */
 export interface Proposal {
   readonly steps: readonly PlanStep[]
-  /** Empty: the plan can be carried out. */
+  /** Empty if the plan can be carried out. */
   readonly problems: readonly string[]
 }
 
-/** Reads untrusted data: `{ steps: […] }`, `{ plan: […] }` or the bare list. */
+/** Reads a plan from untrusted data: `{ steps: […] }`, `{ plan: […] }` or a plain list. */
 export function readProposal(data: unknown, done: readonly PlanStep[] = []): Proposal {
   const lists = isPlainObject(data) ? [data['steps'], data['plan']] : [data]
   const list = lists.find((one): one is unknown[] => Array.isArray(one))
@@ -159,7 +166,7 @@ function toStep(item: unknown): PlanStep | undefined {
   const name = typeof id === 'number' ? String(id) : id
   if (typeof name !== 'string' || name === '' || typeof description !== 'string') return undefined
   return {
-    ...more, // a schema of the application's own may say more about a step
+    ...more, // an application's schema may define more fields of a step
     id: name,
     description,
     tool: typeof tool === 'string' && tool !== '' ? tool : undefined,
@@ -185,7 +192,7 @@ function checkSteps(steps: readonly PlanStep[], done: readonly PlanStep[]): stri
   return cycle.length > 0 ? [`The steps ${cycle.join(', ')} wait for each other.`] : []
 }
 
-/** The steps that can be carried out, each after those it depends on, otherwise in their given order. */
+/** Returns the steps that can be carried out, each after its dependencies, otherwise in the given order. */
 export function dependencyOrder(steps: readonly PlanStep[], done: readonly PlanStep[]): PlanStep[] {
   const finished = new Set(done.map(({ id }) => id))
   const left = [...steps]
@@ -199,7 +206,7 @@ export function dependencyOrder(steps: readonly PlanStep[], done: readonly PlanS
   }
 }
 
-/** At most `limit` steps, none of which depends on one that was cut off. */
+/** Returns at most `limit` steps, none of which depends on a removed step. */
 export function cutPlan(
   steps: readonly PlanStep[],
   done: readonly PlanStep[],
@@ -210,7 +217,7 @@ export function cutPlan(
   return steps.filter((step) => kept.has(step))
 }
 
-/** A new plan after the completed steps of the old one; ids that clash are changed. */
+/** Appends a new plan to the completed steps of the old one; duplicate ids are changed. */
 export function joinPlans(
   completed: readonly PlanStep[],
   steps: readonly PlanStep[],
@@ -234,7 +241,7 @@ export function joinPlans(
   return [...completed, ...added]
 }
 
-/** Warnings for steps that name a tool the agent does not have. The plan may work without it. */
+/** Returns warnings for steps that name an unknown tool. The plan may work without it. */
 export function unknownTools(steps: readonly PlanStep[], tools: ReadonlySet<string>): Warning[] {
   return steps.flatMap(({ id, tool }) =>
     tool === undefined || tools.has(tool)

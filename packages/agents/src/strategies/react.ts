@@ -6,7 +6,7 @@ import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `react`. */
 export interface ReactOptions {
-  /** Cycles of reason, act and observe after which the run ends. */
+  /** The number of cycles of reason, act and observe after which the run ends. */
   readonly maxSteps?: number
   /** The prompt that asks the model to reason. */
   readonly reasoningPrompt?: string
@@ -15,7 +15,7 @@ export interface ReactOptions {
 const REASON = 'Think about what to do next.'
 const ACT = 'Based on your reasoning, take action.'
 
-/** Reasons without tools, then acts with them, until there is nothing to do (UAP §5.3). */
+/** Reasons without tools, then acts with them, until the model requests no more calls (UAP §5.3). */
 export function react(options: ReactOptions = {}): ExecutionStrategy {
   const { maxSteps = Infinity, reasoningPrompt = REASON } = options
   checkLimit('maxSteps', maxSteps, 1)
@@ -39,7 +39,10 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
   })
 }
 
-/** UAP §5.3.2: what the model reasons is part of the state. Tools are neither offered nor run. */
+/**
+ * Runs the reasoning inference and stores its text in the state (UAP
+ * §5.3.2). Tools are neither offered nor run.
+ */
 async function* reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Batches<void> {
   const { turn } = yield* run.ask({ llm, runsTools: false })
   run.closeCalls('No tool runs while you reason.', true)

@@ -11,7 +11,7 @@ import {
   type Warning,
 } from '@skein/ai'
 
-/** Where one step begins in the lists of a record. */
+/** The start of a step, as positions in the lists of a record. */
 interface Mark {
   readonly messages: number
   readonly executions: number
@@ -22,8 +22,8 @@ interface Mark {
 const start: Mark = { messages: 0, executions: 0, cycles: 0, warnings: 0 }
 
 /**
- * What a run has produced, from which its turn and that of each step are made: all messages
- * with input and prompts, all executions, summed usage; all other fields are those of the last inference.
+ * Records what a run has produced. The turns of the run and of each step are made from it: all messages with
+ * input and prompts, all executions and the summed usage; other fields are those of the last inference.
  */
 export class RunRecord {
   /** The agent's own tokens, without those of sub-agents. */
@@ -36,7 +36,7 @@ export class RunRecord {
   #last: Turn | undefined
   #step: Mark = start
 
-  /** Whether a model was asked. */
+  /** Whether a model has answered. */
   get hasAnswer(): boolean {
     return this.#last !== undefined
   }
@@ -45,7 +45,7 @@ export class RunRecord {
     for (const message of messages) this.#messages.push(message)
   }
 
-  /** An inference, whose messages are those that were not in the record yet. */
+  /** Adds an inference; `messages` are the messages that are not in the record yet. */
   addInference(turn: Turn, messages: readonly Message[]): void {
     this.#last = turn
     this.openCalls = turn.openCalls
@@ -70,7 +70,7 @@ export class RunRecord {
     }
   }
 
-  /** The run so far. `response` is used only where no model was asked. */
+  /** Returns the turn of the run so far. `response` is used only if no model has answered. */
   turn(response?: AssistantMessage): Turn {
     return this.#since(start, this.usage, response)
   }
@@ -80,7 +80,7 @@ export class RunRecord {
     return this.#cycles.slice(this.#step.cycles).reduce(addUsage, zeroUsage)
   }
 
-  /** The current step so far. */
+  /** Returns the turn of the current step so far. */
   stepTurn(response?: AssistantMessage): Turn {
     return this.#since(this.#step, this.stepUsage, response)
   }

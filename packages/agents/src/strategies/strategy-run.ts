@@ -37,21 +37,21 @@ import { step as runStep, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
 import { RunRecord } from './run-record.ts'
 
-/** How one inference of a run differs from the agent's own. */
+/** Settings of one inference that differ from the agent's. */
 interface AskOptions {
   readonly llm?: LLMInstance
   readonly runsTools?: boolean
 }
 
 /**
- * A run of a built-in strategy: its state, its record, and the moves that strategies are made of
- * (`beginStep`, `ask`, `endStep`). `loop`, `react` and `plan` differ only in how they arrange them.
+ * A run of a built-in strategy: its state, its record, and the operations that strategies consist of
+ * (`beginStep`, `ask`, `endStep`). `loop`, `react` and `plan` differ only in how they arrange these.
  */
 export class StrategyRun {
   state: AgentState
   /** Number of the current step. */
   step: number
-  /** Steps begun and tool rounds run by this call: what limits count. */
+  /** The steps started and tool rounds run by this call; limits apply to these numbers. */
   steps = 0
   rounds = 0
   interrupts: readonly Interrupt[] = []
@@ -68,7 +68,7 @@ export class StrategyRun {
   #answers: Answers
   #inputs = 0
   #steering: readonly Message[] = []
-  /** Tokens of sub-agents in steps that are over; those of the current step are in `#running`. */
+  /** Tokens of sub-agents in finished steps; those of the current step are in `#running`. */
   #spent: TokenUsage = zeroUsage
   #running: SubagentSink | undefined
 
@@ -88,26 +88,29 @@ export class StrategyRun {
       this.#succeeded = succeededTools(this.state.messages)
   }
 
-  /** True when a resumed state ends with open calls: its step is not over. */
+  /** True when a resumed state ends with open calls, so that its step is not finished. */
   get hasOpenCalls(): boolean {
     return openCallsOf(this.state.messages).length > 0
   }
 
-  /** True when a resumed state ends with an answer: there is nothing left to do. */
+  /** True when a resumed state ends with an answer, so that nothing is left to do. */
   get isAnswered(): boolean {
     return this.state.messages.at(-1)?.type === 'assistant' && !this.hasOpenCalls
   }
 
-  /** The limit of the tool strategy counts rounds of the run (UAP §2.4: none by default). */
+  /**
+   * Whether another tool round is allowed. The tool strategy's limit is
+   * for the whole run (UAP §2.4: none by default).
+   */
   get mayRunTools(): boolean {
     return this.rounds < (this.context.agent.toolStrategy?.maxIterations ?? Infinity)
   }
 
-  /** Why the run ends after an inference, if the model or a limit says so. */
+  /** Returns why the run ends after an inference, if the model or a limit ends it. */
   async endAfter({ turn, openCalls }: StepResult): Promise<AgentStopReason | undefined> {
     if (this.state.suspension) return 'interrupted'
     if (openCalls.length === 0) return turn && !turn.response.hasToolCalls ? 'complete' : undefined
-    // With a limit of 0 the application runs the calls itself: it did not hit a limit.
+    // With a limit of 0 the application runs the calls itself, so `onMaxIterations` is not called.
     if (!this.mayRunTools && this.rounds > 0) {
       const { toolStrategy } = this.context.agent
       try {
@@ -119,7 +122,7 @@ export class StrategyRun {
     return 'max_iterations'
   }
 
-  /** Makes the history one that vendors accept, and adds the new input to it. */
+  /** Repairs the history so that vendors accept it, and adds the new input. */
   #open(): void {
     const { resume, input } = this.context
     const sources = { ids: this.#ids, clock: this.#clock }
@@ -140,13 +143,13 @@ export class StrategyRun {
     this.#inputs += messages.length
   }
 
-  /** Adds a prompt of the strategy's own. It stays in the history, marked as synthetic. */
+  /** Adds a prompt of the strategy itself. It stays in the history, marked as synthetic. */
   prompt(text: string, phase: string): void {
     const uap = { synthetic: true, phase, step: this.step }
     this.add([new UserMessage(text, { metadata: { uap }, ids: this.#ids, clock: this.#clock })])
   }
 
-  /** Begins a step. A resumed step that has open calls continues under its own number. */
+  /** Starts a step. A resumed step that has open calls keeps its number. */
   async *beginStep(phase?: 'plan' | 'execute'): Batches<void> {
     const { signal } = this.context
     throwIfAborted(signal)
@@ -211,7 +214,9 @@ export class StrategyRun {
     this.#running = undefined
   }
 
-  /** Ends a step: hooks, event, checkpoint. Returns why the run ends after it, if it does. */
+  /**
+   * Ends a step: hooks, event, checkpoint. Returns why the run ends after it, or undefined if it continues.
+   */
   async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
     const adopted = await this.hook('onStepEnd', (hooks) => {
       const turn = this.record.stepTurn(this.#lastAnswer())
@@ -223,13 +228,13 @@ export class StrategyRun {
     try {
       yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
     } finally {
-      // In `finally`, because the reader may leave with this event; the step is done all the same.
+      // In `finally`, because the reader may leave at this event, and the finished step must still be saved.
       await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
     }
     return stopReason
   }
 
-  /** Steering keeps a run alive that was about to end by itself. */
+  /** Returns why the run ends. A steering message keeps a run going that was about to complete. */
   async #isOver(end: AgentStopReason | undefined): Promise<AgentStopReason | undefined> {
     if (end === 'interrupted') return end
     if (await this.#stops()) return 'stop_condition'
@@ -253,7 +258,7 @@ export class StrategyRun {
     this.state = repaired === state.messages ? state : state.withContext(repaired)
   }
 
-  /** What this call has done so far. The turn is made only if somebody reads it. */
+  /** Returns what this call has done so far. The turn is only made when it is read. */
   #totals(): RunTotals {
     const { record, steps } = this
     const answer = this.#lastAnswer()
@@ -271,7 +276,7 @@ export class StrategyRun {
     return addUsage(this.record.usage, spent)
   }
 
-  /** The result of the run, which ends now. */
+  /** Returns the result of a run that ends now. */
   result(stopReason: AgentStopReason): ExecutionResult {
     const turn = this.record.turn(this.#lastAnswer())
     const interrupts =
@@ -296,7 +301,7 @@ export class StrategyRun {
     this.record.openCalls = []
   }
 
-  /** Keeps what a failed inference produced, for a run that continues after the failure. */
+  /** Stores what a failed inference produced, for a run that continues after the failure. */
   keepPartial({ turn }: UPPError): void {
     if (!turn) return
     this.state = this.state.withMessages(turn.messages)
@@ -305,7 +310,7 @@ export class StrategyRun {
     this.closeCalls('The answer was not complete.', true)
   }
 
-  /** The error of a failed run; its `turn` is what the run produced before. */
+  /** Returns the error of a failed run; its `turn` is what the run produced before. */
   fail(error: unknown): UPPError {
     const failure = codeError(error, 'The run')
     const partial = failure.turn
@@ -327,7 +332,7 @@ export class StrategyRun {
     yield [uapEvent({ step: this.step, agentId: this.#agentId }, type, data)]
   }
 
-  /** Runs a hook of the application. An error names the hook that threw it. */
+  /** Runs a hook of the application. An error message names the hook that threw. */
   async hook<T>(
     name: keyof AgentStrategy,
     call: (hooks: AgentStrategy) => T | Promise<T>,
@@ -357,7 +362,10 @@ export class StrategyRun {
   }
 }
 
-/** UAP §8.4, UAP §8.7: what a tool whose `run` has a second parameter learns about its caller. */
+/**
+ * Returns the agent's fields of a tool's context (UAP §8.4, UAP §8.7),
+ * for tools whose `run` has a second parameter.
+ */
 export function agentContext(
   { agent, state, sessionId, parentContext }: ExecutionContext,
   { toolCallId }: Pick<ToolCall, 'toolCallId'>,
@@ -375,8 +383,8 @@ export function agentContext(
   }
 }
 
-/** Facts about the run that its execution context does not have. */
+/** Data about the run that its execution context does not contain. */
 interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'> {
-  /** What distinguishes calls of different runs: the session, or the state the run began with. */
+  /** Distinguishes calls of different runs: the session id, or the id of the state the run started with. */
   readonly root: string
 }

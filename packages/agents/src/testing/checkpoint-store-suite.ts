@@ -8,14 +8,17 @@ import { AgentState } from '../state/state.ts'
 /** A store to be tested. */
 export interface StoreSuite {
   readonly name: string
-  /** A fresh, empty store for every test. */
+  /** Returns a new, empty store for every test. */
   readonly open: () => CheckpointStore | Promise<CheckpointStore>
-  /** Another store over the same data, as a new process would open it; absent if data ends with the store. */
+  /**
+   * Opens another store over the same data, as a new process would; absent if the data is lost with the
+   * store.
+   */
   readonly reopen?: (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>
 }
 
 /**
- * What every checkpoint store has to do (UAP §12.4.1), as tests for any runner:
+ * Defines the tests that every checkpoint store must pass (UAP §12.4.1), for any test runner:
  *
  *     describeCheckpointStore({ describe, test }, { name: 'redis', open: () => redisCheckpoints(client) })
  */

@@ -13,13 +13,13 @@ import type {
 } from '../contract/agent-types.ts'
 import type { AgentStreamEvent } from '../contract/event.ts'
 
-/** An agent whose model answers from a script and keeps what it was asked. */
+/** An agent whose model answers from a script and records its requests. */
 export interface ScriptedAgent extends Agent {
   readonly model: ScriptedModel
 }
 
 /**
- * An agent that answers from a script, for tests.
+ * Makes an agent that answers from a script, for tests.
  *
  *     const coder = scriptedAgent([calls('read', { path: 'a' }), says('Done.')], { tools: [read] })
  *     await coder.query('Read a')
@@ -29,20 +29,22 @@ export function scriptedAgent(
   script: readonly ScriptStep[] | ScriptFunction,
   options: Omit<AgentOptions, 'model'> = {},
 ): ScriptedAgent {
-  return agent({ ...options, model: scripted(script) }) as ScriptedAgent // agent() keeps the model
+  return agent({ ...options, model: scripted(script) }) as ScriptedAgent // `agent()` uses the model unchanged
 }
 
 /** A run that was read to its end. */
 export interface RecordedRun {
   readonly events: readonly AgentStreamEvent[]
-  /** One word per event, e.g. `step_start`, `text_delta`, `step_end`: easy to compare. */
+  /** The type of each event, e.g. `step_start`, `text_delta`, `step_end`: easy to compare. */
   readonly types: readonly string[]
   readonly result?: GenerateResult
   /** Set instead of a result when the run failed. */
   readonly error?: unknown
 }
 
-/** Reads a stream to its end and keeps everything. Does not throw: the record has the result or the error. */
+/**
+ * Reads a stream to its end and records its events. Does not throw: the record has the result or the error.
+ */
 export async function recordEvents(stream: AgentStreamResult): Promise<RecordedRun> {
   const events: AgentStreamEvent[] = []
   const seen = (): Pick<RecordedRun, 'events' | 'types'> => ({

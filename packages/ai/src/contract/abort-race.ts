@@ -1,6 +1,6 @@
 /**
- * Waits for one piece of work at a time, but no longer than until the signal aborts. What the work
- * gives later is dropped, and its late rejection is handled. One listener for the whole call.
+ * Waits for one promise at a time, but only until the signal aborts. Later results are dropped and later
+ * rejections are handled. The whole call uses a single abort listener.
  */
 export class AbortRace {
   readonly #signal: AbortSignal
@@ -26,7 +26,7 @@ export class AbortRace {
     })
   }
 
-  /** The items of a source. Leaving, or an abort, lets go of it. */
+  /** Yields the items of a source. An abort, or leaving the loop, closes the source. */
   async *each<T>(source: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
     const items = source[Symbol.asyncIterator]()
     let isDone = false
@@ -47,16 +47,16 @@ export class AbortRace {
   }
 }
 
-/** Closes a source that nobody reads any more. Its own trouble on the way out concerns nobody. */
+/** Closes a source that nobody reads any more. Errors while closing are ignored. */
 export async function letGo(source: AsyncIterator<unknown, unknown>): Promise<void> {
   try {
     await source.return?.()
   } catch {
-    // The call has its outcome already.
+    // The outcome of the call is already known, so this error is ignored.
   }
 }
 
-/** A source that throws this error when it is first read. */
+/** Returns a source that throws this error when it is first read. */
 // oxlint-disable-next-line require-yield -- it has nothing to yield
 export async function* failing(error: unknown): AsyncGenerator<never, never, undefined> {
   throw error

@@ -1,12 +1,12 @@
 import { decodeBase64, encodeBase64, isPlainObject, type JsonObject } from '@skein/base'
 
-/** Vendor data, one namespace per provider name (UPP §5.6.5). Unknown fields are kept as they came. */
+/** Vendor data, with one key per provider name (UPP §5.6.5). Unknown fields are kept unchanged. */
 export type ProviderMetadata = Readonly<Record<string, JsonObject>>
 
 interface BlockBase {
   /**
-   * What a vendor said about this block beyond its UPP fields. A wire keeps the verbatim vendor
-   * block here as `{ [provider]: { api, native } }` and replays it to the same origin.
+   * Vendor data of this block that has no UPP field. A wire stores the unchanged vendor block here as `{
+   * [provider]: { api, native } }` and sends it back to the same vendor.
    */
   readonly metadata?: ProviderMetadata
 }
@@ -17,10 +17,10 @@ export interface TextBlock extends BlockBase {
   readonly text: string
 }
 
-/** What the model thought before it answered. */
+/** The reasoning that a model produced before its answer. */
 export interface ReasoningBlock extends BlockBase {
   readonly type: 'reasoning'
-  /** Empty when the vendor only gave an opaque (redacted or encrypted) block. */
+  /** Empty when the vendor returned only an opaque (redacted or encrypted) block. */
   readonly text: string
 }
 
@@ -51,14 +51,14 @@ export interface DocumentBlock extends BlockBase {
   readonly title?: string
 }
 
-/** Sound; `Audio` makes one from any source. */
+/** Audio data; `Audio` makes one from any source. */
 export interface AudioBlock extends BlockBase {
   readonly type: 'audio'
   readonly data: Uint8Array
   readonly mimeType: string
 }
 
-/** Film; `Video` makes one from any source. */
+/** Video data; `Video` makes one from any source. */
 export interface VideoBlock extends BlockBase {
   readonly type: 'video'
   readonly data: Uint8Array
@@ -73,8 +73,8 @@ export interface BinaryBlock extends BlockBase {
 }
 
 /**
- * A vendor block with no UPP equivalent (a server tool call, its result, a compaction …), kept in
- * its place so that the conversation can be replayed to its origin. Other vendors skip it.
+ * A vendor block with no UPP equivalent (a server tool call, its result, a compaction …). It keeps its
+ * position so that the conversation can be sent back to the same vendor. Other vendors skip it.
  */
 export interface NativeBlock {
   readonly type: 'native'
@@ -83,20 +83,20 @@ export interface NativeBlock {
   readonly metadata: ProviderMetadata
 }
 
-/** What a user message may hold (UPP §6.2). */
+/** The blocks that a user message may contain (UPP §6.2). */
 export type UserContent =
   TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock | BinaryBlock
 
-/** What an assistant message may hold (UPP §6.3). */
+/** The blocks that an assistant message may contain (UPP §6.3). */
 export type AssistantContent =
   TextBlock | ReasoningBlock | ImageBlock | AudioBlock | VideoBlock | NativeBlock
 
 /** Any block of any message (UPP §6.5). */
 export type ContentBlock = UserContent | AssistantContent
 
-/** What a wire stores per block, message or call under `metadata[provider]`. */
+/** The data that a wire stores for a block, message or call under `metadata[provider]`. */
 export interface NativeMetadata extends JsonObject {
-  /** The wire that produced it: replay happens only to the same provider and wire. */
+  /** The wire that produced the data; it is sent back only to the same provider and wire. */
   readonly api: string
 }
 
@@ -115,9 +115,9 @@ export const ContentBlockType = {
 export type ContentBlockType = (typeof ContentBlockType)[keyof typeof ContentBlockType]
 
 /**
- * Bytes inside JSON. A `Uint8Array` at any depth becomes `{ "$bytes": "<base64>" }`; an object that
- * already looks like one of our two marks is wrapped as `{ "$escaped": … }`, so that every value
- * comes back as it was. Parts without bytes are shared, not copied.
+ * Converts bytes inside a value to JSON. A `Uint8Array` at any depth becomes `{ "$bytes": "<base64>" }`. An
+ * object whose only key is already `$bytes` or `$escaped` is wrapped as `{ "$escaped": … }`, so that every
+ * value can be restored exactly. Parts without bytes are shared, not copied.
  */
 export function toBytesJson(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: encodeBase64(value) }
@@ -127,13 +127,13 @@ export function toBytesJson(value: unknown): unknown {
   return isMark(value) ? { $escaped: mapped } : mapped
 }
 
-/** What JSON writes field by field: literals, and instances of classes (an `Image`) as well. */
+/** True for objects that JSON writes field by field: object literals and class instances such as `Image`. */
 function isData(value: unknown): value is Record<string, unknown> {
   const tag = Object.prototype.toString.call(value)
   return tag === '[object Object]' && typeof (value as { toJSON?: unknown }).toJSON !== 'function'
 }
 
-/** The reverse of `toBytesJson`. Throws for a mark whose text is not base64. */
+/** The reverse of `toBytesJson`. Throws when the text of `$bytes` is not base64. */
 export function fromBytesJson(value: unknown): unknown {
   if (Array.isArray(value)) return mapArray(value, fromBytesJson)
   if (!isPlainObject(value)) return value
@@ -145,14 +145,14 @@ export function fromBytesJson(value: unknown): unknown {
   return mapObject(value, fromBytesJson)
 }
 
-/** The bytes of `{ "$bytes": "<base64>" }`; undefined for anything else. */
+/** Returns the bytes of `{ "$bytes": "<base64>" }`, or undefined for anything else. */
 export function bytesInJson(value: unknown): Uint8Array | undefined {
   if (!isPlainObject(value) || !isMark(value)) return undefined
   const text = value['$bytes']
   try {
     return typeof text === 'string' ? decodeBase64(text) : undefined
   } catch {
-    return undefined // data that only looks like the mark
+    return undefined // an object that only looks like `{ $bytes }`
   }
 }
 
@@ -180,7 +180,7 @@ function mapObject(object: Record<string, unknown>, map: Map): Record<string, un
     const mapped = map(object[key])
     if (mapped === object[key]) continue
     copy ??= { ...object }
-    // Not by assignment: a key named __proto__ is data like any other.
+    // An assignment would set the prototype if the key is `__proto__`, so the property is defined.
     Object.defineProperty(copy, key, {
       value: mapped,
       enumerable: true,

@@ -19,12 +19,12 @@ export const ErrorCode = {
 /** One of the twelve codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
-/** The kinds of models by name (UPP §15.3). */
+/** The kinds of models, by name (UPP §15.3). */
 export const Modality = { LLM: 'llm', Embedding: 'embedding', Image: 'image' } as const
 /** A kind of model. */
 export type Modality = (typeof Modality)[keyof typeof Modality]
 
-/** What a `UPPError` says beside its message. */
+/** The fields of a `UPPError` besides its message. */
 export interface UPPErrorOptions {
   readonly code: ErrorCode
   readonly provider: string
@@ -36,17 +36,20 @@ export interface UPPErrorOptions {
   readonly vendorCode?: string | undefined
   readonly vendorType?: string | undefined
   readonly requestId?: string | undefined
-  /** How long the vendor asks to wait. The error has it as a number from 0 to one year, or not at all. */
+  /** How long the vendor asks to wait. The error stores a number from 0 to one year, or undefined. */
   readonly retryAfterMs?: number | undefined
-  /** The vendor's explicit word on retrying (`x-should-retry`). */
+  /** Whether the vendor allows a retry, if it says so explicitly (`x-should-retry`). */
   readonly shouldRetry?: boolean | undefined
-  /** Rate-limit headers as the vendor sent them, lower-cased names. */
+  /** The vendor's rate-limit headers, with lower-case names. */
   readonly rateLimit?: Readonly<Record<string, string>> | undefined
   /** The error body, redacted and cut to a readable length. */
   readonly body?: string | undefined
 }
 
-/** The error of every modality (UPP §4.4). No secret is in its message, cause, stack or JSON. */
+/**
+ * The error that calls of every modality throw (UPP §4.4). Its
+ * message, cause, stack and JSON contain no secret.
+ */
 export class UPPError extends SkeinError {
   declare readonly code: ErrorCode
   readonly provider: string
@@ -59,7 +62,7 @@ export class UPPError extends SkeinError {
   readonly shouldRetry: boolean | undefined
   readonly rateLimit: Readonly<Record<string, string>> | undefined
   readonly body: string | undefined
-  /** What was produced and paid for before the failure. Set by the core, never serialised. */
+  /** The part of the turn that was produced before the failure. Set by the core, never serialised. */
   turn: Turn | undefined
 
   constructor(message: string, options: UPPErrorOptions) {
@@ -79,27 +82,30 @@ export class UPPError extends SkeinError {
   }
 }
 
-/** Longer waits are cut to this: vendors send absurd ones, and a Date overflows at 8.64e15. */
+/**
+ * The longest wait; longer ones are cut, because some vendors send
+ * absurd values and a Date overflows at 8.64e15.
+ */
 const MAX_RETRY_AFTER_MS = 365 * 24 * 3_600_000
 
-/** A vendor's wait as a finite number from 0 to one year; anything else is no wait at all. */
+/** Returns a vendor's wait, at most one year; undefined if it is not a number from 0 up. */
 function boundedWait(ms: number | undefined): number | undefined {
   if (typeof ms !== 'number' || Number.isNaN(ms) || ms < 0) return undefined
   return Math.min(ms, MAX_RETRY_AFTER_MS)
 }
 
-/** True for a `UPPError` of any installed copy of this package. */
+/** True for a `UPPError`, also one from another installed copy of this package. */
 export function isUPPError(error: unknown): error is UPPError {
   return SkeinError.is(error) && 'provider' in error && 'modality' in error
 }
 
-/** Who an error is about: in every error (UPP §16.2). */
+/** The provider and modality that an error belongs to; every error names them (UPP §16.2). */
 export interface ErrorOrigin {
   readonly provider: string
   readonly modality: Modality
 }
 
-/** Whatever a provider threw, as a `UPPError` with the original as its cause (UPP §4.4). */
+/** Converts any error thrown by a provider into a `UPPError` with the original as its cause (UPP §4.4). */
 export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin): UPPError {
   if (isUPPError(error)) return error
   return new UPPError(messageOf(error), {
@@ -111,7 +117,10 @@ export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin):
   })
 }
 
-/** The application's own code (a middleware, a hook) refused or failed: nothing a retry would mend. */
+/**
+ * Converts an error thrown by the application's own code (a middleware, a hook) into a `UPPError`. Its code
+ * is INVALID_REQUEST, because a retry would not help.
+ */
 export function hookError(error: unknown, where: string, origin: ErrorOrigin): UPPError {
   if (isUPPError(error)) return error
   return new UPPError(`${where} failed: ${messageOf(error)}`, {
@@ -121,7 +130,7 @@ export function hookError(error: unknown, where: string, origin: ErrorOrigin): U
   })
 }
 
-/** The error of a call whose signal was aborted; the reason is its cause. */
+/** Creates the error of a call whose signal was aborted; the abort reason is its cause. */
 export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPError {
   return new UPPError('The call was cancelled.', {
     code: ErrorCode.Cancelled,
@@ -130,7 +139,7 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
   })
 }
 
-/** The error of a request that cannot be sent as it is. */
+/** Creates the error for a request that cannot be sent as it is. */
 export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
 }

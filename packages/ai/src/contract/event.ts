@@ -3,15 +3,15 @@ import type { ProviderMetadata } from './content.ts'
 import type { TokenUsage, Warning } from './turn.ts'
 
 /**
- * The one event grammar. Every wire decodes a whole response and a stream into the same events,
- * and everything above folds them:
+ * The one event grammar. Every wire decodes a whole response and a stream into the same events, and all other
+ * code folds these events:
  *
  *     message_start (content_block_start delta* content_block_stop)* message_stop
  *     (tool_execution_start tool_execution_end)*        interleaved live, between two messages
  *
- * `index` is the position of the block in its message, starts at 0 with each `message_start`, is
- * never used twice in a message, and blocks may interleave. Tool execution events carry the index
- * of the call's block. An empty block still has its start and its stop.
+ * `index` is the position of the block in its message. It starts at 0 with each `message_start` and is never
+ * used twice in a message; blocks may interleave. Tool execution events carry the index of the call's block.
+ * An empty block still has a start and a stop event.
  */
 export type StreamEvent =
   | MessageStartEvent
@@ -30,7 +30,7 @@ export type StreamEvent =
 export interface MessageStartEvent {
   readonly type: 'message_start'
   readonly index: 0
-  /** Who answers. `id` is the vendor's response id; the UPP message has an id of its own. */
+  /** The model that answers. `id` is the vendor's response id; the UPP message has a separate id. */
   readonly delta: {
     readonly provider?: string
     readonly model?: string
@@ -38,20 +38,20 @@ export interface MessageStartEvent {
   }
 }
 
-/** What a block of a stream will become. */
+/** The kind of block that a stream is building. */
 export type BlockKind =
   'text' | 'reasoning' | 'object' | 'image' | 'audio' | 'video' | 'tool_call' | 'native'
 
-/** A block begins; its index is its own from here on. */
+/** A block begins; later events of the block have the same index. */
 export interface ContentBlockStartEvent {
   readonly type: 'content_block_start'
   readonly index: number
   readonly delta: {
     readonly block: BlockKind
-    /** With `tool_call`: both are set. */
+    /** Set together when `block` is `tool_call`. */
     readonly toolCallId?: string
     readonly toolName?: string
-    /** With `native`: the vendor's name of the block. */
+    /** Set when `block` is `native`: the vendor's name of the block. */
     readonly name?: string
   }
 }
@@ -70,28 +70,31 @@ export interface ReasoningDeltaEvent {
   readonly delta: { readonly text: string }
 }
 
-/** JSON text of a structured answer. The core turns text into this when `structure` is given. */
+/**
+ * A piece of the JSON text of a structured answer. The core converts
+ * text events to it when `structure` is given.
+ */
 export interface ObjectDeltaEvent {
   readonly type: 'object_delta'
   readonly index: number
   readonly delta: { readonly text: string }
 }
 
-/** Bytes of an image, of sound or of film, in the order they belong. */
+/** Bytes of an image, audio or video, in order. */
 export interface MediaDeltaEvent {
   readonly type: 'image_delta' | 'audio_delta' | 'video_delta'
   readonly index: number
   readonly delta: {
     readonly data: Uint8Array
     readonly mimeType: string
-    /** A preview that the final data replaces; it is not part of the message. */
+    /** True for a preview, which later data replaces; it is not part of the message. */
     readonly isPartial?: boolean
-    /** With a vendor that answers with an address instead of bytes (images only). */
+    /** Set instead of bytes when the vendor answers with an address (images only). */
     readonly url?: string
   }
 }
 
-/** A piece of the call's arguments as JSON text. `''` is a valid piece: a call without arguments. */
+/** A piece of a call's arguments as JSON text. A call without arguments may send an empty piece. */
 export interface ToolCallDeltaEvent {
   readonly type: 'tool_call_delta'
   readonly index: number
@@ -106,20 +109,20 @@ export interface ToolCallDeltaEvent {
 export interface ContentBlockStopEvent {
   readonly type: 'content_block_stop'
   readonly index: number
-  /** What the finished block or tool call keeps as its `metadata`. */
+  /** `metadata` of the finished block or tool call. */
   readonly delta: { readonly metadata?: ProviderMetadata }
 }
 
-/** The message is complete; a stream without it was cut off. */
+/** The message is complete. A stream that ends without this event was cut off. */
 export interface MessageStopEvent {
   readonly type: 'message_stop'
   readonly index: 0
   readonly delta: {
     readonly stopReason: StopReason
-    /** The vendor's word for it. */
+    /** The vendor's own stop reason. */
     readonly rawStopReason?: string
     readonly usage: TokenUsage
-    /** What the finished message keeps as its `metadata`. */
+    /** `metadata` of the finished message. */
     readonly metadata?: ProviderMetadata
     readonly warnings?: readonly Warning[]
   }
@@ -152,7 +155,7 @@ export interface ToolExecutionEndEvent {
   }
 }
 
-/** The data of any event (UPP §9.2). */
+/** The `delta` of any event (UPP §9.2). */
 export type EventDelta = StreamEvent['delta']
 
 /** The types of events by name (UPP §9.2). */
@@ -180,7 +183,7 @@ export const StopReason = {
   MaxTokens: 'max_tokens',
   StopSequence: 'stop_sequence',
   ToolUse: 'tool_use',
-  /** The vendor wants the same conversation again to go on (Anthropic `pause_turn`). */
+  /** The vendor expects the same conversation again in order to continue (Anthropic `pause_turn`). */
   Pause: 'pause',
   Refusal: 'refusal',
   ContentFilter: 'content_filter',

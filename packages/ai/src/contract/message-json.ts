@@ -10,7 +10,7 @@ import {
 } from './message.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
-/** Lossless for everything JSON can say and for bytes at any depth. */
+/** Converts a message to JSON without loss, including bytes at any depth. */
 export function messageToJSON(message: Message): MessageJSON {
   return toBytesJson({
     id: message.id,
@@ -19,16 +19,17 @@ export function messageToJSON(message: Message): MessageJSON {
     ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
     ...(message.type === 'tool_result' && { results: message.results }),
     ...(message.metadata && { metadata: message.metadata }),
-    // Messages that came from JSON by hand may still hold the text.
+    // In messages that were parsed from JSON without `messageFromJSON`, the timestamp is still text.
     timestamp:
       typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
-  }) as MessageJSON // the shape is written out just above
+  }) as MessageJSON // the literal above has exactly this shape
 }
 
-/** Reads untrusted JSON; throws an error that names the field that is wrong. */
+/** Reads a message from untrusted JSON; throws an error that names the invalid field. */
 export function messageFromJSON(json: unknown): Message {
   if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
-  const value = fromBytesJson(json) as Record<string, unknown> // mapping keeps an object an object
+  // `fromBytesJson` returns an object for an object.
+  const value = fromBytesJson(json) as Record<string, unknown>
   const options = optionsOf(value)
   // Earlier drafts of the protocol called the field `role`.
   switch (value['type'] ?? value['role']) {
@@ -54,7 +55,7 @@ function optionsOf(value: Record<string, unknown>): MessageOptions {
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
 }
 
-/** The constructors check each block's type; here it only has to be a list. */
+/** Returns the list of blocks. Only checks that it is a list; the message constructors check each block. */
 function blocks(value: Record<string, unknown>): unknown[] {
   return list(value['content'] ?? [], 'content')
 }

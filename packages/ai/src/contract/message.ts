@@ -31,14 +31,14 @@ export interface MessageOptions {
   readonly id?: string
   readonly timestamp?: Date
   readonly metadata?: ProviderMetadata
-  /** Where missing ids and times come from; for deterministic runs. */
+  /** The sources of missing ids and times; replace them for deterministic runs. */
   readonly ids?: IdSource
   readonly clock?: Clock
 }
 
 /**
- * One message of a conversation. Frozen, with all it holds; shared by reference, never copied.
- * Optional members are declared, not defined, so that they exist only where they have a value.
+ * One message of a conversation. It is deeply frozen and shared by reference, never copied. Optional members
+ * are declared but not initialised, so that they exist only when they have a value.
  */
 abstract class BaseMessage {
   abstract readonly type: MessageType
@@ -54,12 +54,15 @@ abstract class BaseMessage {
 
   protected abstract blocks(): readonly ContentBlock[]
 
-  /** Bytes survive; `messageFromJSON`, and every call that takes a history, read it again. */
+  /**
+   * Returns JSON that also contains the bytes. `messageFromJSON`, and
+   * every call that accepts a history, can read it.
+   */
   toJSON(): unknown {
     return toBytesJson({ ...this })
   }
 
-  /** Text blocks joined without a separator, so that it equals the streamed text. */
+  /** The text blocks joined without a separator, so that the text equals the streamed text. */
   get text(): string {
     let text = ''
     for (const block of this.blocks()) if (block.type === 'text') text += block.text
@@ -83,7 +86,7 @@ abstract class BaseMessage {
   }
 }
 
-/** What the user says: a string, or blocks of any kind. */
+/** A message of the user: a string, or blocks of any kind. */
 export class UserMessage extends BaseMessage {
   readonly type = 'user'
   readonly content: readonly UserContent[]
@@ -99,7 +102,7 @@ export class UserMessage extends BaseMessage {
   }
 }
 
-/** What the model answered, and which tools it wants to be run. */
+/** An answer of the model, with the tool calls it requests. */
 export class AssistantMessage extends BaseMessage {
   readonly type = 'assistant'
   readonly content: readonly AssistantContent[]
@@ -125,7 +128,7 @@ export class AssistantMessage extends BaseMessage {
   }
 }
 
-/** What the tools gave that the message before asked for. */
+/** The results of the tool calls that the previous message requested. */
 export class ToolResultMessage extends BaseMessage {
   readonly type = 'tool_result'
   readonly results: readonly ToolResult[]
@@ -136,7 +139,10 @@ export class ToolResultMessage extends BaseMessage {
     deepFreeze(this)
   }
 
-  /** Results that are content blocks themselves (an image, a document) show in the accessors. */
+  /**
+   * Returns the results that are content blocks themselves (an image,
+   * a document), for accessors such as `text`.
+   */
   protected blocks(): readonly ContentBlock[] {
     return this.results.flatMap(({ result }) => contentOf(result))
   }
@@ -145,22 +151,22 @@ export class ToolResultMessage extends BaseMessage {
 /** One message of a conversation (UPP §6.1). */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage
 
-/** By `type`, so that it also holds for parsed JSON and for another copy of this package. */
+/** Checks only `type`, so that it also accepts parsed JSON and messages of another copy of this package. */
 export function isUserMessage(message: unknown): message is UserMessage {
   return typeOf(message) === 'user'
 }
 
-/** By `type`, as `isUserMessage`. */
+/** Checks only `type`, like `isUserMessage`. */
 export function isAssistantMessage(message: unknown): message is AssistantMessage {
   return typeOf(message) === 'assistant'
 }
 
-/** By `type`, as `isUserMessage`. */
+/** Checks only `type`, like `isUserMessage`. */
 export function isToolResultMessage(message: unknown): message is ToolResultMessage {
   return typeOf(message) === 'tool_result'
 }
 
-/** True for a message of any type, also as parsed JSON. */
+/** True for a message of any type, also for one that is parsed JSON. */
 export function isMessage(value: unknown): value is Message {
   const type = typeOf(value)
   return type === 'user' || type === 'assistant' || type === 'tool_result'
@@ -173,7 +179,7 @@ function typeOf(value: unknown): unknown {
 const userBlocks = new Set(['text', 'image', 'document', 'audio', 'video', 'binary'])
 const assistantBlocks = new Set(['text', 'reasoning', 'image', 'audio', 'video', 'native'])
 
-/** A list of its own, of blocks that may stand there. */
+/** Returns a copy of the list of blocks; throws for a block that this type of message may not contain. */
 function toBlocks<Block extends ContentBlock>(
   content: string | readonly Block[],
   allowed: Set<string>,
@@ -201,12 +207,15 @@ function refused(message: string, hint?: string): UPPError {
 
 const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])
 
-/** The content blocks a tool returned: one block or a list of blocks; anything else has none. */
+/**
+ * Returns the content blocks in a tool's result (one block, or a list
+ * of blocks); an empty list if it has none.
+ */
 export function contentOf(result: unknown): readonly UserContent[] {
   const list: readonly unknown[] = Array.isArray(result) ? result : [result]
   const isBlocks = list.length > 0 && list.every((item) => resultBlocks.has(typeOf(item) as string))
   if (!isBlocks) return []
-  // A result is JSON, so sound and film in it hold their bytes as `{ $bytes }`; blocks hold bytes.
+  // A result is JSON, so audio and video in it store their bytes as `{ $bytes }`; they are decoded here.
   return (list as UserContent[]).map((block) => {
     if (block.type !== 'audio' && block.type !== 'video') return block
     const data = bytesInJson(block.data)

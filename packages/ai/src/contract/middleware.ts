@@ -11,13 +11,16 @@ export type AnyRequest = LLMRequest | EmbeddingRequest | ImageRequest
 /** The response of any modality. */
 export type AnyResponse = Turn | EmbeddingResult | ImageResult
 
-/** Passed to lifecycle hooks (UPP §10.3). One object per call; what `onRequest` puts in `request` is sent. */
+/**
+ * Passed to lifecycle hooks (UPP §10.3). There is one object per call; the request that is sent is `request`
+ * as `onRequest` left it.
+ */
 export interface MiddlewareContext {
   readonly modality: Modality
   readonly modelId: string
   readonly provider: string
   readonly streaming: boolean
-  /** Replace it, or its fields, in `onRequest`: every edit is honoured. */
+  /** `onRequest` may replace the request or its fields; the edited request is sent. */
   request: AnyRequest
   response?: AnyResponse
   readonly state: Map<string, unknown>
@@ -31,27 +34,30 @@ export interface StreamContext {
   readonly state: Map<string, unknown>
 }
 
-/** What becomes of an event: replaced, expanded into several, or dropped with null (UPP §10.6). */
+/**
+ * The result of a stream hook: one event instead of the given one,
+ * several events, or null to drop it (UPP §10.6).
+ */
 export type StreamEventResult = StreamEvent | readonly StreamEvent[] | null
 
-/** Intercepts the calls of one instance (UPP §10). Every hook may be async. */
+/** Intercepts the calls of one instance (UPP §10). Hooks may be async. */
 export interface Middleware {
   readonly name: string
   readonly onStart?: (context: MiddlewareContext) => void | Promise<void>
   /** Runs exactly once for every successful call, however the stream is consumed. */
   readonly onEnd?: (context: MiddlewareContext) => void | Promise<void>
   readonly onError?: (error: Error, context: MiddlewareContext) => void | Promise<void>
-  /** On cancellation, instead of `onError`, for a middleware that has it. */
+  /** Called on cancellation instead of `onError`, if the middleware defines it. */
   readonly onAbort?: (error: Error, context: MiddlewareContext) => void | Promise<void>
   readonly onRequest?: (context: MiddlewareContext) => void | Promise<void>
-  /** Before each inference of the tool loop; may replace the request of that cycle. */
+  /** Called before each inference of the tool loop; may return a different request for that inference. */
   readonly onCycle?: (
     request: LLMRequest,
     cycle: number,
     context: MiddlewareContext,
   ) => LLMRequest | void | Promise<LLMRequest | void>
   readonly onResponse?: (context: MiddlewareContext) => void | Promise<void>
-  /** Between `onResponse` and `onEnd`, in reverse order. */
+  /** Called between `onResponse` and `onEnd`, for the last middleware first. */
   readonly onTurn?: (turn: Turn, context: MiddlewareContext) => void | Promise<void>
   readonly onStreamEvent?: (
     event: StreamEvent,
@@ -63,12 +69,12 @@ export interface Middleware {
     call: ToolCall,
     result: unknown,
     context: MiddlewareContext,
-    /** Whether the call succeeded, and why not. */
+    /** Whether the call succeeded and, if not, why. */
     outcome: ToolOutcome,
   ) => void | Promise<void>
   /**
-   * Wraps one inference, innermost last: return `next(request)` or events of your own (a cache).
-   * The only hook that may answer instead of the model.
+   * Wraps one inference; the first middleware is the outermost. Returns `next(request)`, or its own events (a
+   * cache). No other hook can answer in place of the model.
    */
   readonly wrapInference?: (
     request: LLMRequest,

@@ -7,21 +7,21 @@ import type { Message } from './message.ts'
 import type { Tool } from './tool.ts'
 import type { UPPError } from './error.ts'
 
-/** Model parameters go to the vendor unchanged (UPP §2.1). */
+/** Model parameters, sent to the vendor unchanged (UPP §2.1). */
 export type Params = Readonly<Record<string, unknown>>
 
-/** A model of a provider, for any modality function. */
+/** A model of a provider; `llm`, `embedding` and `image` accept it. */
 export interface ModelReference {
   readonly modelId: string
   readonly provider: Provider
-  /** What the factory was given beside the id, e.g. `{ api: 'chat' }`. */
+  /** The options passed to the provider together with the id, e.g. `{ api: 'chat' }`. */
   readonly options?: Params
 }
 
 /** A vendor: call it with a model id to get a reference. */
 export interface Provider {
   (modelId: string, options?: Params): ModelReference
-  /** Also the namespace of its metadata. (A function's `name`, redefined.) */
+  /** Also the key of the provider's metadata. It redefines the `name` that every function has. */
   readonly name: string
   readonly handlers: ProviderHandlers
 }
@@ -33,7 +33,7 @@ export interface ProviderHandlers {
   readonly image?: ImageHandler
 }
 
-/** What the vendor's API can do, not one model (UPP §5.4). Frozen. */
+/** The capabilities of the vendor's API, not of one model (UPP §5.4). Frozen. */
 export interface LLMCapabilities {
   readonly streaming: boolean
   readonly tools: boolean
@@ -51,22 +51,22 @@ export interface LLMHandler {
 }
 
 /**
- * One model of one vendor. It does single request/response cycles; the tool loop is the core's
- * (UPP §5.5). Both methods give the events of one message, and fail with a `UPPError`.
+ * One model of one vendor. It runs single requests; the core runs the tool loop (UPP §5.5). Both methods
+ * return the events of one message, and fail with a `UPPError`.
  */
 export interface BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
-  /** The wire format of the model, if it is one of ours; it decides which parameters the model knows. */
+  /** The wire format of the model, if it is one of ours; it decides which parameters the model accepts. */
   readonly wire?: WireName
-  /** The vendor's waiting call, decoded into the events that `stream` would have given. */
+  /** Sends a request without streaming and returns the same events that `stream` would have yielded. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
-  /** One batch of events per network read. Returning early closes the connection. */
+  /** Yields one batch of events per network read. Leaving the loop early closes the connection. */
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]>
 }
 
-/** What the core hands to a provider for one inference. */
+/** The request of one inference, as the core passes it to a provider. */
 export interface LLMRequest {
   readonly messages: readonly Message[]
   readonly system?: string
@@ -79,7 +79,7 @@ export interface LLMRequest {
   readonly ids: IdSource
 }
 
-/** What `createProvider` makes a provider of. */
+/** The input of `createProvider`. */
 export interface ProviderDefinition extends ProviderHandlers {
   readonly name: string
 }
@@ -88,7 +88,7 @@ export interface ProviderDefinition extends ProviderHandlers {
 export function createProvider(definition: ProviderDefinition): Provider {
   const { name, llm, embedding, image } = definition
   const given = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
-  // Only those that are given, so that the keys of `handlers` are the modalities of the provider.
+  // Only the given handlers are included, so that the keys of `handlers` are the provider's modalities.
   const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(given))
   const factory = (modelId: string, options?: Params): ModelReference =>
     Object.freeze({ modelId, provider, options: options && Object.freeze({ ...options }) })
@@ -99,21 +99,21 @@ export function createProvider(definition: ProviderDefinition): Provider {
   return Object.freeze(provider)
 }
 
-/** Infrastructure settings, the same for every modality and vendor (UPP §4.1). */
+/** Connection settings, the same for every modality and vendor (UPP §4.1). */
 export interface ProviderConfig {
-  /** Default: the vendor's environment variable. Resolved for every attempt. */
+  /** Default: the vendor's environment variable. The key is read again for every attempt. */
   readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
-  /** Replaces the vendor's versioned prefix, e.g. `https://api.openai.com/v1`. */
+  /** Replaces the vendor's base address including its version, e.g. `https://api.openai.com/v1`. */
   readonly baseUrl?: string
   /** Longest duration in milliseconds of one attempt, body included. Default: none. */
   readonly timeout?: number
-  /** Finer limits, each in milliseconds. */
+  /** Limits for the phases of one attempt, each in milliseconds. */
   readonly timeouts?: Timeouts
   readonly fetch?: Fetch
   readonly retryStrategy?: RetryStrategy
-  /** Merged with the vendor's; on conflict these win, whatever their case. */
+  /** Merged with the vendor's headers. On conflict these override them; names are compared without case. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Largest accepted response body, or event of a stream, in bytes. Default 64 MiB. */
+  /** The largest accepted size of a response body, or of one stream event, in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number
 }
 
@@ -121,7 +121,7 @@ export interface ProviderConfig {
 export interface Timeouts {
   /** Until the response headers. Default 10 minutes. */
   readonly headersMs?: number
-  /** From the headers to the first byte of the body. Default: as `idleMs`. */
+  /** From the headers to the first byte of the body. Default: the value of `idleMs`. */
   readonly firstByteMs?: number
   /** Between two reads of the body. Default 5 minutes. */
   readonly idleMs?: number
@@ -135,15 +135,15 @@ export type Fetch = (input: string, init: RequestInit) => Promise<Response>
 /** Chooses the key of each attempt (UPP §4.2). */
 export interface KeyStrategy {
   getKey(): string | Promise<string>
-  /** Told which key an attempt failed with, so that it can be rested. */
+  /** Called with the key of a failed attempt, so that the strategy can avoid that key for a while. */
   onKeyError?(key: string, error: UPPError): void
 }
 
 /** Decides whether and when a failed attempt is repeated (UPP §4.3). */
 export interface RetryStrategy {
-  /** Delay in milliseconds before the next attempt, or null to give up. `attempt` starts at 1. */
+  /** Returns the delay in milliseconds before the next attempt, or null to give up. `attempt` starts at 1. */
   onRetry(error: UPPError, attempt: number): number | null | Promise<number | null>
-  /** Delay in milliseconds before a request is sent. */
+  /** Returns a delay in milliseconds that is waited before each request. */
   beforeRequest?(): number | Promise<number>
   /** Called after a success. */
   reset?(): void

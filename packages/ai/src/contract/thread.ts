@@ -19,7 +19,7 @@ export interface ThreadJSON {
   readonly updatedAt: string
 }
 
-/** Options of a thread; each one that is left out has a default. */
+/** Options of a thread; all have defaults. */
 export interface ThreadOptions {
   readonly id?: string
   readonly messages?: readonly Message[]
@@ -28,7 +28,7 @@ export interface ThreadOptions {
 }
 
 /**
- * Keeps a conversation (UPP §8). Optional: plain arrays work wherever a thread does.
+ * Stores a conversation (UPP §8). Optional: a plain array of messages works wherever a thread does.
  *
  *     const thread = new Thread()
  *     thread.append(await model.generate(thread, 'Hello!'))
@@ -37,7 +37,10 @@ export class Thread implements Iterable<Message> {
   readonly id: string
   readonly #clock: Clock
   readonly #messages: Message[]
-  /** What `messages` answered last; made anew after a change, so that pushing stays cheap. */
+  /**
+   * The list that `messages` last returned; rebuilt only after a
+   * change, so that adding a message stays cheap.
+   */
   #view: readonly Message[] | undefined
   #createdAt: Date
   #updatedAt: Date
@@ -49,7 +52,7 @@ export class Thread implements Iterable<Message> {
     this.#createdAt = this.#updatedAt = new Date(clock.now())
   }
 
-  /** A frozen list; it does not change when the thread does. */
+  /** The messages as a frozen list, which does not change when the thread does. */
   get messages(): readonly Message[] {
     return (this.#view ??= Object.freeze([...this.#messages]))
   }
@@ -94,7 +97,7 @@ export class Thread implements Iterable<Message> {
     }
   }
 
-  /** Takes untrusted JSON, as an object or as text. */
+  /** Reads a thread from untrusted JSON, given as an object or as text. */
   static fromJSON(json: unknown, options: Pick<ThreadOptions, 'clock'> = {}): Thread {
     const value: unknown = typeof json === 'string' ? parse(json) : json
     if (!isPlainObject(value)) throw invalid('Thread JSON is not an object.')

@@ -7,8 +7,9 @@ export interface ToolCall {
   readonly toolName: string
   readonly arguments: JsonObject
   /**
-   * Set when the model's text was not one JSON object (malformed, or cut off by a limit). Such a
-   * call never runs; the model is told. `arguments` is then `{}` and `text` is what it wrote.
+   * Set when the model's arguments were not one JSON object (malformed, or cut off by a limit). Such a call
+   * never runs, and the model gets an error result. `arguments` is then `{}`, and `text` is the original
+   * text.
    */
   readonly invalidArguments?: { readonly text: string; readonly reason: string }
   /** Ids of calls in the same message that must finish first (UAP §8.6). */
@@ -21,7 +22,7 @@ export interface ToolResult {
   readonly toolCallId: string
   readonly result: unknown
   readonly isError?: boolean
-  /** The called tool, so that vendors which match by name need no look-up. */
+  /** The name of the called tool, for vendors that match results by name. */
   readonly toolName?: string
   readonly metadata?: ProviderMetadata
 }
@@ -36,7 +37,7 @@ export interface ToolExecution {
   readonly duration: number
 }
 
-/** Second argument of `run` and `approval`. The agent layer passes a superset. */
+/** The second argument of `run` and `approval`. Agents pass an object with more fields. */
 export interface ToolContext {
   readonly signal: AbortSignal
   readonly toolCallId: string
@@ -44,36 +45,38 @@ export interface ToolContext {
 }
 
 /**
- * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates
- * them (UPP §11.2); `tool()` builds tools that validate in their own `run`.
+ * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates them (UPP
+ * §11.2); a tool built with `tool()` validates them in its own `run`.
  *
- * `run` gets `(params, context)` when it declares two parameters or is marked by
- * `withToolContext`, else `(params)` alone (UAP §8.4).
+ * `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
+ * otherwise with `(params)` alone (UAP §8.4).
  */
 export interface Tool {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
   readonly run: (params: never, context: never) => unknown
-  /** `false` or `deny(reason)` denies; `defer(...)` suspends the call as data. */
+  /** `true` lets the call run; `false` or `deny(reason)` denies it; `defer(...)` makes it wait. */
   readonly approval?: (params: never, context: never) => ApprovalResult | Promise<ApprovalResult>
   readonly metadata?: ProviderMetadata
   /** UAP §8.5: runs before the rest of its batch, one at a time. */
   readonly sequential?: boolean
   /** UAP §8.5: names of tools whose calls must succeed first. */
   readonly dependsOn?: readonly string[]
-  /** How much harm a call can do; governance and the runtime decide by it. */
+  /** How much harm a call can do; governance and the runtime base their decisions on it. */
   readonly risk?: ToolRisk
-  /** Longest run in milliseconds; then the call is an error result and its signal aborts. */
+  /** The longest run in milliseconds; after that its signal aborts and the call has an error result. */
   readonly timeoutMs?: number
 }
 
-/** The risk tiers of tools, rising. */
+/** The risk levels of tools, from lowest to highest. */
 export const TOOL_RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
 /** `read_only` changes nothing; a low-risk write can be undone; a high-risk write needs approval. */
 export type ToolRisk = (typeof TOOL_RISKS)[number]
 
-/** What a call waits for, as plain data: it can be stored and answered in another process. */
+/**
+ * A description of what a call waits for, as plain data: it can be stored and answered in another process.
+ */
 export interface DeferRequest {
   readonly kind: 'approval' | 'input' | 'child' | 'timer'
   readonly request: JsonValue
@@ -81,17 +84,17 @@ export interface DeferRequest {
 
 const deferred: unique symbol = Symbol.for('skein.deferred')
 
-/** A request that `defer` has marked as meant. */
+/** A request made by `defer`; the mark distinguishes it from an ordinary result. */
 export interface Deferred extends DeferRequest {
   readonly [deferred]: true
 }
 
-/** Returned by `run` or `approval` to end the turn with an open call instead of a result. */
+/** Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. */
 export function defer(request: DeferRequest): Deferred {
   return Object.freeze({ ...request, [deferred]: true as const })
 }
 
-/** True for what `defer` made, also in another copy of this package. */
+/** True for a value made by `defer`, also by another copy of this package. */
 export function isDeferred(value: unknown): value is Deferred {
   return typeof value === 'object' && value !== null && deferred in value
 }
@@ -104,26 +107,28 @@ export interface Denied {
   readonly [denied]: true
 }
 
-/** Returned by `approval` to say why a call may not run. */
+/** Makes a value that `approval` returns to say why a call may not run. */
 export function deny(reason: string): Denied {
   return Object.freeze({ reason, [denied]: true as const })
 }
 
-/** True for what `deny` made, also in another copy of this package. */
+/** True for a value made by `deny`, also by another copy of this package. */
 export function isDenied(value: unknown): value is Denied {
   return typeof value === 'object' && value !== null && denied in value
 }
 
-/** What `approval` may answer. */
+/** The possible return values of `approval`. */
 export type ApprovalResult = boolean | Deferred | Denied
 
-/** What became of one call. The executor answers one per call, in call order. */
+/** The outcome of one call. The executor returns one per call, in call order. */
 export type ToolOutcome =
   | { readonly type: 'done'; readonly result: unknown }
   | {
       readonly type: 'error'
       readonly message: string
-      /** `TOOL_RESULT_NOT_JSON`: the tool did its work, but what it returned cannot be passed on. */
+      /**
+       * `TOOL_RESULT_NOT_JSON` means that the tool has run, but its return value cannot be converted to JSON.
+       */
       readonly code?: string
       readonly cause?: unknown
     }
@@ -131,14 +136,16 @@ export type ToolOutcome =
   | { readonly type: 'deferred'; readonly request: DeferRequest }
 
 /**
- * Hooks around the tool loop of one instance (UPP §11.3, signatures from UAP §10.4; the returns of
- * `onBeforeCall` and `onAfterCall` from UPP 1.2). The call itself comes last. A call to an unknown
- * tool has no tool to report and fires none of them but `onMaxIterations`.
+ * Hooks around the tool loop of one instance (UPP §11.3, signatures from UAP §10.4; the return values of
+ * `onBeforeCall` and `onAfterCall` from UPP 1.2). The call is the last parameter. For a call to an unknown
+ * tool only `onMaxIterations` is called, because there is no tool to pass.
  */
 export interface ToolUseStrategy {
-  /** Tool rounds after which the loop stops. Default 10; 0 leaves the calls to the caller. */
+  /**
+   * The number of tool rounds after which the loop stops. Default 10; with 0 the caller has to run the calls.
+   */
   readonly maxIterations?: number
-  /** Calls that may run at once. Default: all. */
+  /** How many calls may run at the same time. Default: all. */
   readonly maxConcurrency?: number
   readonly onToolCall?: (tool: Tool, params: JsonObject, call: ToolCall) => void | Promise<void>
   /** `false` skips the call with an error result; `{ proceed, params }` may replace the arguments. */
@@ -147,7 +154,7 @@ export interface ToolUseStrategy {
     params: JsonObject,
     call: ToolCall,
   ) => BeforeCallResult | Promise<BeforeCallResult>
-  /** `{ result }` replaces what the model sees. */
+  /** `{ result }` replaces the result that the model sees. */
   readonly onAfterCall?: (
     tool: Tool,
     params: JsonObject,
@@ -160,17 +167,20 @@ export interface ToolUseStrategy {
     error: Error,
     call: ToolCall,
   ) => void | Promise<void>
-  /** May throw to fail the turn instead of ending it. */
+  /** Called when the limit is reached. It may throw to fail the turn instead of ending it. */
   readonly onMaxIterations?: (iterations: number) => void | Promise<void>
 }
 
-/** What `onBeforeCall` may answer. */
+/** The possible return values of `onBeforeCall`. */
 export type BeforeCallResult =
   void | boolean | { readonly proceed: boolean; readonly params?: JsonObject }
-/** What `onAfterCall` may answer. */
+/** The possible return values of `onAfterCall`. */
 export type AfterCallResult = void | { readonly result: unknown }
 
-/** Deeper arguments are refused: writing them out again would exhaust the stack. */
+/**
+ * The deepest nesting of arguments; deeper ones are rejected, because
+ * serialising them would exhaust the stack.
+ */
 const MAX_DEPTH = 512
 
 /** The arguments of a call, or why its text is not one JSON object. */
@@ -179,8 +189,8 @@ export type ParsedArguments =
   | { readonly arguments?: undefined; readonly invalid: { text: string; reason: string } }
 
 /**
- * The text of a model's arguments as an object. Nothing is guessed: text that is not one complete
- * JSON object is invalid, so that a truncated call never runs. No text at all means no arguments.
+ * Parses the text of a model's arguments. Nothing is guessed: text that is not one complete JSON object is
+ * invalid, so that a truncated call never runs. Empty text means no arguments.
  */
 export function parseArguments(text: string): ParsedArguments {
   if (text.trim() === '') return { arguments: {} }
@@ -192,14 +202,14 @@ export function parseArguments(text: string): ParsedArguments {
   }
   if (!isPlainObject(value)) return invalid(text, 'not a JSON object')
   if (!isShallow(value, text)) return invalid(text, `nested deeper than ${MAX_DEPTH} levels`)
-  return { arguments: value as JsonObject } // JSON.parse gave it
+  return { arguments: value as JsonObject } // `JSON.parse` returns only JSON values
 }
 
 function invalid(text: string, reason: string): ParsedArguments {
   return { invalid: { text, reason } }
 }
 
-/** Walks level by level, so that depth costs no stack. Also takes `__proto__` keys away on the way. */
+/** Checks the depth level by level, without recursion. Also deletes `__proto__` keys on the way. */
 function isShallow(root: object, text: string): boolean {
   const mayHoldProto = text.includes('__proto__') || text.includes('\\u')
   if (!mayHoldProto && text.length < 2 * MAX_DEPTH) return true

@@ -5,7 +5,7 @@ import type { JsonValue } from '@skein/base'
 
 /** The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. */
 export interface Turn<Data = unknown> {
-  /** Inputs and everything produced, in order; history is not part of it. */
+  /** The inputs and all produced messages, in order; the history before the inputs is not included. */
   readonly messages: readonly Message[]
   readonly response: AssistantMessage
   readonly toolExecutions: readonly ToolExecution[]
@@ -18,11 +18,11 @@ export interface Turn<Data = unknown> {
   readonly stopReason: StopReason
   readonly rawStopReason?: string
   readonly warnings: readonly Warning[]
-  /** Calls of `response` that nobody answered: limit reached, deferred, or `maxIterations: 0`. */
+  /** Calls of `response` without a result: limit reached, deferred, or `maxIterations: 0`. */
   readonly openCalls: readonly OpenCall[]
 }
 
-/** A call left open at the end of a turn; `request` is what it waits for, if it was deferred. */
+/** A call left open at the end of a turn; `request` describes what it waits for, if it was deferred. */
 export interface OpenCall {
   readonly toolCallId: string
   readonly request?: DeferRequest
@@ -46,13 +46,13 @@ export interface TokenUsage {
   readonly tokensByModality?: Readonly<Record<string, number>>
   /** Uses of vendor-side tools, e.g. `{ web_search_requests: 2 }`. */
   readonly serverToolUse?: Readonly<Record<string, number>>
-  /** As reported by the vendor, or computed by the cost middleware. */
+  /** The cost in US dollars, as reported by the vendor or computed by the cost middleware. */
   readonly costUsd?: number
   /** The vendor's own usage object. Present on the usage of one cycle, not on sums. */
   readonly raw?: JsonValue
 }
 
-/** Nothing used: what sums begin with. */
+/** A usage of zero, the start value for sums. */
 export const zeroUsage: TokenUsage = Object.freeze({
   inputTokens: 0,
   outputTokens: 0,
@@ -61,7 +61,7 @@ export const zeroUsage: TokenUsage = Object.freeze({
   cacheWriteTokens: 0,
 })
 
-/** Adds two usages field by field; optional parts appear once either side has them. */
+/** Adds two usages field by field; an optional field is set if either usage has it. */
 export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
   const reasoningTokens = addNumbers(a.reasoningTokens, b.reasoningTokens)
   const cacheWriteTokensByTtl = addRecords(a.cacheWriteTokensByTtl, b.cacheWriteTokensByTtl)
@@ -95,11 +95,11 @@ function addRecords(a: Counts | undefined, b: Counts | undefined): Counts | unde
   return sum
 }
 
-/** Something the caller asked for that was dropped or changed on the way to the vendor. */
+/** Reports that a part of the caller's request was dropped or changed before it was sent to the vendor. */
 export interface Warning {
-  /** Stable, e.g. `unsupported_block`, `schema_changed`, `foreign_reasoning_dropped`. */
+  /** A stable identifier, e.g. `unsupported_block`, `schema_changed`, `foreign_reasoning_dropped`. */
   readonly code: string
   readonly message: string
-  /** JSON pointer into the request, where one can be named. */
+  /** JSON pointer to the affected part of the request, if there is one. */
   readonly pointer?: string
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import { ErrorCode, type UPPErrorOptions } from './error.ts'
 
-/** An HTTP response that is not a success, as the transport gives it to a wire. */
+/** An unsuccessful HTTP response, as the transport passes it to a wire. */
 export interface ErrorResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
@@ -10,7 +10,7 @@ export interface ErrorResponse {
   readonly text: string
 }
 
-/** What a wire read in a vendor's error; fields left out are derived from the HTTP status. */
+/** The fields that a wire read from a vendor's error; missing fields are derived from the HTTP status. */
 export type VendorError = { readonly message: string } & Partial<
   Pick<
     UPPErrorOptions,
@@ -18,13 +18,13 @@ export type VendorError = { readonly message: string } & Partial<
   >
 >
 
-/** The code of an HTTP status (UPP §4.4). A code that the vendor gives wins over it. */
+/** Returns the error code for an HTTP status (UPP §4.4). A code sent by the vendor overrides it. */
 export function codeForStatus(status: number): ErrorCode {
   if (status === 401 || status === 403) return ErrorCode.AuthenticationFailed
   if (status === 402) return ErrorCode.QuotaExceeded
   if (status === 404) return ErrorCode.ModelNotFound
   if (status === 408) return ErrorCode.Timeout
-  // A conflict between concurrent requests: vendors and their own clients retry it.
+  // 409 is a conflict between concurrent requests. Vendors and their own clients retry it.
   if (status === 409) return ErrorCode.ProviderError
   if (status === 429) return ErrorCode.RateLimited
   if (status >= 500) return ErrorCode.ProviderError

@@ -9,7 +9,7 @@ import type {
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 
-/** Throws for the first input that is not a text or an image, or an image the vendor cannot take. */
+/** Throws for the first input that is neither a text nor an image, or an image if the vendor accepts none. */
 export function checkInputs(
   inputs: readonly EmbeddingInput[],
   { imageInput }: EmbeddingHandler,
@@ -34,15 +34,15 @@ function kindOf(input: unknown): string {
   return `an object of type ${JSON.stringify(type)}`
 }
 
-/** A run of inputs for one request. */
+/** The range of inputs that one request sends. */
 interface Batch {
   readonly start: number
   readonly end: number
-  /** The last request of a chunk as the caller sees it. */
+  /** True for the last request of a chunk as the caller defined it with `batchSize`. */
   readonly endsChunk: boolean
 }
 
-/** Cuts the inputs into chunks of the caller's size, and these into requests the vendor takes. */
+/** Splits the inputs into chunks of the caller's size, and these into requests within the vendor's limits. */
 export function planBatches(
   inputs: readonly EmbeddingInput[],
   { maxBatchSize, maxBatchTokens = Infinity }: EmbeddingHandler,
@@ -61,7 +61,7 @@ export function planBatches(
     tokens = 0
   }
   inputs.forEach((input, index) => {
-    // On the high side: three ASCII characters to a token, one of any other script.
+    // A high estimate of the tokens: one per three ASCII characters, and one per character of other scripts.
     const text = typeof input === 'string' ? input : input.type === 'text' ? input.text : ''
     let others = 0
     for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
@@ -81,7 +81,7 @@ function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
   throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
 }
 
-/** Embeds the batches, several at once; gives one result per batch, with indexes of the whole input. */
+/** Embeds the batches, several at once. Yields one result per batch, with indexes into the whole input. */
 export async function* embedBatches(
   model: BoundEmbeddingModel,
   request: EmbeddingRequest,
@@ -93,7 +93,8 @@ export async function* embedBatches(
   const fill = (): void => {
     while (running.length < concurrency && next < batches.length) {
       const batch = embedBatch(model, request, batches[next++]!)
-      batch.catch(() => {}) // awaited below in its turn, or not at all when one before it failed
+      // A rejection is thrown by the `await` below, unless an earlier batch has already failed.
+      batch.catch(() => {})
       running.push(batch)
     }
   }
@@ -112,8 +113,8 @@ async function embedBatch(
 }
 
 /**
- * One result of several requests: embeddings in order, usage added. What each vendor said is kept in
- * its own namespace, of which there are several behind a fallback.
+ * Joins the results of several requests: embeddings in order, usage added up. Metadata is kept per provider,
+ * because with a fallback several providers may have answered.
  */
 export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResult {
   if (results.length === 1) return results[0]!

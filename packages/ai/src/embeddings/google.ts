@@ -7,7 +7,7 @@ import { imageSource } from '../wires/media.ts'
 import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
 
-/** Gemini's `batchEmbedContents`: 100 inputs a request; `params` go into each of them. */
+/** Gemini's `batchEmbedContents`: at most 100 inputs per request; each input gets a copy of `params`. */
 export function googleEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return (endpoint) => httpEmbedding(endpoint, wire)
 }
@@ -30,7 +30,8 @@ const wire: EmbeddingWire = {
           ],
         },
         taskType: request.inputType && taskTypes[request.inputType],
-        ...(request.params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+        // Unchanged (UPP §2.1); non-JSON values fail when the body is written.
+        ...(request.params as JsonObject),
       })),
     },
   }),

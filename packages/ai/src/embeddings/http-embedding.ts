@@ -14,7 +14,7 @@ import { JsonReader } from '../transport/read-answer.ts'
 import { runForOne } from '../transport/vendor-run.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 
-/** A vendor's embedding format: pure functions on JSON. */
+/** A vendor's embedding format: pure functions that convert requests and responses. */
 export interface EmbeddingWire {
   readonly maxBatchSize: number
   readonly maxBatchTokens?: number
@@ -24,23 +24,23 @@ export interface EmbeddingWire {
   decodeError(response: ErrorResponse): VendorError
 }
 
-/** What a response holds, as the vendor ordered it. */
+/** The content of a response, in the vendor's order. */
 export interface DecodedEmbeddings {
   readonly vectors: readonly DecodedVector[]
   readonly totalTokens: number
-  /** Everything else the response said. */
+  /** All other fields of the response. */
   readonly metadata: JsonObject
 }
 
-/** One vector of an answer: numbers, or floats in base64. */
+/** One vector of a response: a list of numbers, or floats in base64. */
 export interface DecodedVector {
   readonly vector: unknown
-  /** Position in the request; default: in the response. */
+  /** The position of the input in the request. Default: the position of the vector in the response. */
   readonly index?: number | undefined
   readonly metadata?: JsonObject
 }
 
-/** An embedding handler over HTTP. */
+/** Makes an embedding handler that sends requests over HTTP. */
 export function httpEmbedding(endpoint: VendorEndpoint, wire: EmbeddingWire): EmbeddingHandler {
   const { maxBatchSize, maxBatchTokens, imageInput } = wire
   return {
@@ -122,7 +122,7 @@ function malformed(what: string, context: ErrorContext): UPPError {
   })
 }
 
-/** `encoding_format: base64`: 32-bit floats, little endian. */
+/** Decodes `encoding_format: base64`: 32-bit floats, little endian. */
 function decodeFloats(base64: string): number[] | undefined {
   const bytes = decodeLooseBase64(base64)
   if (bytes.length % 4 !== 0) return undefined

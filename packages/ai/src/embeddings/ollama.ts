@@ -5,7 +5,7 @@ import { decodeError } from '../wires/ollama-chat/error.ts'
 import { countOf, listOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type EmbeddingWire } from './http-embedding.ts'
 
-/** Ollama's `/embed`. It has no limit of its own; batches keep a local server responsive. */
+/** Ollama's `/embed`. Ollama has no limit; inputs are sent in batches to keep a local server responsive. */
 export function ollamaEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return (endpoint) => httpEmbedding(endpoint, wire)
 }
@@ -19,11 +19,11 @@ const wire: EmbeddingWire = {
     path: '/embed',
     body: {
       model: modelId,
-      // images are refused before
+      // `checkInputs` has already rejected images.
       input: inputs.map((input) =>
         typeof input === 'string' ? input : 'text' in input ? String(input.text) : '',
       ),
-      ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+      ...(params as JsonObject), // unchanged (UPP §2.1); non-JSON values fail when the body is written
     },
   }),
   decode: (body) => ({

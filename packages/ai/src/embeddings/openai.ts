@@ -6,19 +6,19 @@ import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, isEmpty, listOf, numberOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
 
-/** How a vendor of the OpenAI family differs. */
+/** The differences of a vendor with OpenAI's format. */
 export interface OpenAIEmbeddingOptions {
   /** Default 2048, OpenAI's limit. */
   readonly maxBatchSize?: number
   /** Default 300,000, OpenAI's limit. */
   readonly maxBatchTokens?: number
-  /** Inputs may be content lists with images (OpenRouter). */
+  /** Whether inputs may be content lists with images (OpenRouter). */
   readonly imageInput?: boolean
   /** The vendor's field for `inputType` and its two values. */
   readonly inputType?: { readonly field: string; readonly document: string; readonly query: string }
 }
 
-/** `POST /embeddings` of OpenAI, Azure OpenAI and every server that speaks it. */
+/** `POST /embeddings` of OpenAI, Azure OpenAI and every compatible server. */
 export function openaiEmbeddings(
   options: OpenAIEmbeddingOptions = {},
 ): (endpoint: VendorEndpoint) => EmbeddingHandler {
@@ -37,7 +37,7 @@ export function openaiEmbeddings(
           return { content: [{ type: 'image_url', image_url: { url: imageUrl(input) } }] }
         }),
         ...(kind && { [kind.field]: kind[inputType] }),
-        ...(params as JsonObject), // unchanged (UPP §2.1); what is not JSON fails when it is written
+        ...(params as JsonObject), // unchanged (UPP §2.1); non-JSON values fail when the body is written
       }
       return { path: '/embeddings', body }
     },
@@ -47,12 +47,12 @@ export function openaiEmbeddings(
   return (endpoint) => httpEmbedding(endpoint, wire)
 }
 
-/** Mistral names no count, but limits the tokens of a request. */
+/** Mistral documents no limit on the number of inputs, but limits the tokens of a request. */
 export function mistralEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return openaiEmbeddings({ maxBatchSize: 128, maxBatchTokens: 16_000 })
 }
 
-/** OpenRouter passes images and the kind of text on to the models that know them. */
+/** OpenRouter passes images and the input type on to models that support them. */
 export function openrouterEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return openaiEmbeddings({
     imageInput: true,

@@ -15,7 +15,9 @@ import { imageSource } from '../wires/media.ts'
 import { type DecodedImages, requestImages, type VendorImage } from './http-image.ts'
 import { countOf, isEmpty, listOf, objectOf, textOf, without } from '../wires/read-json.ts'
 
-/** Gemini models that answer with images, and Imagen, which only makes them. */
+/**
+ * Image generation with Gemini models that answer with images, and with Imagen, which only generates images.
+ */
 export function googleImages(): (endpoint: VendorEndpoint) => ImageHandler {
   return (endpoint) => ({
     bind: ({ modelId }) => new GoogleImageModel(endpoint, modelId),
@@ -46,7 +48,7 @@ class GoogleImageModel implements BoundImageModel {
   }
 
   async generate(request: ImageRequest): Promise<ImageResult> {
-    // Imagen is sent `params` as its `parameters`.
+    // For Imagen, `params` are sent as `parameters`.
     return this.#isImagen
       ? this.#send(
           request,
@@ -57,14 +59,18 @@ class GoogleImageModel implements BoundImageModel {
       : this.edit(request)
   }
 
-  /** For Gemini, making and editing are one call: the images are part of what it is asked. */
+  /**
+   * Sends a generation or an edit. Gemini uses the same request for
+   * both; images to edit are part of the prompt.
+   */
   async edit(request: ImageRequest): Promise<ImageResult> {
     if (request.mask) throw this.#invalid('Gemini takes no mask; say in words what to change.')
     const parts = (request.images ?? []).map((image) => mediaPart(imageSource(image)))
-    // Gemini answers with images only when asked to, so this one field is added where it is missing.
+    // Gemini answers with images only if `responseModalities` asks for
+    // them, so it is added where it is missing.
     const body = {
       contents: [{ role: 'user', parts: [{ text: request.prompt }, ...parts] }],
-      ...(topLevel(request.params) as JsonObject), // what is not JSON fails when it is written
+      ...(topLevel(request.params) as JsonObject), // non-JSON values fail when the body is written
       generationConfig: {
         responseModalities: ['TEXT', 'IMAGE'],
         ...generationConfigOf(request.params),
@@ -134,7 +140,7 @@ function decodeGemini(body: JsonObject, provider: string): DecodedImages {
     const part = objectOf(item) ?? {}
     const data = objectOf(part['inlineData'])
     const mimeType = textOf(data?.['mimeType'])
-    // Thinking models draw drafts, marked as thoughts; they are not the answer.
+    // Thinking models produce draft images marked as thoughts; these are not part of the answer.
     if (!data || part['thought'] === true || !mimeType?.startsWith('image/')) return []
     return [{ base64: textOf(data['data']), mimeType }]
   })

@@ -27,7 +27,7 @@ import { chooseReader } from '../transport/read-answer.ts'
 import { isPublicAddress } from '../transport/endpoint.ts'
 import { parseDataUrl } from '../wires/media.ts'
 
-/** One image request of a vendor. */
+/** One image request to a vendor. */
 export interface ImageCall {
   readonly endpoint: VendorEndpoint
   readonly request: ImageRequest
@@ -36,16 +36,16 @@ export interface ImageCall {
   readonly decodeError: (response: ErrorResponse) => VendorError
 }
 
-/** An image as a vendor gives it: data, or an address that has to be fetched. */
+/** An image as the vendor returned it: data, or an address to download it from. */
 export interface VendorImage {
   readonly base64?: string | undefined
   readonly url?: string | undefined
-  /** What the vendor calls it; the bytes themselves are believed first. */
+  /** The MIME type named by the vendor; a type recognised from the bytes overrides it. */
   readonly mimeType?: string | undefined
   readonly metadata?: JsonObject
 }
 
-/** A vendor's answer, read. */
+/** The decoded response of a vendor. */
 export interface DecodedImages {
   readonly images: readonly VendorImage[]
   readonly usage?: ImageUsage
@@ -67,7 +67,7 @@ function imageVendorCall(call: ImageCall, accept = 'application/json'): VendorCa
   }
 }
 
-/** Sends the request and makes images with bytes of what comes back. */
+/** Sends the request and returns the images with their bytes. */
 export async function requestImages(
   call: ImageCall,
   decode: (body: JsonObject) => DecodedImages,
@@ -86,7 +86,7 @@ export async function requestImages(
   }
 }
 
-/** Reads a whole answer. One without any image is not an answer. */
+/** Decodes a whole response. Throws if it contains no image. */
 function decodeWhole(
   json: JsonValue,
   provider: string,
@@ -102,7 +102,7 @@ function decodeWhole(
   })
 }
 
-/** An image with its bytes, so that `toBytes()` works whatever way the vendor answered. */
+/** Returns an image with its bytes, so that `toBytes()` works whether the vendor sent data or an address. */
 async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
   const { base64, url, mimeType, metadata } = image
   const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
@@ -111,14 +111,14 @@ async function toGenerated(image: VendorImage, call: ImageCall): Promise<Generat
       base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
     return { image: made, metadata: said }
   } catch (error) {
-    throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // broken base64
+    throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // invalid base64
   }
 }
 
-/** The vendor may be wrong about the type, not the bytes; and what it made is never refused. */
+/** Makes an image. Its type is read from the bytes first, because the vendor may name a wrong type. */
 function fromBase64(base64: string, mimeType?: string): Image {
   const data = strictBase64(base64)
-  // Enough for every signature, and whole groups of base64.
+  // 64 characters are enough for every signature, and a multiple of four, as base64 requires.
   const sniffed = imageTypeOf(decodeBase64(data.slice(0, 64)))
   const source = { type: 'base64', data } as const
   return Image.fromBlock({ type: 'image', source, mimeType: sniffed ?? mimeType ?? 'image/png' })
@@ -129,13 +129,15 @@ function imageTypeOf(bytes: Uint8Array): string | undefined {
   return type?.startsWith('image/') ? type : undefined
 }
 
-/** An event of an image stream, before the bytes of its image are at hand. */
+/** One event of an image stream, before its image was downloaded or decoded. */
 export type ImageFrame =
   | { readonly type: 'preview'; readonly index: number; readonly image: VendorImage }
   | { readonly type: 'image'; readonly index: number; readonly image: VendorImage }
   | { readonly type: 'end'; readonly usage?: ImageUsage; readonly metadata?: JsonObject }
 
-/** Images while they are made. A server that does not stream gives the finished ones. */
+/**
+ * Streams images while they are generated. If the server does not stream, yields only the finished images.
+ */
 export async function* streamImages(
   call: ImageCall,
   createDecoder: () => FrameDecoder<ImageFrame>,
@@ -180,9 +182,9 @@ export async function* streamImages(
 }
 
 /**
- * Fetches an image that the vendor gave by address, without the vendor's key or headers. Addresses
- * inside this network are not fetched, except on the host that the caller configured. What cannot be
- * fetched stays an image with an address: the picture was paid for, and the caller can still try.
+ * Downloads an image that the vendor returned as an address, without the vendor's key or headers. Addresses
+ * inside this network are not fetched, except on the host that the caller configured. If the download fails,
+ * the image keeps its address, because it was paid for and the caller can still try.
  */
 async function downloadImage(
   url: string | undefined,

@@ -35,11 +35,11 @@ import type { ImageBlock } from '../contract/content.ts'
 import { imageSource } from '../wires/media.ts'
 
 interface OpenAIImageOptions {
-  /** What a model can do. Default: what OpenAI documents for its models. */
+  /** Returns the capabilities of a model. Default: those that OpenAI documents for its models. */
   readonly capabilities?: (modelId: string) => ImageCapabilities
 }
 
-/** `POST /images/generations` and `/images/edits` of OpenAI and servers that speak them. */
+/** `POST /images/generations` and `/images/edits` of OpenAI and compatible servers. */
 export function openaiImages({
   capabilities = (modelId) => {
     if (modelId.startsWith('dall-e-3')) {
@@ -83,7 +83,7 @@ class OpenAIImageModel implements BoundImageModel {
     const body = new FormData()
     body.append('model', this.modelId)
     body.append('prompt', prompt)
-    // One image keeps the old field name, which every model knows.
+    // A single image uses the older field name `image`, which every model accepts.
     const field = images.length > 1 ? 'image[]' : 'image'
     images.forEach((image, index) =>
       appendImage(body, field, `image-${index + 1}`, image, this.provider),
@@ -120,7 +120,7 @@ class OpenAIImageModel implements BoundImageModel {
 const listFields = new Set(['data', 'usage'])
 const imageFields = new Set(['b64_json', 'url'])
 
-/** A whole answer. */
+/** Decodes a whole response. */
 function decodeImages(body: JsonObject): DecodedImages {
   const usage = readUsage(body)
   return {
@@ -165,7 +165,7 @@ function readUsage(body: JsonObject): ImageUsage | undefined {
   }
 }
 
-/** `image_generation.partial_image`, `.completed` and `error`. */
+/** Decodes the stream events `image_generation.partial_image`, `.completed` and `error`. */
 class PartialImageDecoder implements FrameDecoder<ImageFrame> {
   readonly #provider: string
   #completed = 0

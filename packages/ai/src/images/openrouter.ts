@@ -7,14 +7,14 @@ import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, listOf, numberOf, objectOf, textOf, without } from '../wires/read-json.ts'
 import { requestImages, type DecodedImages } from './http-image.ts'
 
-/** OpenRouter's image models answer in a chat completion that asks for the modality `image`. */
+/** OpenRouter's image models answer in a chat completion whose request asks for the modality `image`. */
 export function openrouterImages(): (endpoint: VendorEndpoint) => ImageHandler {
   return (endpoint) => ({ bind: ({ modelId }) => bind(endpoint, modelId) })
 }
 
 function bind(endpoint: VendorEndpoint, modelId: string): BoundImageModel {
   const provider = endpoint.name
-  // Making and editing are one call: the images are part of what is asked.
+  // Generation and editing use the same request; images to edit are part of the message.
   const send = async (request: ImageRequest): Promise<ImageResult> => {
     if (request.mask)
       throw new UPPError('OpenRouter takes no mask; say what to change.', {

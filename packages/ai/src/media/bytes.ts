@@ -1,14 +1,14 @@
 import { decodeBase64 } from '@skein/base'
 
 /**
- * Bytes of base64 as vendors, files and web pages write it: with line breaks, without padding, in
- * the alphabet for addresses, or as a data URL. Throws for anything else.
+ * Decodes base64 as vendors, files and web pages write it: with line breaks, without padding, in the URL-safe
+ * alphabet, or as a data URL. Throws for anything else.
  */
 export function decodeLooseBase64(text: string): Uint8Array<ArrayBuffer> {
   return decodeBase64(strictBase64(text))
 }
 
-/** The same data in the one form that every vendor takes. Only its characters are looked at. */
+/** Returns the same data as standard base64, which every vendor accepts. Checks only the characters. */
 export function strictBase64(text: string): string {
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text
   const digits = text
@@ -19,7 +19,7 @@ export function strictBase64(text: string): string {
   return digits.padEnd(Math.ceil(digits.length / 4) * 4, '=')
 }
 
-/** Several pieces as one. A single piece is given back as it is. */
+/** Joins several pieces into one array. A single piece is returned as it is. */
 export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
   const [first] = pieces
   if (first && pieces.length === 1) return first

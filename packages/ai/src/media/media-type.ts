@@ -1,7 +1,7 @@
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import { decodeLooseBase64 } from './bytes.ts'
 
-/** The MIME type recognised by the first bytes; undefined when they match no known format. */
+/** Returns the MIME type recognised by the first bytes; undefined when they match no known format. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
   for (const [start, type] of signatures) if (head.startsWith(start)) return type
@@ -40,15 +40,16 @@ const brandTypes: Readonly<Record<string, string>> = {
   'qt  ': 'video/quicktime',
 }
 
-/** MPEG audio and AAC have no signature, only the eleven bits that open each frame. */
+/** Recognises MPEG audio and AAC, which have no signature, by the eleven bits that start each frame. */
 function isAudioFrame(bytes: Uint8Array): boolean {
   const [first, second, third] = bytes
   if (first !== 0xff || second === undefined || third === undefined) return false
-  // Layer "reserved" is AAC in ADTS framing; a bit rate of 15 does not exist.
+  // The layer value "reserved" is allowed, because AAC in ADTS framing
+  // uses it; a bit rate of 15 does not exist.
   return (second & 0xe0) === 0xe0 && (third & 0xf0) !== 0xf0
 }
 
-/** The MIME type that the ending of a file name or path suggests. */
+/** Returns the MIME type for the extension of a file name or path. */
 export function mediaTypeOfName(name: string): string | undefined {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase()
   return ending !== undefined && Object.hasOwn(nameTypes, ending) ? nameTypes[ending] : undefined
@@ -90,13 +91,16 @@ const nameTypes: Readonly<Record<string, string>> = {
   ogv: 'video/ogg',
 }
 
-/** True when the bytes are known to be something else than declared (UPP §17.3). */
+/** True when the bytes are recognised as another type than the declared one (UPP §17.3). */
 export function isMismatch(bytes: Uint8Array, declared: string): boolean {
   const told = mediaTypeOf(bytes)
   return told !== undefined && canonical(told) !== canonical(declared)
 }
 
-/** Other names for one format. A container may hold only sound, so its audio and video names are one format too. */
+/**
+ * Other names of the same format. A container may contain only audio, so its audio and video names count as
+ * the same format.
+ */
 const aliases: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
   'image/heif': 'image/heic',
@@ -124,13 +128,13 @@ function canonical(type: string): string {
 
 /** Options of the helpers that read files. */
 export interface MediaReadOptions {
-  /** Default: recognised by the bytes, then by the file name. */
+  /** Default: recognised from the bytes, then from the file name. */
   readonly mimeType?: string
-  /** Largest accepted file. Default 50 MiB. */
+  /** The largest accepted file in bytes. Default 50 MiB. */
   readonly maxBytes?: number
 }
 
-/** The error of a helper that was given something else than it takes. */
+/** Creates the error of a media helper that was called with an invalid value. */
 export function invalidMedia(message: string, hint: string, cause?: unknown): UPPError {
   return new UPPError(message, {
     code: ErrorCode.InvalidRequest,
@@ -141,7 +145,7 @@ export function invalidMedia(message: string, hint: string, cause?: unknown): UP
   })
 }
 
-/** The bytes of a caller's base64, in whatever way it is written. */
+/** Decodes the caller's base64 in any of its usual forms. */
 export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return decodeLooseBase64(base64)
@@ -151,8 +155,8 @@ export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The type of some bytes: as declared if they do not say otherwise, else what they or their name
- * tell. `family` is what it must be, e.g. `image`.
+ * Returns the declared type, or without one the type recognised from the bytes or the file name. Throws
+ * if the bytes contradict the declared type, or if the type is not in `family`, e.g. `image`.
  */
 export function checkedType(
   bytes: Uint8Array,
@@ -180,7 +184,7 @@ export function checkedType(
 }
 
 function belongs(type: string, family: string): boolean {
-  // The MP4, Ogg and WebM containers look the same with and without a picture.
+  // MP4, Ogg and WebM files start with the same bytes with and without video, so they also pass as audio.
   return (
     type.startsWith(`${family}/`) || (family === 'audio' && /^video\/(mp4|ogg|webm)/.test(type))
   )
@@ -190,11 +194,11 @@ function wrongFamily(type: string, family: string): never {
   throw invalidMedia(`${JSON.stringify(type)} is not an ${family} type.`, `Expected ${family}/….`)
 }
 
-/** An address a vendor can be asked to fetch. Anything local to this machine's programs is refused. */
+/** Returns the address if a vendor can fetch it; throws for others, such as `file:` addresses. */
 export function checkedUrl(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return url
-  // Google Cloud Storage and vendor file ids in URL form are addresses too.
+  // Google Cloud Storage addresses (`gs:`) are accepted too.
   if (parsed?.protocol === 'gs:') return url
   throw invalidMedia(
     `${JSON.stringify(url.slice(0, 80))} is not an address that a vendor can fetch.`,

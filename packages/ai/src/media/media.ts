@@ -21,7 +21,7 @@ import {
 } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
 
-/** An image from any source. It is an `ImageBlock` itself, so it can stand in a message as it is. */
+/** An image from any source. It is an `ImageBlock` itself, so it can be used directly in a message. */
 export class Image implements ImageBlock {
   readonly type = 'image'
   readonly source: ImageSource
@@ -35,7 +35,7 @@ export class Image implements ImageBlock {
     Object.freeze(this)
   }
 
-  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  /** Without `mimeType` the type is read from the bytes; a given type must match them. */
   static fromBytes(data: Uint8Array, mimeType?: string): Image {
     return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType }))
   }
@@ -45,7 +45,7 @@ export class Image implements ImageBlock {
     return new Image({ type: 'base64', data: strictBase64(base64) }, type)
   }
 
-  /** Nothing is downloaded: the vendor gets the address. */
+  /** Downloads nothing: the vendor gets the address. */
   static fromUrl(url: string, mimeType?: string): Image {
     const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
     return new Image({ type: 'url', url: checkedUrl(url) }, type)
@@ -55,7 +55,7 @@ export class Image implements ImageBlock {
     return new Image(source, mimeType, metadata)
   }
 
-  /** Reads a file, where the platform has files. */
+  /** Reads a file, on platforms that have files. */
   static async fromPath(
     path: string,
     { mimeType, maxBytes }: MediaReadOptions = {},
@@ -64,7 +64,7 @@ export class Image implements ImageBlock {
     return new Image({ type: 'bytes', data }, checkedType(data, 'image', { mimeType, name: path }))
   }
 
-  /** The bytes. An image that is only known by its address has none. */
+  /** Returns the bytes. Throws for an image that has only an address. */
   toBytes(): Uint8Array {
     if (this.source.type === 'bytes') return this.source.data
     if (this.source.type === 'base64') return base64Bytes(this.source.data)
@@ -78,14 +78,14 @@ export class Image implements ImageBlock {
     return this.source.type === 'base64' ? this.source.data : encodeBase64(this.toBytes())
   }
 
-  /** A plain block. */
+  /** Returns a plain block. */
   toBlock(): ImageBlock {
     const { type, source, mimeType, metadata } = this
     return { type, source, mimeType, metadata }
   }
 }
 
-/** A document (PDF, text …). It is a `DocumentBlock` itself, so it can stand in a message as it is. */
+/** A document (PDF, text …). It is a `DocumentBlock` itself, so it can be used directly in a message. */
 export class Document implements DocumentBlock {
   readonly type = 'document'
   readonly source: DocumentSource
@@ -99,7 +99,7 @@ export class Document implements DocumentBlock {
     Object.freeze(this)
   }
 
-  /** Text formats are kept as text, everything else as base64. */
+  /** Reads a file. Text formats are stored as text, everything else as base64. */
   static async fromPath(
     path: string,
     title?: string,
@@ -115,7 +115,7 @@ export class Document implements DocumentBlock {
     return Document.fromBase64(encodeBase64(bytes), type, title)
   }
 
-  /** Nothing is downloaded: the vendor gets the address. */
+  /** Downloads nothing: the vendor gets the address. */
   static fromUrl(url: string, title?: string): Document {
     const address = checkedUrl(url)
     const type = mediaTypeOfName(new URL(address).pathname) ?? 'application/pdf'
@@ -136,7 +136,7 @@ export class Document implements DocumentBlock {
     return new Document({ type: 'text', data: text }, 'text/plain', title)
   }
 
-  /** A plain block. */
+  /** Returns a plain block. */
   toBlock(): DocumentBlock {
     const { type, source, mimeType, title } = this
     return { type, source, mimeType, title }
@@ -155,7 +155,7 @@ function textOf(bytes: Uint8Array, path: string): string {
   }
 }
 
-/** What sound and film share: bytes of a checked type. Frozen. */
+/** The common part of `Audio` and `Video`: bytes of a checked type. Frozen. */
 abstract class ByteMedia<Kind extends 'audio' | 'video'> {
   readonly type: Kind
   readonly data: Uint8Array
@@ -180,14 +180,14 @@ abstract class ByteMedia<Kind extends 'audio' | 'video'> {
     return encodeBase64(this.data)
   }
 
-  /** A plain block. */
+  /** Returns a plain block. */
   toBlock(): { readonly type: Kind; readonly data: Uint8Array; readonly mimeType: string } {
     const { type, data, mimeType } = this
     return { type, data, mimeType }
   }
 }
 
-/** Reads a file for one of the classes, where the platform has files. */
+/** Reads a media file, on platforms that have files. */
 async function readMedia(
   path: string,
   { mimeType, maxBytes }: MediaReadOptions = {},
@@ -195,9 +195,9 @@ async function readMedia(
   return [await readFileBytes(path, maxBytes), { mimeType, name: path }]
 }
 
-/** Sound. It is an `AudioBlock` itself, so it can stand in a message as it is. */
+/** Audio data. It is an `AudioBlock` itself, so it can be used directly in a message. */
 export class Audio extends ByteMedia<'audio'> implements AudioBlock {
-  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  /** Without `mimeType` the type is read from the bytes; a given type must match them. */
   static fromBytes(data: Uint8Array, mimeType?: string): Audio {
     return new Audio('audio', data, { mimeType })
   }
@@ -211,9 +211,9 @@ export class Audio extends ByteMedia<'audio'> implements AudioBlock {
   }
 }
 
-/** A film. It is a `VideoBlock` itself, so it can stand in a message as it is. */
+/** Video data. It is a `VideoBlock` itself, so it can be used directly in a message. */
 export class Video extends ByteMedia<'video'> implements VideoBlock {
-  /** The type is read from the bytes where it is not given, and must fit them where it is. */
+  /** Without `mimeType` the type is read from the bytes; a given type must match them. */
   static fromBytes(data: Uint8Array, mimeType?: string): Video {
     return new Video('video', data, { mimeType })
   }

@@ -7,7 +7,7 @@ interface ProcessLike {
 
 const DEFAULT_MAX_BYTES = 50 * 1024 * 1024
 
-/** Reads a file on Node, Bun and Deno. Elsewhere there are none, and the error says so. */
+/** Reads a file on Node, Bun and Deno. On other platforms it throws an error that says so. */
 export async function readFileBytes(
   path: string,
   maxBytes: number = DEFAULT_MAX_BYTES,
@@ -19,7 +19,7 @@ export async function readFileBytes(
   let bytes: Uint8Array
   try {
     size = (await files.stat(path)).size
-    // A plain Uint8Array: a Buffer would show its own JSON form and pool.
+    // Copied to a plain Uint8Array, because a Buffer has its own JSON form and may share a memory pool.
     bytes = size > maxBytes ? new Uint8Array() : Uint8Array.from(await files.readFile(path))
   } catch (error) {
     throw unreadable(path, (error as { code?: string }).code ?? 'it cannot be read', error)

@@ -6,43 +6,46 @@ import { zeroUsage } from '../contract/turn.ts'
 import { canonicalJson, type Clock, sha256Hex, systemClock } from '@skein/base'
 import { messageToJSON } from '../contract/message-json.ts'
 
-/** Keeps answers as text under a key: a map, a file, Redis. */
+/** Stores answers as text under a key, e.g. in a map, a file or Redis. */
 export interface CacheStore {
   get(key: string): string | undefined | Promise<string | undefined>
-  /** `ttlMs` undefined: for as long as the store likes. */
+  /** Without `ttlMs`, the store decides how long to keep the value. */
   set(key: string, value: string, ttlMs?: number): void | Promise<void>
 }
 
 /** Settings of `cacheMiddleware`. */
 export interface CacheOptions {
   readonly store: CacheStore
-  /** How long an answer may be used again. Default: as long as the store keeps it. */
+  /** How long a stored answer may be used. Default: as long as the store keeps it. */
   readonly ttlMs?: number
-  /** Answers are shared only within a scope, e.g. a tenant. Default: one for all. */
+  /** Answers are shared only within a scope, e.g. a tenant. Default: one scope for all. */
   readonly scope?: (request: LLMRequest) => string
-  /** Told when the store fails; the call goes on without it. */
+  /** Called when the store fails; the call continues without the cache. */
   readonly onStoreError?: (error: unknown) => void
 }
 
 /**
- * Answers an inference that was made before from a store. The key is made of all that shapes the
- * answer (model, address, messages, params, tools, structure), and of no secret. An answer is kept
- * when its turn has ended well; one of a turn that failed or waits for a deferred call is not.
+ * Answers a repeated inference from a store. The key contains everything that influences the answer (model,
+ * address, messages, params, tools, structure), and no secret. An answer is stored when its turn has ended
+ * successfully, and not when the turn failed or waits for a deferred call.
  *
- * A turn that used the cache says so with the warning `cache_hit`; what came from there has no
- * usage, because nothing was spent.
+ * A turn that used the cache has the warning `cache_hit`; cached answers
+ * have no usage, because no tokens were spent.
  */
 export function cacheMiddleware(options: CacheOptions): Middleware {
   const { store, ttlMs, scope, onStoreError = () => {} } = options
-  /** What the running calls have to keep once they have ended. By context: one for each call. */
+  /** The answers to store when a running call ends, by the call's context. */
   const pending = new WeakMap<MiddlewareContext, Map<string, readonly StreamEvent[]>>()
 
-  /** The kept events of an answer. A damaged entry counts as none; the answer made instead replaces it. */
+  /**
+   * Returns the stored events of an answer. A damaged entry is treated
+   * as missing, and the new answer replaces it.
+   */
   async function find(key: string): Promise<readonly StreamEvent[] | undefined> {
     try {
       const text = await store.get(key)
       if (text === undefined) return undefined
-      const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // written by `onTurn`
+      const events = fromBytesJson(JSON.parse(text)) as readonly StreamEvent[] // stored by `onTurn`
       if (Array.isArray(events) && isWhole(events)) return events
       throw new TypeError('The store gave something other than what was kept there.')
     } catch (error) {
@@ -91,7 +94,7 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
   }
 }
 
-/** Ended by the model itself, not by a limit, a filter or a cut. */
+/** True if the model ended the answer itself, not a limit, a filter or a broken connection. */
 function isWhole(events: readonly StreamEvent[]): boolean {
   const last = events.at(-1)
   if (last?.type !== 'message_stop') return false
@@ -101,9 +104,9 @@ function isWhole(events: readonly StreamEvent[]): boolean {
 
 /** Limits of `memoryCache`. */
 export interface MemoryCacheOptions {
-  /** Beyond it, what was not used for longest is dropped. Default 1000. */
+  /** The largest number of entries; beyond it, the least recently used one is dropped. Default 1000. */
   readonly maxEntries?: number
-  /** Characters of all entries together. Default 64 million. */
+  /** The largest number of characters of all entries together. Default 64 million. */
   readonly maxCharacters?: number
   readonly clock?: Clock
 }
@@ -113,13 +116,13 @@ interface Entry {
   readonly expiresAt: number
 }
 
-/** A cache in the memory of this process. `size` is the number of entries kept. */
+/** A cache in the memory of this process. `size` is the number of stored entries. */
 export function memoryCache({
   maxEntries = 1000,
   maxCharacters = 64_000_000,
   clock = systemClock,
 }: MemoryCacheOptions = {}): CacheStore & { readonly size: number } {
-  /** In order of use, oldest first. */
+  /** Ordered by last use, least recently used first. */
   const entries = new Map<string, Entry>()
   let characters = 0
 
@@ -158,8 +161,8 @@ export function memoryCache({
 }
 
 /**
- * The same for requests that would be sent the same to the same model: ids and times of messages
- * do not count, nor do keys and headers. Undefined for a request that cannot be written as JSON.
+ * Returns the same key for requests that would send the same content to the same model: message ids, times,
+ * API keys and headers are ignored. Undefined for a request that cannot be written as JSON.
  */
 function cacheKey(
   { messages, system, params, tools, structure, config }: LLMRequest,
@@ -189,7 +192,7 @@ function cacheKey(
     })
     return sha256Hex(text)
   } catch {
-    // A parameter is not JSON, so it cannot be looked up. The wire decides whether it can be sent.
+    // A parameter is not JSON, so the request has no key. The wire decides whether it can be sent.
     return undefined
   }
 }

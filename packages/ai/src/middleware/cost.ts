@@ -7,15 +7,14 @@ import type { LLMCapabilities } from '../contract/provider.ts'
 
 /** Settings of `costMiddleware`. */
 export interface CostOptions {
-  /** Where prices are found, by `provider/model`. */
+  /** The prices, by `provider/model`. */
   readonly catalog: ModelCatalog
 }
 
 /**
- * Sets `costUsd` on the usage of every inference, and so on that of the turn; for images on the
- * usage of the result. What the vendor says about its cost wins. A model without prices gets no
- * cost and the warning `price_unknown`. Prices are those of the model that answered, so it can
- * stand before a fallback.
+ * Sets `costUsd` on the usage of every inference and so of the turn; for images, on the usage of the result.
+ * A cost reported by the vendor is kept. A model without prices gets no cost and the warning `price_unknown`.
+ * The prices are those of the model that answered, so the middleware also works with a fallback.
  */
 export function costMiddleware({ catalog }: CostOptions): Middleware {
   return {
@@ -38,7 +37,7 @@ export function costMiddleware({ catalog }: CostOptions): Middleware {
     },
   }
 
-  /** Of the model that answered, by the name it gave or by the one it was asked for. */
+  /** Returns the prices of the model that answered, by the name in its answer or by the requested name. */
   function pricesFor(
     { provider, model }: MessageStartEvent['delta'],
     context: MiddlewareContext,
@@ -56,12 +55,12 @@ function withCost(event: StreamEvent, prices: ModelPrices | undefined): StreamEv
     const costed: TokenUsage = Object.freeze({ ...usage, costUsd: tokenCost(usage, prices) })
     return { ...event, delta: { ...event.delta, usage: costed } }
   }
-  if (usage.totalTokens === 0) return event // nothing was spent, e.g. an answer from a cache
+  if (usage.totalTokens === 0) return event // nothing was spent, e.g. for an answer from a cache
   const unknown = { code: 'price_unknown', message: 'The catalog has no prices of this model.' }
   return { ...event, delta: { ...event.delta, warnings: [...warnings, unknown] } }
 }
 
-/** Floating sums drift (0.1 + 0.2); a bill should not. */
+/** Adds up the cost exactly, because sums of floating-point numbers are imprecise (0.1 + 0.2). */
 function withExactSum(turn: Turn): Turn {
   const costs = turn.usageByCycle.flatMap(({ costUsd }) => costUsd ?? [])
   const costUsd = costs.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
@@ -73,7 +72,7 @@ function withImageCost(result: ImageResult, prices: ModelPrices | undefined): Im
   const { usage = {}, images } = result
   if (!prices || usage.costUsd !== undefined) return result
   const { inputTokens = 0, outputTokens = 0, imagesGenerated = images.length } = usage
-  // Images are priced by token, by piece, or both.
+  // Images are priced by token, by image, or both.
   const pico =
     inputTokens * perToken(prices.input) +
     outputTokens * perToken(prices.output) +
@@ -82,13 +81,13 @@ function withImageCost(result: ImageResult, prices: ModelPrices | undefined): Im
 }
 
 /**
- * Money is counted in whole picodollars: a price for a million tokens with six decimals is a whole
- * number of them for one token, so sums are exact, up to 9,007 dollars.
+ * Money is added up in whole picodollars. A price per million tokens with up to six decimals is a whole
+ * number of picodollars per token, so sums are exact up to 9,007 dollars.
  */
 const PICO = 1e12
 const perToken = (usdPerMillion: number): number => Math.round((usdPerMillion * PICO) / 1e6)
 
-/** What one inference cost, in dollars. */
+/** Returns the cost of one inference in dollars. */
 function tokenCost(usage: TokenUsage, all: ModelPrices): number {
   const { longContext } = all
   const isLong = longContext && usage.inputTokens > longContext.aboveInputTokens
@@ -125,7 +124,10 @@ function cacheWrites(
   return pico + Math.max(0, rest) * perToken(cacheWrite)
 }
 
-/** The part that has a price of its own, and how many tokens of input and output it is. */
+/**
+ * Returns the cost of the tokens that have a price for their modality,
+ * and how many input and output tokens they are.
+ */
 function byModality(
   { tokensByModality = {} }: TokenUsage,
   { byModality: prices = {} }: ModelPrices,
@@ -141,51 +143,53 @@ function byModality(
 }
 
 /**
- * What is known about models, as data of your own: by `provider/model`, e.g. `openai/gpt-5`. It
- * informs (cost, choice of a model) and never changes what is sent (UPP §2.1).
+ * Your own data about models, by `provider/model`, e.g. `openai/gpt-5`. It is used for costs and for choosing
+ * a model, and never changes the request (UPP §2.1).
  */
 export type ModelCatalog = Readonly<Record<string, ModelInfo>>
 
-/** What the catalogue knows about a model. */
+/** The catalogue entry of a model. */
 export interface ModelInfo {
   readonly limits?: {
     readonly contextTokens?: number
     readonly outputTokens?: number
   }
-  /** Of this model, where it can less than its vendor's API. */
+  /** The capabilities of this model, if it supports less than its vendor's API. */
   readonly capabilities?: Partial<LLMCapabilities>
   readonly prices?: ModelPrices
 }
 
-/** In US dollars for a million tokens, unless a field says otherwise. */
+/** Prices in US dollars per million tokens, unless a field says otherwise. */
 export interface ModelPrices {
   /** Input that is neither read from nor written to a cache. */
   readonly input: number
   /** Output, reasoning included. */
   readonly output: number
-  /** Default: as `input`. */
+  /** Price of input read from a cache. Default: the price of `input`. */
   readonly cacheRead?: number
-  /** Default: as `input`. */
+  /** Price of input written to a cache. Default: the price of `input`. */
   readonly cacheWrite?: number
-  /** Where the price depends on the time to live, e.g. `{ '1h': 6 }`. */
+  /** Prices of cache writes that depend on the time to live, e.g. `{ '1h': 6 }`. */
   readonly cacheWriteByTtl?: Readonly<Record<string, number>>
-  /** Where tokens of a modality cost otherwise, e.g. `{ inputAudio: 10, outputImage: 30 }`. */
+  /** Different prices for tokens of a modality, e.g. `{ inputAudio: 10, outputImage: 30 }`. */
   readonly byModality?: Readonly<Record<string, number>>
   /** Dollars for one use of a vendor-side tool, e.g. `{ web_search_requests: 0.01 }`. */
   readonly perUse?: Readonly<Record<string, number>>
-  /** Dollars for one image, where images are not priced by tokens. */
+  /** Dollars for one image, if images are not priced by tokens. */
   readonly perImage?: number
-  /** What holds instead when the input is longer than this. */
+  /** The prices that apply instead when the input is longer than `aboveInputTokens`. */
   readonly longContext?: {
     readonly aboveInputTokens: number
     readonly prices: Omit<ModelPrices, 'longContext'>
   }
 }
 
-/** `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `gemini-2.5-pro-latest`: one model under many names. */
+/**
+ * Version suffixes of model names: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `gemini-2.5-pro-latest`.
+ */
 const version = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/
 
-/** The entry of a model, also when the vendor answered under a name with a date. */
+/** Returns the entry of a model, also if its name has a version suffix. */
 export function findModel(
   catalog: ModelCatalog,
   provider: string,

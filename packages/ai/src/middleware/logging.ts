@@ -3,14 +3,14 @@ import type { AnyResponse, Middleware, MiddlewareContext } from '../contract/mid
 import { redactConfig } from '../turn/request.ts'
 import type { ToolCall } from '../contract/tool.ts'
 
-/** The levels of a log by name, least important first. */
+/** The log levels by name, least important first. */
 export const LogLevel = { Debug: 'debug', Info: 'info', Warn: 'warn', Error: 'error' } as const
-/** How much is logged. */
+/** A log level. */
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel]
 
-/** Facts beside the message. Never the content of a conversation, nor a secret. */
+/** Data that is logged with the message. It never contains conversation content or secrets. */
 export type LogDetails = Readonly<Record<string, string | number | boolean | undefined>>
-/** Where log lines go. */
+/** Writes one log line. */
 export type Logger = (level: LogLevel, message: string, details: LogDetails) => void
 
 /** Settings of `loggingMiddleware` (UPP §10.7). */
@@ -23,7 +23,7 @@ export interface LoggingOptions {
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** Logs the life of each call: its start, its tools, its end or its failure. */
+/** Logs the start, the tool calls, and the end or failure of each call. */
 export function loggingMiddleware({
   level = 'info',
   logger = (at, message, details) => console[at](message, details),

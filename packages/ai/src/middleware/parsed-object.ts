@@ -2,13 +2,13 @@ import type { ObjectDeltaEvent, StreamEvent, ToolCallDeltaEvent } from '../contr
 import type { Middleware } from '../contract/middleware.ts'
 import { parsePartialJson, PartialJson } from '@skein/base'
 
-/** What `parsedObjectMiddleware` adds to a delta. */
+/** A delta with the field that `parsedObjectMiddleware` adds. */
 export type ParsedEventDelta = StreamEvent['delta'] & {
-  /** The JSON of this block so far; undefined when there is nothing to see yet. Read-only. */
+  /** The parsed JSON of this block so far; undefined if there is no value yet. Read-only. */
   readonly parsed?: unknown
 }
 
-/** The type to cast an event to behind `parsedObjectMiddleware` (UPP §10.8). */
+/** The type to cast events to when `parsedObjectMiddleware` is used (UPP §10.8). */
 export type ParsedStreamEvent = StreamEvent & { readonly delta: ParsedEventDelta }
 
 /** Settings of `parsedObjectMiddleware` (UPP §10.7). */
@@ -19,7 +19,7 @@ export interface ParsedObjectOptions {
   readonly parseToolCalls?: boolean
 }
 
-/** The parsers of the current message, by block index. */
+/** The key in `state` of the parsers of the current message, by block index. */
 const stateKey = 'parsedObject:parsers'
 
 /** Adds `delta.parsed`, the incrementally parsed JSON, to `object_delta` and `tool_call_delta`. */
@@ -30,7 +30,7 @@ export function parsedObjectMiddleware({
   return {
     name: 'parsedObject',
     onStreamEvent(event, { state }) {
-      // Indexes start again with each message of a tool loop.
+      // Block indexes start again at 0 with each message of a tool loop.
       if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())
       if (event.type === 'object_delta' && parseObjects)
         return withParsed(event, event.delta.text, state)
@@ -46,15 +46,16 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   piece: string,
   state: Map<string, unknown>,
 ): E {
-  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson> // only set here
+  // No other code sets this key.
+  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson>
   state.set(stateKey, parsers)
   const parser = parsers.get(event.index) ?? new PartialJson()
   parsers.set(event.index, parser)
   parser.push(piece)
   const { length } = parser.text
   let known: { readonly value: unknown } | undefined
-  // Parsed only when somebody reads it, because most readers look at few of the events. By then more
-  // text may have come; the value is still that of the text up to this event.
+  // The text is parsed only when `parsed` is read, because most readers look at few events. More text may
+  // have arrived by then; the value is still that of the text up to this event.
   const parsed = (): unknown => {
     const { text } = parser
     known ??= {

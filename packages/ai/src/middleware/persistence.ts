@@ -5,13 +5,13 @@ import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import { Thread, type ThreadOptions } from '../contract/thread.ts'
 import type { OpenCall, TokenUsage, Turn } from '../contract/turn.ts'
 
-/** One call as it is kept: plain JSON, bytes included. */
+/** One call as it is stored: plain JSON, bytes included. */
 export interface SavedTurn {
-  /** What is kept of a failed or cancelled call is what had been produced. */
+  /** A failed or cancelled call is stored with the messages produced until then. */
   readonly status: 'complete' | 'failed' | 'cancelled'
   readonly provider: string
   readonly modelId: string
-  /** Inputs and everything produced, in order. */
+  /** The inputs and all produced messages, in order. */
   readonly messages: readonly MessageJSON[]
   readonly usage: TokenUsage
   readonly stopReason: string
@@ -22,10 +22,10 @@ export interface SavedTurn {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** Where turns are kept: a table with a row for each, a file, a map. */
+/** Stores turns, e.g. in a table with one row per turn, a file or a map. */
 export interface TurnStore {
   append(threadId: string, turn: SavedTurn): void | Promise<void>
-  /** All turns of a thread, oldest first; none for one that is not known. */
+  /** Returns all turns of a thread, oldest first; an empty list for an unknown thread. */
   load(threadId: string): readonly SavedTurn[] | Promise<readonly SavedTurn[]>
 }
 
@@ -33,13 +33,15 @@ export interface TurnStore {
 export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
-  /** Called when a failed call could not be saved: that error must not hide the error of the call. */
+  /**
+   * Called when a failed call could not be saved, because the save error must not hide the error of the call.
+   */
   readonly onSaveError?: (error: unknown, turn: SavedTurn) => void
 }
 
 /**
- * Saves each call when it has ended: the whole turn, or what there was of it when it failed. A turn
- * that cannot be saved fails the call, with the turn in `error.turn`.
+ * Saves each call when it has ended: the whole turn, or the produced part if it failed. If the turn cannot be
+ * saved, the call fails, with the turn in `error.turn`.
  *
  *     const thread = await loadThread(store, 'thread-1')
  *     const saved = model.with({ middleware: [persistenceMiddleware({ store, threadId: thread.id })] })
@@ -47,7 +49,7 @@ export interface PersistenceOptions {
  */
 export function persistenceMiddleware(options: PersistenceOptions): Middleware {
   const { store, threadId, onSaveError = () => {} } = options
-  /** A later hook may still fail a call that is saved already; it is one row either way. */
+  /** Calls that are already saved. A later hook may still fail such a call; it must not be saved twice. */
   const saved = new WeakSet<MiddlewareContext>()
 
   async function saveFailed(error: Error, context: MiddlewareContext): Promise<void> {
@@ -65,7 +67,7 @@ export function persistenceMiddleware(options: PersistenceOptions): Middleware {
     name: 'persistence',
     async onEnd(context) {
       if (context.modality !== 'llm') return
-      await store.append(threadId, toRow(context.response as Turn, context)) // of this modality
+      await store.append(threadId, toRow(context.response as Turn, context)) // the response of an LLM call
       saved.add(context)
     },
     onError: saveFailed,
@@ -75,11 +77,11 @@ export function persistenceMiddleware(options: PersistenceOptions): Middleware {
 
 /** Settings of `loadThread`. */
 export interface LoadThreadOptions extends Pick<ThreadOptions, 'clock'> {
-  /** Also what calls had produced that failed or were cancelled. Default: complete turns alone. */
+  /** Whether to include the messages of failed or cancelled calls. Default: only complete turns. */
   readonly includePartial?: boolean
 }
 
-/** The conversation so far, to go on with. */
+/** Returns the stored conversation as a thread that can be continued. */
 export async function loadThread(
   store: TurnStore,
   threadId: string,
@@ -91,7 +93,7 @@ export async function loadThread(
   return new Thread({ ...options, id: threadId, messages })
 }
 
-/** Turns in the memory of this process. */
+/** Stores turns in the memory of this process. */
 export function memoryTurns(): TurnStore {
   const threads = new Map<string, SavedTurn[]>()
   return {

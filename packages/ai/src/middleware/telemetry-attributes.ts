@@ -11,7 +11,7 @@ import { MessageFold } from '../turn/fold-message.ts'
 import type { Message } from '../contract/message.ts'
 import { resultText } from '../wires/transcript.ts'
 
-/** The conventions' names of vendors, where they are not ours. */
+/** The vendor names of the OpenTelemetry conventions, where they differ from ours. */
 const providerNames: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   'azure-openai': 'azure.ai.openai',
@@ -23,7 +23,7 @@ function providerName(provider: string): string {
   return providerNames[provider] ?? provider
 }
 
-/** What is known when the span starts. */
+/** Returns the attributes that are known when the span starts. */
 export function requestAttributes(
   operation: string,
   request: AnyRequest,
@@ -45,7 +45,7 @@ export function requestAttributes(
   }
 }
 
-/** The vendors' names of the parameters that the conventions know. */
+/** The parameters of the OpenTelemetry conventions, with the vendors' names for them. */
 const paramNames: Readonly<Record<string, readonly string[]>> = {
   temperature: ['temperature'],
   top_p: ['top_p', 'topP'],
@@ -65,7 +65,7 @@ const paramNames: Readonly<Record<string, readonly string[]>> = {
 }
 
 function paramAttributes(params: Params): SpanAttributes {
-  // Google and Ollama keep them one level down.
+  // Google and Ollama put these parameters into a nested object.
   const places = [params, params['generationConfig'], params['options']].filter(isPlainObject)
   const attributes: SpanAttributes = {}
   for (const [attribute, names] of Object.entries(paramNames)) {
@@ -90,7 +90,7 @@ function serverAttributes(baseUrl: string | undefined): SpanAttributes {
   return { 'server.address': hostname, 'server.port': port === '' ? standard : Number(port) }
 }
 
-/** What is known when a call for embeddings or images has ended. */
+/** Returns the attributes that are known when an embedding or image call has ended. */
 export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAttributes {
   if ('embeddings' in result) {
     const dimensions = result.embeddings[0]?.dimensions
@@ -106,7 +106,7 @@ export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAtt
   }
 }
 
-/** What is known when a tool starts. */
+/** Returns the attributes that are known when a tool starts. */
 export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
@@ -117,7 +117,10 @@ export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttr
   }
 }
 
-/** What was asked, in the conventions' JSON. Media are named by kind and size, never spelled out. */
+/**
+ * Returns the input of an LLM request in the JSON of the conventions.
+ * Media are described by kind and size only.
+ */
 export function inputContent({ messages, system, tools }: LLMRequest): SpanAttributes {
   const definitions = tools.map(({ name, description, parameters }) => ({
     type: 'function',
@@ -133,7 +136,7 @@ export function inputContent({ messages, system, tools }: LLMRequest): SpanAttri
   }
 }
 
-/** What was asked for embeddings or images. */
+/** Returns the input of an embedding or image request. */
 export function promptContent(request: EmbeddingRequest | ImageRequest): SpanAttributes {
   const parts =
     'prompt' in request
@@ -200,7 +203,7 @@ function toPart(block: ContentBlock): Part {
   }
 }
 
-/** JSON of anything, bytes and cycles included. */
+/** Converts any value to JSON text, also bytes and cycles. */
 export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : resultText(value as JsonValue)
 }
@@ -235,7 +238,7 @@ export class AnswerRecord {
     const { provider, model, id } = this.#start
     const usage = this.#stop?.usage
     return {
-      // Who answered; behind a fallback that was not known at the start.
+      // The provider that answered; with a fallback it is not known when the span starts.
       ...(provider !== undefined && { 'gen_ai.provider.name': providerName(provider) }),
       'gen_ai.response.model': model,
       'gen_ai.response.id': id,
@@ -252,15 +255,15 @@ export class AnswerRecord {
     }
   }
 
-  /** What was answered, as far as it came. */
+  /** Returns the answer as far as it has arrived. */
   #answer(fold: MessageFold): string {
-    // The message is only looked at, so it takes no id of the call's own.
+    // This message is not part of the turn, so it does not use the call's id source.
     const message = toMessage(fold.message({ ids: () => 'telemetry', clock: this.#request.clock }))
     const reason = fold.stop ? finishReasons[fold.stop.stopReason] : 'error'
     return jsonText([{ ...message, finish_reason: reason }])
   }
 
-  /** Seconds, as the conventions have it. */
+  /** Returns the time to the first chunk in seconds, as the conventions require. */
   #delay(): number {
     return ((this.#firstChunkAt ?? this.#startedAt) - this.#startedAt) / 1000
   }

@@ -21,13 +21,13 @@ import {
 export interface TelemetryOptions {
   /** E.g. `trace.getTracer('my-app')` of `@opentelemetry/api`. */
   readonly tracer: Tracer
-  /** Put messages, arguments and results into the spans. They may be private; default false. */
+  /** Whether spans contain messages, arguments and results, which may be private. Default false. */
   readonly captureContent?: boolean
-  /** On every span, e.g. `{ 'gen_ai.conversation.id': id }`. */
+  /** Set on every span, e.g. `{ 'gen_ai.conversation.id': id }`. */
   readonly attributes?: SpanAttributes
-  /** The parent of new spans. Default: the tracer's own choice, the active context. */
+  /** Returns the parent of new spans. Default: the tracer uses the active context. */
   readonly context?: () => unknown
-  /** Used where the request has none: embeddings and images. */
+  /** The clock of embedding and image calls, whose requests have none. */
   readonly clock?: Clock
 }
 
@@ -36,7 +36,7 @@ const INTERNAL = 0
 const STATUS_ERROR = 2
 
 /**
- * Spans as the OpenTelemetry conventions for generative AI name them: `chat` for every inference,
+ * Creates spans named by the OpenTelemetry conventions for generative AI: `chat` for every inference,
  * `execute_tool` for every tool run, `embeddings`, and `generate_content` for images.
  *
  *     llm({ model, middleware: [telemetryMiddleware({ tracer: trace.getTracer('my-app') })] })
@@ -60,7 +60,7 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
         span.fail(clock, error, answer.attributes())
         throw error
       } finally {
-        // The reader left: nothing failed, and the end of the answer will never be known.
+        // The reader left early: nothing failed, and the rest of the answer stays unknown.
         span.end(clock, answer.attributes())
       }
     },
@@ -73,9 +73,9 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
   }
 }
 
-/** What is open of one call. */
+/** The open spans and tool calls of one call. */
 interface OpenCall {
-  /** In order of their start; each ends once, whoever is first. */
+  /** In the order of their start. Each span ends once; later attempts to end it are ignored. */
   readonly spans: Set<OpenSpan>
   readonly tools: Map<string, { readonly call: ToolCall; readonly startedAt: number }>
 }
@@ -88,7 +88,7 @@ class Telemetry {
     this.#options = options
   }
 
-  /** Inferences have spans of their own; other modalities have one for the call. */
+  /** Starts the span of an embedding or image call. LLM calls have one span per inference instead. */
   startCall(context: MiddlewareContext): void {
     const { request, modality, modelId } = context
     if ('messages' in request) return
@@ -107,7 +107,9 @@ class Telemetry {
     return this.#start(context, { name: `chat ${context.modelId}`, kind: CLIENT, attributes })
   }
 
-  /** A tool's span is made when it has ended: a deferred call has no end, and so no span. */
+  /**
+   * Records the start of a tool. Its span is made when the tool ends; a deferred call has no end and no span.
+   */
   startTool(call: ToolCall, context: MiddlewareContext): void {
     const startedAt = this.#clock(context).now()
     this.#open(context).tools.set(call.toolCallId, { call, startedAt })
@@ -129,7 +131,7 @@ class Telemetry {
       : {}
     const clock = this.#clock(context)
     if (outcome.type !== 'error') return span.end(clock, content)
-    // The message of a tool's failure may be as private as its result.
+    // The error message of a tool may be as private as its result.
     const error = new Error(isCaptured ? outcome.message : '')
     error.name = outcome.cause instanceof Error ? outcome.cause.name : 'ToolError'
     span.fail(clock, error, content)
@@ -197,7 +199,7 @@ class Telemetry {
   }
 }
 
-/** A span that ends once. */
+/** A span that ends at most once. */
 class OpenSpan {
   readonly #span: Span
   readonly #onEnd: () => void
@@ -225,14 +227,14 @@ class OpenSpan {
   }
 }
 
-/** What `telemetryMiddleware` needs of a tracer: any of `@opentelemetry/api` will do. */
+/** The part of an OpenTelemetry tracer that `telemetryMiddleware` uses. */
 export interface Tracer {
   startSpan(name: string, options?: SpanOptions, context?: unknown): Span
 }
 
-/** What a span is started with. */
+/** The options for starting a span. */
 export interface SpanOptions {
-  /** OpenTelemetry's numbers: 0 internal, 2 client. */
+  /** OpenTelemetry's span kind: 0 internal, 2 client. */
   readonly kind?: number
   readonly attributes?: SpanAttributes
   readonly startTime?: Date
@@ -240,13 +242,13 @@ export interface SpanOptions {
 
 /** The value of one attribute. */
 export type SpanAttributeValue = string | number | boolean | string[]
-/** Attributes by name. Those that are undefined are not set. */
+/** Attributes by name. Undefined values are not set. */
 export type SpanAttributes = Record<string, SpanAttributeValue | undefined>
 
 /** The part of an OpenTelemetry span that is used. */
 export interface Span {
   setAttributes(attributes: SpanAttributes): unknown
-  /** OpenTelemetry's numbers: 2 is an error. */
+  /** OpenTelemetry's status code: 2 is an error. */
   setStatus(status: { code: number; message?: string }): unknown
   end(endTime?: Date): void
 }

@@ -3,30 +3,32 @@ import { fromBytesJson, toBytesJson } from '../contract/content.ts'
 import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 
-/** One line of a stream's log. Numbers start at 1 and have no gaps; the last line is `end` or `failure`. */
+/**
+ * One entry of a stream's log. Numbers start at 1 without gaps; the last entry is an `end` or a `failure`.
+ */
 export interface LogEntry {
   readonly number: number
   readonly kind: 'event' | 'end' | 'failure'
-  /** JSON text: the event with bytes as base64, the failure, or `null`. */
+  /** JSON text: the event with its bytes as base64, the failure, or `null` for `end`. */
   readonly data: string
 }
 
 /** A part of the log of one stream. */
 export interface LogPage {
   readonly entries: readonly LogEntry[]
-  /** Number of the newest entry; 0 when there is none. */
+  /** Number of the newest entry; 0 for an empty log. */
   readonly last: number
-  /** True when `end` or `failure` has been written. */
+  /** True when the `end` or `failure` entry has been written. */
   readonly isOver: boolean
 }
 
-/** Where streams are kept. With one that several processes share, any of them can serve a reader. */
+/** Stores the logs of streams. If several processes share it, each of them can serve readers. */
 export interface EventLog {
-  /** Makes an empty log. Throws STREAM_EXISTS, or STREAM_LIMIT when there is no room. */
+  /** Creates an empty log. Throws STREAM_EXISTS, or STREAM_LIMIT when there are too many streams. */
   create(id: string): void | Promise<void>
-  /** An ended log is to be kept for `ttlMs` and then forgotten. */
+  /** Appends an entry. A log that has ended must be kept for `ttlMs` and then deleted. */
   append(id: string, entry: LogEntry, ttlMs: number): void | Promise<void>
-  /** Entries after that number; undefined for a log that is unknown or forgotten. */
+  /** Returns the entries after that number; undefined for an unknown or deleted log. */
   read(id: string, after: number): LogPage | undefined | Promise<LogPage | undefined>
   /** Settles when there may be entries after that number, or when the signal aborts. Never rejects. */
   changed(id: string, after: number, signal: AbortSignal): Promise<void>
@@ -34,7 +36,7 @@ export interface EventLog {
 
 /** Limits of `memoryEvents`. */
 export interface MemoryEventsOptions {
-  /** Streams kept at once, running or ended. Default 10,000. */
+  /** How many streams are stored at once, running or ended. Default 10,000. */
   readonly maxStreams?: number
   readonly clock?: Clock
 }
@@ -45,7 +47,7 @@ interface Log {
   expiresAt: number
 }
 
-/** Streams in the memory of this process. `size` is the number of streams kept at this moment. */
+/** Stores streams in the memory of this process. `size` is the current number of stored streams. */
 export function memoryEvents({
   maxStreams = 10_000,
   clock = systemClock,
@@ -106,24 +108,27 @@ export function memoryEvents({
   }
 }
 
-/** An event as text, bytes included. What a tool returned may be no JSON; that part is left out. */
+/** Converts an event to text, bytes included. A tool result that is not JSON is replaced by null. */
 export function eventToText(event: StreamEvent): string {
   try {
     return JSON.stringify(toBytesJson(event))
   } catch {
-    // A BigInt or a cycle in the result of a tool: the model gets its text, readers of events do not.
+    // The result of a tool contains a BigInt or a cycle. The model sees
+    // it as text; readers of events get null.
     return JSON.stringify({ ...event, delta: { ...event.delta, result: null } })
   }
 }
 
-/** Reads an event that `eventToText` wrote. */
+/** Reads an event written by `eventToText`. */
 export function eventFromText(text: string): StreamEvent {
   return fromBytesJson(JSON.parse(text)) as StreamEvent // written by `eventToText`
 }
 
 const upp = ['provider', 'modality', 'statusCode', 'vendorCode', 'vendorType', 'requestId'] as const
 
-/** A failure as a remote reader gets it: code, message and facts, never the stack, the cause or the body. */
+/**
+ * Converts a failure for a remote reader: code, message and other safe fields, but no stack, cause or body.
+ */
 export function failureToText(error: unknown): string {
   const json = SkeinError.is(error)
     ? error.toJSON()
@@ -136,7 +141,7 @@ export function failureToText(error: unknown): string {
   return JSON.stringify({ ...facts, ...json })
 }
 
-/** The same error again, typed: a `UPPError` for its codes, else a `SkeinError`. */
+/** Restores an error written by `failureToText`: a `UPPError` for UPP's codes, otherwise a `SkeinError`. */
 export function failureFromText(text: string): SkeinError {
   const json: unknown = JSON.parse(text)
   const { code, message, hint, ...facts } = isPlainObject(json) ? json : {}
@@ -153,18 +158,18 @@ export function failureFromText(text: string): SkeinError {
   })
 }
 
-/** What can go wrong with a resumable stream itself; failures of the model come as `UPPError`. */
+/** The errors of a resumable stream itself; failures of the model are a `UPPError`. */
 export const StreamErrorCode = {
-  /** No stream has this id, or it has been forgotten. */
+  /** No stream has this id, or it has been deleted after its end. */
   NotFound: 'STREAM_NOT_FOUND',
   Exists: 'STREAM_EXISTS',
   /** Too many streams at once. */
   Limit: 'STREAM_LIMIT',
   /** One stream has too many events or characters. */
   TooLarge: 'STREAM_TOO_LARGE',
-  /** There is no such event to go on from. */
+  /** The event to resume after does not exist. */
   Position: 'STREAM_POSITION',
-  /** The log or the connection ended without the last event. */
+  /** The log or the connection ended before the stream did. */
   Cut: 'STREAM_CUT',
 } as const
 /** The code of a `StreamError`. */
@@ -175,7 +180,7 @@ export class StreamError extends SkeinError {
   declare readonly code: StreamErrorCode
 }
 
-/** No stream has this id, or it has expired. */
+/** Creates the error for an id without a stream, or whose stream has expired. */
 export function streamNotFound(id: string): StreamError {
   return new StreamError(`There is no stream "${id}".`, {
     code: StreamErrorCode.NotFound,
@@ -183,7 +188,7 @@ export function streamNotFound(id: string): StreamError {
   })
 }
 
-/** Too many streams are open. */
+/** Creates the error for too many streams. */
 export function streamLimit(limit: number): StreamError {
   return new StreamError(`There are ${limit} streams already.`, {
     code: StreamErrorCode.Limit,
@@ -191,7 +196,7 @@ export function streamLimit(limit: number): StreamError {
   })
 }
 
-/** A stream holds more than the log keeps. */
+/** Creates the error for a stream that exceeds the limits of its log. */
 export function streamTooLarge(id: string, what: string): StreamError {
   return new StreamError(`The stream "${id}" has more than ${what}.`, {
     code: StreamErrorCode.TooLarge,
@@ -199,7 +204,7 @@ export function streamTooLarge(id: string, what: string): StreamError {
   })
 }
 
-/** The position to resume from is not one of the stream. */
+/** Creates the error for a position that does not exist in the stream. */
 export function streamPosition(id: string, after: unknown): StreamError {
   return new StreamError(`The stream "${id}" has no event ${JSON.stringify(after)}.`, {
     code: StreamErrorCode.Position,
@@ -207,7 +212,7 @@ export function streamPosition(id: string, after: unknown): StreamError {
   })
 }
 
-/** The process that wrote the stream has stopped before its end. */
+/** Creates the error for a stream whose writer stopped before its end. */
 export function streamCut(last: number): StreamError {
   return new StreamError(`The stream was cut after event ${last}.`, {
     code: StreamErrorCode.Cut,

@@ -20,23 +20,25 @@ import { type SseOptions, sseResponse } from './sse.ts'
 
 /** Settings of `ResumableStreams`. */
 export interface ResumableStreamOptions {
-  /** Default: the memory of this process. */
+  /** Where streams are stored. Default: the memory of this process. */
   readonly log?: EventLog
   /** How long a stream can be read after its end. Default five minutes. */
   readonly ttlMs?: number
-  /** Streams that run at once in this process. Default 1000. */
+  /** How many streams may run at once in this process. Default 1000. */
   readonly maxRunning?: number
-  /** Most events of one stream. Default 100,000. */
+  /** The largest number of events of one stream. Default 100,000. */
   readonly maxEvents?: number
-  /** Most characters of one stream, as JSON. Default 32 million. */
+  /** The largest number of characters of one stream, as JSON. Default 32 million. */
   readonly maxCharacters?: number
-  /** Stop the model when its last reader has left and none has come for so long. Default: never. */
+  /**
+   * Stops the model when the stream has had no reader for this long after the last one left. Default: never.
+   */
   readonly cancelUnreadAfterMs?: number
-  /** Waits, or rejects when the signal aborts; for tests. */
+  /** Waits, or rejects when the signal aborts; replaced in tests. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Anything that gives events; a `StreamResult` is one. */
+/** A source of events, e.g. a `StreamResult`. */
 export interface ResumableSource extends AsyncIterable<StreamEvent> {
   abort?(reason?: unknown): void
 }
@@ -44,7 +46,7 @@ export interface ResumableSource extends AsyncIterable<StreamEvent> {
 /** A stream that has been started. */
 export interface RunningStream {
   readonly id: string
-  /** Settles when everything is in the log. Rejects only if the log cannot be written. */
+  /** Settles when everything is in the log. Rejects only if writing to the log fails. */
   readonly done: Promise<void>
   /** Stops the model; readers get CANCELLED. */
   cancel(reason?: unknown): void
@@ -52,9 +54,9 @@ export interface RunningStream {
 
 /** Where to resume a stream, and for how long. */
 export interface ResumeOptions {
-  /** Number of the last event that is known already. Default 0: from the beginning. */
+  /** Number of the last event that the reader already has. Default 0: from the beginning. */
   readonly after?: number
-  /** Ends the reading, not the stream. */
+  /** Stops the reading, not the stream. */
   readonly signal?: AbortSignal
 }
 
@@ -65,8 +67,8 @@ export interface StreamedEvent {
 }
 
 /**
- * Streams that outlive the connection of their reader. A stream is written to a log as it runs;
- * readers come, leave and come back with the number of the last event they saw, also after its end.
+ * Streams that continue when the connection of their reader ends. A stream is written to a log while it runs;
+ * readers can reconnect with the number of the last event they received, even after its end.
  *
  *     const streams = new ResumableStreams()
  *     await streams.start(id, model.stream('Tell me a story.'))
@@ -90,7 +92,7 @@ export class ResumableStreams {
     this.#cancelUnreadAfterMs = options.cancelUnreadAfterMs
   }
 
-  /** Begins to read the source, whether or not anyone listens. Settles when readers can come. */
+  /** Starts to read the source, whether or not there are readers. Settles when the stream can be read. */
   async start(id: string, source: ResumableSource): Promise<RunningStream> {
     const { log, maxRunning } = this.#settings
     if (this.#running.size >= maxRunning) throw streamLimit(maxRunning)
@@ -98,7 +100,7 @@ export class ResumableStreams {
     const run = new Run(id, source, this.#settings)
     this.#running.set(id, run)
     const forget = (): void => void this.#running.delete(id)
-    run.done.then(forget, forget) // also handles a rejection that nobody looks at
+    run.done.then(forget, forget) // also handles a rejection of `done` that nobody else handles
     return run
   }
 
@@ -107,7 +109,7 @@ export class ResumableStreams {
     return this.#running.has(id)
   }
 
-  /** All events after a number, then the end; throws what the stream failed with. */
+  /** Yields all events after a number until the stream ends; throws the stream's failure. */
   async *read(
     id: string,
     options: ResumeOptions = {},
@@ -121,8 +123,8 @@ export class ResumableStreams {
   }
 
   /**
-   * The stream as server-sent events with heartbeats. A reader that comes back is known by its
-   * `Last-Event-ID`; one that has everything gets 204, which tells a browser to stay away.
+   * Sends the stream as server-sent events with heartbeats. A returning reader resumes after its
+   * `Last-Event-ID`; one that has received everything gets status 204, so that a browser does not reconnect.
    */
   async respond(
     id: string,
@@ -137,7 +139,7 @@ export class ResumableStreams {
     const page = await this.#open(id, { after })
     if (page.isOver && page.last === after) return new Response(null, { status: 204 })
     const batches = this.#follow(id, page, { after, signal })
-    // Also when it is between two reads, where nobody would ask it to go on.
+    // Also closes the generator between two reads, when no pending read would notice the abort.
     signal.addEventListener('abort', () => void batches.return(), { once: true })
     const { sleep } = this.#settings
     return sseResponse(batches, { sleep, ...options, onCancel: () => reader.abort() })
@@ -151,7 +153,7 @@ export class ResumableStreams {
     return page
   }
 
-  /** Batches of entries as they come. Ends after the last one, or when the signal aborts. */
+  /** Yields batches of entries as they arrive. Ends after the last entry, or when the signal aborts. */
   async *#follow(
     id: string,
     first: LogPage,
@@ -159,7 +161,7 @@ export class ResumableStreams {
   ): AsyncGenerator<readonly LogEntry[], void, undefined> {
     const { log } = this.#settings
     const run = this.#running.get(id)
-    // A writer that ends without a last word must not leave its readers waiting.
+    // If the writer fails without a last entry, its readers must stop waiting.
     const waking = run ? AbortSignal.any([signal, run.lost]) : signal
     run?.enter()
     try {
@@ -180,7 +182,7 @@ export class ResumableStreams {
 
 type Settings = Required<Omit<ResumableStreamOptions, 'cancelUnreadAfterMs'>>
 
-/** The writing side of one stream. */
+/** Writes one stream to the log. */
 class Run implements RunningStream {
   readonly id: string
   readonly done: Promise<void>
@@ -203,7 +205,7 @@ class Run implements RunningStream {
     this.done.catch((error: unknown) => this.#lost.abort(error))
   }
 
-  /** Aborts when the log could not be written. */
+  /** Aborts when writing to the log fails. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
@@ -231,7 +233,7 @@ class Run implements RunningStream {
     const unread = (this.#unread = new AbortController())
     this.#settings.sleep(cancelAfterMs, unread.signal).then(
       () => this.cancel('nobody reads it'),
-      () => {}, // a reader came back, or the stream is over
+      () => {}, // a reader came back, or the stream has ended
     )
   }
 
@@ -268,7 +270,7 @@ class Run implements RunningStream {
     await log.append(this.id, { number: ++this.#last, kind, data }, ttlMs)
   }
 
-  /** Lets go of the source; what it says on its way out concerns nobody. */
+  /** Closes the source; its errors while closing are ignored. */
   #close(): void {
     this.#events?.return?.().catch(() => {})
   }

@@ -11,9 +11,9 @@ import type { StreamedEvent } from './resumable-streams.ts'
 
 /** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
-  /** A comment is sent after so long a silence, so that nothing between closes the line. Default 15 s. */
+  /** A comment is sent after this much silence, so that no proxy closes the connection. Default 15 s. */
   readonly heartbeatMs?: number
-  /** Added to those of the response. */
+  /** Added to the headers of the response. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -25,7 +25,10 @@ interface SseSource extends SseOptions {
 const encoder = new TextEncoder()
 const heartbeat = encoder.encode(': heartbeat\n\n')
 
-/** Events carry their number as id; the last message is named `end` or `failure`. */
+/**
+ * Returns a response with the events, whose SSE ids are their
+ * numbers; the last message is `end` or `failure`.
+ */
 export function sseResponse(
   batches: AsyncIterator<readonly LogEntry[]>,
   { headers, heartbeatMs = 15_000, sleep = sleepFor, onCancel }: SseSource,
@@ -35,7 +38,7 @@ export function sseResponse(
     async pull(controller) {
       pending ??= batches.next()
       const timer = new AbortController()
-      const silence = sleep(heartbeatMs, timer.signal).catch(() => {}) // told to stop
+      const silence = sleep(heartbeatMs, timer.signal).catch(() => {}) // the wait was aborted
       try {
         const step = await Promise.race([pending, silence])
         if (!step) return controller.enqueue(heartbeat)
@@ -51,7 +54,7 @@ export function sseResponse(
           ),
         )
       } catch (error) {
-        // The log failed, not the model; the reader gets a `failure` message all the same.
+        // The log failed, not the model; the reader gets a `failure` message in this case too.
         controller.enqueue(
           encoder.encode(encodeSse({ event: 'failure', data: failureToText(error) })),
         )
@@ -73,8 +76,8 @@ export function sseResponse(
 }
 
 /**
- * Reads what `respond` sends, on the other side: the events, then the end. Throws what the stream
- * failed with, and STREAM_CUT when the connection ended first: ask again with the last number.
+ * Reads a response of `respond` on the client: yields the events until the end. Throws the stream's failure,
+ * or STREAM_CUT if the connection ended first; the caller can then resume after the last number.
  *
  *     for await (const { number, event } of readSse(response.body)) …
  */

@@ -23,29 +23,34 @@ import {
 import { wantsContext } from './define.ts'
 import { ToolResultError, toResultJson } from './result.ts'
 
-/** What one call is given by whoever runs it; `ToolBatch.open` makes one object per call. */
+/** The gate, journal and other settings of one call; `ToolBatch.open` makes one object per call. */
 export interface CallPorts {
-  /** The outcome, where a journal has it already: then nothing of the call happens again. */
+  /** The outcome, if a journal has already recorded it; the call then does not run again. */
   readonly settled?: ToolOutcome
-  /** Somebody has approved this call already, e.g. before a resume: the tool's `approval` is not asked. */
+  /**
+   * True if a person has already approved this call, e.g. before a resume; the tool's `approval` is skipped.
+   */
   readonly isApproved?: boolean
   readonly gate?: ToolGate
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
   readonly context?: object
-  /** May replace what the model sees: asked about every settled outcome, also of calls that did not run. */
+  /**
+   * May replace the outcome that the model sees. Called for every
+   * settled outcome, also of calls that did not run.
+   */
   review?(call: ToolCall, outcome: SettledOutcome): SettledOutcome | Promise<SettledOutcome>
 }
 
 /**
- * Decides whether a call may run and records what came of it; governance is one. Asked after the
- * tool's own `approval` agreed. What a gate throws fails the batch.
+ * Decides whether a call may run and records its outcome; governance implements it. Called after the tool's
+ * own `approval` has agreed. An error thrown by a gate fails the batch.
  */
 export interface ToolGate {
   admit(call: ToolCall): ToolAdmission | Promise<ToolAdmission>
   /**
-   * After an admitted call has run, just before the journal commits its end. `outcome` is what the
-   * tool really did, before hooks replaced what the model sees. Not called for a deferred call.
+   * Called after an admitted call has run, just before the journal commits its end. `outcome` is the real
+   * outcome of the tool, before hooks replaced what the model sees. Not called for a deferred call.
    */
   settle?(call: ToolCall, outcome: SettledOutcome): void | Promise<void>
 }
@@ -54,28 +59,33 @@ export interface ToolGate {
 export type ToolAdmission =
   | {
       readonly type: 'allow'
-      /** The arguments that were judged; exactly these run. Default: the call's. */
+      /**
+       * The arguments that the gate checked; the call runs with exactly these. Default: the call's arguments.
+       */
       readonly arguments?: JsonObject
-      /** More fields of the context of `run`, e.g. an idempotency key. */
+      /** Additional fields for the context of `run`, e.g. an idempotency key. */
       readonly context?: object
     }
   | { readonly type: 'deny'; readonly reason: string }
   | { readonly type: 'defer'; readonly request: DeferRequest }
 
-/** Makes a call durable. Awaited before a call starts and after it ended; what it throws fails the batch. */
+/**
+ * Makes a call durable. Awaited before a call starts and after it
+ * ended; an error thrown here fails the batch.
+ */
 export interface ToolJournal {
   commit(effect: ToolEffect): void | Promise<void>
 }
 
-/** What a journal is given. A call that does not run has an end only. */
+/** One record for a journal. A call that does not run has only a `call_end`. */
 export type ToolEffect =
   | { readonly type: 'call_start'; readonly call: ToolCall }
   | { readonly type: 'call_end'; readonly call: ToolCall; readonly outcome: ToolOutcome }
 
-/** An outcome that is final; a deferred call has none yet. */
+/** A final outcome. A deferred call has none yet. */
 export type SettledOutcome = Exclude<ToolOutcome, { readonly type: 'deferred' }>
 
-/** The middleware's view of each call that runs. */
+/** The middleware hooks that are called for each call that runs. */
 export interface ToolHooks {
   onToolCall?(call: ToolCall): void | Promise<void>
   onToolResult?(call: ToolCall, result: unknown, outcome: ToolOutcome): void | Promise<void>
@@ -83,44 +93,44 @@ export interface ToolHooks {
 
 /** One call that has an outcome. */
 export interface SettledCall {
-  /** With the arguments that ran, which `onBeforeCall` or the gate may have replaced. */
+  /** The call with the arguments it ran with, which `onBeforeCall` or the gate may have replaced. */
   readonly call: ToolCall
   readonly outcome: ToolOutcome
   readonly durationMs: number
 }
 
-/** What all calls of a batch share. */
+/** The settings shared by all calls of a batch. */
 export interface CallSettings {
   readonly tools: readonly Tool[]
   readonly clock: Clock
   readonly strategy?: ToolUseStrategy
   readonly hooks?: ToolHooks
-  /** Gives one call its gate, journal and context. Called once for each call that is not settled yet. */
+  /** Returns the gate, journal and context of a call. Called once for each call that is not settled yet. */
   readonly open?: (call: ToolCall) => CallPorts
-  /** Who asked for the calls; named in errors. */
+  /** The provider whose model requested the calls; named in errors. */
   readonly provider?: string
 }
 
 /** One call in its batch. */
 export interface CallEnvironment {
   readonly settings: CallSettings
-  /** Undefined when the model called something that is no tool. */
+  /** Undefined when the model called an unknown tool. */
   readonly tool: Tool | undefined
-  /** Why the schedule does not let it run, if so. */
+  /** The reason why the schedule does not allow the call, if there is one. */
   readonly refusal: string | undefined
   readonly signal: AbortSignal
   readonly report: (report: CallReport) => void
 }
 
-/** What the executor turns into events. */
+/** A report of one call, from which the executor makes an event. */
 export type CallReport =
   | { readonly type: 'start'; readonly call: ToolCall }
   | { readonly type: 'end'; readonly settled: SettledCall }
 
 /**
- * The life of one call: judge, intent, run, result, settle. What the tool does wrong becomes an
- * outcome that the model is told; what a hook, the gate or the journal does wrong is thrown. After
- * an abort nothing starts, and the late result of a tool that did not stop is dropped.
+ * Runs one call: check, record the intent, run, convert the result, settle. An error of the tool becomes an
+ * outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort nothing
+ * starts, and the late result of a tool that did not stop is dropped.
  */
 export async function runToolCall(
   requested: ToolCall,
@@ -150,30 +160,30 @@ export async function runToolCall(
 
   const outcome = own.type === 'deferred' ? own : await review(call, own, ports, environment)
 
-  // Last before the commit: hooks may take long, and what the gate records belongs to this commit.
+  // The gate settles after the hooks, which may take long, so that its records belong to the same commit.
   if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
   await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
   if (outcome.type === 'deferred') return settled
   if (refused)
-    report({ type: 'start', call }) // so that every call that is answered has a start
+    report({ type: 'start', call }) // a refused call also gets a start event, so that every end event has one
   else await settings.hooks?.onToolResult?.(call, toToolExecution(settled).result, outcome)
   report({ type: 'end', settled })
   return settled
 }
 
 interface Judgement {
-  /** With frozen arguments: these very arguments are judged, committed and run. */
+  /** The call with frozen arguments: exactly these are checked, committed and run. */
   readonly call: ToolCall
-  /** Why the call does not run, as an outcome. */
+  /** The outcome of a call that must not run. */
   readonly refused?: ToolOutcome
   /** Extra fields of the context of `run`. */
   readonly context?: object
 }
 
 /**
- * Whether the call may run. In this order: is it a tool, are the arguments whole, did its
- * dependencies succeed, the strategy's `onBeforeCall`, the tool's `approval`, the gate.
+ * Decides whether the call may run. Checks in this order: the tool exists, the arguments are complete, the
+ * dependencies succeeded, the strategy's `onBeforeCall`, the tool's `approval`, the gate.
  */
 async function judge(
   requested: ToolCall,
@@ -231,7 +241,9 @@ async function judge(
   }
 }
 
-/** The outcome that the tool's `approval` decides without a run, if it does. Only `true` lets it run. */
+/**
+ * Asks the tool's `approval`. Returns the outcome of a call that must not run; undefined only after `true`.
+ */
 async function approve(
   call: ToolCall,
   tool: Tool,
@@ -239,7 +251,8 @@ async function approve(
 ): Promise<ToolOutcome | undefined> {
   let answer: ApprovalResult
   try {
-    answer = await tool.approval!(call.arguments as never, context as never) // Tool hides its types
+    // `Tool` does not declare its parameter types.
+    answer = await tool.approval!(call.arguments as never, context as never)
     if (isDeferred(answer)) return deferredOutcome(call, answer)
     if (isDenied(answer)) return { type: 'denied', reason: answer.reason }
   } catch (error) {
@@ -275,14 +288,14 @@ async function runInTime(
   }
 }
 
-/** Never rejects: the model is told what the tool threw, or why its result is not JSON. */
+/** Runs the tool. Never rejects: an error of the tool, or a result that is not JSON, becomes an outcome. */
 async function run(
   call: ToolCall,
   { tool, signal }: KnownTool,
   context: object | undefined,
 ): Promise<ToolOutcome> {
   try {
-    const args = call.arguments as never // Tool hides the types of its parameters
+    const args = call.arguments as never // `Tool` does not declare the types of its parameters
     const result = wantsContext(tool)
       ? await tool.run(args, contextOf(call, signal, context) as never)
       : await (tool.run as (params: never) => unknown).call(tool, args)
@@ -300,7 +313,7 @@ function contextOf(
   return { ...extra, signal, toolCallId, toolName }
 }
 
-/** The hooks' look at an outcome; `onAfterCall` and the port's `review` may replace what the model sees. */
+/** Calls the hooks for an outcome; `onAfterCall` and `ports.review` may replace what the model sees. */
 async function review(
   call: ToolCall,
   own: SettledOutcome,
@@ -327,7 +340,7 @@ async function review(
     : reviewed
 }
 
-/** A result by the result rule, or the error that the model is told instead. */
+/** Converts a tool's return value with `toResultJson`; if that fails, returns an error for the model. */
 export function doneOutcome({ toolName }: ToolCall, result: unknown): SettledOutcome {
   try {
     return { type: 'done', result: toResultJson(result) }
@@ -338,7 +351,7 @@ export function doneOutcome({ toolName }: ToolCall, result: unknown): SettledOut
   }
 }
 
-/** The request is stored and answered elsewhere, so the result rule holds for it too. */
+/** Returns a deferred outcome. Its request must be JSON too, because it is stored and answered elsewhere. */
 function deferredOutcome({ toolName }: ToolCall, { kind, request }: DeferRequest): ToolOutcome {
   try {
     return { type: 'deferred', request: { kind, request: toResultJson(request, 'request') } }
@@ -352,7 +365,7 @@ function errorOf({ message, cause }: Extract<ToolOutcome, { type: 'error' }>): E
   try {
     if (cause instanceof Error) return cause
   } catch {
-    // A tool may throw a proxy whose traps throw; it is kept as the cause, unread.
+    // A tool may throw a proxy that throws when it is read; it is stored as the cause without reading it.
   }
   return new Error(message, { cause })
 }
@@ -361,11 +374,12 @@ function failed(message: string, cause?: unknown): Extract<ToolOutcome, { type: 
   return cause === undefined ? { type: 'error', message } : { type: 'error', message, cause }
 }
 
-/** The call with these arguments, frozen, so that nobody can swap them between judgement and run. */
+/** Returns the call with frozen arguments, so that nobody can change them between the check and the run. */
 function withArguments(call: ToolCall, args: JsonObject = call.arguments): ToolCall {
   if (args === call.arguments && isDeepFrozen(call)) return call
   const own: JsonValue = isDeepFrozen(args) ? args : toResultJson(args, 'arguments')
-  return deepFreeze({ ...call, arguments: own as JsonObject }) // a plain object stays one
+  // `toResultJson` returns a plain object for a plain object.
+  return deepFreeze({ ...call, arguments: own as JsonObject })
 }
 
 async function strategyHook<T>(
@@ -380,13 +394,13 @@ async function strategyHook<T>(
   }
 }
 
-/** What the model is told about a call. Not for a deferred one: it has no result yet. */
+/** Returns the result that the model sees. Must not be used for a deferred call, which has no result yet. */
 export function toToolResult(settled: SettledCall): ToolResult {
   const { toolCallId, toolName, result, isError } = toToolExecution(settled)
   return { toolCallId, toolName, result, isError }
 }
 
-/** What the turn reports about a call (UPP §7.3). */
+/** Returns the entry for a call in the turn's `toolExecutions` (UPP §7.3). */
 export function toToolExecution({ call, outcome, durationMs }: SettledCall): ToolExecution {
   const { toolCallId, toolName, arguments: args } = call
   const base = { toolName, toolCallId, arguments: args, duration: durationMs }
@@ -403,9 +417,9 @@ export function toToolExecution({ call, outcome, durationMs }: SettledCall): Too
 }
 
 /**
- * The ports of a call that two parties take part in: the owner of a model's instance and whoever runs
- * one batch with it. Both journals commit, the owner's first. The owner's gate and review count; those
- * of the batch only where the owner has none.
+ * Combines the ports of the owner of a model's instance with those of one batch that runs with it. Both
+ * journals commit, the owner's first. The gate and review of the batch are used only where the owner has
+ * none.
  */
 export function joinPorts(
   owner: CallSettings['open'],

@@ -11,10 +11,10 @@ import {
 } from '@skein/base'
 import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
 
-/** A schema that validates and can describe itself: Zod 4, ArkType, Valibot with its adapter. */
+/** A schema that can validate and convert itself to JSON Schema: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>
 
-/** JSON Schema as a plain object. It types the arguments as `JsonObject` and nothing checks them. */
+/** JSON Schema as a plain object. The arguments have the type `JsonObject` and are not validated. */
 type RawSchema = JsonSchema & { readonly '~standard'?: never }
 
 type Approval<Args, Context> = (
@@ -22,7 +22,7 @@ type Approval<Args, Context> = (
   context: Context,
 ) => ApprovalResult | Promise<ApprovalResult>
 
-/** What `tool` makes a tool of. */
+/** The input of `tool`. */
 export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Omit<
   Tool,
   'parameters' | 'run' | 'approval'
@@ -32,7 +32,7 @@ export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Om
   readonly approval?: Approval<Args, Context>
 }
 
-/** A tool whose `run` has checked its arguments. It is a plain `Tool` for everything that takes one. */
+/** A tool whose `run` validates its arguments. It can be used wherever a `Tool` is accepted. */
 export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
   Tool,
   'run' | 'approval'
@@ -40,15 +40,15 @@ export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
   readonly parameters: JsonSchema
   readonly run: (params: unknown, context: Context) => Promise<Result>
   readonly approval?: Approval<unknown, Context>
-  /** Never set; carries the types for wrappers that infer them. */
+  /** Never set; only carries the types for wrappers that infer them. */
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
 
 /**
- * Builds a tool that `llm`, `agent`, `governed` and the runtime accept. With a Standard Schema,
- * `args` is inferred, and the model's arguments are checked in the tool's own `run` and `approval`,
- * since `llm()` must not do it (UPP §11.2). With raw JSON Schema, `args` is a `JsonObject` as the
- * model wrote it, unchecked. A mistake in the definition throws here, all problems at once.
+ * Builds a tool that `llm`, `agent`, `governed` and the runtime accept. With a Standard Schema, the type of
+ * `args` is inferred, and the model's arguments are validated in the tool's own `run` and `approval`, since
+ * `llm()` must not do it (UPP §11.2). With raw JSON Schema, `args` is a `JsonObject` as the model wrote it,
+ * not validated. An invalid definition throws one error that lists all problems.
  *
  *     const weather = tool({
  *       name: 'weather',
@@ -63,7 +63,7 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
   const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
   const check = async (params: unknown): Promise<Args> => {
-    if (!isStandardSchema(parameters)) return params as Args // JSON Schema: Args is JsonObject
+    if (!isStandardSchema(parameters)) return params as Args // with JSON Schema, `Args` is `JsonObject`
     const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
     if (answer.issues) throw new ToolArgumentError(definition.name, answer.issues)
     return answer.value
@@ -80,7 +80,7 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
   })
 }
 
-/** The JSON Schema of the parameters. Throws for a definition that cannot become a tool. */
+/** Returns the JSON Schema of the parameters. Throws for an invalid definition. */
 function checkDefinition<Args, Result, Context>(
   definition: ToolDeclaration<Args, Result, Context>,
 ): JsonSchema {
@@ -113,7 +113,10 @@ function checkDefinition<Args, Result, Context>(
   })
 }
 
-/** The model's arguments do not fit the tool's schema. The model gets every issue and can try again. */
+/**
+ * Thrown when the model's arguments do not match the tool's schema.
+ * The model sees every issue and can try again.
+ */
 export class ToolArgumentError extends SkeinError {
   readonly issues: readonly StandardIssue[]
 
@@ -132,22 +135,24 @@ export class ToolArgumentError extends SkeinError {
 const marker = Symbol.for('skein.tool-context')
 
 /**
- * Marks a tool whose `run` takes the context whatever its declared number of parameters: for
- * wrappers, default values and rest parameters, where `run.length` says nothing (UAP §8.4).
+ * Marks a tool whose `run` needs the context regardless of its declared number of parameters: for wrappers,
+ * default values and rest parameters, where `run.length` is not reliable (UAP §8.4).
  */
 export function withToolContext<T extends Tool>(tool: T): T {
   return deriveTool(tool, { [marker]: true })
 }
 
-/** A copy of a tool with some properties changed. Unlike a spread it keeps the methods of a class. */
+/**
+ * Returns a copy of a tool with some properties changed. Unlike a spread, it keeps the methods of a class.
+ */
 export function deriveTool<T extends Tool>(tool: T, changes: object): T {
   return Object.create(Object.getPrototypeOf(tool) as object | null, {
     ...Object.getOwnPropertyDescriptors(tool),
     ...Object.getOwnPropertyDescriptors(changes),
-  }) as T // Object.create does not carry the type
+  }) as T // the type of `Object.create` is `any`
 }
 
-/** UAP §8.4: two declared parameters, or the marker. */
+/** True if `run` declares two parameters or the tool has the marker of `withToolContext` (UAP §8.4). */
 export function wantsContext(tool: Tool): boolean {
   return tool.run.length >= 2 || marker in tool
 }

@@ -13,34 +13,34 @@ import {
   toToolExecution,
 } from './call.ts'
 
-/** One batch of calls from one assistant message; the only place where tools run. */
+/** One batch of calls from one assistant message. */
 export interface ToolBatch extends CallSettings {
   readonly calls: readonly ToolCall[]
   readonly signal: AbortSignal
   /** Default `parallel`; `sequential` runs calls one by one in call order. */
   readonly mode?: 'parallel' | 'sequential'
-  /** Names of tools that succeeded earlier in this conversation: they satisfy `dependsOn`. */
+  /** Names of tools that succeeded earlier in this conversation; they satisfy `dependsOn`. */
   readonly succeeded?: ReadonlySet<string>
-  /** Outcomes known already, by call id: those calls are not run again (resume). */
+  /** Outcomes that are already known, by call id; after a resume, those calls are not run again. */
   readonly settled?: ReadonlyMap<string, ToolOutcome>
-  /** Block index of each call in its message, for the events; default: position in `calls`. */
+  /** The block index of each call in its message, used in events. Default: its position in `calls`. */
   readonly indexes?: ReadonlyMap<string, number>
 }
 
-/** What became of a batch. */
+/** The result of a batch. */
 export interface BatchResult {
-  /** In call order. Calls that wait for a deferred one are not in it. */
+  /** The calls that have an outcome, in call order. Calls that wait for a deferred call are missing. */
   readonly settled: readonly SettledCall[]
   readonly warnings: readonly Warning[]
 }
 
-/** The events that running tools give. */
+/** The events that running tools produce. */
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 
 /**
- * Runs the calls of one message and reports each start and end while it happens. Throws
- * `CANCELLED` as soon as the signal aborts, also when a tool does not listen to it, and whatever a
- * hook, a gate or a journal throws; calls that have not started are then skipped.
+ * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as
+ * the signal aborts, even if a tool ignores the signal, and rethrows errors of a hook, a gate or a journal;
+ * calls that have not started are then skipped.
  */
 export async function* executeTools(
   batch: ToolBatch,
@@ -59,7 +59,7 @@ export async function* executeTools(
   }
 }
 
-/** The state of one batch between its tools, which run freely, and its reader, which may be slow. */
+/** The state of one batch. Its tools run independently of its reader, which may be slow. */
 class Execution {
   readonly #batch: ToolBatch
   readonly #tools: ReadonlyMap<string, Tool>
@@ -125,7 +125,7 @@ class Execution {
     this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
-  /** Never rejects: what goes wrong outside the tool fails the batch. */
+  /** Runs one call. Never rejects: an error outside the tool fails the batch. */
   async #run(position: number): Promise<void> {
     const call = this.#batch.calls[position]!
     try {
@@ -174,7 +174,7 @@ function toEvent(report: CallReport, index: number, timestamp: number): ToolExec
   }
 }
 
-/** Names of the tools that some call in this history ran successfully. */
+/** Returns the names of the tools that a call in this history ran successfully. */
 export function succeededTools(messages: readonly Message[]): Set<string> {
   const names = new Map<string, string>()
   const succeeded = new Set<string>()
@@ -190,7 +190,7 @@ export function succeededTools(messages: readonly Message[]): Set<string> {
   return succeeded
 }
 
-/** What decides when the calls of one batch may start. */
+/** The settings of the schedule of one batch. */
 interface ScheduleInput {
   readonly calls: readonly ToolCall[]
   readonly tools: ReadonlyMap<string, Tool>
@@ -203,15 +203,16 @@ interface ScheduleInput {
 type Status = 'pending' | 'running' | 'settled' | 'blocked'
 
 /**
- * Says which calls may start now (UAP §8.5, §8.6). Calls are named by their position. Sequential
- * calls go first, one at a time in call order; the rest overlap; `dependsOn` and `after` override.
+ * Decides which calls may start now (UAP §8.5, §8.6). Calls are identified by their position. Sequential
+ * calls run first, one at a time in call order; all others may overlap; `dependsOn` and `after` override
+ * this.
  */
 class Schedule {
   readonly warnings: Warning[] = []
   readonly #input: ScheduleInput
   readonly #status: Status[]
   readonly #outcomes: (ToolOutcome | undefined)[]
-  /** Positions that must settle first. */
+  /** For each call, the positions of the calls that must settle before it. */
   readonly #waitsFor: readonly ReadonlySet<number>[]
   #hasCycle = false
 
@@ -222,7 +223,7 @@ class Schedule {
     this.#waitsFor = this.#edges()
   }
 
-  /** Positions to start now, in call order. Each is given out once. */
+  /** Returns the positions to start now, in call order. Each position is returned once. */
   next(): number[] {
     const start: number[] = []
     for (;;) {
@@ -238,16 +239,16 @@ class Schedule {
     this.#status[position] = 'settled'
   }
 
-  /** Nothing runs and nothing more can: what is left waits for a deferred call. */
+  /** True when no call runs and none can start; the remaining calls wait for a deferred call. */
   get isOver(): boolean {
     return this.#status.every((status) => status === 'settled' || status === 'blocked')
   }
 
-  /** Why this call must not run, if a tool it depends on has not succeeded (UAP §8.5). */
+  /** Returns why this call must not run, if a tool it depends on has not succeeded (UAP §8.5). */
   missingDependency(position: number): string | undefined {
     for (const name of this.#dependencies(position)) {
       const inBatch = this.#callsTo(name, position)
-      // In a cycle a dependency may have no outcome yet; it is then not waited for.
+      // In a dependency cycle the other call may have no outcome yet; it is then treated as successful.
       if (inBatch.some((other) => (this.#outcomes[other]?.type ?? 'done') !== 'done'))
         return `It depends on "${name}", whose call in the same message did not succeed.`
       if (inBatch.length === 0 && !this.#input.succeeded.has(name))
@@ -268,7 +269,9 @@ class Schedule {
     return this.#firstReady(pending) ?? this.#breakCycle(running, pending)
   }
 
-  /** While exclusive calls are left, only they start, and whatever they depend on. */
+  /**
+   * Picks the next call while exclusive calls are left: only they, and the calls they depend on, may start.
+   */
   #pickOrdered(exclusive: readonly number[], running: number): number | undefined {
     if (this.#runsExclusive()) return undefined
     const ready = this.#firstReady(exclusive)
@@ -283,7 +286,7 @@ class Schedule {
     )
   }
 
-  /** The calls of a cycle, and those behind it, run one by one in call order. */
+  /** Runs the calls of a dependency cycle, and those that wait for it, one by one in call order. */
   #breakCycle(running: number, pending: readonly number[]): number | undefined {
     if (running > 0) return undefined
     this.#hasCycle = true
@@ -295,7 +298,7 @@ class Schedule {
     return pending[0]
   }
 
-  /** Calls that wait for a deferred one stay open, without an outcome. */
+  /** Marks calls that wait for a deferred call as blocked; they stay open, without an outcome. */
   #blockBehindDeferred(): void {
     for (let changed = true; changed;) {
       changed = false
@@ -344,14 +347,14 @@ class Schedule {
       const edges = new Set<number>()
       for (const name of this.#dependencies(position, this.warnings))
         for (const other of this.#callsTo(name, position)) edges.add(other)
-      // Unknown ids in `after` are ignored.
+      // An unknown id in `after` becomes an edge to the call itself, which is deleted below.
       for (const id of call.after ?? []) edges.add(byId.get(id) ?? position)
       edges.delete(position)
       return edges
     })
   }
 
-  /** Names in `dependsOn` that are tools at all; others are reported once and ignored. */
+  /** Returns the names in `dependsOn` that are known tools; unknown names are reported once and ignored. */
   #dependencies(position: number, warnings?: Warning[]): readonly string[] {
     const tool = this.#tool(position)
     return (tool?.dependsOn ?? []).filter((name) => {

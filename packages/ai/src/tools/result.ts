@@ -8,14 +8,20 @@ import {
   type JsonValue,
 } from '@skein/base'
 
-/** Deeper results are refused: whoever writes or reads them again would exhaust the stack. */
+/**
+ * The deepest nesting of a result; deeper ones are rejected, because
+ * serialising them would exhaust the stack.
+ */
 const MAX_DEPTH = 512
-/** Larger results are refused; holes of sparse arrays and objects that occur twice count each time. */
+/**
+ * The largest number of values in a result. Array holes count too, and
+ * an object that occurs twice counts twice.
+ */
 const MAX_VALUES = 1_000_000
 
 /**
- * The result rule: what a tool returns becomes frozen JSON data here, once, so that the model, the
- * history, an agent's saved state and the runtime's log all hold the same value.
+ * The result rule: converts what a tool returns into frozen JSON data, once, so that the model, the history,
+ * an agent's saved state and the runtime's log all contain the same value.
  *
  * | returned                                | becomes                                                |
  * |-----------------------------------------|--------------------------------------------------------|
@@ -32,10 +38,10 @@ const MAX_VALUES = 1_000_000
  * | UPP image with bytes                    | the same image with a base64 source                    |
  * | other class instance                    | its own enumerable fields; functions are left out      |
  *
- * Everything else cannot be expressed and throws `ToolResultError` with the path of the value: NaN
- * and infinities, an invalid Date, a function or symbol, a cycle, a promise or another object
- * without fields (a stream, a `Response`), a getter or proxy that throws, more than 512 levels or a
- * million values. `contentOf` reads media blocks (image, audio, video) back from this form.
+ * Everything else throws `ToolResultError` with the path of the value: NaN and infinities, an invalid Date, a
+ * function or symbol, a cycle, a promise or another object without fields (a stream, a `Response`), a getter
+ * or proxy that throws, more than 512 levels or a million values. `contentOf` reads media blocks (image,
+ * audio, video) back from this form.
  */
 export function toResultJson(value: unknown, root = 'result'): JsonValue {
   if (typeof value === 'object' && value !== null && known.has(value)) return value as JsonValue
@@ -45,12 +51,14 @@ export function toResultJson(value: unknown, root = 'result'): JsonValue {
   return json
 }
 
-/** What this function made: it is not walked again when an outcome is passed on or reused. */
+/** The values that `toResultJson` has returned; they are not converted again when an outcome is reused. */
 const known = new WeakSet<object>()
 
-/** A value that JSON cannot express. The tool has run; it is not run again because of this. */
+/**
+ * Thrown for a value that JSON cannot express. The tool has already run and is not run again because of it.
+ */
 export class ToolResultError extends SkeinError {
-  /** Where the value is, e.g. `result.rows[3].score`. */
+  /** The place of the value, e.g. `result.rows[3].score`. */
   readonly path: string
 
   constructor(path: string, problem: string, cause?: unknown) {
@@ -64,14 +72,14 @@ export class ToolResultError extends SkeinError {
 }
 
 interface Walk {
-  /** Names of the members down to the value, as they are written in code. */
+  /** The member names from the root to the current value, as they are written in code. */
   readonly path: string[]
-  /** The objects around the value: meeting one of them again is a cycle. */
+  /** The objects that contain the current value; if one of them occurs again, there is a cycle. */
   readonly above: Set<object>
   left: number
 }
 
-/** Undefined for a value that is left out of objects and is null everywhere else. */
+/** Converts one value. Undefined means: left out of an object, null everywhere else. */
 function toJson(value: unknown, walk: Walk): JsonValue | undefined {
   if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
   switch (typeof value) {
@@ -107,7 +115,9 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
   }
 }
 
-/** Everything but literals. The order matters: a Date and a Buffer have a `toJSON` of their own. */
+/**
+ * Converts objects that are not plain. The order matters, because Date and Buffer have their own `toJSON`.
+ */
 function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   if (value instanceof Date) {
     if (Number.isNaN(value.getTime())) throw refused(walk, 'is an invalid Date')
@@ -120,7 +130,8 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
     if (json !== value) return toJson(json, walk)
   }
   if (Array.isArray(value)) return listToJson(value, walk)
-  if (ArrayBuffer.isView(value)) return listToJson(value as Float64Array, walk) // DataView was bytes
+  // A DataView was converted as bytes above.
+  if (ArrayBuffer.isView(value)) return listToJson(value as Float64Array, walk)
   if (value instanceof Set) return listToJson([...value], walk)
   if (value instanceof Map) {
     const entries = [...value]
@@ -143,7 +154,7 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   return fieldsToJson(value, walk)
 }
 
-/** Plain objects and instances of classes. Built like `JSON.parse` would: own data properties. */
+/** Converts plain objects and class instances. Defines own data properties, as `JSON.parse` does. */
 function fieldsToJson(value: object, walk: Walk): JsonObject {
   const isLiteral = isPlainObject(value)
   const copy: Record<string, JsonValue> = {}
@@ -154,7 +165,7 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
   }
   for (const key of keys) {
     const member: unknown = Reflect.get(value, key)
-    // Methods are not data: arrow functions in class fields, and a `toJSON` that was just called.
+    // Functions of class instances, and the `toJSON` that was just called, are not data.
     if (typeof member === 'function' && (!isLiteral || key === 'toJSON')) continue
     const json = at(walk, memberName(key), member)
     if (json !== undefined) define(copy, key, json)
@@ -181,11 +192,11 @@ function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
 function at(walk: Walk, name: string, value: unknown): JsonValue | undefined {
   walk.path.push(name)
   const json = toJson(value, walk)
-  walk.path.pop() // not after a throw: the error has used the path already
+  walk.path.pop() // not needed after a throw, because the error has already used the path
   return json
 }
 
-/** Not by assignment: a key named __proto__ is data like any other. */
+/** Defines a property. An assignment would set the prototype if the key is `__proto__`. */
 function define(object: object, key: string, value: JsonValue): void {
   Object.defineProperty(object, key, {
     value,

@@ -2,30 +2,30 @@ import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { Turn } from '../contract/turn.ts'
 
-/** The call behind a reader. */
+/** The call that a reader reads. */
 export interface BatchSource<Item, Result> {
-  /** Starts nothing before it is first read. */
+  /** The batches of the call; it starts when the first one is read. */
   readonly batches: AsyncGenerator<readonly Item[], Result>
   readonly controller: AbortController
-  /** True when only the end hooks are left to run: leaving then is no abort. */
+  /** True when only the end hooks are left to run; leaving the loop then does not abort the call. */
   readonly isFinal?: () => boolean
   readonly origin: ErrorOrigin
 }
 
 /**
- * Reads a call that gives items, in batches, on its way to a result. It starts with the first read of
- * either.
+ * Reads a call that produces batches of items and then a result. The call starts when the items or the
+ * `result` are first read.
  *
- * - Iterate it once; leaving the loop early aborts the call.
- * - `result` runs it to its end even if nobody reads the items; those wait for their reader.
- * - A failure reaches whoever reads. A `result` nobody looks at never becomes an unhandled rejection.
+ * - It can be iterated once; leaving the loop early aborts the call.
+ * - `result` runs the call to its end even if nobody reads the items; they are kept for a later reader.
+ * - A failure is thrown to the reader. An unused `result` never causes an unhandled rejection.
  */
 export class BatchReader<Item extends object, Result> implements AsyncIterable<Item> {
   readonly #source: BatchSource<Item, Result>
   readonly #result: Promise<Result>
   #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
-  /** Batches that nobody has read yet, from `#head`. */
+  /** Batches that have not been read yet, starting at `#head`. */
   #queue: (readonly Item[])[] = []
   #head = 0
   #position = 0
@@ -40,16 +40,17 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
       this.#resolve = resolve
       this.#reject = reject
     })
-    this.#result.catch(() => {}) // whoever asks for `result` gets the rejection
+    // Prevents an unhandled rejection; callers of `result` still get the rejection.
+    this.#result.catch(() => {})
   }
 
-  /** Rejects with the failure of the call, `CANCELLED` after an abort. */
+  /** The result of the call. Rejects with the failure of the call, `CANCELLED` after an abort. */
   get result(): Promise<Result> {
     void this.#drain()
     return this.#result
   }
 
-  /** Ends the call with `CANCELLED`, unless it is over. */
+  /** Aborts the call with `CANCELLED`, unless it has ended. */
   abort(reason?: unknown): void {
     if (this.#outcome) return
     this.#source.controller.abort(reason)
@@ -69,7 +70,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
     return { next: () => this.#next(), return: () => this.#leave() }
   }
 
-  /** Served from the batch at hand; only an empty hand costs a wait. */
+  /** Returns the next item of the current batch, and only waits when that batch is empty. */
   #next(): Promise<IteratorResult<Item, undefined>> {
     const item = this.#take()
     return item ? Promise.resolve({ value: item, done: false }) : this.#nextAfterPull()
@@ -84,7 +85,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
     }
   }
 
-  /** The failure is thrown once; after that the stream is simply over. */
+  /** Ends the iteration. A failure is thrown once; after that the stream is done. */
   #finish(): IteratorResult<Item, undefined> {
     const failed = this.#outcome && 'error' in this.#outcome ? this.#outcome : undefined
     if (!failed || this.#isClosed) return { value: undefined, done: true }
@@ -92,7 +93,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
     throw failed.error
   }
 
-  /** The reader broke out of its loop. */
+  /** Called when the reader leaves its loop early. */
   async #leave(): Promise<IteratorResult<Item, undefined>> {
     this.#isClosed = true
     this.#queue = []
@@ -119,7 +120,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
     while (!this.#outcome) await this.#pullOnce()
   }
 
-  /** One batch for everyone who waits. Never rejects. */
+  /** Reads one batch; concurrent readers share the same promise. Never rejects. */
   #pullOnce(): Promise<void> {
     return (this.#pull ??= this.#pullBatch())
   }
@@ -143,11 +144,11 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
 }
 
 /**
- * A running answer (UPP §9.1). It starts with the first read of events or of `turn`.
+ * A streamed answer (UPP §9.1). The call starts when the events or `turn` are first read.
  *
- * - Iterate it once; leaving the loop early aborts the call.
- * - `turn` runs it to its end even if nobody reads the events; those wait for their reader.
- * - A failure reaches whoever reads. A `turn` nobody looks at never becomes an unhandled rejection.
+ * - It can be iterated once; leaving the loop early aborts the call.
+ * - `turn` runs the call to its end even if nobody reads the events; they are kept for a later reader.
+ * - A failure is thrown to the reader. An unused `turn` never causes an unhandled rejection.
  */
 export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> {
   readonly #reader: BatchReader<StreamEvent, Turn<Data>>
@@ -161,7 +162,7 @@ export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> 
     return this.#reader.result
   }
 
-  /** Stops the model and all tools. Settles at once, also when a tool does not listen. */
+  /** Stops the model and all tools. `turn` settles at once, even if a tool ignores its signal. */
   abort(reason?: unknown): void {
     this.#reader.abort(reason)
   }
@@ -171,7 +172,7 @@ export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> 
   }
 }
 
-/** A `BatchReader` over a call that gives its items one by one: embeddings in chunks, images. */
+/** A `BatchReader` over a call that yields its items one by one: embeddings in chunks, images. */
 export class ResultStream<Item extends object, Result> extends BatchReader<Item, Result> {
   constructor(
     steps: AsyncGenerator<Item, Result>,

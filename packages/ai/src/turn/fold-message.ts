@@ -11,7 +11,9 @@ import { joinBytes } from '../media/bytes.ts'
 import { AssistantMessage } from '../contract/message.ts'
 import { parseArguments, type ToolCall } from '../contract/tool.ts'
 
-/** A block while it grows. One shape for all kinds, because deltas are the hot path. */
+/**
+ * A block that is still being built. All kinds share one object shape for speed, because deltas are frequent.
+ */
 interface OpenBlock {
   readonly kind: BlockKind
   readonly start: ContentBlockStartEvent['delta']
@@ -20,9 +22,9 @@ interface OpenBlock {
   metadata: ProviderMetadata | undefined
 }
 
-/** Folds the events of one message. The only place where an assistant message is built. */
+/** Folds the events of one message. Every assistant message of a stream is built here. */
 export class MessageFold {
-  /** How the message ended; undefined as long as its terminal event has not come. */
+  /** How the message ended; undefined until `message_stop` has arrived. */
   stop: MessageStopEvent['delta'] | undefined
   readonly #blocks: OpenBlock[] = []
   readonly #blockIndexes = new Map<string, number>()
@@ -31,7 +33,7 @@ export class MessageFold {
     for (const event of events) this.#fold(event)
   }
 
-  /** True once the message is complete and asks for nothing more. */
+  /** True once the message is complete and needs no further inference (no tool call, no pause). */
   get isFinal(): boolean {
     return (
       this.stop !== undefined &&
@@ -40,12 +42,12 @@ export class MessageFold {
     )
   }
 
-  /** Block index of each tool call, by id: what the events of its execution carry. */
+  /** The block index of each tool call, by call id; the events of its execution carry it. */
   get callIndexes(): ReadonlyMap<string, number> {
     return this.#blockIndexes
   }
 
-  /** The message so far. Calls whose arguments never became whole are marked invalid. */
+  /** Returns the message so far. Calls with incomplete arguments are marked invalid. */
   message({ ids, clock }: { ids: IdSource; clock: Clock }): AssistantMessage {
     const content: AssistantContent[] = []
     const toolCalls: ToolCall[] = []
@@ -65,7 +67,7 @@ export class MessageFold {
     })
   }
 
-  /** No end, or one forced by a limit: the last block may be incomplete. */
+  /** True if the message has not ended, or a limit ended it: its last block may then be incomplete. */
   #isCutOff(): boolean {
     const reason = this.stop?.stopReason
     return reason === undefined || reason === 'max_tokens' || reason === 'context_window'
@@ -107,7 +109,7 @@ export class MessageFold {
     }
   }
 
-  /** A provider that skips `content_block_start` still gets its block. */
+  /** Returns the block of an index, and creates it if the provider sent no `content_block_start`. */
   #block(
     index: number,
     kind: BlockKind,
@@ -145,13 +147,16 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
     toolCallId: start.toolCallId ?? '',
     toolName: start.toolName ?? '',
     arguments: parsed.arguments ?? {},
-    // Messages are compared and stored, so a call has only the members that say something.
+    // Messages are compared and stored, so empty optional members are left out.
     ...(parsed.invalid && { invalidArguments: parsed.invalid }),
     ...(metadata && { metadata }),
   }
 }
 
-/** None for a block that says nothing: an empty text would be refused when it is sent back. */
+/**
+ * Converts a finished block. Empty blocks are dropped, because
+ * vendors reject empty text when it is sent back.
+ */
 function toContent(block: OpenBlock): readonly AssistantContent[] {
   const metadata = block.metadata && { metadata: block.metadata }
   switch (block.kind) {
@@ -188,8 +193,8 @@ function toMedia(
 }
 
 /**
- * The events of a whole message: folded again they give the same content and calls. For whoever answers
- * in place of a model with a message that is known, e.g. from a log. The message gets a new id.
+ * Returns the events of a known message, e.g. from a log, for code that answers in place of a model. Folding
+ * them results in the same content and calls, but the message has a new id.
  */
 export function messageEvents(
   message: AssistantMessage,

@@ -26,29 +26,29 @@ import type {
 import type { Tool } from '../contract/tool.ts'
 import type { StreamEvent } from '../contract/event.ts'
 
-/** What `generate` and `stream` take (UPP §5.3). Messages may also be parsed JSON. */
+/** One input of `generate` and `stream` (UPP §5.3). Messages may also be parsed JSON. */
 export type InferenceInput = string | Message | MessageJSON | ContentBlock
 
-/** A list of messages, or a thread: anything with `messages`. */
+/** A list of messages, or an object with `messages`, such as a thread. */
 export type History =
   readonly (Message | MessageJSON)[] | { readonly messages: readonly (Message | MessageJSON)[] }
 
-/** Where new messages get their ids and times, and whom errors name. */
+/** The sources of ids and times for new messages, and the provider that errors name. */
 interface MessageSources {
   readonly ids: IdSource
   readonly clock: Clock
   readonly origin: ErrorOrigin
 }
 
-/** What one call sends. */
+/** The messages of one call. */
 export interface CallMessages {
-  /** Everything to send. A list of this call's own. */
+  /** All messages to send, in a list that belongs to this call. */
   readonly messages: Message[]
-  /** The part that is new with this call, and so part of its turn. */
+  /** The messages that are new in this call, and so belong to its turn. */
   readonly inputs: readonly Message[]
 }
 
-/** Sorts the arguments of a call into history and inputs. The history is neither kept nor changed. */
+/** Splits the arguments of a call into history and inputs. The history is neither stored nor changed. */
 export function toMessages(
   given: readonly (History | InferenceInput)[],
   sources: MessageSources,
@@ -69,7 +69,7 @@ function historyOf(value: unknown): readonly unknown[] | undefined {
   return 'messages' in value && Array.isArray(value.messages) ? value.messages : undefined
 }
 
-/** Strings and blocks in a row are one user message, as they would be in a chat. */
+/** Converts inputs to messages. Consecutive strings and blocks become one user message. */
 function toInputs(inputs: readonly InferenceInput[], sources: MessageSources): Message[] {
   const messages: Message[] = []
   let blocks: UserContent[] = []
@@ -89,7 +89,10 @@ function toInputs(inputs: readonly InferenceInput[], sources: MessageSources): M
   return messages
 }
 
-/** True for an object with a `type` that is no message. `UserMessage` checks which blocks a user may send. */
+/**
+ * True for an object with a `type` that is not a message.
+ * `UserMessage` checks whether users may send the block.
+ */
 function isBlock(input: unknown): input is UserContent {
   return (
     typeof input === 'object' &&
@@ -107,8 +110,8 @@ function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Mess
       origin,
       'The history is a list of messages; pass text and blocks after it, one argument each.',
     )
-  if ('text' in value) return value // an instance, of this or another copy of the package
-  // Parsed JSON: accessors, bytes and dates come back, and what JSON left out gets its default.
+  if ('text' in value) return value // already a message instance, of this or another copy of the package
+  // Parsed JSON becomes a message instance; a missing id or timestamp gets its default.
   const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
   const iso = timestamp instanceof Date ? timestamp.toISOString() : timestamp
   return messageFromJSON({ ...rest, id, timestamp: iso })
@@ -119,7 +122,7 @@ function describe(value: unknown): string {
   return 'type' in value ? `an object of type ${JSON.stringify(value.type)}` : 'an object'
 }
 
-/** What can be refused when an instance is made: names and capabilities (UPP §11.1, §12.2). */
+/** Checks the options of an instance when it is created: tool names and capabilities (UPP §11.1, §12.2). */
 export function checkOptions(
   { tools, structure }: { tools: readonly Tool[]; structure?: JsonSchema | undefined },
   capabilities: LLMCapabilities,
@@ -135,7 +138,7 @@ export function checkOptions(
   }
 }
 
-/** What can be refused before a request is sent, after the middleware had its say. */
+/** Checks a request before it is sent, after the middleware may have changed it. */
 export function checkRequest(
   request: LLMRequest,
   { capabilities, provider }: BoundLLMModel,
@@ -170,12 +173,12 @@ function unsupported(what: string, origin: ErrorOrigin): Error {
 }
 
 /**
- * The shape of a structured answer: any Standard Schema that can write itself as JSON Schema, or JSON
- * Schema itself. `Data` is what the schema accepts, because answers are not validated (UPP §12.2).
+ * The shape of a structured answer: a Standard Schema that can convert itself to JSON Schema, or JSON Schema
+ * itself. `Data` is the schema's input type, because answers are not validated (UPP §12.2).
  */
 export type Structure<Data = unknown> = StandardSchemaV1<Data, unknown> | JsonSchema
 
-/** The JSON Schema to send. */
+/** Returns the JSON Schema of a structure. */
 export function toStructure(structure: Structure, origin: ErrorOrigin): JsonSchema {
   try {
     return toJsonSchema(structure)
@@ -184,7 +187,9 @@ export function toStructure(structure: Structure, origin: ErrorOrigin): JsonSche
   }
 }
 
-/** The text of a structured answer streams as `object_delta`; wires know nothing of it. */
+/**
+ * Converts text events of a structured answer to `object_delta`, because wires always produce text events.
+ */
 export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamEvent[] {
   return events.map((event) => {
     if (event.type === 'text_delta')
@@ -195,7 +200,10 @@ export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamE
   })
 }
 
-/** The data of a structured answer. Parsed, not validated: off-schema JSON passes (UPP §12.2). */
+/**
+ * Parses the data of a structured answer. It is not validated: JSON
+ * that breaks the schema passes (UPP §12.2).
+ */
 export function parseData(
   message: AssistantMessage,
   stopReason: string,
@@ -218,14 +226,15 @@ const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
 const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
 
 /**
- * The config as requests carry it: what the caller gave, unchanged (UPP §2.1), but the key and header
- * values do not show when the request is printed, so that a log of it holds no secret (UPP §17.1).
+ * Returns the config that requests carry: the caller's values, unchanged (UPP §2.1). The key and the header
+ * values are hidden when the request is printed, so that logs contain no secret (UPP §17.1).
  */
 export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   if (secretsByConfig.has(config)) return config
   const { apiKey } = config
   const hidden: ProviderConfig = { ...config }
-  // Printers that know none of the conventions below show that there is a getter, not what it gives.
+  // A getter hides the key from printers that ignore the conventions
+  // below: they only show that it is a getter.
   if (apiKey !== undefined)
     Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
   const shown = (): object => {
@@ -243,12 +252,12 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   return Object.freeze(hidden)
 }
 
-/** A text without the secrets of this config. */
+/** Returns a text with the secrets of this config removed. */
 export function redactConfig(text: string, config: ProviderConfig): string {
   return redactSecrets(text, secretsIn(config))
 }
 
-/** The secrets of this config, as far as they are known before a request is sent. */
+/** Returns the secrets of this config that are known before a request is sent. */
 export function secretsIn(config: ProviderConfig): readonly string[] {
   return secretsByConfig.get(config) ?? secretsOf(config)
 }

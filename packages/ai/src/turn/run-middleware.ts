@@ -21,22 +21,22 @@ import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
 import { redactUPPError } from '../transport/redact.ts'
 import type { Turn } from '../contract/turn.ts'
 
-/** One call of any modality, as its middleware sees it. */
+/** The description of one call of any modality that its middleware gets. */
 export interface MiddlewareCall {
   readonly modality: Modality
   readonly modelId: string
   readonly provider: string
   readonly streaming: boolean
-  /** Must be this call's own object: hooks may edit it. */
+  /** Must not be shared with other calls, because hooks may edit it. */
   readonly request: AnyRequest
   readonly clock: Clock
-  /** Shared state of several calls that belong together; default: a map of this call's own. */
+  /** State shared by several calls that belong together. Default: a new map for this call. */
   readonly state?: Map<string, unknown> | undefined
 }
 
 /**
- * The hooks of one call, in the order of UPP §10.5. The caller runs `start`, sends
- * `context.request`, then runs `end` or, whatever failed, `fail`: exactly one of them completes.
+ * Runs the hooks of one call, in the order of UPP §10.5. The caller runs `start`, sends `context.request`,
+ * then runs `end`, or `fail` after any error: exactly one of the two completes.
  */
 export class MiddlewareRun {
   readonly context: MiddlewareContext
@@ -66,14 +66,14 @@ export class MiddlewareRun {
     this.#clock = clock
   }
 
-  /** After this, `context.request` is what to send. */
+  /** Runs the hooks before the request; afterwards `context.request` is the request to send. */
   async start(): Promise<void> {
     const { context } = this
     await this.#each('onStart', this.#middleware, (one) => one.onStart?.(context))
     await this.#each('onRequest', this.#middleware, (one) => one.onRequest?.(context))
   }
 
-  /** The request of one inference of the tool loop; `cycle` starts at 1. */
+  /** Returns the request of one inference of the tool loop; `cycle` starts at 1. */
   async cycle(request: LLMRequest, cycle: number): Promise<LLMRequest> {
     let current = request
     await this.#each('onCycle', this.#middleware, async (one) => {
@@ -82,7 +82,7 @@ export class MiddlewareRun {
     return current
   }
 
-  /** The inference within all `wrapInference` hooks; the first middleware is the outermost. */
+  /** Wraps the inference in all `wrapInference` hooks; the first middleware is the outermost. */
   wrap(
     infer: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>,
   ): (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]> {
@@ -95,12 +95,12 @@ export class MiddlewareRun {
     return wrapped
   }
 
-  /** What the reader of the stream gets. The same array when no middleware looks at events. */
+  /** Applies the stream hooks to events. Returns the same array when no middleware has such a hook. */
   transform(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<StreamEvent[]> {
     return this.#transformers.length === 0 ? events : this.#transformAll(events)
   }
 
-  /** Ends a successful call. Gives what the hooks made of the response (UPP §10.1: they may transform it). */
+  /** Ends a successful call. Returns the response, which hooks may have changed (UPP §10.1). */
   async end<R extends AnyResponse>(response: R): Promise<R> {
     const { context } = this
     context.response = response
@@ -112,13 +112,14 @@ export class MiddlewareRun {
         one.onTurn?.(context.response as Turn, context),
       )
     await this.#each('onEnd', this.#reversed, (one) => one.onEnd?.(context))
-    return context.response as R // a hook that replaces it keeps its kind
+    return context.response as R // a hook may replace the response only with one of the same kind
   }
 
-  /** Tells every middleware of the failure and gives the error to throw. Never throws itself. */
+  /** Reports a failure to every middleware and returns the error to throw. Never throws itself. */
   async fail(error: unknown): Promise<UPPError> {
     const { context } = this
-    // The transport has done so for what it threw; providers and hooks of others have not.
+    // Secrets are removed here too: the transport did so for its own
+    // errors, but providers and hooks may not have.
     const secrets = secretsIn(context.request.config)
     const failure = redactUPPError(toUPPError(error, this.#origin), secrets)
     context.endTime ??= this.#clock.now()
@@ -156,12 +157,13 @@ export class MiddlewareRun {
       try {
         for (const event of current) {
           const answer = one.onStreamEvent!(event, this.#streamContext)
-          // No async boundary per event unless the hook asks for one.
+          // Awaits only a promise, because awaiting every event would be slow.
           const given = isPromise(answer) ? await answer : answer
           if (given === undefined)
-            next.push(event) // an observer that returned nothing
+            next.push(event) // the hook returned nothing: it only observes
           else if (Array.isArray(given)) next.push(...(given as readonly StreamEvent[]))
-          else if (given !== null) next.push(given as StreamEvent) // isArray does not narrow readonly
+          // `isArray` does not narrow a readonly list.
+          else if (given !== null) next.push(given as StreamEvent)
         }
       } catch (error) {
         throw hookError(error, `onStreamEvent of the middleware "${one.name}"`, this.#origin)

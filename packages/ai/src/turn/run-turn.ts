@@ -22,31 +22,32 @@ import type { Turn } from '../contract/turn.ts'
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {
   readonly model: BoundLLMModel
-  /** This call's own object, `messages` included: hooks may edit it. */
+  /** The request, in an object of this call alone (also `messages`), because hooks may edit it. */
   readonly request: Omit<LLMRequest, 'signal'>
-  /** Of this call alone; its signal is the request's. */
+  /** The controller of this call alone; the request uses its signal. */
   readonly controller: AbortController
-  /** The caller's signals: while the call runs, each of them aborts it. */
+  /** The caller's signals; each of them aborts the call while it runs. */
   readonly signals: readonly (AbortSignal | undefined)[]
-  /** The messages at the end of `request.messages` that are new with this call. */
+  /** The messages at the end of `request.messages` that are new in this call. */
   readonly inputs: readonly Message[]
   readonly strategy: ToolUseStrategy
   readonly middleware: readonly Middleware[]
   readonly streaming: boolean
-  /** Gives each tool call its ports. */
+  /** Returns the gate, journal and context of a tool call. */
   readonly open?: ToolBatch['open']
   readonly state?: Map<string, unknown> | undefined
-  /** Called when the model has ended its last answer, before the last events are handed out. */
+  /** Called when the model's last answer is complete, before its last events are yielded. */
   readonly onFinal?: () => void
 }
 
 const DEFAULT_ITERATIONS = 10
-/** How often a vendor may ask for the same conversation again within one turn. */
+/** How often a vendor may pause and request the same conversation again within one turn. */
 const MAX_PAUSES = 10
 
 /**
- * The loop (UPP §5.5): inference, fold, tools, again. Yields batches of events as they come and
- * returns the turn. `generate` drains it, `stream` reads it, agents take it one inference at a time.
+ * Runs the tool loop (UPP §5.5): inference, fold, tools, and again. Yields batches of events as they arrive
+ * and returns the turn. `generate` reads it to the end, `stream` reads it on demand, agents run one inference
+ * at a time.
  */
 export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEvent[], Turn> {
   const call = new Call(task)
@@ -59,7 +60,8 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
       const fold = draft.beginMessage()
       const events = await call.infer(base)
       let isDone = false
-      // Not a generator of its own: every layer costs each batch another round of microtasks.
+      // This loop is not a separate generator, because each generator
+      // would delay every batch by more microtasks.
       try {
         for (;;) {
           const step = await race.run(events.next())
@@ -81,13 +83,13 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
     isOver = true
     throw await call.fail(error)
   } finally {
-    // The reader left in the middle: to the middleware that is a cancellation like any other.
+    // The reader left early; the middleware sees this as a cancellation.
     if (!isOver) await call.abandon()
     call.dispose()
   }
 }
 
-/** What one run of the loop holds; the loop itself decides. */
+/** The state and operations of one turn; `runTurn` decides their order. */
 class Call {
   readonly run: MiddlewareRun
   readonly race: AbortRace
@@ -127,10 +129,10 @@ class Call {
     )
   }
 
-  /** The request of the whole call as the middleware left it, checked. */
+  /** Returns the request of the whole call after the middleware's changes, and checks it. */
   prepare(): LLMRequest {
     const { model, request: given, streaming } = this.#task
-    const edited = this.run.context.request as LLMRequest // the modality of this run
+    const edited = this.run.context.request as LLMRequest // the request of an LLM call
     const { structure } = edited
     const request: LLMRequest = {
       ...edited,
@@ -154,7 +156,7 @@ class Call {
     return this.#source(request)[Symbol.asyncIterator]()
   }
 
-  /** Runs the calls of a message. True when the model should be asked again. */
+  /** Runs the calls of a message. Returns true when the model should be called again. */
   async *runTools(
     message: AssistantMessage,
     fold: MessageFold,
@@ -177,7 +179,7 @@ class Call {
     }
   }
 
-  /** The events as the reader gets them. Only hooks that are async cost a wait. */
+  /** Returns the events after the stream hooks. Waits only if a hook is async. */
   shown(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
     const transformed = this.run.transform(events)
     return transformed instanceof Promise ? this.race.run(transformed) : transformed
@@ -191,7 +193,7 @@ class Call {
     return cancelledError(this.#signal, this.#origin)
   }
 
-  /** Ends a call whose reader is gone. */
+  /** Ends a call whose reader has left. */
   async abandon(): Promise<void> {
     this.#task.controller.abort()
     await this.fail(this.cancelled())
@@ -208,12 +210,12 @@ class Call {
     return this.run.fail(failure)
   }
 
-  /** At the limit the turn ends with open calls, unless `onMaxIterations` throws. */
+  /** True when no more tools may run. The turn then ends with open calls, unless `onMaxIterations` throws. */
   async #isAtLimit(): Promise<boolean> {
     const { strategy } = this.#task
     const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
     if (this.draft.rounds < limit) return false
-    if (limit <= 0) return true // calls are the caller's own business
+    if (limit <= 0) return true // with a limit of 0, the caller runs the tools
     try {
       await strategy.onMaxIterations?.(this.draft.rounds)
     } catch (error) {
@@ -239,7 +241,7 @@ class Call {
   }
 }
 
-/** The middleware's view of a batch. */
+/** Returns the middleware hooks of a batch. */
 export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
   return {
     onToolCall: (call) => run.toolCall(call),

@@ -17,11 +17,11 @@ import {
   zeroUsage,
 } from '../contract/turn.ts'
 
-/** A turn while it grows. The only place where a `Turn` is built, whole or partial. */
+/** A turn that is still being built. Every `Turn`, complete or partial, is built here. */
 export class TurnDraft {
-  /** Messages of the model and of its tools, in order. */
+  /** The messages of the model and of its tools, in order. */
   readonly produced: Message[] = []
-  /** Tool rounds so far. */
+  /** The number of tool rounds so far. */
   rounds = 0
   readonly #inputs: readonly Message[]
   readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
@@ -32,7 +32,7 @@ export class TurnDraft {
   #fold: MessageFold | undefined
   #stop: MessageFold['stop']
   #response: AssistantMessage | undefined
-  /** Ended calls of the running batch, so that a turn that fails still contains them. */
+  /** Finished calls of the running batch, so that the turn of a failed call still contains them. */
   #running: ToolExecution[] = []
   readonly #started = new Map<string, JsonObject>()
   #openCalls: readonly OpenCall[] = []
@@ -56,7 +56,7 @@ export class TurnDraft {
     return (this.#fold = new MessageFold())
   }
 
-  /** Throws when the terminal event never came: a cut stream is not an answer. */
+  /** Ends a message. Throws when `message_stop` never arrived, because a cut stream is not an answer. */
   endMessage(fold: MessageFold): AssistantMessage {
     if (!fold.stop)
       throw new UPPError('The answer ended without its terminal event.', {
@@ -84,7 +84,7 @@ export class TurnDraft {
     }
   }
 
-  /** True when every call was answered, so that the model can go on. */
+  /** Ends a batch. Returns true when every call has a result, so that the model can continue. */
   endTools({ settled, warnings }: BatchResult): boolean {
     this.rounds++
     this.#running = []
@@ -105,7 +105,7 @@ export class TurnDraft {
     return deepFreeze({ ...turn, data: parseData(response, stopReason, this.#origin) })
   }
 
-  /** What was produced and paid for before a failure. */
+  /** Returns the turn as it was produced before a failure. */
   partial(): Turn {
     const fold = this.#fold
     if (fold?.stop) this.endMessage(fold)
@@ -118,7 +118,7 @@ export class TurnDraft {
     return deepFreeze(this.#build())
   }
 
-  /** Calls that ended before their batch failed: their effects are real. */
+  /** Adds calls that ended before their batch failed, because their side effects are real. */
   #endRunning(): void {
     const ended = this.#running
     if (ended.length === 0) return
@@ -169,7 +169,7 @@ export class TurnDraft {
   }
 }
 
-/** Calls of a message that have no answer among `settled`. */
+/** Returns the calls of a message that have no result in `settled`. */
 function openAfter(
   message: AssistantMessage | undefined,
   settled: readonly SettledCall[],
