@@ -37,16 +37,16 @@ import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import type { KernelState } from './contract/state.ts'
 
-/** Keeps folds between drains, so that each event is folded once while a thread is busy. */
+/** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
   take(threadId: string): KernelFold | undefined
   put(threadId: string, fold: KernelFold): void
 }
 
 /**
- * The drain: claims a thread, folds its log, asks `next` for an action and performs it, until there is
- * nothing left to do. A drain whose fence is no longer valid ends without an error: another drain has
- * claimed the thread.
+ * Returns the drain function: it claims a thread, folds its log, asks `next` for an action and performs it,
+ * until there is nothing left to do. A drain ends without an error when another drain has claimed the thread
+ * meanwhile, because its epoch is then no longer valid.
  */
 export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
   return async (threadId, signal) => {
@@ -117,7 +117,10 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** After an abort only closing and parking still happen: anything else would be aborted at once. */
+  /**
+   * Whether the drain has to end without performing the action. After a stop or a termination only closing
+   * and parking still happen, and after a shutdown nothing, because other actions would be aborted at once.
+   */
   #mustLeave({ type }: KernelAction): boolean {
     if (!this.signal.aborted) return false
     const isClosing = type === 'close' || type === 'park' || type === 'cascade'
@@ -157,7 +160,10 @@ class ThreadDrain implements DrainContext {
     return new Date(this.environment.clock.now()).toISOString()
   }
 
-  /** Commits happen one after the other, so that what the governor wrote first is durable first. */
+  /**
+   * Writes a commit after all earlier commits have finished, so that the governor's records become durable in
+   * the order in which it made them.
+   */
   commit(point: string, write: Write): Promise<void> {
     const committed = this.#last.then(() => this.#commit(point, write))
     this.#last = committed.catch(() => undefined)
@@ -170,8 +176,8 @@ class ThreadDrain implements DrainContext {
     const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
     const events = written.map(asStored)
     let { wake } = write
-    // While a drain works, its thread is due: after a crash the next start has to find it, even if
-    // nobody asked to wake it.
+    // While a drain works, its thread is marked as due, so that the next start finds it after a crash even if
+    // no other thread has woken it.
     if (!wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()) {
       this.#isDue = true
       wake = { by: clock.now() }
@@ -200,7 +206,8 @@ class ThreadDrain implements DrainContext {
     try {
       return await this.environment.commit(commit)
     } catch (error) {
-      // The open governor holds decisions that the log does not have; it is opened again from the log.
+      // The open governor contains decisions that were not written to the log, so it is dropped and later
+      // opened again from the log.
       this.dropGovernor()
       this.isFenced ||= isStoreError(error, 'FENCED')
       throw error
@@ -211,7 +218,7 @@ class ThreadDrain implements DrainContext {
     return this.redactor()?.json(value) ?? value
   }
 
-  /** Folds what others have appended. */
+  /** Reads and folds the events that other writers have appended to the log. */
   async catchUp(): Promise<void> {
     for (;;) {
       const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
@@ -249,7 +256,10 @@ class ThreadDrain implements DrainContext {
     return redactor
   }
 
-  /** Also for a thread whose agent is no longer defined: its own variables are still secret. */
+  /**
+   * Returns the secret values of the thread. If its agent is no longer defined, these are the thread's own
+   * secret variables.
+   */
   #secrets(): readonly string[] {
     const { registry, vault } = this.environment
     const agent = registry.agents.get(this.state.agent)
@@ -289,9 +299,9 @@ class ThreadDrain implements DrainContext {
   }
 }
 
-/** Leaves out members without a value, as a store does, so that the fold sees what the log has. */
+/** Removes members that are undefined, as a store does, so that the fold sees the same event as the log. */
 function asStored<T extends object>(event: T): T {
   const entries = Object.entries(event)
   if (entries.every(([, value]) => value !== undefined)) return event
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T // the same members
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T // still a T
 }

@@ -15,51 +15,56 @@ import {
   type Step,
 } from './contract/state.ts'
 
-/** What a drain does next. Each action is performed by one function (see `drain.ts`) and ends in a commit. */
+/**
+ * The next action of a drain. Each action is performed by one function (see `drain.ts`) and ends in a commit.
+ */
 export type KernelAction =
   /**
-   * Nothing to do until another thread or a person writes into the log, or until `wakeAt`. `retry` says
-   * that the thread waits to ask its model again, when, and what failed.
+   * There is nothing to do until another thread or a person writes to the log, or until `wakeAt`. `retry` is
+   * set when the thread waits to ask its model again: it contains the time and the failure.
    */
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
-  /** The thread was terminated; its children are terminated with it. */
+  /** The thread was terminated, so its children have to be terminated too. */
   | { readonly type: 'cascade'; readonly references: readonly string[] }
-  /** The session is cut short. */
+  /** Ends the session early: the user stopped it, or the thread was terminated. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
-  /** Calls that ran when a process died. */
+  /** Decides about calls that were running when a process died. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
-  /** An interrupt nobody answered in time. */
+  /** Closes an interrupt that nobody answered in time. */
   | { readonly type: 'expire'; readonly interruptId: string }
-  /** A deferred child whose variables have come. */
+  /** Creates a child that was waiting for variables, which a person has now provided. */
   | { readonly type: 'boot_child'; readonly requestId: string }
   | { readonly type: 'run_effect'; readonly effectId: string }
-  /** A prompt became active: hooks, and children that start by themselves. */
+  /** A prompt became active: runs its hooks and creates the children that start by themselves. */
   | { readonly type: 'activate' }
   | { readonly type: 'begin_session'; readonly side: Side }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
-  /** Goes on with the turn of a side that is an `agent()`: its strategy asks and calls. */
+  /**
+   * Continues the turn of a side that is an `agent()`: its strategy makes the requests and runs the calls.
+   */
   | { readonly type: 'run_agent'; readonly side: ResolvedSide }
   | { readonly type: 'run_calls'; readonly side: ResolvedSide; readonly entry: Entry }
   | { readonly type: 'end_step'; readonly side: ResolvedSide; readonly decision: StepDecision }
 
-/** What `next` looks at apart from the state of the thread. */
+/** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
   readonly agent: ResolvedAgent
-  /** Epoch of the drain that asks: calls that another epoch started are in doubt. */
+  /** Epoch of the drain that calls `next`: calls that were started under another epoch are in doubt. */
   readonly epoch: number
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly limits: RuntimeLimits
 }
 
-/** The one place that decides what happens next. Pure: no clock, no I/O. */
+/** Decides what the drain does next; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
   const { agent, epoch, now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
   if (state.terminated) {
     if (session) return { type: 'close', outcome: 'terminated' }
-    // Completed children too: a report from their own children would begin another session.
+    // Completed children are terminated too, because a report from one of their own children would begin
+    // another session.
     const references = [...state.children.values()]
       .filter(({ lifecycle }) => lifecycle !== 'terminated')
       .map(({ created }) => created.reference)
@@ -94,7 +99,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction {
   const { queue, stop, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
-  // Messages are taken in order; the last one says which side answers.
+  // Messages are taken in order; the role of the last message decides which side answers.
   const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
   if (waitsForImmediate(state)) return parked
   if (resume) {
@@ -140,8 +145,8 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
 }
 
 /**
- * Within the turn of a side that is an `agent()`. Its strategy is run again from the log and decides what
- * happens, so there is one action for all of it; here are only the reasons not to run it now.
+ * Decides the next action within the turn of a side that is an `agent()`. The strategy of such a side is run
+ * again from the log and decides everything else, so this function only checks for reasons not to run it now.
  */
 function inAgentTurn(
   state: KernelState,
@@ -152,7 +157,8 @@ function inAgentTurn(
   const open = openCalls(state)
   const isAnswered = ({ interruptId }: CallState): boolean =>
     interruptId !== undefined && state.interrupts.get(interruptId)?.answer !== undefined
-  // A call that was not started may depend on one that waits; only an answer is sure to change something.
+  // A call that was not started may depend on a call that waits, so the strategy is run again only when a
+  // waiting call has got its answer.
   if (open.some((call) => isWaiting(state, call)) && !open.some(isAnswered))
     return { type: 'park', wakeAt: nextTime(state) }
   if (place !== undefined && open.length === 0) {
@@ -169,7 +175,10 @@ function inAgentTurn(
   return { type: 'run_agent', side }
 }
 
-/** Whether a blocking child that started with the thread still works: the first step waits for it. */
+/**
+ * Whether a blocking child that was started together with the thread is still working. The first step waits
+ * for such a child.
+ */
 function waitsForImmediate({ children }: KernelState): boolean {
   return [...children.values()].some(
     ({ created, lifecycle }) =>
@@ -179,7 +188,7 @@ function waitsForImmediate({ children }: KernelState): boolean {
   )
 }
 
-/** When the next effect is due or the next interrupt expires; null when nothing is planned. */
+/** Returns the time when the next effect is due or the next interrupt expires; null when there is neither. */
 function nextTime({ effects, interrupts }: KernelState): number | null {
   let first = Infinity
   for (const { runAt } of effects.values()) first = Math.min(first, Date.parse(runAt))

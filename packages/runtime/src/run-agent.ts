@@ -34,18 +34,18 @@ import { endStep } from './session/end-step.ts'
 import { endSession } from './session/session.ts'
 
 /**
- * Goes on with the turn of a side that is an `agent()` of `@skein/agents`.
+ * Continues the turn of a side that is an `agent()` of `@skein/agents`.
  *
- * The agent's strategy is ordinary code and cannot be stored, so it is made durable by running it again:
- * it begins with the conversation as it was at the start of the turn, and what it asks is answered from
- * the log as far as the log goes. The first inference that the log does not have is asked and committed
- * like that of a prompt; the first call without an outcome runs with the gate and journal of every other
- * call. When the thread has to wait (for an approval, for a vendor, because another action is due), the
- * run is dropped, and the next drain repeats it.
+ * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running it
+ * again. It starts with the conversation as it was at the start of the turn, and its requests are answered
+ * from the log as long as the log has an answer. The first inference that is not in the log is sent to the
+ * model and committed like the inference of a prompt; the first call without an outcome runs with the same
+ * gate and journal as every other call. When the thread has to wait (for an approval, for a vendor, because
+ * another action is due), the run is dropped, and the next drain repeats it.
  */
 export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { state } = context
-  const turn = state.session!.turn! // `next` asks for it within a turn only
+  const turn = state.session!.turn! // `next` returns this action within a turn only
   const seq = state.seq
   if (turn.inferences.length === 0) {
     await compactIfLong(context, side)
@@ -67,12 +67,13 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     return endSession(context, { outcome: 'failed', reason: 'agent_error', message })
   }
   if (open.length > 0) {
-    // A limit of the strategy: vendors refuse a history with calls that have no result.
+    // The strategy stopped early, e.g. at one of its limits. The open calls get a result, because vendors
+    // refuse a history with calls that have none.
     const message = 'The agent ended its turn without running this call.'
     const events = open.map(({ call }) => endEvent(context, call, { type: 'error', message }))
     await context.commit('call_end', { events, isProgress: true })
   }
-  const session = state.session! // only the end of the session changes that, which is below
+  const session = state.session! // the session ends only below
   const { limits } = context.environment
   const entry = state.entries[session.turn?.step?.entry ?? -1]
   const facts = { state, session, agent: context.agent, side, limits }
@@ -81,28 +82,34 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
   await endStep(context, side, decision ?? { type: 'yield', reason: 'response', text })
 }
 
-/** How a run of the strategy ended. `left`: the drain has something else to do, or has to wait. */
+/**
+ * How a run of the strategy ended. `left` means that the run was dropped because the drain has another action
+ * to perform or has to wait.
+ */
 type RunEnd =
   | { readonly type: 'done'; readonly result: GenerateResult }
   | { readonly type: 'failed'; readonly error: unknown }
   | { readonly type: 'left' }
 
-/** One run of the strategy, from the start of the turn. */
+/** Runs the strategy once, from the start of the turn. */
 class StrategyReplay {
   readonly #context: DrainContext
   readonly #side: ResolvedSide
   readonly #settled: ReadonlyMap<string, ToolOutcome>
   readonly #history: readonly Message[]
-  /** Recorded inferences that the strategy has not asked for yet. */
+  /** Recorded inferences that this run of the strategy has not requested yet. */
   readonly #unserved: InferenceRecorded[]
-  /** Entries of the conversation that the strategy was given as answers, in order. */
+  /** Entries of the conversation that were returned to the strategy as answers, in order. */
   readonly #served: Entry[] = []
   readonly #base: number
   readonly #controller = new AbortController()
   #leave!: (end: RunEnd) => void
-  /** What the runtime itself threw inside the run; it ends the drain like an error of any action. */
+  /**
+   * An error that the runtime itself threw inside the run; it ends the drain like an error of any other
+   * action.
+   */
   #fault: { readonly error: unknown } | undefined
-  /** Requests to the model, one after the other. */
+  /** Settles after the last request to the model; the next request waits for it. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -111,7 +118,7 @@ class StrategyReplay {
     settled: ReadonlyMap<string, ToolOutcome>,
   ) {
     const { state } = context
-    const { inferences } = state.session!.turn! // as in `runStrategy`
+    const { inferences } = state.session!.turn! // inside a turn, as in `runStrategy`
     this.#context = context
     this.#side = side
     this.#settled = settled
@@ -128,8 +135,8 @@ class StrategyReplay {
     const runner = defineAgent({
       ...options,
       tools: this.#tools(),
-      // The agent's own middleware is around the requests that are really made (see `infer`), not
-      // around answers from the log; only what it does at tool calls belongs here.
+      // The agent's own middleware wraps the requests that are really sent (see `infer`), not the answers
+      // from the log. Only its hooks for tool calls are added here.
       llmMiddleware: [
         { name: 'journal', wrapInference: (request) => this.#infer(request) },
         ...own.map(({ name, onToolCall, onToolResult }): Middleware => {
@@ -163,7 +170,10 @@ class StrategyReplay {
     return end
   }
 
-  /** The side's tools as the agent declared them. Writes run alone, one after the other. */
+  /**
+   * Returns the side's tools with the order that the agent declared for them. Tools that write always run one
+   * after the other.
+   */
   #tools(): readonly Tool[] {
     const { prompt, agent } = this.#side
     return this.#context.tools(this.#side).map((tool) => {
@@ -193,13 +203,19 @@ class StrategyReplay {
     yield recorded ? this.#serve(recorded) : await this.#end({ type: 'left' })
   }
 
-  /** Ends the run from inside. Whoever awaits it waits until the run is aborted, which happens at once. */
+  /**
+   * Ends the run from inside the strategy's request. The returned promise never settles; the run is aborted
+   * at once.
+   */
   #end(end: RunEnd): Promise<never> {
     this.#leave(end)
     return new Promise(() => {})
   }
 
-  /** Asks the model and commits the answer. Undefined when there is none: the drain knows what to do. */
+  /**
+   * Asks the model and commits the answer. Returns undefined when no answer was committed, because the drain
+   * was aborted, has another action to perform or has failed.
+   */
   async #ask(request: LLMRequest, digest: string): Promise<InferenceRecorded | undefined> {
     const context = this.#context
     const side = this.#side
@@ -209,7 +225,7 @@ class StrategyReplay {
       if (signal.aborted || this.#controller.signal.aborted) return undefined
       const action = next(context.state, { agent, epoch, now: clock.now(), limits })
       if (action.type !== 'run_agent') return undefined
-      const session = context.state.session! // `next` has seen it
+      const session = context.state.session! // `run_agent` is returned only within a session
       const limit = limitOf({ session, side, limits })
       if (limit) {
         await endStep(context, side, limit)
@@ -229,7 +245,10 @@ class StrategyReplay {
     }
   }
 
-  /** The events of a recorded answer. Answers come from the log also when they were just committed. */
+  /**
+   * Returns the stream events of a recorded answer. Even an answer that was committed just now is read back
+   * from the log.
+   */
   #serve({ messageId, message, stopReason, usage }: InferenceRecorded): readonly StreamEvent[] {
     const { entries, places } = this.#context.state
     const entry = entries[places.get(messageId ?? '') ?? -1]
@@ -239,11 +258,14 @@ class StrategyReplay {
     return messageEvents(answer, { stopReason, usage: usage as unknown as TokenUsage })
   }
 
-  /** The ports of a call: its outcome where the log has one, else those of every call of the runtime. */
+  /**
+   * Returns the ports of a call: the outcome, if the log has one, else the gate, journal and review that
+   * every call of the runtime has.
+   */
   #open(call: ToolCall): CallPorts {
     const { toolCallId, toolName } = call
     const isIt = (one: { readonly call: ToolCall }): boolean => one.call.toolCallId === toolCallId
-    // From the end: vendors promise unique ids within one message only.
+    // The search starts at the end, because vendors promise unique call ids within one message only.
     const known = this.#served.findLast(({ calls }) => calls.some(isIt))?.calls.find(isIt)
     if (!known)
       throw new RuntimeError(
@@ -266,13 +288,16 @@ class StrategyReplay {
       journal: { commit: (effect) => this.#noted(journal.commit(effect)) },
       review: async (ended, outcome) => {
         const reviewed = await this.#noted(running.review(ended, outcome))
-        // The strategy sees what the log will have, or a later run would not repeat this one.
+        // The strategy must get the result as it will be in the log (without secrets), or a later run would
+        // not repeat this run.
         return withoutSecrets(reviewed, this.#context.redactor())
       },
     }
   }
 
-  /** Keeps an error of the runtime apart from what the strategy makes of it. */
+  /**
+   * Remembers an error that the runtime threw, because the strategy may catch it or replace it by its own.
+   */
   async #noted<T>(work: Promise<T>): Promise<T> {
     try {
       return await work
@@ -283,9 +308,10 @@ class StrategyReplay {
   }
 
   /**
-   * What the strategy put together: its own messages, whose answers and results follow them, and whether
-   * it offers tools. The conversation before the turn and the texts of the agent (system, descriptions)
-   * are not part of it: they may be corrected while a thread waits.
+   * Returns a hash of the parts of a request that the strategy chose: its own messages, the answers and
+   * results between them, and whether it offers tools and a structure. The conversation before the turn and
+   * the texts of the agent (system, descriptions) are left out, because they may be corrected while a thread
+   * waits.
    */
   #digest({ messages, tools, structure }: LLMRequest): string {
     const known = new Set(this.#history.map(({ id }) => id))
@@ -303,9 +329,9 @@ class StrategyReplay {
   }
 
   /**
-   * Whether an answer is kept for the strategy alone: the request ends with a prompt that the strategy
-   * marked as its own (UAP: `metadata.uap.synthetic`), is for another phase than acting, and offers none
-   * of the agent's tools.
+   * Whether the answer is kept for the strategy alone. This is so when the request ends with a prompt that
+   * the strategy marked as its own (UAP: `metadata.uap.synthetic`), has a phase other than `act` and
+   * `execute`, and offers none of the agent's tools.
    */
   #isPrivate({ messages, tools }: LLMRequest): boolean {
     const { synthetic, phase } = messages.at(-1)?.metadata?.['uap'] ?? {}
@@ -314,7 +340,10 @@ class StrategyReplay {
     return !tools.some(({ name }) => own.has(name))
   }
 
-  /** The message of the log that this one is a copy of, so that the request log names it by its id. */
+  /**
+   * Returns the message of the log of which the given message is a copy, so that the request log can refer to
+   * it by its id. Returns the given message if there is none.
+   */
   #asLogged(message: Message): Message {
     if (message.type === 'user') return message
     if (message.type === 'tool_result') {
@@ -349,7 +378,7 @@ function withoutSecrets(outcome: SettledOutcome, redactor: Redactor | undefined)
 
 const contentKeys = new WeakMap<Message, string>()
 
-/** A message without its id and time. */
+/** Returns the JSON of a message without its id and time, to compare contents. */
 function contentKey(message: Message): string {
   const known = contentKeys.get(message)
   if (known !== undefined) return known

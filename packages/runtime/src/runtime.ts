@@ -35,13 +35,16 @@ import { sqliteStore } from './store/sqlite-store.ts'
 import type { Store } from './store/store.ts'
 import { upcastingStore } from './contract/upcast.ts'
 
-/** What a runtime is made of. Only the agents have no default. */
+/** The options of a runtime. Only the agents have no default. */
 export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
-  /** Whatever they reach need not be listed. */
+  /** The agents. Prompts, tools and agents that they refer to need not be listed. */
   readonly agents?: RegistryOptions['agents']
   /** A registry that was loaded already, e.g. by `discover`; `agents` and the rest are then not needed. */
   readonly registry?: Registry
-  /** Where the database and the keys lie. Without it, and without a store, everything is in memory. */
+  /**
+   * The folder of the database and the keys. Without a folder and without a store, everything is kept in
+   * memory.
+   */
   readonly folder?: string
   readonly store?: Store
   readonly dispatcher?: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
@@ -51,20 +54,20 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly ids?: IdSource
   /** Names this installation in audit logs and approvals. Default `skein`. */
   readonly id?: string
-  /** Variables of this installation, weaker than a thread's. */
+  /** Variables of this installation; a thread's variable of the same name overrides them. */
   readonly env?: Readonly<Record<string, string>>
-  /** Seals secrets at rest, 32 bytes. Default: a file in the folder. */
+  /** The key that encrypts stored secrets, 32 bytes. Default: a key file in the folder. */
   readonly secretKey?: Uint8Array
   readonly keys?: GovernanceKeys
-  /** Default: low-risk writes are allowed, high-risk ones need a person. */
+  /** Decides about calls of tools. Default: low-risk writes are allowed, high-risk ones need a person. */
   readonly policy?: Policy | readonly Policy[]
-  /** Others whose approvals count. */
+  /** Other issuers whose signed approvals are accepted, by name. */
   readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
   readonly governorLimits?: GovernorLimits
   readonly limits?: Partial<RuntimeLimits>
-  /** Threads that are worked on at once. Default 128. */
+  /** How many threads are worked on at the same time. Default 128. */
   readonly maxConcurrent?: number
-  /** Told of what went wrong where nobody waits for it. */
+  /** Called with errors of background work, which no caller is waiting for. */
   readonly onError?: (error: unknown, threadId?: string) => void
 }
 
@@ -85,12 +88,12 @@ const defaultLimits: RuntimeLimits = {
 /** A runtime whose definitions can be replaced while it runs. */
 export interface EmbeddedRuntime extends Runtime {
   readonly store: Store
-  /** New definitions count from the next step on. */
+  /** Replaces the definitions. The new ones are used from the next step on. */
   replaceRegistry(registry: Registry): void
 }
 
 /**
- * Makes a runtime. It works once it is started.
+ * Creates a runtime. It begins to work when `start` is called.
  *
  *     const runtime = await createRuntime({ agents: [support], folder: '.skein' })
  *     await runtime.start()

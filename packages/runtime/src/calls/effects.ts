@@ -6,9 +6,9 @@ import type { EffectState } from '../contract/state.ts'
 import { nextCronTime } from '../thread/effects.ts'
 
 /**
- * Runs a scheduled effect that is due. What it changes in the thread is committed together with its
- * end. An effect that fails is tried again as its definition says; one with a calendar goes on with the
- * next time of the calendar.
+ * Runs a scheduled effect that is due. Its changes to the thread are committed together with its end. An
+ * effect that fails is retried as its definition says; an effect with a cron expression then continues at its
+ * next time.
  */
 export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
   const { environment, epoch, state, agent } = context
@@ -17,7 +17,8 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
   const { name, args } = effect.scheduled
   const definition = environment.registry.effects.get(name)
   const retry = definition?.retry
-  // When all attempts are used up, this is the next time of a calendar, which has its own attempts.
+  // If all attempts are used up, this run is the next time of a cron expression, and counting starts again at
+  // 1.
   const attempt = effect.attempts < (retry?.attempts ?? 1) ? effect.attempts + 1 : 1
   const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
   await context.commit('effect_start', { events: [started] })
@@ -47,7 +48,7 @@ function ended(
   { error, runAt }: { readonly error?: string; readonly runAt?: number | undefined },
 ): RuntimeEvent {
   const now = context.environment.clock.now()
-  // The calendar goes on from now: after a pause it runs once, not once per missed time.
+  // The next cron time is computed from now: after a pause the effect runs once, not once per missed time.
   const next = runAt ?? (cron === undefined ? undefined : nextCronTime(cron, now))
   return {
     type: 'effect_ended',

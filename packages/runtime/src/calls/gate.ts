@@ -20,14 +20,17 @@ import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import { isEnabled } from '../thread/env.ts'
 import type { RunningCall } from './run.ts'
 
-/** Opens the governor of the running session: a new request, or the one that the audit log has. */
+/**
+ * Opens the governor of the running session: with a new request, or with the request that the audit log
+ * already has.
+ */
 export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
   const { agent, head, state, environment } = context
   const tools = new Map<string, ToolDefinition>()
   for (const side of [agent.a, agent.b])
     for (const tool of side?.prompt.tools ?? [])
       if (tool.kind === 'tool' && tool.tool.run) tools.set(tool.name, tool.tool)
-  // A rollback may name a tool that no prompt lists.
+  // A rollback may name a tool that no prompt lists, so all registered tools are added.
   for (const [name, tool] of environment.registry.tools)
     if (tool.run && !tools.has(name)) tools.set(name, tool)
   const first = state.entries[state.session?.firstEntry ?? 0]
@@ -44,7 +47,9 @@ export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
   })
 }
 
-/** Asks the governor whether a call may run. What a person answered, if anybody was asked, is in the log. */
+/**
+ * Asks the governor whether a call may run. If a person was asked before, the answer is read from the log.
+ */
 export async function admitCall(
   context: DrainContext,
   tool: ToolDefinition,
@@ -56,12 +61,13 @@ export async function admitCall(
   switch (admission.type) {
     case 'allow': {
       const admitted = admission.call
-      // What was judged is what runs.
+      // The tool has to run with exactly the arguments that the governor judged.
       const judged = admitted.args as JsonObject // arguments of a call are an object
       return { admission: { type: 'allow', arguments: judged }, admitted }
     }
     case 'replay': {
-      // Its evidence was committed with a neighbour's outcome, and then a crash took its own result.
+      // The evidence of this call was committed together with the outcome of another call, and a crash
+      // happened before its own result was committed. A read can simply run again.
       if (effectiveRisk(tool, call.arguments) === 'read_only')
         return { admission: { type: 'allow' } }
       const reason = 'The call was made before, and its result is in the history.'
@@ -101,8 +107,8 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
 }
 
 /**
- * The approval of a call was used before, so its start could not be committed. The governor, opened
- * again from the log, is told that the call is denied; otherwise its review would stay open.
+ * Denies a call whose approval was used before, so that its start could not be committed. The governor is
+ * opened again from the log and told of the denial; otherwise its review would stay open.
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()
@@ -112,8 +118,8 @@ export async function refuseReplayed(context: DrainContext, call: ToolCall): Pro
 }
 
 /**
- * Tells the governor what came of an admitted call: its result as evidence, or what is known of its
- * effect. A result that is not JSON counts as a result: the tool ran to its end.
+ * Records the outcome of an admitted call with the governor: its result as evidence, or what is known about
+ * its effect. A result that is not JSON is recorded as a result too, because the tool ran to its end.
  */
 export async function settleCall(
   context: DrainContext,
@@ -151,13 +157,13 @@ export function isResultNotJson(
   return outcome.type === 'error' && outcome.code === 'TOOL_RESULT_NOT_JSON'
 }
 
-/** What every tool of a side is given: `running` holds what its call gathers. */
+/** The context of every tool of a side: `running` is the call that runs the tool. */
 type CallContext = ToolContext & { readonly running: RunningCall }
 
 /**
- * What a side may call now: the tools of its prompt, its subagents, and for side A the tools of its
- * client. The tools hold no state of a call, so one list serves the request and the calls. Subagents can
- * be switched on and off by a variable, so the list is made again when variables change.
+ * Returns the tools that a side may call now: those of its prompt, its subagents, and for side A the tools of
+ * its client. The tools hold no state of a call, so one list is used for the request and for the calls.
+ * Variables can switch subagents on and off, so the list is built again when variables change.
  */
 export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Tool[] {
   const tools: Tool[] = []
@@ -178,13 +184,13 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
       const run = (args: JsonObject, { running, ...context }: CallContext) =>
         running.run(args, context)
       const tool = { name: one.name, description, parameters, timeoutMs, run }
-      tools.push(withToolContext(tool as Tool)) // Tool hides the types of its parameters
+      tools.push(withToolContext(tool as Tool)) // the type `Tool` does not show the types of the parameters
     }
   }
   tools.push(...childTools(context, relations))
   const listed = side.side === 'a' ? context.state.values.get(CLIENT_TOOLS) : undefined
   if (!Array.isArray(listed)) return tools
-  // A tool of the prompt wins over a tool of the client with the same name.
+  // A tool of the prompt overrides a tool of the client with the same name.
   const names = new Set(tools.map(({ name }) => name))
   for (const tool of listed) {
     if (!isPlainObject(tool)) continue
@@ -195,10 +201,10 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
   return tools
 }
 
-/** The value of a thread that lists the tools of its client. */
+/** The key of the thread value that lists the tools of its client. */
 export const CLIENT_TOOLS = 'skein.client_tools'
 
-/** A tool that runs at the client: its calls wait for their result. */
+/** Creates a tool that runs at the client: its calls are deferred until the client sends the result. */
 function clientTool({
   name,
   description,
@@ -210,5 +216,5 @@ function clientTool({
     parameters,
     run: (args: JsonObject) =>
       defer({ kind: 'input', request: { kind: 'client_tool', toolName: name, arguments: args } }),
-  } as Tool // Tool hides the types of its parameters
+  } as Tool // the type `Tool` does not show the types of the parameters
 }

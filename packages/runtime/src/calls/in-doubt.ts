@@ -6,8 +6,8 @@ import type { CallState } from '../contract/state.ts'
 import { callIdOf } from '../fold/calls.ts'
 
 /**
- * Settles calls that ran when a process died: looks whether the effect is there, runs
- * the call again, asks a person, or tells the model that nobody knows.
+ * Settles calls that were running when a process died: checks whether the effect happened, runs the call
+ * again, asks a person, or tells the model that the outcome is unknown.
  */
 export async function settleInDoubt(
   context: DrainContext,
@@ -15,7 +15,8 @@ export async function settleInDoubt(
 ): Promise<void> {
   for (const call of calls) {
     const event = await settled(context, call)
-    // Running a call again is no progress: a call that ends every process must not run for ever.
+    // Running a call again does not count as progress. Otherwise a call that crashes every process would be
+    // repeated for ever.
     await context.commit('in_doubt', { events: [event], isProgress: event.type !== 'call_reset' })
   }
 }
@@ -26,7 +27,8 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
   const { toolCallId, toolName } = call
   const base = { at: context.at(), turnId: turn.id, toolCallId }
   const found = sideOf(agent, turn).prompt.tools.find(({ name }) => name === toolName)
-  // The runtime's own tools change nothing but the commit of their outcome, which is not there.
+  // The runtime's own tools only change the thread in the commit of their outcome, which did not happen, so
+  // they can run again.
   if (found?.kind !== 'tool' || !found.tool.run) return { type: 'call_reset', ...base }
   const callId = callIdOf(state, toolCallId)
   const result = await settle({

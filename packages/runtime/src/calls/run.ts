@@ -27,8 +27,8 @@ import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall } from './gate.ts'
 
 /**
- * Runs the calls of a message that have no outcome. The life of a call is `@skein/ai`'s (`executeTools`);
- * each call is given a `RunningCall`, which is its gate, its journal and its hooks.
+ * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them; each call gets a
+ * `RunningCall`, which provides its gate, its journal and its hooks.
  */
 export async function runCalls(
   context: DrainContext,
@@ -52,13 +52,17 @@ export async function runCalls(
   }
 }
 
-/** A call got its outcome outside of its run. The batch ends; `next` finds the calls that are left. */
+/**
+ * Thrown when the runtime itself has committed the outcome of a call before its tool ran. It ends the batch;
+ * `next` finds the calls that are left.
+ */
 export class CallSettledError extends Error {}
 
 /**
- * The calls in order, with what each has to wait for. Without `parallelToolCalls` they run one after the
- * other. With it, reads run beside their neighbours, and a write waits for every call before it and
- * holds up every call after it. No call waits for one that waits for an answer, which may take days.
+ * Returns the calls in order, each with the calls it has to wait for. Without `parallelToolCalls` they run
+ * one after the other. With it, reads run at the same time as their neighbours, while a write waits for every
+ * call before it, and every call after it waits for the write. No call waits for a call that is waiting for
+ * an answer, because that may take days.
  */
 function orderedCalls(
   { state }: DrainContext,
@@ -81,8 +85,9 @@ function orderedCalls(
 }
 
 /**
- * What is known about each call: its outcome, an answer that is its outcome, or that it still waits. An
- * answer to an approval is not an outcome: the call runs, and the gate reads the answer.
+ * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome,
+ * and `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and
+ * the gate reads the answer.
  */
 export async function settledCalls(
   context: DrainContext,
@@ -114,8 +119,8 @@ export async function settledCalls(
 }
 
 /**
- * An answer as the outcome of its call. Undefined lets the call run again: a person said that a call
- * which a crash cut off has had no effect.
+ * Converts an answer to the outcome of its call. Returns undefined when the call has to run again, because a
+ * person said that it had no effect before the crash.
  */
 async function answeredOutcome(
   context: DrainContext,
@@ -158,23 +163,22 @@ export function endEvent(
 }
 
 /**
- * One call while it runs. It gathers what becomes true together with the call's outcome (the gate's
- * admission, changes to the thread, a child to create) and commits all of it at once. `@skein/ai` calls
- * its members in this order: `gate.admit`, `journal` (start), the tool, `review`, `gate.settle`,
- * `journal` (end).
+ * One call while it runs. It collects everything that belongs to the outcome of the call (the gate's
+ * admission, changes to the thread, a child to create) and commits all of it at once. `@skein/ai` calls its
+ * members in this order: `gate.admit`, `journal` (start), the tool, `review`, `gate.settle`, `journal` (end).
  */
 export class RunningCall implements CallPorts {
   readonly drain: DrainContext
   readonly side: ResolvedSide
-  /** What the tool finds in its context: this call. */
+  /** The extra context of the tool: it gives the tool access to this object. */
   readonly context: { readonly running: RunningCall } = { running: this }
-  /** The child that the call creates or speaks to. */
+  /** The planned changes for the child that the call creates or messages. */
   plan: SpawnPlan | undefined
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
   #admitted: AdmittedCall | undefined
-  /** What the tool changed in the thread. */
+  /** The changes that the tool made in the thread. */
   #changes: FacadeChanges | undefined
-  /** The same after the hooks have seen its messages. */
+  /** The changes after the hooks have processed their messages, ready to commit. */
   #write: ChangesWrite | undefined
   #isHidden = false
 
@@ -186,7 +190,10 @@ export class RunningCall implements CallPorts {
   }
 
   readonly gate = {
-    /** Only tools with code of their own pass the governor; the runtime's own tools only plan commits. */
+    /**
+     * Asks the governor about tools with user code. The runtime's own tools are always allowed, because they
+     * only plan a commit.
+     */
     admit: async (call: ToolCall): Promise<ToolAdmission> => {
       if (!this.#tool) return { type: 'allow' }
       const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call)
@@ -199,7 +206,7 @@ export class RunningCall implements CallPorts {
     },
   }
 
-  /** Runs the code of a tool with the state of the thread, and keeps what it changed there. */
+  /** Runs the code of a tool with the state of the thread, and keeps the changes that it made there. */
   async run(args: JsonObject, context: ToolContext): Promise<unknown> {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
@@ -207,7 +214,7 @@ export class RunningCall implements CallPorts {
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const result = await tool.run!(args, {
-        ...context, // under an `agent()` also what UAP §8.4 gives its tools
+        ...context, // for an `agent()`, also the context members of UAP §8.4
         state: facade.state,
         signal,
         toolCallId,
@@ -215,7 +222,7 @@ export class RunningCall implements CallPorts {
         idempotencyKey: this.#admitted?.idempotency_key ?? callIdOf(drain.state, toolCallId),
         options: config?.options,
       })
-      // A tool that ends the session names files; when one is missing, the call has failed.
+      // A tool that ends the session may name files. If one of them does not exist, the call fails.
       const call = { toolCallId, toolName: name, arguments: args }
       for (const binding of [side.sessionStop, side.sessionFail])
         for (const path of binding?.name === name ? boundAttachments({ call }, binding) : [])
@@ -223,16 +230,16 @@ export class RunningCall implements CallPorts {
             throw new Error(`There is no file ${path} in this thread.`)
       return result
     } finally {
-      // Also secrets that the tool has just set: its result or its error may contain them.
+      // Includes secrets that the tool has just set, because its result or its error may contain them.
       drain.hide(facade.secrets())
       this.#changes = facade.takeChanges()
     }
   }
 
   /**
-   * Lets the hooks see the outcome, which they may replace or hide, and the messages that the tool
-   * wrote. This happens before `gate.settle`: hooks commit, and what the gate records must not be
-   * committed before the call's result.
+   * Passes the outcome to the hooks, which may replace or hide it, and the messages that the tool wrote. This
+   * must happen before `gate.settle`, because hooks commit, and the gate's records must not be committed
+   * before the call's result.
    */
   async review(call: ToolCall, own: SettledOutcome): Promise<SettledOutcome> {
     const { drain, side } = this
@@ -255,7 +262,8 @@ export class RunningCall implements CallPorts {
     )
     const store = { side, name: 'before_store_tool_result', args } as const
     const stored = await runHooks(drain, { ...store, fold: (_, answer) => answer }, judged)
-    // A tool that threw has changed nothing. One whose result is not JSON has run to its end.
+    // The changes of a tool that threw are dropped. A tool whose result is not JSON has run to its end, so
+    // its changes are kept.
     const hasRun = own.type === 'done' || isResultNotJson(own)
     if (hasRun && this.#changes) this.#write = await hookedWriteOf(drain, this.#changes, side)
     if (stored === before) return own
@@ -301,7 +309,7 @@ export class RunningCall implements CallPorts {
     await runHooks(drain, { side, name: 'tool_call_started', args: () => [seen] }, undefined)
   }
 
-  /** Commits the outcome with all that becomes true with it. */
+  /** Commits the outcome together with the changes, the child and the status text that belong to it. */
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
@@ -327,7 +335,7 @@ export class RunningCall implements CallPorts {
     await runHooks(drain, { side, name: 'tool_call_done', args: () => done }, undefined)
   }
 
-  /** Commits that the call waits: the interrupt, and the child that it waits for. */
+  /** Commits the interrupt of a call that has to wait, and the child that it waits for. */
   async #wait(call: ToolCall, request: DeferRequest): Promise<void> {
     const { drain, side, plan } = this
     const { environment, state } = drain
@@ -355,8 +363,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Commits the end or the wait of the call. When the child ended while the call spoke to it, nothing
-   * was sent; the model is told, and the answer is false.
+   * Commits the end or the wait of the call and returns true. If the child that the call messages was
+   * terminated meanwhile, nothing is sent: the call ends with an error, and the function returns false.
    */
   async #commit(point: string, call: ToolCall, write: Write): Promise<boolean> {
     try {
@@ -372,7 +380,7 @@ export class RunningCall implements CallPorts {
   }
 }
 
-/** A call as hooks see it. */
+/** Converts a call to the form that hooks receive. */
 function seenCall({ toolCallId, toolName, arguments: args }: ToolCall): HookToolCall {
   return { toolCallId, toolName, arguments: args }
 }

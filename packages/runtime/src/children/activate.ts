@@ -17,7 +17,10 @@ import {
 } from './spawn.ts'
 import { payloadOf, refuseBeyondLimits } from './tools.ts'
 
-/** A prompt became active, because the thread was created or handed over (Standard Agents §7.6). */
+/**
+ * Runs the hooks and creates the immediate children of a prompt that became active, because the thread was
+ * created or handed over (Standard Agents §7.6).
+ */
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
   if (state.immediateFor === undefined && state.entries.length === 0) {
@@ -52,7 +55,10 @@ function relationsOf({ agent }: DrainContext): Found[] {
   )
 }
 
-/** A child that starts with its parent, or the events that say why it does not. */
+/**
+ * Plans a child that starts together with its parent. If it cannot start, the plan contains only the events
+ * that record why.
+ */
 async function planImmediate(context: DrainContext, found: Found): Promise<SpawnPlan> {
   const { side, relation } = found
   const env = context.env(side)
@@ -80,9 +86,9 @@ async function planImmediate(context: DrainContext, found: Found): Promise<Spawn
 }
 
 /**
- * Plans a child that no call created. It answers no call; if it is blocking, the first step of the
- * parent waits for it. When variables give hints, the side's model writes the first instruction: these
- * hints are the only variables that the model may see.
+ * Plans a child that no call created. It answers no call; if it is blocking, the first step of the parent
+ * waits for it. If variables contain hints (a name, a task), the side's model writes the first instruction
+ * from them. These hints are the only variables that the model may see.
  */
 async function spawnImmediate(
   context: DrainContext,
@@ -107,7 +113,7 @@ async function spawnImmediate(
       message = response.text.trim() === '' ? '' : response.text
       events.push(spentOn(side.prompt.models[0]!, usage, context.at()))
     } catch {
-      // Without the model, the hints themselves are the instruction.
+      // If the model cannot be asked, the description is used as the instruction.
     }
   }
   const before = [...context.state.children.values()].filter(
@@ -128,8 +134,8 @@ async function spawnImmediate(
 }
 
 /**
- * Creates a child whose variables a person gave after the call, with the payload of that call
- * (Standard Agents §7.8).
+ * Creates a child whose variables a person provided after the call, with the arguments of that call (Standard
+ * Agents §7.8).
  */
 export async function bootChild(context: DrainContext, requestId: string): Promise<void> {
   const { state, agent } = context

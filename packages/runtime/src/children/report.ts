@@ -11,7 +11,7 @@ import {
 } from '../thread/changes.ts'
 import { normalisePath } from '../thread/paths.ts'
 
-/** How a session ended, as the parent is told. */
+/** The end of a child's session, as it is reported to the parent. */
 export interface ChildOutcome {
   readonly outcome: SessionOutcome
   readonly reason: string
@@ -20,8 +20,8 @@ export interface ChildOutcome {
 }
 
 /**
- * What the end of a child's session changes at its parent. It is part of the commit that ends the
- * session, so that a result is neither lost nor delivered twice (Standard Agents §7.10).
+ * Returns the changes that the end of a child's session makes in its parent. They are part of the commit that
+ * ends the session, so that a result is neither lost nor delivered twice (Standard Agents §7.10).
  */
 export async function reportToParent(
   context: DrainContext,
@@ -31,14 +31,15 @@ export async function reportToParent(
   const { parent, session, queue } = state
   const parentId = await liveParent(context)
   if (!parent || parentId === undefined) return []
-  // A later call of the session may have removed a file that its end names.
+  // A file that the report names may have been removed by a later call of the session.
   const present = report.attachments.filter((path) => state.files.has(normalisePath(path)))
   const salt = `${head.id}/${session?.id ?? environment.ids()}`
   const files = copyFiles(context, findFiles(context, present), salt)
-  // The parent's calls that wait; before a session has begun, those that wait for queued messages.
+  // The parent's interrupts that wait for this session. If no session has begun, these are the interrupts
+  // that wait for queued messages.
   const waiters =
     session?.waiters ?? queue.flatMap(({ parentInterruptId: id }) => (id === undefined ? [] : [id]))
-  // A disposable child ends with its session; a resumable one waits for the next message.
+  // A child that is not resumable ends with its session; a resumable child waits for the next message.
   const at = context.at()
   const reference = head.id
   const { outcome, message: result } = report
@@ -69,7 +70,7 @@ export async function reportToParent(
   return [{ id: parentId, append: events, wake: { by: environment.clock.now() } }]
 }
 
-/** The exact words of Standard Agents §7.10. */
+/** Returns the opening sentence of a report, in the exact words of Standard Agents §7.10. */
 function openingOf(reference: string, { outcome }: ChildOutcome): string {
   return outcome === 'completed'
     ? `Subagent (reference: ${reference}) has returned the following result:\n\n`
@@ -77,8 +78,8 @@ function openingOf(reference: string, { outcome }: ChildOutcome): string {
 }
 
 /**
- * The message of the session with one path per line. Words that a tool of the child chose are passed on
- * unchanged; when the runtime ended the session, the reason is added.
+ * Returns the message of the session, followed by one file path per line. A text that a tool of the child
+ * chose is passed on unchanged; when the runtime ended the session, the reason is added.
  */
 function bodyText({ outcome, reason, message }: ChildOutcome, files: CopiedFiles): string {
   const isChosen =
@@ -90,7 +91,10 @@ function bodyText({ outcome, reason, message }: ChildOutcome, files: CopiedFiles
   return withPaths(text, files)
 }
 
-/** The result of a call that waited. The opening, with the reference, is for children that can be messaged again. */
+/**
+ * Returns the event that answers a waiting call of the parent. The text begins with the opening sentence,
+ * which contains the reference, only for children that can be messaged again.
+ */
 function answer(
   context: DrainContext,
   {
@@ -119,7 +123,7 @@ function answer(
       report.outcome === 'completed'
         ? { type: 'result', value: text }
         : { type: 'error', message: text },
-    // In case the call is over by now: the parent then queues the report as a message.
+    // Used if the call has ended meanwhile: the parent then queues the report as a message.
     report: isOwn && state.parent?.communication === 'implicit' ? late : undefined,
   }
 }

@@ -9,14 +9,14 @@ import { type CopiedFiles, copyFiles, queuedText } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { runHooks } from '../hooks/hooks.ts'
 
-/** What the creation of a child, or a message to a child, changes. It is part of the commit of the call. */
+/** The changes that create a child or send it a message. They are part of the commit of the call. */
 export interface SpawnPlan {
   readonly reference: string
-  /** Events of the parent. */
+  /** Events for the log of the parent. */
   readonly events: readonly RuntimeEvent[]
   readonly others: readonly ThreadChange[]
   readonly blobs?: readonly Blob[]
-  /** Set when the call waits for the child. */
+  /** The id of the call's interrupt; set when the call waits for the child. */
   readonly interruptId?: string
 }
 
@@ -24,25 +24,25 @@ export interface SpawnPlan {
 export interface NewChild {
   readonly relation: Relation
   readonly env: EnvReader
-  /** Label of the instance. */
+  /** A name for this instance of the child. */
   readonly name: string | undefined
-  /** Undefined: the arguments as JSON. */
+  /** The first message; if undefined, the arguments as JSON are sent. */
   readonly message: string | undefined
   readonly attachments: readonly FileStat[]
   readonly arguments: JsonObject
   readonly toolCallId?: string
-  /** Whether a call waits for it. */
+  /** Whether a call waits for the child's result. */
   readonly isAwaited: boolean
   readonly isImmediate?: boolean
   readonly spawnGroupId?: string
-  /** Values that came after the call, by name. */
+  /** Variables that a person provided after the call, by name. */
   readonly provided?: ReadonlyMap<
     string,
     { readonly type: 'text' | 'secret'; readonly value: string }
   >
 }
 
-/** Plans a child thread: its log begins in the same commit as the parent's record of it. */
+/** Plans a child thread. Its first events are written in the same commit as the parent's record of it. */
 export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   const { environment, head, state } = context
   const { relation, name, isAwaited, toolCallId, isImmediate, spawnGroupId } = child
@@ -51,7 +51,8 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   const interruptId = isAwaited ? environment.ids() : undefined
   const agent = environment.registry.agent(relation.agent)
   const files = copyFiles(context, child.attachments, reference)
-  // Handed-over files have paths of their own in the child (Standard Agents §7.12).
+  // Files that are passed to the child get new paths there, so the arguments are rewritten (Standard Agents
+  // §7.12).
   const from = relation.config.initAttachmentsProperty
   const given = from === undefined ? undefined : child.arguments[from]
   const [path] = files.paths
@@ -121,7 +122,10 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   return { reference, events: [registered], others: [created], interruptId }
 }
 
-/** The child inherits the variables of the thread, except those that are scoped to another child. */
+/**
+ * Returns the events that set the child's variables: those it inherits from the thread, except variables that
+ * are scoped to another child, and those that it requires.
+ */
 function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
   const { relation, env, provided = new Map() } = child
   const { requiredVariables: required } = relation
@@ -151,7 +155,10 @@ function envEvents(context: DrainContext, child: NewChild, reference: string): R
   })
 }
 
-/** A message from the parent to the side of the child that listens to it. */
+/**
+ * Returns the event that queues a message of the parent for the side of the child that receives such
+ * messages.
+ */
 export function messageToChild(
   context: DrainContext,
   {
@@ -179,7 +186,7 @@ export function messageToChild(
   )
 }
 
-/** Names of variables that the child needs and nobody has given (Standard Agents §7.8). */
+/** Returns the names of required variables that have no value (Standard Agents §7.8). */
 export function missingVariables(
   { requiredVariables }: Relation,
   env: EnvReader,
@@ -187,7 +194,10 @@ export function missingVariables(
   return requiredVariables.map(({ name }) => name).filter((name) => env.get(name) === undefined)
 }
 
-/** The structured error of the call, and the request that a person can answer. */
+/**
+ * Returns the structured error of a call whose child lacks variables, and the event with the request that a
+ * person can answer.
+ */
 export function variablesError(
   context: DrainContext,
   call: {
@@ -232,7 +242,10 @@ export function variablesError(
   }
 }
 
-/** Runs `after_subagent_created` after the commit of a plan that created a child, not after one that only sent a message. */
+/**
+ * Runs the hook `after_subagent_created` after a commit that created a child. A plan that only sent a message
+ * is ignored.
+ */
 export async function afterSpawn(
   context: DrainContext,
   plan: SpawnPlan | undefined,

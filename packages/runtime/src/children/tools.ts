@@ -11,14 +11,14 @@ import {
   variablesError,
 } from './spawn.ts'
 
-/** A call that creates or speaks to a child: the plan is committed with the outcome of the call. */
+/** A call that creates or messages a child. Its plan is committed with the outcome of the call. */
 export interface SpawningCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide
   plan: SpawnPlan | undefined
 }
 
-/** The tools by which a side creates and messages its children (Standard Agents §7.7). */
+/** Returns the tools by which a side creates and messages its children (Standard Agents §7.7). */
 export function childTools(context: DrainContext, relations: readonly Relation[]): readonly Tool[] {
   const direct = relations.filter(({ isResumable }) => !isResumable)
   const resumable = relations.filter(({ isResumable }) => isResumable)
@@ -43,19 +43,22 @@ function childTool(tool: {
   readonly parameters: JsonSchema
   readonly run: (args: JsonObject, context: ChildToolContext) => unknown
 }): Tool {
-  return withToolContext(tool as Tool) // Tool hides the types of its parameters
+  return withToolContext(tool as Tool) // the type `Tool` does not show the types of the parameters
 }
 
-/** What a call hands to the child. */
+/** The data that a call passes to the child. */
 export interface Payload {
-  /** Undefined: the arguments as JSON. */
+  /** The first message; if undefined, the arguments as JSON are sent. */
   readonly message: string | undefined
   readonly name: string | undefined
   readonly attachments: readonly string[]
   readonly arguments: JsonObject
 }
 
-/** Reads the payload out of the arguments; the same for a call and for one that waited for variables. */
+/**
+ * Reads the payload from the arguments of a call, at once or after the call's missing variables were
+ * provided.
+ */
 export async function payloadOf(
   context: DrainContext,
   relation: Relation,
@@ -64,7 +67,7 @@ export async function payloadOf(
   if (relation.isResumable) return createdPayload(context, relation, args)
   const { initUserMessageProperty: from, initAgentNameProperty: named } = relation.config
   const valid = await checked(context, relation, args)
-  // Arguments that are nothing but a message are that message.
+  // If the arguments contain nothing but a message, its text is sent as it is, not as JSON.
   const isPlain = Object.keys(valid).length === 1 && typeof valid['message'] === 'string'
   const plain = isPlain ? valid['message'] : undefined
   const message = asText(from === undefined ? plain : valid[from])
@@ -79,7 +82,7 @@ export async function payloadOf(
   }
 }
 
-/** The arguments as the child's first prompt declares them. */
+/** Validates the arguments with the schema that the child's first prompt declares. */
 async function checked(
   { environment }: DrainContext,
   { agent, key }: Relation,
@@ -89,10 +92,10 @@ async function checked(
   if (!requiredSchema) return args
   const answer = await requiredSchema['~standard'].validate(args)
   if (answer.issues) throw new ToolArgumentError(key, answer.issues)
-  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args // made of JSON
+  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args // made from JSON arguments
 }
 
-/** What the child's first prompt asks for; without a schema, a message. */
+/** Returns the JSON Schema of the child's first prompt; without one, a schema with a message. */
 function argumentsOf({ environment }: DrainContext, { agent, config }: Relation): JsonSchema {
   const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
   if (requiredSchema) return toJsonSchema(requiredSchema)
@@ -117,7 +120,7 @@ function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** One path or a list of them. */
+/** Returns the paths in the mapped argument, which is one path or a list of paths. */
 function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
   const from = config.initAttachmentsProperty
   return from === undefined ? [] : pathsOf(args[from])
@@ -165,7 +168,10 @@ function createTool(relations: readonly Relation[]): Tool {
   })
 }
 
-/** The tool's own fields first; what they leave out is taken from the mapped arguments. */
+/**
+ * Reads the payload of `subagent_create`. Fields of the tool itself come first; missing ones are taken from
+ * the mapped arguments.
+ */
 async function createdPayload(
   context: DrainContext,
   relation: Relation,
@@ -214,7 +220,10 @@ async function create(
   return `Subagent (reference: ${plan.reference}) was started. Its result will come as a message.`
 }
 
-/** The parent alone creates its children, one call at a time, so counting is safe. */
+/**
+ * Throws when the child would exceed the depth limit or the number of instances. Only the parent creates its
+ * children, one call at a time, so the count cannot change meanwhile.
+ */
 export function refuseBeyondLimits({ state, environment }: DrainContext, relation: Relation): void {
   const { depth } = environment.limits
   if (state.depth + 1 > depth)

@@ -24,42 +24,47 @@ import type { KernelState } from './state.ts'
 import type { Clock, IdSource } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
-/** What the actions of a drain work with. */
+/** The context of a drain, which its actions read and write through. */
 export interface DrainContext {
   readonly environment: KernelEnvironment
-  /** As of the last commit. */
+  /** The state of the thread after the last commit. */
   readonly state: KernelState
-  /** As of the claim: identity and place of the thread. */
+  /** The head of the thread when the drain claimed it: its id, tenant, owner and place in the tree. */
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
-  /** The time, as events have it. */
+  /** The current time as events store it (ISO 8601). */
   at(): string
-  /** Writes the outcome of an action, with whatever the governor has to write, guarded by the fence. */
+  /**
+   * Commits the outcome of an action together with the pending writes of the governor. The store rejects it
+   * when another drain has claimed the thread.
+   */
   commit(point: string, write: Write): Promise<void>
-  /** Folds what others have appended meanwhile. */
+  /** Reads and folds the events that other writers have appended meanwhile. */
   catchUp(): Promise<void>
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
-  /** Keeps further values out of everything that this drain writes and shows. */
+  /** Adds secret values that are removed from everything that this drain writes and shows. */
   hide(secrets: readonly string[]): void
-  /** Undefined while the thread has no secrets. */
+  /** Removes the thread's secrets from texts; undefined when the thread has none. */
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
-  /** What a side may call now. Made again only when something changed that it depends on. */
+  /**
+   * Returns the tools that a side may call now. The list is built again only after a change that affects it.
+   */
   tools(side: ResolvedSide): readonly Tool[]
-  /** The first model of a side, for what the runtime itself asks: without tools and history. */
+  /** Returns the first model of a side for requests of the runtime itself, without tools and history. */
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
-  /** The gates of the running session. */
+  /** Returns the governor of the running session, which admits its calls and its result. */
   governor(): Promise<SessionGovernor>
-  /** Forgets what the governor has not committed. */
+  /** Drops the governor with its writes that are not committed; it is opened again from the log. */
   dropGovernor(): void
 }
 
-/** Enough to say what changes in and around a thread, also where no drain runs. */
+/** The part of a drain's context that is needed to describe changes of a thread, also where no drain runs. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
-/** Who is given the state of the thread: a tool with its call, or nobody in particular. */
+/** Who receives the facade: a tool with its call, or, without these members, a hook or an effect. */
 export interface FacadeUse {
   readonly toolCallId?: string
   readonly tool?: ToolDefinition
@@ -67,31 +72,40 @@ export interface FacadeUse {
   readonly signal?: AbortSignal
 }
 
-/** The state of the thread for code of the user, and what that code changed through it. */
+/** The state of a thread for user code, with the changes that the code made through it. */
 export interface Facade {
   readonly state: ThreadState
-  /** Every secret value of the thread, also those that were just set here and are not committed yet. */
+  /**
+   * Returns every secret value of the thread, including values that were set through this facade and are not
+   * committed yet.
+   */
   secrets(): readonly string[]
   takeChanges(): FacadeChanges
 }
 
-/** What one action makes true. */
+/** The contents of one commit of an action. */
 export interface Write {
   readonly events?: readonly RuntimeEvent[]
-  /** What a governor asked to be written at once; otherwise it is taken from the open one. */
+  /**
+   * Writes that a governor asked to commit at once; if absent, the pending writes of the open governor are
+   * taken.
+   */
   readonly governance?: GovernanceWrites
-  /** Other threads that change with it. */
+  /** Changes of other threads in the same commit. */
   readonly others?: readonly ThreadChange[]
   readonly blobs?: readonly Blob[]
   readonly head?: HeadPatch
   readonly wake?: ThreadChange['wake']
-  /** Refused when the log has moved. */
+  /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
-  /** An outcome, not only an intent: the thread is not stuck. */
+  /**
+   * Whether the commit records an outcome and not only an intent. It resets the count of attempts, because
+   * the thread is not stuck.
+   */
   readonly isProgress?: boolean
 }
 
-/** What the kernel works with. Nothing in it holds the state of a thread. */
+/** The services that the kernel uses. None of them holds the state of a thread. */
 export interface KernelEnvironment {
   readonly registry: Registry
   readonly store: Store
@@ -101,41 +115,47 @@ export interface KernelEnvironment {
   readonly vault: Vault
   readonly governors: SessionGovernors
   readonly limits: RuntimeLimits
-  /** Variables of this installation: weaker than a thread's, stronger than an agent's. */
+  /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /** Commits, then publishes the events and wakes the threads that are due. All commits go through here. */
   commit(commit: Commit): Promise<CommitResult>
-  /** Shows something that is not part of the log. */
+  /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
 }
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits {
-  /** Requests for one inference, over all its models. Default 4. */
+  /** The most requests for one inference, over all its models. Default 4. */
   readonly modelAttempts: number
-  /** Wait before the second request; doubles with each. The vendor's longer wait is kept. Default 1 s. */
+  /**
+   * Delay before the second request; it doubles with each further request. A longer delay that the vendor
+   * asks for is kept. Default 1 s.
+   */
   readonly modelBackoffMs: number
-  /** Claims of a thread without progress after which it is parked as failed. Default 5. */
+  /** How many claims of a thread may end without progress before it is parked as failed. Default 5. */
   readonly drainAttempts: number
-  /** Levels of children. Default 8. */
+  /** How many levels deep children may be nested. Default 8. */
   readonly depth: number
-  /** The same tool error this often in a row ends the session. Default 8. */
+  /** How often the same tool error may occur in a row before the session ends. Default 8. */
   readonly sameErrors: number
-  /** Steps of one side in one session without `maxSteps`. Default 250. */
+  /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
   readonly maxMessageBytes: number
-  /** How long an approval or a client's answer is waited for. Default 7 days. */
+  /** How long the runtime waits for an approval or a client's answer. Default 7 days. */
   readonly interruptTtlMs: number
-  /** How long variables of a deferred child are waited for. Default 24 h. */
+  /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
 }
 
-/** Why a drain is aborted. The reason of the drain's signal. */
+/** Why a drain is aborted; it is the reason of the drain's abort signal. */
 export type DrainCut = 'stop' | 'terminate' | 'shutdown'
 
-/** The stop button, or the end of the thread: the drain closes the session itself. */
+/**
+ * Whether a drain was aborted by the stop button or by the termination of its thread. The drain then closes
+ * the session itself.
+ */
 export function isStop(reason: unknown): boolean {
   return reason === 'stop' || reason === 'terminate'
 }

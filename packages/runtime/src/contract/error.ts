@@ -1,6 +1,6 @@
 import { SkeinError } from '@skein/base'
 
-/** Everything that the runtime refuses, by a stable word. */
+/** The stable codes of the runtime's errors. */
 export type RuntimeErrorCode =
   | 'DEFINITION_INVALID'
   | 'AGENT_NOT_FOUND'
@@ -32,7 +32,7 @@ export type RuntimeErrorCode =
   | 'RUNTIME_STOPPED'
   | 'AGENT_DIVERGED'
 
-/** An error of the runtime. */
+/** An error that the runtime throws, with a stable code. */
 export class RuntimeError extends SkeinError {
   declare readonly code: RuntimeErrorCode
 

@@ -17,7 +17,7 @@ import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
-/** The version of the events below. A fold reads this one and all before it; see `upcast.ts`. */
+/** The version of the events below. A fold reads this version and all earlier versions; see `upcast.ts`. */
 export const EVENT_VERSION = 1
 
 interface EventBase<Type extends string> {
@@ -31,15 +31,15 @@ export interface RuntimeThreadCreated extends ThreadCreated {
   readonly version: number
   /** Arguments of a child, readable as `state.arguments`. */
   readonly arguments?: JsonObject
-  /** How a child reports; absent for threads without parent. */
+  /** How a child reports to its parent; absent for threads without a parent. */
   readonly parent?: ParentLink
-  /** Levels above. */
+  /** The number of ancestor threads. */
   readonly depth: number
-  /** Limits of this thread, besides those of its agent. */
+  /** Limits of this thread; they replace the limits of its agent. */
   readonly budget?: Budget
 }
 
-/** What a child knows about the parent that created it. */
+/** The data that a child stores about the parent that created it. */
 export interface ParentLink {
   readonly threadId: string
   readonly relation: string
@@ -50,10 +50,12 @@ export interface ParentLink {
   readonly receives: Side
 }
 
-/** A message in the inbox. It becomes a `message_added` with the same `queueId` when it is taken. */
+/**
+ * A message was put into the queue. It becomes a `message_added` with the same `queueId` when it is taken.
+ */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** `user` speaks to side A, `assistant` to side B. */
+  /** `user`: a message to side A; `assistant`: a message to side B. */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -61,13 +63,13 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly attachments?: readonly string[]
   readonly subagentId?: string
   readonly metadata?: JsonObject
-  /** Whether a thread that its user stopped goes on with it. Messages of children do not. */
+  /** Whether the message continues a thread that its user has stopped. Messages of children do not. */
   readonly resumes?: boolean
-  /** The interrupt of the parent that waits for the session which takes this message. */
+  /** The parent's interrupt that is answered when the session that takes this message ends. */
   readonly parentInterruptId?: string
 }
 
-/** A message that waited was withdrawn. */
+/** A queued message was withdrawn. */
 export interface MessageUnqueued extends EventBase<'message_unqueued'> {
   readonly queueId: string
 }
@@ -83,11 +85,14 @@ export interface RuntimeMessageAdded extends MessageAdded {
   readonly costUsd?: number
 }
 
-/** An autonomous stretch begins: one turn with a person, many turns between two models. */
+/** A session began. It has one turn when side B is a person, and many turns between two models. */
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
-  /** Interrupts of the parent that wait for it; those of messages come by themselves. */
+  /**
+   * Ids of the parent's interrupts that wait for this session. Interrupts of queued messages need not be
+   * listed; they are added when the messages are taken.
+   */
   readonly waiters?: readonly string[]
 }
 
@@ -98,25 +103,25 @@ export interface SessionStopRequested extends EventBase<'session_stop_requested'
   readonly attachments?: readonly string[]
 }
 
-/** How a session ends. */
+/** The ways in which a session can end. */
 export type SessionOutcome = 'completed' | 'failed' | 'stopped' | 'terminated'
 
 /** A session ended. */
 export interface SessionEnd extends EventBase<'session_end'> {
   readonly sessionId: string
   readonly outcome: SessionOutcome
-  /** A word for programs: `session_stop`, `session_fail`, `response`, `max_side_steps`, … */
+  /** A machine-readable reason: `session_stop`, `session_fail`, `response`, `max_side_steps`, … */
   readonly reason: string
   /** The result for the parent or the caller. */
   readonly message?: string
   readonly attachments?: readonly string[]
-  /** Of a side with a declared output. */
+  /** The parsed answer of a side whose prompt declares an output. */
   readonly data?: JsonValue
-  /** The parent had ended: the result stays here. */
+  /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
 }
 
-/** The agent of a side's turn, and which side it is. */
+/** A turn began; `side` is the side whose turn it is. */
 export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
@@ -124,7 +129,7 @@ export interface RuntimeTurnStart extends TurnStart {
 /** A step began or is tried again. */
 export interface RuntimeStepStart extends StepStart {
   readonly side: Side
-  /** From 1; a higher one follows a failure or a crash. */
+  /** The number of the attempt, from 1; it increases after a failure or a crash. */
   readonly attempt: number
   readonly epoch: number
 }
@@ -139,28 +144,31 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly retryAt?: string
 }
 
-/** A call is about to run: the intent, committed before the effect. */
+/** A call is about to run. This is the intent, which is committed before the tool can have a side effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
 
 /** A call waits for a person, a client or a child. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
-  /** ISO 8601; then it is answered with an error. */
+  /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
 }
 
-/** The answer that a call waited for. */
+/** A call that waited got its answer. */
 export interface RuntimeInterruptAnswered extends InterruptAnswered {
-  /** The answer is the result of a child: when nobody waits for it any more, it is queued as a message. */
+  /**
+   * Set when the answer is the result of a child. If no call waits for it any more, it is queued as a
+   * message.
+   */
   readonly report?: ChildReport
 }
 
-/** A child's report as a message, for a parent whose call is over by the time it arrives. */
+/** A child's report in the form of a message, for a parent whose call has ended before the report arrives. */
 export interface ChildReport {
   readonly queueId: string
   readonly reference: string
-  /** What the message says before the answer. */
+  /** The text of the message before the answer. */
   readonly opening: string
   readonly attachments?: readonly string[]
 }
@@ -173,41 +181,41 @@ export interface RuntimeSubagentCreated extends SubagentCreated {
   readonly isImmediate?: boolean
 }
 
-/** A call that a crash cut off will run again, as if it had not started. */
+/** A call that was interrupted by a crash will run again, as if it had not started. */
 export interface CallReset extends EventBase<'call_reset'> {
   readonly turnId: string
   readonly toolCallId: string
 }
 
-/** Children of a newly active prompt that start by themselves were created. */
+/** The children that start together with a newly active prompt were created. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
 }
 
-/** The stop button. A running step is cut short; what it has said stays. */
+/** A user pressed stop. A running step is ended early; the text it has produced is kept. */
 export interface StopRequested extends EventBase<'stop_requested'> {
   readonly by?: string
-  /** Waits for the running step. */
+  /** Whether the running step may finish first. */
   readonly afterStep?: boolean
 }
 
-/** Go on after a stop, a failure or a limit. */
+/** A user asked to continue after a stop, a failure or a limit. */
 export interface ResumeRequested extends EventBase<'resume_requested'> {
   readonly by?: string
   readonly side?: Side
 }
 
-/** The thread was terminated; it takes no more messages. */
+/** The thread was terminated; it accepts no more messages. */
 export interface ThreadTerminated extends EventBase<'thread_terminated'> {
   readonly by?: string
-  /** Children are left alone. */
+  /** Whether the children keep running. */
   readonly isDetached?: boolean
 }
 
 /** A value of the thread was set; null removes it. */
 export interface ValueSet extends EventBase<'value_set'> {
   readonly key: string
-  /** Null removes it. */
+  /** The new value; null removes the value. */
   readonly value: JsonValue | null
 }
 
@@ -215,13 +223,16 @@ export interface ValueSet extends EventBase<'value_set'> {
 export interface EnvSet extends EventBase<'env_set'> {
   readonly name: string
   readonly valueType: 'text' | 'secret'
-  /** Null removes it. A secret is sealed: see `secrets/vault.ts`. */
+  /** Null removes the variable. A secret is encrypted: see `secrets/vault.ts`. */
   readonly value: string | null
-  /** Came with the creation of this child; not inherited by its own children. */
+  /**
+   * Whether the variable was set for this child alone when it was created; its own children do not inherit
+   * it.
+   */
   readonly isScoped?: boolean
 }
 
-/** Work was scheduled: once after a delay, or by a calendar. */
+/** An effect was scheduled: once after a delay, or repeatedly by a cron expression. */
 export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly effectId: string
   readonly name: string
@@ -243,7 +254,7 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed'
   readonly error?: string
-  /** When it runs again: the next time of its calendar, or the retry. */
+  /** When the effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
 }
 
@@ -253,39 +264,39 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly required: readonly string[]
   readonly missing: readonly string[]
   readonly expiresAt: string
-  /** The original call, to be made again word for word. */
+  /** The relation of the original call. The call is made again later with the same name and arguments. */
   readonly relation: string
   readonly toolName: string
   readonly arguments: JsonObject
-  /** The files of the call as they were then. */
+  /** The files of the call as they were when it was made. */
   readonly attachments?: readonly FileStat[]
-  /** Nobody called: the child was to start by itself. */
+  /** Whether the child was to start by itself, without a call. */
   readonly isImmediate?: boolean
 }
 
-/** A person gave the variables that a child needs. */
+/** A person provided the variables that a child needs. */
 export interface VariablesProvided extends EventBase<'variables_provided'> {
   readonly requestId: string
   readonly by?: string
-  /** Sealed when the variable is a secret. */
+  /** Encrypted when the variable is a secret. */
   readonly values: Readonly<Record<string, { valueType: 'text' | 'secret'; value: string }>>
 }
 
-/** The deferred child of a request was created, or could not be. */
+/** The child of a request for variables was created, or its creation failed. */
 export interface VariablesSettled extends EventBase<'variables_settled'> {
   readonly requestId: string
   readonly reference?: string
   readonly error?: string
 }
 
-/** Messages up to and with `upTo` are replaced by a summary in what models see. */
+/** The messages up to and including `upTo` are replaced by a summary when the history is sent to a model. */
 export interface ContextCompacted extends EventBase<'context_compacted'> {
   readonly side: Side
   readonly upTo: string
   readonly summary: string
 }
 
-/** One request to a model, as a difference to the one before it of the same side. */
+/** One request to a model, stored as a difference to the previous request of the same side. */
 export interface ModelRequested extends EventBase<'model_requested'> {
   readonly logId: string
   readonly stepId: string
@@ -297,13 +308,13 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly model: string
   /** SHA-256 of a blob with the system text, the tools and the parameters. */
   readonly frame: string
-  /** The request before, and how many of its messages this one begins with. */
+  /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The rest: ids of stored messages, or messages as they were sent. */
+  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 
-/** What came of a model request. */
+/** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
   readonly durationMs: number
@@ -316,22 +327,25 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. The strategy of such a side is run again from the start
- * of its turn whenever a drain goes on with the thread; it is then given the answers of these events, in
- * place of the model's, until it asks something that the log does not have. Programs that do not know
- * this event pass over it, so it needs no new version of the log.
+ * One inference of a side that is an `agent()`. Whenever a drain continues the thread, the strategy of such a
+ * side is run again from the start of its turn. Its requests are then answered from these events, until it
+ * makes a request that is not in the log. Programs that do not know this event ignore it, so it needs no new
+ * version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
   readonly stepId: string
   readonly side: Side
-  /** SHA-256 of what the strategy asked: a run that asks something else has diverged. */
+  /** SHA-256 of the strategy's request. A run that makes a different request has diverged. */
   readonly request: string
   /** How many messages the thread had when the run began. */
   readonly history: number
-  /** The answer where it is part of the conversation: a message that is added in the same commit. */
+  /** The id of the answer when it is a message of the conversation, which is added in the same commit. */
   readonly messageId?: string
-  /** The answer where it is not, e.g. the reasoning of `react()` and the plan of `plan()`. */
+  /**
+   * The answer when it is not part of the conversation, e.g. the reasoning of `react()` or the plan of
+   * `plan()`.
+   */
   readonly message?: MessageJSON
   readonly stopReason: StopReason
   /** A `TokenUsage` of `@skein/ai`, without the vendor's own numbers. */
@@ -339,13 +353,15 @@ export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly costUsd?: number
 }
 
-/** The contents of the thread were erased; only its skeleton is left. */
+/**
+ * The contents of the thread were erased. The remaining events record times, agents and costs, but no texts.
+ */
 export interface ThreadErased extends EventBase<'thread_erased'> {
   readonly by?: string
   readonly eventCount: number
 }
 
-/** Tokens that no message of the thread stands for: of failed requests, summaries and the like. */
+/** Tokens that were spent without adding a message to the thread: on failed requests, summaries and so on. */
 export interface RuntimeUsageRecorded extends UsageRecorded {
   readonly costUsd?: number
 }
@@ -388,17 +404,23 @@ type Widened =
   | RuntimeSubagentCreated
   | RuntimeUsageRecorded
 
-/** Everything that can stand in the log of a thread: `@skein/threads`' events, some with more fields, and ours. */
+/**
+ * Every event that the log of a thread can contain: the events of `@skein/threads`, some with more fields,
+ * and the runtime's own.
+ */
 export type RuntimeEvent =
   Exclude<ThreadEvent, { type: Widened['type'] }> | Widened | RuntimeOnlyEvent
 
-/** An event with its place in the log, from 1. */
+/** An event with its number in the log, from 1. */
 export interface StoredEvent {
   readonly seq: number
   readonly event: RuntimeEvent
 }
 
-/** Announces the sides of an agent in the log, as turns refer to them: `<agent>/<side>`. */
+/**
+ * Returns the events that register the sides of an agent in the log. Turns refer to a side as
+ * `<agent>/<side>`.
+ */
 export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {
   return [a, ...(b ? [b] : [])].map(({ side, label }) => ({
     type: 'agent_registered',

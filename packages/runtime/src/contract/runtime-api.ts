@@ -19,42 +19,49 @@ import type {
   ThreadState,
 } from './thread-state.ts'
 
-/** The runtime, embedded: everything that HTTP and the command do goes through here. */
+/** The runtime as a program uses it directly. The HTTP server and the command line use this interface too. */
 export interface Runtime {
   readonly registry: Registry
   readonly threads: Threads
-  /** Everything that waits for a person, over all threads and depths. */
+  /** Everything that waits for a person, in all threads and their descendants. */
   readonly inbox: Inbox
-  /** Takes up what a crash or a stop left, and begins to work. */
+  /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
-  /** Parks what runs and closes the store. */
+  /** Parks the running threads and closes the store. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
-  /** Resolves when nothing runs and nothing is due: for tests and commands. */
+  /** Resolves when no thread is running or due; for tests and commands. */
   idle(): Promise<void>
-  /** Numbered events of a thread, from a number on, then live until the signal aborts or the thread is removed. */
+  /**
+   * Returns the events of a thread with their numbers: first those after `after`, then live ones until the
+   * signal aborts or the thread is removed.
+   */
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
-  /** Gives code the state of a thread, as endpoints get it. What it changed is committed when it returns, nothing when it throws. */
+  /**
+   * Calls `work` with the state of a thread, as endpoints get it. The changes are committed when `work`
+   * returns and dropped when it throws.
+   */
   withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
-  /** New, changed and removed threads, as they happen; for lists. */
+  /** Returns the heads of new, changed and removed threads as they change; for lists. */
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
 }
 
 /** Where a subscription begins and when it ends. */
 export interface SubscribeOptions {
-  /** Id of the last event the reader has; absent or `0` begins at the first. */
+  /** Id of the last event that the reader has; without it, or with `0`, the events begin at the first. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Deltas of running steps. Default true. */
+  /** Whether to include the deltas of running steps. Default true. */
   readonly includesDeltas?: boolean
-  /** Ends when nothing runs any more and everything was given. Default false. */
+  /** Whether the subscription ends when the thread is parked and all events were delivered. Default false. */
   readonly untilParked?: boolean
 }
 
 /**
- * An event with its number. Events of the log have whole numbers (`12`); what only matters while it
- * happens is numbered after the event before it (`12.3`). A reader that comes back with `12.3` gets what
- * followed, or, if that step is over, the log after 12. So an event of the log that comes in the middle of
- * a speech carries a fraction too (`13.3`): the log up to 13, and three pieces of the speech.
+ * An event with its number. Events of the log have whole numbers (`12`). Live events that are not stored,
+ * such as deltas, get a fraction after the log event before them (`12.3`). A reader that resumes from `12.3`
+ * gets the live events that followed, or, if that step is over, the log after 12. An event of the log that is
+ * written in the middle of a model's answer has a fraction too: `13.3` means the log up to 13 and three
+ * deltas of the answer.
  */
 export interface NumberedEvent {
   readonly id: string
@@ -68,14 +75,14 @@ export interface CreateThread {
   readonly owner?: string
   readonly title?: string
   readonly tags?: readonly string[]
-  /** An id of the client's choosing, unique within the tenant. */
+  /** An id that the client chose, unique within the tenant. */
   readonly clientId?: string
   readonly env?: Readonly<Record<string, string>>
   readonly secrets?: Readonly<Record<string, string>>
   readonly values?: Readonly<Record<string, JsonValue>>
   readonly metadata?: JsonObject
   readonly budget?: Budget
-  /** Queued at once. */
+  /** A first message, which is queued at once. */
   readonly message?: SendMessage | string
 }
 
@@ -83,14 +90,14 @@ export interface CreateThread {
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
-  /** `user` (default) speaks to side A, `assistant` to side B. */
+  /** `user` (default): a message to side A; `assistant`: a message to side B. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
   readonly metadata?: JsonObject
-  /** Sending twice with one id queues once. */
+  /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
 }
 
@@ -98,11 +105,11 @@ export interface SendMessage {
 export interface Sent {
   readonly queueId: string
   readonly messageId: string
-  /** Number of the event, to subscribe from. */
+  /** Number of the event that queued the message; a subscription can begin after it. */
   readonly seq: number
 }
 
-/** How a session ended, for callers that wait. */
+/** How a session ended, for callers that wait for its end. */
 export interface SessionResult {
   readonly outcome: SessionOutcome | 'waiting'
   readonly reason: string
@@ -122,43 +129,43 @@ export interface WaitingItem {
   readonly toolName: string
   readonly arguments: JsonValue
   readonly kind: 'approval' | 'input'
-  /** Agents from the root thread down to this one. */
+  /** Names of the agents from the root thread down to this thread. */
   readonly path: readonly string[]
   readonly openedAt: string
   readonly expiresAt?: string
   readonly risk?: Risk
-  /** What has to be signed; for approvals. */
+  /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
   readonly question?: JsonValue
 }
 
-/** What a person decided about a waiting call. */
+/** A person's decision about a waiting call. */
 export interface ApprovalDecision {
   readonly threadId: string
   readonly interruptId: string
   /** The authenticated person. */
   readonly by: string
   readonly reason?: string
-  /** Tokens signed elsewhere; without them the runtime signs for `by`. */
+  /** Approval tokens that were signed elsewhere; without them the runtime signs in the name of `by`. */
   readonly tokens?: readonly string[]
 }
 
-/** What waits for people and clients, over all threads. */
+/** Everything that waits for a person or a client, over all threads. */
 export interface Inbox {
   list(
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
   ): Promise<readonly WaitingItem[]>
-  /** The first decision counts; later ones are refused with `ALREADY_ANSWERED`. */
+  /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: ApprovalDecision & { readonly reason: string }): Promise<void>
-  /** Answers a tool that runs at the client, or any other question. */
+  /** Answers a call of a tool that runs at the client, or any other question. */
   answer(
     item: { readonly threadId: string; readonly interruptId: string; readonly by?: string },
     answer: Extract<Answer, { type: 'result' | 'error' }>,
   ): Promise<void>
 }
 
-/** One model request of a thread and what came of it. */
+/** One model request of a thread, with its answer or failure. */
 export interface ModelLog {
   readonly logId: string
   readonly stepId: string
@@ -176,18 +183,18 @@ export interface ModelLog {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** A request as it was sent, put together again. Secrets are never in it. */
+/** A model request as it was sent, rebuilt from the log. It never contains secrets. */
 export interface ModelLogDetail extends ModelLog {
   readonly system: string | null
   readonly tools: readonly JsonObject[]
   readonly params: JsonObject
-  /** The shape that was asked for. */
+  /** The JSON Schema that the answer had to follow. */
   readonly structure?: JsonObject
   readonly messages: readonly JsonObject[]
   readonly messageId?: string
 }
 
-/** What a thread and its descendants have spent. */
+/** The tokens and US dollars that a thread and its descendants have spent. */
 export interface CostReport {
   readonly threadId: string
   readonly tokens: number
@@ -200,10 +207,10 @@ export interface CostReport {
   >
 }
 
-/** Everything that can be done with threads. */
+/** The operations on threads. */
 export interface Threads {
   create(thread: CreateThread): Promise<ThreadHead>
-  /** Rejects with `THREAD_NOT_FOUND`. */
+  /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadHead>
   byClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadHead[]>
@@ -212,11 +219,11 @@ export interface Threads {
     change: { readonly title?: string; readonly tags?: readonly string[] },
   ): Promise<ThreadHead>
 
-  /** Queues a message; a thread that does nothing starts a turn. */
+  /** Queues a message; an idle thread starts a turn. */
   send(threadId: string, message: SendMessage | string): Promise<Sent>
-  /** Takes back a message that still waits. */
+  /** Withdraws a message that is still queued; returns false if it is not. */
   unsend(threadId: string, queueId: string): Promise<boolean>
-  /** Sends and waits until the session ends or waits for a person. */
+  /** Sends a message and waits until the session ends or waits for a person. */
   run(
     threadId: string,
     message: SendMessage | string,
@@ -230,12 +237,15 @@ export interface Threads {
     options?: { readonly by?: string; readonly afterStep?: boolean },
   ): Promise<void>
   resume(threadId: string, options?: { readonly by?: string; readonly side?: Side }): Promise<void>
-  /** Aborts what runs, here and in all descendants; nothing can be sent any more. Idempotent. */
+  /**
+   * Terminates the thread and, without `detach`, all its descendants: running work is aborted, and no more
+   * messages are accepted. Idempotent.
+   */
   terminate(
     threadId: string,
     options?: { readonly by?: string; readonly detach?: boolean },
   ): Promise<void>
-  /** Removes the contents, keeps the skeleton and the audit log. */
+  /** Erases the contents of a thread and its descendants. Times, agents, costs and the audit log are kept. */
   erase(threadId: string, options?: { readonly by?: string }): Promise<void>
   /** Terminates and removes a thread and all its descendants. */
   remove(threadId: string): Promise<void>
@@ -249,17 +259,19 @@ export interface Threads {
     threadId: string,
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
-  /** The fold of `@skein/threads` over the log. */
+  /** Returns the state that `@skein/threads` folds from the log. */
   folded(threadId: string): Promise<FoldedThread>
-  /** The thread as a ThreadProtocol document. */
+  /** Returns the thread as a ThreadProtocol document. */
   document(threadId: string): Promise<ThreadDocument>
-  /** The log as JSON lines, without secrets; `import` reads it. */
+  /** Returns the log as JSON lines, without secrets; `import` reads them. */
   export(threadId: string): Promise<string>
   import(
     lines: string,
     options?: { readonly tenant?: string; readonly owner?: string },
   ): Promise<ThreadHead>
-  /** A new thread with the history up to and with a message; nothing of it runs again. */
+  /**
+   * Creates a new thread with the history up to and including a message. No call of that history runs again.
+   */
   fork(
     threadId: string,
     options?: { readonly upTo?: string; readonly owner?: string; readonly title?: string },
@@ -274,16 +286,16 @@ export interface Threads {
   logs(threadId: string): Promise<readonly ModelLog[]>
   log(threadId: string, logId: string): Promise<ModelLogDetail>
   cost(threadId: string): Promise<CostReport>
-  /** The audit log of a root thread: lines with a signed checkpoint, for `verifyLog`. */
+  /** Returns the audit log of a root thread: its lines and a signed checkpoint, for `verifyLog`. */
   audit(threadId: string): Promise<AuditExport>
 }
 
-/** The audit log of a tree of threads, with what is needed to verify it. */
+/** The audit log of a tree of threads, with the data that is needed to verify it. */
 export interface AuditExport {
   readonly tree: string
   readonly lines: readonly string[]
   readonly checkpoint: string
-  /** The verifier's key, as `verifyLog` takes it. */
+  /** The public key that verifies the checkpoint, in the form that `verifyLog` accepts. */
   readonly publicKey: PublicJwk
 }
 
@@ -314,7 +326,7 @@ export interface ThreadValues {
 
 /** The variables of a thread. Secrets can be set but not read. */
 export interface ThreadEnv {
-  /** Names and types; values of text variables only. */
+  /** Returns names and types, and the values of text variables only. */
   list(
     threadId: string,
   ): Promise<
@@ -328,7 +340,7 @@ export interface ThreadEnv {
   ): Promise<void>
 }
 
-/** A child that waits for variables. */
+/** A request for the variables of a child that could not be created yet. */
 export interface VariablesRequest {
   readonly requestId: string
   readonly required: readonly string[]
@@ -340,7 +352,10 @@ export interface VariablesRequest {
 /** Requests for variables of children that could not be created yet. */
 export interface ThreadVariables {
   get(threadId: string, requestId: string): Promise<VariablesRequest>
-  /** Stores the values and boots the deferred child with its original payload. Once. */
+  /**
+   * Stores the values and creates the deferred child with the arguments of the original call. Possible only
+   * once per request.
+   */
   provide(
     threadId: string,
     requestId: string,
@@ -358,7 +373,7 @@ export interface ThreadEffects {
     args: JsonValue,
     when: number | EffectSchedule,
   ): Promise<string>
-  /** Runs it now instead of later. */
+  /** Runs a scheduled effect now instead of at its time. */
   runNow(threadId: string, effectId: string): Promise<void>
   remove(threadId: string, effectId: string): Promise<boolean>
 }

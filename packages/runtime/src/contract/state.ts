@@ -18,8 +18,8 @@ import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * What the kernel knows of a thread: the fold of its log, and nothing else. The maps and lists belong
- * to the fold and are only read outside of it.
+ * The state of a thread in the kernel: the fold of its log, and nothing else. Only the fold changes its maps
+ * and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number
@@ -30,29 +30,35 @@ export interface KernelState {
   depth: number
   parent: ParentLink | undefined
   arguments: JsonObject
-  /** Limits of the thread itself, which stand for those of its agent. */
+  /** Limits of the thread itself; they replace the limits of its agent. */
   budget: Budget | undefined
   metadata: Readonly<Record<string, unknown>>
   readonly entries: Entry[]
-  /** Place of each message in `entries`. */
+  /** The index in `entries` of each message, by message id. */
   readonly places: Map<string, number>
-  /** Place of the latest call with an id: vendors promise unique ids within one message only. */
+  /**
+   * The index in `entries` of the latest message with a call of this id. Vendors promise unique call ids
+   * within one message only.
+   */
   readonly callPlaces: Map<string, number>
   readonly queue: MessageQueued[]
-  /** Ids of every message ever queued, so that sending twice queues once. */
+  /**
+   * The ids of all messages that were ever queued, with the number of the event that queued each. A message
+   * that is sent twice with one id is queued once.
+   */
   readonly queuedIds: Map<string, number>
   session: Session | undefined
   lastSession: EndedSession | undefined
   /**
-   * What became of the stop button. `requested` without a session: a session begins and ends at once, so
-   * that the parent's call that waits for it gets an answer.
+   * The state of a stop request. `requested` without a running session means that a session begins and ends
+   * at once, so that a waiting call of the parent gets an answer.
    */
   stop: 'none' | 'requested' | 'after_step' | 'stopped'
-  /** Number of the event that asked for the stop: messages queued before it stay queued. */
+  /** Number of the event that requested the stop: messages queued before it stay queued. */
   stopSeq: number
   /** Set by `resume`; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
-  /** The side that speaks next: the other one after a completed turn, else the same one. */
+  /** The side that speaks next: the other side after a completed turn, else the side of the last turn. */
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
@@ -70,19 +76,19 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
-  /** What models were told last about the children. */
+  /** The list of children as it was last sent to the model of each side. */
   readonly registryText: { a: string | undefined; b: string | undefined }
-  /** Number of the last change to the variables. */
+  /** Number of the event that last changed a variable. */
   envSeq: number
 }
 
-/** One message, in the order of the log. */
+/** One message of the thread; `entries` has the order of the log. */
 export interface Entry {
   message: Message
   readonly side: Side
   readonly at: string
   readonly turnId: string
-  /** The step that made it; absent for what came from outside. */
+  /** The step that wrote the message; undefined for messages from outside. */
   readonly stepId: string | undefined
   readonly agent: string | undefined
   readonly isSilent: boolean
@@ -91,7 +97,7 @@ export interface Entry {
   readonly metadata: JsonObject | undefined
   /** Calls of an assistant message, in call order. */
   readonly calls: readonly CallState[]
-  /** Built when the last call is settled. */
+  /** The message with the results of all calls; created when the last call is settled. */
   results: Message | undefined
   isRemoved: boolean
 }
@@ -102,7 +108,7 @@ export interface CallState {
   /** Epoch of the drain that started it; undefined until it runs. */
   startedEpoch: number | undefined
   outcome: Exclude<ToolOutcome, { type: 'deferred' }> | undefined
-  /** The call ran when a process died, and whether it had an effect is not known. */
+  /** The call was running when a process died, and whether it had an effect is unknown. */
   isUnknown: boolean
   interruptId: string | undefined
   isHidden: boolean
@@ -113,20 +119,23 @@ export interface Session {
   readonly id: string
   readonly agent: string
   readonly startedAt: string
-  /** Where its messages begin in `entries`. */
+  /** The index in `entries` of the session's first message. */
   readonly firstEntry: number
-  /** Interrupts of the parent that wait for its end. */
+  /** Ids of the parent's interrupts that wait for the end of this session. */
   readonly waiters: string[]
-  /** Whether a call of it went through the gates, so that its end has to as well. */
+  /**
+   * Whether the governor judged a call of this session. The result of the session then has to pass the
+   * governor too.
+   */
   isGoverned: boolean
-  /** A tool asked to end it. */
+  /** Set when a tool asked to end the session. */
   stopRequest: SessionStopRequested | undefined
   turn: SideTurn | undefined
   /** Completed turns of both sides. */
   turns: number
   /** Steps taken, per side. */
   readonly steps: { a: number; b: number }
-  /** Calls of the same tool that failed in a row with the same words. */
+  /** How many calls in a row failed with the same error of the same tool. */
   sameErrors: number
   lastError: string | undefined
 }
@@ -136,7 +145,7 @@ export interface SideTurn {
   readonly id: string
   readonly side: Side
   step: Step | undefined
-  /** Of a side that is an `agent()`: the inferences of the strategy's running run, in order. */
+  /** The inferences of the current run of the strategy, in order. Only for a side that is an `agent()`. */
   inferences: InferenceRecorded[]
 }
 
@@ -144,13 +153,15 @@ export interface SideTurn {
 export interface Step {
   readonly id: string
   attempt: number
-  /** The drain that opened it and has not asked yet, or is asking; undefined after a failure. */
+  /**
+   * Epoch of the drain that started the step and is still waiting for the model; undefined after a failure.
+   */
   epoch: number | undefined
-  /** Place of its message in `entries`; undefined while the model speaks. */
+  /** The index in `entries` of the step's message; undefined until the model has answered. */
   entry: number | undefined
-  /** When the model is asked again after a failure, and what failed; undefined while it is asked. */
+  /** When the model is asked again after a failure, and what failed; undefined when no retry is planned. */
   retry: { readonly at: string; readonly reason: string } | undefined
-  /** Failed requests of this step, over all its models. */
+  /** The number of failed requests of this step, over all its models. */
   failures: number
 }
 
@@ -165,7 +176,7 @@ interface EndedSession {
   readonly seq: number
 }
 
-/** A call that waits for an answer, or has one that was not used yet. */
+/** A call that waits for an answer, or whose answer was not used yet. */
 export interface OpenInterrupt {
   readonly interrupt: InterruptRecord
   readonly turnId: string
@@ -175,7 +186,7 @@ export interface OpenInterrupt {
   answeredBy: string | undefined
 }
 
-/** A child as its parent knows it. */
+/** A child as recorded in the log of its parent. */
 export interface ChildState {
   readonly created: RuntimeSubagentCreated
   lifecycle: 'running' | 'idle' | 'awaiting_human' | 'completed' | 'failed' | 'terminated'
@@ -185,12 +196,12 @@ export interface ChildState {
 /** A variable of the thread. */
 export interface EnvEntry {
   readonly type: 'text' | 'secret'
-  /** Sealed when it is a secret. */
+  /** Encrypted when the variable is a secret. */
   readonly value: string
   readonly isScoped: boolean
 }
 
-/** Scheduled work. */
+/** A scheduled effect of the thread. */
 export interface EffectState {
   readonly scheduled: EffectScheduled
   runAt: string
@@ -199,7 +210,7 @@ export interface EffectState {
   runningEpoch: number | undefined
 }
 
-/** A child that waits for variables. */
+/** A child that cannot be created until a person has provided its variables. */
 export interface PendingVariables {
   readonly requested: VariablesRequested
   provided: VariablesProvided | undefined
@@ -217,11 +228,11 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages it sent. */
+  /** Ids of the messages that the request contained. */
   readonly messageIds: readonly string[]
 }
 
-/** The state before the first event. */
+/** Returns the state of a thread before its first event. */
 export function emptyKernelState(): KernelState {
   return {
     seq: 0,
@@ -265,14 +276,14 @@ export function emptyKernelState(): KernelState {
   }
 }
 
-/** Calls of the running step without an outcome. */
+/** Returns the calls of the running step that have no outcome. */
 export function openCalls({ session, entries }: KernelState): readonly CallState[] {
   const place = session?.turn?.step?.entry
   if (place === undefined) return []
   return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
 }
 
-/** Whether there is anything to do when a prompt of this agent becomes active. */
+/** Whether the agent has hooks or children that must run when one of its prompts becomes active. */
 export function startsSomething({ a, b }: ResolvedAgent): boolean {
   return [a, b].some(
     (side) =>
@@ -281,12 +292,12 @@ export function startsSomething({ a, b }: ResolvedAgent): boolean {
   )
 }
 
-/** The side of a turn. Agents with one side have side A only. */
+/** Returns the side whose turn it is. Agents with one side have side A only. */
 export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): ResolvedSide {
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
-/** Whether the call waits for an answer that has not come. */
+/** Whether the call waits for an answer that has not arrived. */
 export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
 }

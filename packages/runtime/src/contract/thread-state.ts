@@ -1,26 +1,26 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 
-/** The side that spoke: A, or B, which may be a person. */
+/** One side of a thread: A, or B, which may be a person. */
 export type Side = 'a' | 'b'
 
-/** A message of a thread with what the runtime knows about it. */
+/** A message of a thread with the data that the runtime stores about it. */
 export interface StoredMessage {
   readonly id: string
   readonly message: Message
-  /** Whose speech it is. */
+  /** The side that wrote the message. */
   readonly side: Side
-  /** Hidden from ordinary lists; models see it. */
+  /** Left out of ordinary lists of messages; models still see it. */
   readonly isSilent: boolean
   readonly at: string
   readonly turnId: string
   readonly attachments: readonly string[]
-  /** The child it came from. */
+  /** The thread id of the child that sent the message. */
   readonly subagentId?: string
   readonly metadata?: JsonObject
 }
 
-/** One child as its parent knows it (Standard Agents §7.11). */
+/** One child in the list of its parent (Standard Agents §7.11). */
 export interface SubagentRegistryEntry {
   readonly reference: string
   readonly name: string
@@ -39,10 +39,10 @@ export interface SubagentRegistryEntry {
 /** A message to be queued. */
 export interface NewMessage {
   readonly content: string | Message
-  /** `user` speaks to side A (default), `assistant` to side B. */
+  /** `user` (default): a message to side A; `assistant`: a message to side B. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
-  /** Paths of files of this thread. */
+  /** Paths of files of this thread that belong to the message. */
   readonly attachments?: readonly string[]
   readonly metadata?: JsonObject
 }
@@ -57,7 +57,7 @@ export interface FileStat {
   readonly writtenAt: string
 }
 
-/** Which messages to list. */
+/** Selects the messages to list. */
 export interface MessageQuery {
   readonly limit?: number
   readonly offset?: number
@@ -65,7 +65,7 @@ export interface MessageQuery {
   readonly includeSilent?: boolean
 }
 
-/** Scheduled work of a thread. */
+/** A scheduled effect of a thread. */
 export interface ScheduledEffect {
   readonly id: string
   readonly name: string
@@ -77,60 +77,62 @@ export interface ScheduledEffect {
   readonly attempts: number
 }
 
-/** When an effect runs: after a delay, or by a calendar. */
+/** When an effect runs: after a delay, or by a cron expression. */
 export interface EffectSchedule {
   readonly delayMs?: number
-  /** Five fields, UTC. After a pause it runs once, not once per missed time. */
+  /**
+   * A cron expression with five fields, in UTC. After a pause the effect runs once, not once per missed time.
+   */
   readonly cron?: string
-  /** A second effect with this key replaces the first. */
+  /** A new effect with the same key replaces the earlier one. */
   readonly key?: string
 }
 
 /**
- * What tools, hooks and effects see of their thread. What a tool changes becomes true together with
- * its result, in one transaction; a tool that throws has changed nothing. `setStatus` and `emit` show
- * at once.
+ * The thread as its tools, hooks and effects see it. Changes that a tool makes are committed together with
+ * its result, in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take
+ * effect at once.
  */
 export interface ThreadState {
   readonly threadId: string
   readonly agentId: string
   readonly userId: string | null
   readonly tenant: string
-  /** Microseconds since the epoch. */
+  /** Microseconds since 1970. */
   readonly createdAt: number
   readonly terminated: number | null
   readonly children: readonly SubagentRegistryEntry[]
-  /** What a child was created with. */
+  /** The arguments that a child was created with. */
   readonly arguments: JsonObject
   readonly signal: AbortSignal
 
   getMessages(query?: MessageQuery): readonly StoredMessage[]
   getMessage(id: string): StoredMessage | undefined
-  /** Adds a message to the history at once, without waking anyone. */
+  /** Adds a message to the history without waking the thread. */
   injectMessage(message: NewMessage): string
-  /** Queues a message: seen before the next step, or starts a turn. */
+  /** Queues a message. The model sees it before its next step; a thread that does nothing starts a turn. */
   queueMessage(message: NewMessage): string
   updateMessage(id: string, content: string | Message): void
   deleteMessage(id: string): void
 
-  /** Throws when the variable has no value. */
+  /** Returns the value of a variable; throws when it has none. */
   env(name: string): string
   hasEnv(name: string): boolean
   envType(name: string): 'text' | 'secret' | undefined
   setEnv(name: string, value: string | null, options?: { readonly type?: 'text' | 'secret' }): void
 
   getValue(key: string): JsonValue | undefined
-  /** Null removes it. */
+  /** Sets a value; null removes it. */
   setValue(key: string, value: JsonValue | null): void
   listValues(prefix?: string): Readonly<Record<string, JsonValue>>
 
-  /** Runs another tool listed in `uses` and gives its result; nothing is stored in the history. */
+  /** Runs another tool that is listed in `uses` and returns its result. Nothing is stored in the history. */
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
   getParentThread(): { readonly threadId: string } | null
-  /** Queues raw text to the parent, silently. */
+  /** Queues the text as a silent message at the parent. */
   notifyParent(content: string, attachments?: readonly string[]): void
-  /** Replaces the text that the parent's registry shows. */
+  /** Replaces the status text that the parent's list of children shows. */
   setStatus(status: string): Promise<void>
   terminate(): void
   /** Ends the session after this call. */
@@ -158,9 +160,9 @@ export interface ThreadState {
   listFiles(prefix?: string): readonly FileStat[]
   removeFile(path: string): void
   moveFile(from: string, to: string): void
-  /** Paths that match: `*` within a segment, `**` across. */
+  /** Returns the files whose paths match: `*` matches within a segment, `**` across segments. */
   findFiles(pattern: string): readonly FileStat[]
-  /** Lines that contain the text, in text files. */
+  /** Returns the lines of text files that contain the text. */
   grepFiles(
     text: string,
     prefix?: string,

@@ -3,9 +3,9 @@ import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Turns an event of version `from` into an event of the next version. It is called for every event of a
- * thread that began with `from` or earlier, also for events that were written by a later version: it
- * returns an event that already has the new shape unchanged.
+ * Converts events of version `from` to the next version. It is called for every event of a thread whose log
+ * began with version `from` or earlier, even for events that a later version wrote: an event that already has
+ * the new shape must be returned unchanged.
  */
 export interface Upcaster {
   readonly from: number
@@ -15,17 +15,20 @@ export interface Upcaster {
 /** The versions of events that a program can read. */
 export interface EventVersions {
   readonly current: number
-  /** In order: one for each older version whose events differ from those of the version after it. */
+  /**
+   * The upcasters in order: one for each older version whose events differ from those of the next version.
+   */
   readonly upcasters: readonly Upcaster[]
 }
 
 /**
- * A new version raises `EVENT_VERSION`, adds its upcaster here, and adds a step to the store's migrations,
- * so that an older program refuses the whole file and not one thread after the other.
+ * The versions that this program reads. A new version raises `EVENT_VERSION`, adds its upcaster here, and
+ * adds a step to the store's migrations, so that an older program refuses the whole file at once and not one
+ * thread after the other.
  */
 export const eventVersions: EventVersions = { current: EVENT_VERSION, upcasters: [] }
 
-/** Refuses a log of a later version than this program knows. */
+/** Throws `LOG_VERSION` for a log that was written in a later version than this program can read. */
 export function checkVersion(
   { threadId, version }: { readonly threadId: string; readonly version?: number },
   { current }: EventVersions = eventVersions,
@@ -40,7 +43,7 @@ export function checkVersion(
   )
 }
 
-/** Turns an event of a thread that began with `version` into an event of the current version. */
+/** Converts an event of a thread whose log began with `version` to the current version. */
 export function upcastEvent(
   event: RuntimeEvent,
   version: number,
@@ -52,10 +55,13 @@ export function upcastEvent(
   return read.type === 'thread_created' ? { ...read, version: current } : read
 }
 
-/** Threads whose version is remembered. */
+/** How many threads' versions are kept in memory. */
 const REMEMBERED = 10_000
 
-/** A store whose logs read as the current version writes them. Without upcasters it is the store itself. */
+/**
+ * Wraps a store so that its events are read in the current version. Without upcasters it returns the store
+ * itself.
+ */
 export function upcastingStore<S extends Store>(
   store: S,
   versions: EventVersions = eventVersions,
@@ -84,7 +90,7 @@ export function upcastingStore<S extends Store>(
   return new Proxy(store, {
     get(target, name) {
       const member: unknown = name === 'events' ? events : Reflect.get(target, name)
-      // Bound, because methods of the store use its private fields, which a proxy does not have.
+      // The method is bound to the store, because it uses private fields, which a proxy does not have.
       return typeof member === 'function' ? member.bind(target) : member
     },
   })

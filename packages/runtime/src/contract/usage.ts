@@ -5,7 +5,7 @@ import type { ResolvedModel } from '../definitions/resolved.ts'
 import type { Budget, ModelDefinition } from '../definitions/types.ts'
 import type { RuntimeUsageRecorded } from './event.ts'
 
-/** Tokens of an answer as the log stores them. */
+/** Converts the token usage of an answer to the form that the log stores. */
 export function toThreadUsage(usage: TokenUsage): Usage {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   return {
@@ -17,32 +17,40 @@ export function toThreadUsage(usage: TokenUsage): Usage {
   }
 }
 
-/** The event for tokens that were spent without a message in the history, e.g. on a summary. */
+/**
+ * Returns the event for tokens that were spent without adding a message to the history, e.g. on a summary.
+ */
 export function spentOn(model: ResolvedModel, usage: TokenUsage, at: string): RuntimeUsageRecorded {
   return { type: 'usage_recorded', at, usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
 }
 
-/** What an answer cost in US dollars: as the vendor says, else by the prices of the model. */
+/**
+ * Returns the cost of an answer in US dollars: the vendor's own number, else computed from the model's
+ * prices.
+ */
 export function costOf({ definition }: ResolvedModel, usage: TokenUsage): number | undefined {
   return usage.costUsd ?? (definition && priceOf(definition, usage))
 }
 
 type Prices = Pick<ModelDefinition, 'inputPrice' | 'outputPrice' | 'cachedPrice'>
 
-/** What a usage cost by the prices of its model, in US dollars; undefined when they are not known. */
+/** Computes the cost in US dollars from the prices of the model; undefined when a price is not known. */
 export function priceOf(model: Prices, usage: TokenUsage): number | undefined {
   const { inputPrice, outputPrice, cachedPrice = inputPrice } = model
   if (inputPrice === undefined || outputPrice === undefined || cachedPrice === undefined) {
     return undefined
   }
-  // `inputTokens` includes what was read from a cache.
+  // `inputTokens` includes the tokens that were read from a cache.
   const cached = Math.min(usage.cacheReadTokens, usage.inputTokens)
   const fresh = usage.inputTokens - cached
   const total = fresh * inputPrice + cached * cachedPrice + usage.outputTokens * outputPrice
   return total / 1_000_000 // prices are per million tokens
 }
 
-/** Why no further model call may be made: a limit of the thread or of its tree that is reached. */
+/**
+ * Returns why no further model request may be made: a limit of the thread or of its tree is reached.
+ * Undefined when no limit is.
+ */
 export async function overBudget(context: DrainContext): Promise<string | undefined> {
   const budget = context.state.budget ?? context.agent.definition.budget
   if (!budget) return undefined
@@ -57,14 +65,14 @@ export async function overBudget(context: DrainContext): Promise<string | undefi
   })
 }
 
-/** What was used so far, by a thread or by a whole tree. */
+/** The tokens, cost and time that a thread or a whole tree has used so far. */
 interface BudgetUsage {
   readonly tokens: number
   readonly costUsd: number
   readonly durationMs: number
 }
 
-/** Names the limit that is reached; undefined while none is. */
+/** Returns a sentence that names the limit that is reached; undefined when none is. */
 export function budgetReason(budget: Omit<Budget, 'tree'>, used: BudgetUsage): string | undefined {
   const { maxTokens, maxCostUsd, maxDurationMs } = budget
   if (isReached(used.tokens, maxTokens)) {
@@ -83,7 +91,7 @@ function isReached(used: number, max: number | undefined): max is number {
   return max !== undefined && used >= max
 }
 
-/** Without the noise of binary fractions: 0.1 + 0.2 is 0.3. */
+/** Rounds an amount to hide the inexactness of binary fractions: 0.1 + 0.2 is shown as 0.3. */
 function toDollars(usd: number): string {
   return String(Number(usd.toFixed(6)))
 }

@@ -16,7 +16,7 @@ type CallEvent = Extract<
   }
 >
 
-/** Folds what happens to the calls of assistant messages. */
+/** Folds the events about calls of assistant messages. */
 export function foldCall(state: KernelState, event: CallEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -57,7 +57,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
     case 'interrupt_answered': {
       const open = state.interrupts.get(event.interruptId)
       if (!open && event.report) return queueReport(state, event, event.report)
-      if (!open || open.answer) return // the first answer counts
+      if (!open || open.answer) return // only the first answer is used
       open.answer = event.answer
       open.answeredBy = event.answeredBy
       return
@@ -66,8 +66,8 @@ export function foldCall(state: KernelState, event: CallEvent): void {
 }
 
 /**
- * A child answered a call that is over, because the session was stopped meanwhile. The report is queued
- * as a message instead, so that the child's result is not lost.
+ * Queues the report of a child whose waiting call has ended, because the session was stopped meanwhile.
+ * Otherwise the child's result would be lost.
  */
 function queueReport(
   state: KernelState,
@@ -101,13 +101,15 @@ function endCall(
   call.isUnknown = event.outcome === 'unknown'
   if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
   call.interruptId = undefined
-  // Once every call has a result, the message of results is made. Its id is the same in every fold.
+  // When every call has an outcome, the message with the results is created. Its id is derived, so it is the
+  // same in every fold.
   if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
     entry.results = new ToolResultMessage(entry.calls.map(toLoggedResult), {
       id: `${entry.message.id}.results`,
       timestamp: new Date(event.at),
     })
-  // Counts how often in a row the same tool failed with the same words: the model repeats itself.
+  // Counts how often in a row the same tool failed with the same error, to detect a model that repeats
+  // itself.
   const { session } = state
   if (!session) return
   const { outcome } = call
@@ -118,7 +120,7 @@ function endCall(
   session.lastError = error
 }
 
-/** The latest call with this id, and its message. */
+/** Returns the latest call with this id, and the entry of its message. */
 export function findCall(
   { entries, callPlaces }: KernelState,
   toolCallId: string,
@@ -128,11 +130,11 @@ export function findCall(
   return call && entry && { call, entry }
 }
 
-/** What the model is told about a call that ran when a process died. */
+/** The result that the model gets for a call that was running when a process died. */
 export const UNKNOWN_OUTCOME =
   'The process stopped while this call ran. Whether it had an effect is unknown; check before you call it again.'
 
-/** What the model is told about a call. */
+/** Returns the result that the model gets for a call. */
 export function toLoggedResult({ call, outcome }: Pick<CallState, 'call' | 'outcome'>): ToolResult {
   const { toolCallId, toolName } = call
   if (outcome?.type === 'done') return { toolCallId, toolName, result: outcome.result }
@@ -140,12 +142,12 @@ export function toLoggedResult({ call, outcome }: Pick<CallState, 'call' | 'outc
   return { toolCallId, toolName, result, isError: true }
 }
 
-/** The words of a call that did not succeed. */
+/** Returns the error message or the reason of a call that did not succeed. */
 export function wordsOf(outcome: Exclude<SettledOutcome, { type: 'done' }>): string {
   return outcome.type === 'error' ? outcome.message : outcome.reason
 }
 
-/** An outcome as the log stores it. */
+/** Converts an outcome to the form that the log stores. */
 export function toLogged(outcome: SettledOutcome): { outcome: LoggedOutcome; result: unknown } {
   switch (outcome.type) {
     case 'done':
@@ -157,7 +159,7 @@ export function toLogged(outcome: SettledOutcome): { outcome: LoggedOutcome; res
   }
 }
 
-/** An outcome read back from the log. */
+/** Converts an outcome of the log back to a `SettledOutcome`. */
 function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
   switch (word) {
     case 'success':
@@ -172,7 +174,10 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
   }
 }
 
-/** The id of a call for the governor: unique in a session even when a vendor uses a call id twice. */
+/**
+ * Returns the id of a call for the governor. It is unique in a session, even when a vendor uses a call id
+ * twice.
+ */
 export function callIdOf(state: KernelState, toolCallId: string): string {
   const entry = findCall(state, toolCallId)?.entry
   return entry ? `${entry.message.id}:${toolCallId}` : toolCallId

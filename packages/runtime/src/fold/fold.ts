@@ -10,14 +10,17 @@ import { foldService, foldSession, isAwaited } from './sessions.ts'
 import { emptyKernelState, type Entry, type KernelState } from '../contract/state.ts'
 import { messageFromJSON } from '@skein/ai'
 
-/** Folds a log. Pure: the same events give the same state, in any process. */
+/** Computes the state of a thread from its log. Pure: the same events give the same state in any process. */
 export function foldKernel(events: Iterable<StoredEvent>): KernelState {
   const fold = new KernelFold()
   for (const stored of events) fold.push(stored)
   return fold.state
 }
 
-/** A fold that goes on with its thread. Events must come in order; known ones are skipped. */
+/**
+ * A fold to which further events can be added. Events must come in order; events that were folded before are
+ * skipped.
+ */
 export class KernelFold {
   readonly state: KernelState = emptyKernelState()
 
@@ -106,7 +109,7 @@ function take({ queue }: KernelState, queueId: string): MessageQueued | undefine
 /** Adds a message to the history. A message of the running step becomes that step's answer. */
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
-  // A call of the parent may wait for this message: it then waits for the end of the session.
+  // If a call of the parent waits for this message, it now waits for the end of the session.
   const waiter = queueId === undefined ? undefined : take(state, queueId)?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)
   const message = messageFromJSON(event.message)
@@ -142,8 +145,8 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
-  // A note to the side that speaks (its answer was refused) ends a run of its strategy: the next run
-  // begins with the note.
+  // A note to the side whose turn it is (e.g. its answer was refused) ends the run of its strategy: the next
+  // run starts with the note.
   const isNote = metadata?.['for'] !== undefined && metadata['kind'] !== 'registry'
   if (isNote && session?.turn) session.turn.inferences = []
   const step = session?.turn?.step

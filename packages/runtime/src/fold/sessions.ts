@@ -33,7 +33,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
         id: event.sessionId,
         agent: event.agent,
         startedAt: event.at,
-        // After a handoff the new agent answers what its predecessor was asked.
+        // After a handoff the session continues with the messages that its predecessor was asked to answer.
         firstEntry: lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length,
         waiters: [...(event.waiters ?? [])],
         isGoverned: false,
@@ -80,7 +80,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const { session, usage } = state
       if (!session?.turn) return
       session.turn.inferences.push(event)
-      if (!event.message) return // its message counts, and ends the request of the step
+      if (!event.message) return // its `message_added` event counts the usage and the step
       const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
       usage.tokens += inputTokens + outputTokens
       usage.costUsd += event.costUsd ?? 0
@@ -114,7 +114,10 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
-/** Whether a call of the parent waits for the answer to a queued message: it then needs an answer to a stop, too. */
+/**
+ * Whether a call of the parent waits for the answer to a queued message. Such a call must get an answer even
+ * if the thread is stopped.
+ */
 export function isAwaited({ queue }: KernelState): boolean {
   return queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)
 }
@@ -147,7 +150,7 @@ function foldStep(
   turn.step = { id, attempt, epoch, entry: undefined, retry: undefined, failures: 0 }
 }
 
-/** `<agent>/<side>` without the side. */
+/** Returns the agent's name from `<agent>/<side>`. */
 function agentOf(agentId: string): string {
   return agentId.slice(0, agentId.lastIndexOf('/'))
 }
@@ -165,7 +168,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'subagent_updated': {
       const child = state.children.get(event.reference)
       if (!child || child.lifecycle === 'terminated') return
-      // A disposable child is over with its first report, whatever it publishes later.
+      // A child that is not resumable has ended with its first report, so later status events are ignored.
       const hasReported = child.lifecycle === 'completed' || child.lifecycle === 'failed'
       if (hasReported && !child.created.isResumable) return
       child.lifecycle = event.status
@@ -247,7 +250,7 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       return
     case 'variables_provided': {
       const pending = state.variables.get(event.requestId)
-      if (pending) pending.provided ??= event // the first answer counts
+      if (pending) pending.provided ??= event // only the first answer is used
       return
     }
     case 'variables_settled': {

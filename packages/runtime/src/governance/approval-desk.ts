@@ -25,31 +25,37 @@ interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock
   readonly ids?: IdSource
-  /** Other issuers whose approvals count, by name. */
+  /** Other issuers whose approvals are accepted, by name. */
   readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
   /** Whether a person who is authenticated here may approve an action. Default: everybody may. */
   readonly may?: (action: Action, by: string) => boolean
-  /** Longest life of a grant; 24 h by default. */
+  /** The longest time that a grant may be valid. Default 24 h. */
   readonly maxGrantMs?: number
 }
 
 /** Signs approvals for the people whom this installation authenticates, and checks signatures. */
 export interface ApprovalDesk {
-  /** Signs a token for exactly this action. Throws for the acting agent and for people whom policy excludes. */
+  /**
+   * Signs an approval token for exactly this action. Throws if `by` is the acting agent or a person whom the
+   * policy excludes.
+   */
   signApproval(
     request: ApprovalRequest,
     options: { readonly by: string; readonly ttlMs?: number },
   ): Promise<string>
-  /** Consent to a tool in a thread until a time (ms). It counts where `grantPolicy` finds it. */
+  /**
+   * Signs a person's consent to all calls of a tool in a thread until a time (ms). It is used only through
+   * `grantPolicy`.
+   */
   signToolGrant(
     grant: Pick<ToolGrant, 'threadId' | 'tool' | 'by' | 'expiresAt'>,
   ): Promise<ToolGrant>
-  /** What a governor checks approvals with. */
+  /** Returns the object with which a governor checks approvals. */
   approvals(spent: SpentStore): Approvals
 }
 
 const RUNTIME = 'runtime'
-/** The same key under another issuer name, because grants may live longer than tokens. */
+/** A second issuer name for the same key, because grants may be valid longer than tokens. */
 const RUNTIME_GRANTS = 'runtime-grants'
 const HOUR_MS = 3_600_000
 
@@ -92,7 +98,10 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   }
 }
 
-/** The governor checks this again; checked here, the person gets the error at once. */
+/**
+ * Throws if this person may not approve, or if the request has expired. The governor checks both again; the
+ * check here lets the person see the error at once.
+ */
 function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void {
   const { action, excluded, expires_at } = request
   if (by === action.identity.agent_id || excluded.includes(by)) {
@@ -115,13 +124,13 @@ export interface ToolGrant {
   readonly by: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
-  /** The signed text. Only this counts; the other fields are copies for people and look-ups. */
+  /** The signed text. Only this text is verified; the other fields are copies for people and for look-ups. */
   readonly grant: string
 }
 
 /** Options of `grantPolicy`. */
 export interface GrantPolicyOptions {
-  /** The grant for a tool in a thread, if there is one. */
+  /** Returns the grant for a tool in a thread, if there is one. */
   readonly find: (place: {
     readonly threadId: string
     readonly tool: string
@@ -130,8 +139,8 @@ export interface GrantPolicyOptions {
 }
 
 /**
- * A policy that uses a standing grant instead of asking a person. List it beside the policy that asks for
- * review: it allows only calls with a grant, and a denial of another policy still counts.
+ * Creates a policy that uses a stored grant instead of asking a person. List it beside the policy that asks
+ * for review: it only affects calls with a grant, and a denial by another policy still applies.
  */
 export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): Policy {
   const id = 'tool-grants'

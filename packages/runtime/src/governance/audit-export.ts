@@ -10,7 +10,7 @@ import type { AuditExport } from '../contract/runtime-api.ts'
 import type { Store } from '../store/store.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 
-/** The audit log of a root thread and its descendants, with a checkpoint that is signed now. */
+/** Returns the audit log of a root thread and its descendants, with a checkpoint that is signed now. */
 export async function exportAudit(
   store: Pick<Store, 'audit'>,
   tree: string,
@@ -53,7 +53,10 @@ export async function verifyAudit(
   return { ...verdict, ok: false, faults: [...verdict.faults, fault] }
 }
 
-/** The name of a log in its checkpoints, so that the log of one thread cannot pass for that of another. */
+/**
+ * Returns the name of a log in its checkpoints, so that the log of one thread cannot be passed off as that of
+ * another.
+ */
 function originOf(tree: string): string {
   return `skein/audit/${encodeURIComponent(tree)}`
 }

@@ -11,7 +11,10 @@ import {
 import { RuntimeError } from '../contract/error.ts'
 import type { Store } from '../store/store.ts'
 
-/** The keys that an installation signs with. They may also be in a vault or a hardware module. */
+/**
+ * The keys with which an installation signs. A program may also provide keys from a vault or a hardware
+ * module.
+ */
 export interface GovernanceKeys {
   /** Signs approvals for the people who are authenticated here. */
   readonly approvals: SigningKey
@@ -20,9 +23,9 @@ export interface GovernanceKeys {
 }
 
 /**
- * Opens development keys, which are made at the first start. In a folder, each key is a file that only its
- * owner may read. In a store, the keys are beside the log that they sign, so a person who can write the
- * store can forge the log.
+ * Opens keys for development, which are created at the first start. In a folder, each key is a file that only
+ * its owner may read. In a store, the keys are stored beside the log that they sign, so a person who can
+ * write to the store can forge the log.
  */
 export async function openGovernanceKeys(
   where: { readonly folder: string } | { readonly store: Pick<Store, 'setting' | 'setSetting'> },
@@ -44,7 +47,9 @@ export async function openGovernanceKeys(
   }
 }
 
-/** Keys for tests and for threads that need not last. The same seed gives the same keys. */
+/**
+ * Creates keys in memory, for tests and for threads that need not last. The same seed gives the same keys.
+ */
 export function memoryGovernanceKeys({ seed }: { readonly seed?: string } = {}): GovernanceKeys {
   const jwkFor = (use: string): PrivateJwk =>
     toJwk(seed === undefined ? randomBytes(32) : sha256(`${use}\n${seed}`))
@@ -69,7 +74,7 @@ async function openKeyFile(path: string): Promise<SigningKey> {
   }
 }
 
-/** A key file that others can read is refused: somebody may have copied the key. */
+/** Throws for a key file that other users can read, because somebody may have copied the key. */
 async function checkPrivate(path: string): Promise<void> {
   const { mode } = await lstat(path)
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
@@ -80,7 +85,10 @@ async function checkPrivate(path: string): Promise<void> {
   })
 }
 
-/** Writes the file completely before it gets its name, so that two processes that start together use one key. */
+/**
+ * Creates a key file. It is written completely before it gets its name, so that two processes that start at
+ * the same time use one key.
+ */
 async function createKeyFile(path: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
   const file = await open(temporary, 'wx', 0o600)
@@ -105,7 +113,7 @@ function newJwk(): PrivateJwk {
   return toJwk(randomBytes(32))
 }
 
-/** The PKCS #8 form of an Ed25519 key is this prefix and 32 bytes (RFC 8410 §7). */
+/** The beginning of an Ed25519 key in PKCS #8 form; the 32 bytes of the key follow (RFC 8410 §7). */
 const PKCS8 = '302e020100300506032b657004220420'
 
 function toJwk(bytes: Uint8Array): PrivateJwk {

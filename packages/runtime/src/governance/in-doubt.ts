@@ -16,24 +16,24 @@ interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
-  /** The governor of its session; without one, nothing is recorded. */
+  /** The governor of the session; without it, nothing is recorded. */
   readonly governor?: Pick<SessionGovernor, 'recoverCall'>
-  /** For the probe of a call that no governor knows. */
+  /** The context for the tool's probe, which is called when the governor has no record of the call. */
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>
 }
 
-/** What to do about a call in doubt. */
+/** The decision about a call in doubt. */
 export type InDoubt =
   /** The effect happened; the tool's result is lost. */
   | { readonly type: 'done'; readonly message: string }
-  /** Admit it again and run it, with the same idempotency key. */
+  /** The call is admitted and run again, with the same idempotency key. */
   | { readonly type: 'rerun' }
-  /** Park: only a person can say whether it happened. */
+  /** The thread waits, because only a person can find out whether the effect happened. */
   | { readonly type: 'ask'; readonly request: InDoubtRequest }
-  /** Tell the model that nobody knows. */
+  /** The model is told that the outcome is unknown. */
   | { readonly type: 'unknown'; readonly message: string }
 
-/** The request of the interrupt. A person answers with `applied` or `absent`; any other result means unknown. */
+/** The question to a person. The answers `applied` and `absent` are understood; any other means unknown. */
 interface InDoubtRequest extends JsonObject {
   readonly type: 'in_doubt'
   readonly tool: string
@@ -43,9 +43,10 @@ interface InDoubtRequest extends JsonObject {
 }
 
 /**
- * Decides about a call that a crash interrupted: probes whether the effect happened if the tool can,
- * repeats a call that can be repeated safely, asks a person about a high-risk write, and otherwise tells
- * the model that the outcome is unknown. The governor records it with its next writes.
+ * Decides about a call that a crash interrupted. If the tool has a probe, it is asked whether the effect
+ * happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write, and
+ * otherwise the model is told that the outcome is unknown. The governor records the decision with its next
+ * writes.
  */
 export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   const { tool, args } = call
@@ -65,7 +66,9 @@ export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   }
 }
 
-/** What a person's answer to `ask` means. Any answer but `applied` and `absent` leaves the outcome unknown. */
+/**
+ * Converts a person's answer to a decision. Any answer but `applied` and `absent` leaves the outcome unknown.
+ */
 export async function answerInDoubt({
   tool,
   callId,
@@ -103,9 +106,9 @@ function unknown(tool: string): InDoubt & { readonly type: 'unknown' } {
 }
 
 /**
- * The outcome for the governor of a tool that threw or was aborted. A write that failed may still have had
- * its effect, unless it threw `NoEffectError`, rejected its arguments, or its probe says otherwise.
- * `message` goes into the audit log and must hold no secrets.
+ * Returns the outcome that the governor records for a tool that threw or was aborted. A write that failed may
+ * still have had its effect, unless it threw `NoEffectError`, rejected its arguments, or its probe finds no
+ * effect. `message` goes into the audit log and must not contain secrets.
  */
 export async function failedCall(
   tool: ToolDefinition,
@@ -127,10 +130,13 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** A probe that takes longer leaves the call in doubt. */
+/** The time limit of a probe; after it the call stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
-/** The risk of a call with these arguments. If `raise` throws or returns nonsense, the highest. */
+/**
+ * Returns the risk of a call with these arguments. If `raise` throws or returns an invalid value, it is the
+ * highest risk.
+ */
 export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): Risk {
   const { risk } = governance
   const raise = governance.raise as ((args: JsonValue) => Risk) | undefined
@@ -142,7 +148,10 @@ export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): 
   }
 }
 
-/** Asks the tool's probe whether the effect happened. Without a probe, or without an answer, it is in doubt. */
+/**
+ * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, the call stays in
+ * doubt.
+ */
 async function probeTool(
   { governance }: ToolDefinition,
   args: JsonValue,
@@ -168,7 +177,7 @@ async function probeTool(
     if (found === true || found === 'applied') return 'applied'
     return found === false || found === 'absent' ? 'absent' : 'in_doubt'
   } catch {
-    return 'in_doubt' // a probe that fails says nothing
+    return 'in_doubt' // a probe that fails proves nothing
   }
 }
 

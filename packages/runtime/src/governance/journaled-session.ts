@@ -32,7 +32,7 @@ import {
 } from './session-journal.ts'
 import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governors.ts'
 
-/** What `JournaledSession` needs. */
+/** The parts from which a `JournaledSession` is built. */
 export interface JournaledSessionParts {
   readonly session: GovernedSession
   readonly requestId: string
@@ -48,20 +48,23 @@ export interface JournaledSessionParts {
 
 type Call = Parameters<SessionGovernor['admit']>[0]
 
-/** A governor of `@skein/governance` over a journal that is committed with the thread. */
+/** A governor of `@skein/governance` whose journal is committed together with the thread. */
 export class JournaledSession implements SessionGovernor {
   readonly requestId: string
   readonly #parts: JournaledSessionParts
   readonly #journal: SessionJournal
   readonly #governor: Governor
-  /** Calls that were admitted here and are not settled, with their ids in events. */
+  /**
+   * Calls that this governor admitted and that are not settled: the id in the session, and the call id in
+   * events.
+   */
   readonly #admitted = new Map<string, string>()
   #events: RuntimeEvent[] = []
-  /** Where the request stands in its journal. */
+  /** The current state of the request, from its journal. */
   #state: State
   #isClosed: boolean
 
-  /** Continues the request of the session where its journal ends, or opens it. */
+  /** Continues the session's request from the end of its journal, or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { store, session, requestId } = parts
     const opened: { session?: JournaledSession } = {}
@@ -126,7 +129,7 @@ export class JournaledSession implements SessionGovernor {
     return admission
   }
 
-  /** False once the request ends, also if a crash interrupted its end. */
+  /** False as soon as the request begins to end, even if a crash interrupted its end. */
   get #isOpen(): boolean {
     return this.#state === 'plan' || this.#state === 'execute'
   }
@@ -152,7 +155,10 @@ export class JournaledSession implements SessionGovernor {
     return settlement
   }
 
-  /** Reads leave no intent in the journal, so this governor does not know a read that an earlier drain admitted. */
+  /**
+   * Admits a read again that an earlier drain admitted. Reads leave no intent in the journal, so this
+   * governor has no record of the call.
+   */
   async #admitAgain(
     id: string,
     { tool, args }: { readonly tool: string; readonly args: JsonValue },
@@ -178,7 +184,7 @@ export class JournaledSession implements SessionGovernor {
     const delivery = await this.#ending(() =>
       this.#isOpen
         ? this.#governor.deliver(this.requestId, toCanonical(candidate))
-        : // A crash interrupted an earlier judgement; finish what it began.
+        : // A crash interrupted an earlier attempt to end the request; it is completed now.
           this.#end(this.#endingReason()),
     )
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
@@ -192,7 +198,7 @@ export class JournaledSession implements SessionGovernor {
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
   }
 
-  /** Ends the request, or returns how it has ended. */
+  /** Ends the request; if it has already ended, returns its result. */
   async #end(why: Reason): Promise<Delivery> {
     const result = await this.#governor.cancel(this.requestId, why)
     return result.state === 'deliver'
@@ -225,7 +231,7 @@ function isEnd(event: unknown): boolean {
   return event === 'delivered' || event === 'failed_safe'
 }
 
-/** Makes the approvals at their first use: most sessions never see a token. */
+/** Creates the approvals when they are first used, because most sessions never receive a token. */
 function lazyApprovals(make: () => Approvals): Approvals {
   let made: Approvals | undefined
   const get = (): Approvals => (made ??= make())
@@ -240,8 +246,8 @@ function lazyApprovals(make: () => Approvals): Approvals {
 }
 
 /**
- * A request keeps the name of the task class that it was opened with. If the agent has got another class
- * while the session waited, the new rules judge under the old name.
+ * Returns the task class under the name that the request was opened with. If the agent's task class has
+ * changed while the session waited, the new rules are applied under the old name.
  */
 function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   const data = first?.metadata?.['uaicp:data'] as { readonly task?: string } | undefined
@@ -249,7 +255,7 @@ function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   return name === task.name ? task : defineTaskClass({ ...task, name })
 }
 
-/** Texts of models and people may contain lone surrogates, which canonical JSON refuses; they are replaced. */
+/** Replaces lone surrogates, which texts of models and people may contain and canonical JSON rejects. */
 function toCanonical(value: JsonValue): JsonValue {
   try {
     canonicalJson(value)
@@ -262,7 +268,10 @@ function toCanonical(value: JsonValue): JsonValue {
   }
 }
 
-/** The code for the audit log. A code of the runtime becomes CANCELLED or RUN_ERROR, with itself as subject. */
+/**
+ * Returns the reason code for the audit log. A code of the runtime becomes CANCELLED or RUN_ERROR; the caller
+ * adds the original code as the subject.
+ */
 function toReasonCode(code: string): ReasonCode {
   const known = REASON_CODES.find((one) => one === code)
   return known ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')

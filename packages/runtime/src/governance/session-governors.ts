@@ -22,7 +22,7 @@ import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
 import { createSessionTasks, sessionRequestId } from './session-journal.ts'
 
-/** The session that is governed. It is one request of the governor. */
+/** A session under a governor. For the governor it is one request. */
 export interface GovernedSession {
   readonly threadId: string
   readonly rootId: string
@@ -36,37 +36,40 @@ export interface GovernedSession {
   /** The tools of both sides, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
   /**
-   * Commits at once. `deliver` and `fail` call it before they run the inverse of a write, because the
-   * governor acts there by itself. Without it, a crash at that moment may run the inverse twice.
+   * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor runs that
+   * tool by itself. Without it, a crash at that moment may undo the write twice.
    */
   readonly commit?: (writes: GovernanceWrites) => Promise<void>
 }
 
-/** What the governor has written and not committed yet. It goes into the next commit of the thread. */
+/** The writes of the governor that are not committed yet. They become part of the thread's next commit. */
 export interface GovernanceWrites {
   readonly audit: readonly AuditLine[]
   readonly spent: readonly { readonly jti: string; readonly exp: number }[]
   readonly blobs: readonly Blob[]
-  /** `gate_decided` and `evidence_added`. */
+  /** Events of type `gate_decided` and `evidence_added`. */
   readonly events: readonly RuntimeEvent[]
 }
 
 /**
- * The gates of one session, for one drain. Its answers count only once its writes are committed, so commit
- * after `admit` and before the tool runs. When a commit is refused, the state of this governor is ahead of
- * the log: discard it and open it again. After `TOKEN_SPENT`, call `admit` again without the token; it
- * answers `review`, and the interrupt is opened again with the reason `APPROVAL_REPLAYED`.
+ * The governor of one session, for one drain. Its answers are valid only after its writes are committed, so
+ * commit after `admit` and before the tool runs. When a commit is refused, the state of this governor is
+ * ahead of the log: discard it and open it again. After `TOKEN_SPENT`, call `admit` again without the token;
+ * it answers `review`, and the interrupt is opened again with the reason `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
   /** Id of the request in the audit log. */
   readonly requestId: string
   /**
-   * Asks whether a call may run. `turnId` is for the events. After `allow`, run the tool with `call.args` and
-   * `call.idempotency_key` of the answer: exactly these were judged.
+   * Decides whether a call may run. `turnId` is written to the events. After `allow`, run the tool with
+   * `call.args` and `call.idempotency_key` of the answer, because exactly these were judged.
    */
   admit(
     call: {
-      /** Unique in the session: some vendors use a call id twice. */
+      /**
+       * An id that is unique in the session; the vendor's call id is not enough, because some vendors use an
+       * id twice.
+       */
       readonly id: string
       readonly tool: string
       readonly args: JsonValue
@@ -91,13 +94,13 @@ export interface SessionGovernor {
    * another `admit`. Undefined means that the log has no write in doubt with this id.
    */
   recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records what a person says about a call in doubt. After `absent` the call may be admitted again. */
+  /** Records a person's answer about a call in doubt. After `absent` the call may be admitted again. */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
   /** Judges the result of the session. A session without a task class is always delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>
-  /** Returns the writes to be committed, once. */
+  /** Returns the writes that have to be committed, and clears them. */
   takeWrites(): GovernanceWrites
 }
 
@@ -114,22 +117,25 @@ export interface SessionGovernorsOptions {
   readonly clock: Clock
   readonly ids: IdSource
   readonly keys: Pick<GovernanceKeys, 'approvals'>
-  /** Where approvals are checked. Default: a desk that accepts only signatures of `keys`. */
+  /** The desk that checks approvals. Default: a desk that accepts only signatures of `keys`. */
   readonly desk?: ApprovalDesk
   /** Default `standardPolicy`: low-risk writes are allowed, high-risk ones go to a person. */
   readonly policy?: Policy | readonly Policy[]
-  /** Default: an approval is waited for 7 days, as for interrupts; keep both the same. */
+  /** Default: the governor waits 7 days for an approval. Use the same time as for interrupts. */
   readonly limits?: GovernorLimits
-  /** Runs a tool as the inverse of a write; by default without a `ThreadState`. */
+  /** Runs a tool that undoes a write. By default it runs without a `ThreadState`. */
   readonly undo?: (inverse: InverseCall) => Promise<unknown>
 }
 
-/** A tool that undoes a write, because a session failed or is repaired. It was admitted with the write. */
+/**
+ * A call of the tool that undoes a write, because the session failed or is repaired. It was admitted together
+ * with the write.
+ */
 interface InverseCall {
   readonly session: GovernedSession
   readonly tool: ToolDefinition
   readonly args: JsonValue
-  /** The call that is inverted. */
+  /** Id of the call whose write is undone. */
   readonly callId: string
   readonly idempotencyKey: string
   readonly signal: AbortSignal
@@ -137,12 +143,12 @@ interface InverseCall {
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
-/** Governs sessions, one request each. All its state is in the store. */
+/** Creates the governors of sessions, one request each. All their state is in the store. */
 export function createSessionGovernors(options: SessionGovernorsOptions): SessionGovernors {
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
-  /** Sessions that end now, by request id: inverses run in them. */
+  /** Sessions that are ending, by request id; the tools that undo their writes run in them. */
   const ending = new Map<string, GovernedSession>()
   const tasks = createSessionTasks((tool, args, context) =>
     invert({ undo: options.undo, session: ending.get(context.requestId) }, tool, args, context),

@@ -29,27 +29,27 @@ type Writes = Omit<GovernanceWrites, 'events'>
 
 interface SessionJournalOptions {
   readonly store: Store
-  /** The root thread. */
+  /** Id of the root thread. */
   readonly tree: string
   readonly requestId: string
-  /** Commits what was written so far. */
+  /** Commits the pending writes at once. */
   readonly flush: (() => Promise<void>) | undefined
 }
 
 /**
- * What the governor of one session reads and writes: its journal, payloads and spent tokens. Writes are
- * kept until `take`, so that they are committed together with the events of the thread. Positions count
- * within the request; the store gives each line its place in the tree when it is committed.
+ * The storage of one session's governor: its journal, payloads and spent tokens. Writes are kept until
+ * `take`, so that they are committed together with the events of the thread. Indexes count within the
+ * request; the store gives each line its position in the tree's audit log when it is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
-  /** The lines that `find` read, for the first fold. */
+  /** The lines that `find` has read; the first `read` uses them. */
   #found: readonly string[] | undefined
   #lines: AuditLine[] = []
   #texts = new Map<string, string>()
   #spent: { readonly jti: string; readonly exp: number }[] = []
   readonly #spentIds = new Set<string>()
-  /** What `take` returned last; its commit may not have finished yet. */
+  /** The lines that `take` returned last; their commit may not have finished yet. */
   #takenLines: readonly AuditLine[] = []
   #takenTexts: ReadonlyMap<string, string> = new Map()
 
@@ -57,7 +57,9 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     this.#options = options
   }
 
-  /** Looks the request up. Its first and last entries, where it is known. */
+  /**
+   * Reads the request from the audit log. Returns its first and last entries; undefined if it is not there.
+   */
   async find(): Promise<{ readonly first: Envelope; readonly last: Envelope } | undefined> {
     const lines = await this.#readStored(this.#options.requestId)
     const [first] = lines
@@ -71,7 +73,8 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // After this entry the governor acts by itself, so it is committed here; the kernel commits all others.
+    // After this entry the governor undoes a write by itself, so the entry is committed here; the kernel
+    // commits all others.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
@@ -104,7 +107,10 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return bytes && utf8.decode(bytes)
   }
 
-  /** A token that was spent elsewhere is found at the commit: the store refuses it. */
+  /**
+   * Marks an approval token as used; returns false if this request has used it before. A token that was used
+   * elsewhere is rejected by the store at the commit.
+   */
   async spend(jti: string, exp: number): Promise<boolean> {
     const id = jti.slice(jti.indexOf('\n') + 1)
     if (this.#spentIds.has(id)) return false
@@ -113,7 +119,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return true
   }
 
-  /** Returns what has to be committed, and forgets it. */
+  /** Returns the pending writes, to be committed, and clears them. */
   take(): Writes {
     const audit = this.#lines
     const spent = this.#spent
@@ -139,7 +145,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   }
 }
 
-// A quote inside a text is escaped, so these match the member alone.
+// Quotes inside a JSON string are escaped, so these texts can only match the member itself.
 const UNDO_STARTED = '"uaicp:event":"undo_started"'
 const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
 
@@ -150,12 +156,15 @@ function encode(text: string): Uint8Array {
   return encoder.encode(text)
 }
 
-/** Governance writes `sha256:` before the digits; the hash of a blob is the digits alone. */
+/** Removes the prefix `sha256:` that `@skein/governance` writes; the hash of a blob has no prefix. */
 function blobHash(hash: Hash): string {
   return hash.slice('sha256:'.length)
 }
 
-/** Lines of the store were written by a governor and are not checked again here; `verifyAudit` does that. */
+/**
+ * Parses a line of the audit log. It is not checked here, because a governor wrote it; `verifyAudit` checks
+ * it.
+ */
 function toEnvelope(line: string): Envelope {
   return JSON.parse(line) as Envelope
 }
@@ -169,7 +178,10 @@ interface GatePlace {
   readonly toolCallId: string
 }
 
-/** The event for the gate before a call. None for a replayed call: it was judged when it was first made. */
+/**
+ * Returns the event that records the decision about a call. There is none for a replayed call, because it was
+ * judged when it was first made.
+ */
 export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
   if (admission.type === 'replay') return []
   const { type: decision } = admission
@@ -183,7 +195,7 @@ export function admissionEvents(admission: Admission, place: GatePlace): readonl
   return [reasonCodes.length > 0 ? { ...event, reasonCodes } : event]
 }
 
-/** The event for the gate before delivery. */
+/** Returns the event that records the decision about the delivery. */
 export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
   const { type: decision } = delivery
   const event: GateDecided = { type: 'gate_decided', gate: 'pre_deliver', decision, at }
@@ -192,7 +204,10 @@ export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
   return { ...event, reasonCodes: codesOf(reasons) }
 }
 
-/** The event for what a call proved: its source and the hash of its payload, which is a blob. */
+/**
+ * Returns the event that records the evidence of a call: its source and the hash of its payload, which is a
+ * blob.
+ */
 export function evidenceEvent(evidence: Evidence, place: GatePlace): RuntimeEvent {
   const { evidence_id: evidenceId, evidence_type: kind, source, hash } = evidence
   const summary = `${kind} of ${source}`
@@ -203,13 +218,13 @@ function codesOf(reasons: readonly Reason[]): readonly string[] {
   return [...new Set(reasons.map(({ code }) => code))]
 }
 
-/** Runs a tool as the inverse of a write. */
+/** Runs a tool in order to undo a write. */
 type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) => Promise<unknown>
 
 /** Returns the task class of a session: that of its agent, with the session's tools. Built once per agent. */
 type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
-/** Makes the function that builds task classes; `invert` runs tools as inverses. */
+/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {
   const known = new WeakMap<
     ResolvedAgent,
@@ -230,25 +245,28 @@ export function createSessionTasks(invert: Invert): SessionTasks {
   }
 }
 
-/** The task class of agents without one: only the gates before calls count, and every result is delivered. */
+/** The task class of agents without one: only calls are judged, and every result is delivered. */
 const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
 
-/** The governor never makes the calls of a session. It only undoes them, and that is all `run` is for. */
+/**
+ * Converts a tool for the governor. The governor never makes the calls of a session, so it uses `run` only to
+ * undo a write.
+ */
 function toGoverned(tool: ToolDefinition, invert: Invert): GovernedTool {
   const { name, description, parameters, governance } = tool
   const run = (args: JsonValue, context: GovernedContext): Promise<unknown> =>
     invert(tool, args, context)
-  // Here the arguments of every tool are JSON; its own `run` checks them.
+  // The casts treat all arguments as JSON; the tool's own `run` checks them.
   return governed(
     { name, description, parameters, run } as Parameters<typeof governed<JsonValue, unknown>>[0],
     governance as Parameters<typeof governed<JsonValue, unknown>>[1],
   ) as GovernedTool
 }
 
-/** The member of an identity that names the thread. Grants are bound to it. */
+/** The member of an identity that contains the thread id. Grants are valid only for that thread. */
 export const THREAD_MEMBER = 'skein:thread'
 
-/** Id of the governed request of a session: the session's id if it is a UUID, else a UUID derived from it. */
+/** Returns the id of a session's request: the session's id if it is a UUID, else a UUID derived from it. */
 export function sessionRequestId({
   threadId,
   sessionId,
@@ -256,7 +274,7 @@ export function sessionRequestId({
   return BARE_UUID.test(sessionId) ? sessionId : uuidOf(`${threadId}\n${sessionId}`)
 }
 
-/** W3C trace id of a session. */
+/** Returns the W3C trace id of a session. */
 export function traceIdOf({
   threadId,
   sessionId,
@@ -264,7 +282,10 @@ export function traceIdOf({
   return sha256Hex(`trace\n${threadId}\n${sessionId}`).slice(0, 32)
 }
 
-/** For whom the session acts: the tenant owns the session, and the owner of the thread is its user. */
+/**
+ * Returns the identity for which the session acts: the tenant is its owner, and the owner of the thread is
+ * its user.
+ */
 export function sessionIdentity({ agent, tenant, owner, threadId }: GovernedSession): Identity {
   return {
     agent_id: agent.name,
@@ -277,7 +298,7 @@ export function sessionIdentity({ agent, tenant, owner, threadId }: GovernedSess
 
 const BARE_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-/** A UUID of version 8 (RFC 9562 §5.8) from a text. */
+/** Derives a UUID of version 8 (RFC 9562 §5.8) from a text. */
 function uuidOf(text: string): string {
   const hex = sha256Hex(text)
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)

@@ -9,26 +9,26 @@ import type { StoredMessage } from '../contract/thread-state.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { storedMessage } from '../thread/messages.ts'
 
-/** What a hook may return, apart from nothing. */
+/** The type of a hook's return value, without void. */
 type HookAnswer<Name extends HookName> = Exclude<Awaited<ReturnType<HookSignatures[Name]>>, void>
 
-/** One place where hooks run: whose hooks, which kind, and how their answers change a value. */
+/** One place where hooks run: the side, the kind of hook, and how the hooks' return values change a value. */
 interface HookUse<Name extends HookName, T> {
   readonly side: ResolvedSide
   readonly name: Name
-  /** The arguments of a hook, made from the value as the hooks before it have left it. */
+  /** Makes the arguments of a hook from the value that the previous hooks returned. */
   readonly args: (value: T) => readonly unknown[]
-  /** How an answer changes the value. It is not called for hooks that return nothing. */
+  /** Applies the return value of a hook to the value. It is not called for hooks that return nothing. */
   readonly fold?: (value: T, answer: HookAnswer<Name>) => T
 }
 
-/** A hook asked for the session to end before anything is spent. */
+/** Thrown when a hook asks to end the session before a request is sent to the model. */
 export class HookBlockedError extends Error {}
 
 /**
- * Runs the hooks of one kind in listed order. What a hook changed in the thread is committed as soon
- * as the hook returns. A hook that throws or takes too long is recorded in the log and skipped; its
- * changes to the thread are dropped.
+ * Runs the hooks of one kind in the order in which they are listed. The changes that a hook makes in the
+ * thread are committed as soon as it returns. If a hook throws or takes too long, the error is written to the
+ * log, its changes are dropped, and the next hook runs.
  */
 export async function runHooks<Name extends HookName, T>(
   context: DrainContext,
@@ -39,13 +39,13 @@ export async function runHooks<Name extends HookName, T>(
     if (hook.hook !== name) continue
     const facade = context.facade(side)
     try {
-      const execute = hook.execute as (...all: unknown[]) => unknown // the name was compared above
+      const execute = hook.execute as (...all: unknown[]) => unknown // the kind was compared above
       const timeoutMs = hook.timeoutMs ?? context.environment.limits.hookTimeoutMs
       const answer = await within(timeoutMs, async () => execute(facade.state, ...args(value)))
       const write = await writeOf(context, facade.takeChanges())
       if (write.events.length + write.others.length > 0)
         await context.commit(`hook_${hook.hook}`, write)
-      if (answer !== undefined && fold) value = fold(value, answer as never) // the answer is the hook's own
+      if (answer !== undefined && fold) value = fold(value, answer as never) // its type depends on `name`
     } catch (error) {
       const isBlock = (error as { readonly block?: unknown } | null)?.block === true
       if (name === 'prefilter_llm_history' && isBlock) throw new HookBlockedError(messageOf(error))
@@ -63,8 +63,8 @@ export async function runHooks<Name extends HookName, T>(
 }
 
 /**
- * The result of some work, or a rejection when it takes longer. The work is given a signal that is
- * aborted when the time is over or when the outer signal is; an outer abort rejects as well.
+ * Returns the result of `work`, or rejects when it takes longer than `timeoutMs`. The signal that `work`
+ * receives is aborted after that time or when the outer signal aborts; an outer abort rejects as well.
  */
 export async function within<T>(
   timeoutMs: number,
@@ -89,8 +89,8 @@ export async function within<T>(
 type Updated = Extract<RuntimeEvent, { type: 'message_updated' }>
 
 /**
- * What a tool or an effect changed, ready to commit. Its messages pass the hooks of the side first;
- * messages that a hook itself wrote do not (see `writeOf`), or hooks could call each other for ever.
+ * Converts the changes of a tool or an effect into a write. Their messages pass the hooks of the side first;
+ * messages that a hook wrote do not (see `writeOf`), because hooks could otherwise call each other for ever.
  */
 export async function hookedWriteOf(
   context: DrainContext,
@@ -108,7 +108,10 @@ export async function hookedWriteOf(
   return { ...write, events }
 }
 
-/** Every message passes these hooks before it is stored, wherever it comes from. It keeps its id. */
+/**
+ * Runs the `before_create_message` hooks, which every message passes before it is stored. The message keeps
+ * its id.
+ */
 export async function beforeCreate(
   context: DrainContext,
   side: ResolvedSide,
@@ -131,7 +134,10 @@ export async function beforeCreate(
   return { ...added, message: { ...json, id: before.id } }
 }
 
-/** A changed message keeps its type and its calls: results in the log belong to those calls. */
+/**
+ * Runs the `before_update_message` hooks. The message keeps its type and its calls, because results in the
+ * log belong to those calls.
+ */
 async function beforeUpdate(
   context: DrainContext,
   side: ResolvedSide,

@@ -32,17 +32,17 @@ export interface Prepared {
   readonly log: LoggedRequest
 }
 
-/** A request with the step that it belongs to. */
+/** A request together with the step it belongs to. */
 interface Asking extends Prepared {
   readonly side: ResolvedSide
   readonly turn: SideTurn
   readonly step: Step
   readonly model: ResolvedModel
-  /** Set for a side that is an `agent()`. */
+  /** The request of the strategy; set only for a side that is an `agent()`. */
   readonly asked: StrategyRequest | undefined
 }
 
-/** Asks the model, shows what it says while it comes, and commits the answer or the failure. */
+/** Sends the request, streams the answer to subscribers, and commits the answer or the failure. */
 export async function askModel(context: DrainContext, asking: Asking): Promise<void> {
   const live = new LiveStep(context, asking.turn.id)
   try {
@@ -80,7 +80,10 @@ async function commitAnswer(
   if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
 }
 
-/** The answer as it goes into the log; for an `agent()` with what its strategy needs to be run again. */
+/**
+ * Returns the events that record an answer. For an `agent()` they include the data that its strategy needs to
+ * be run again.
+ */
 function recorded(
   { asked, turn: { id: turnId }, step }: Asking,
   answer: RuntimeMessageAdded,
@@ -106,7 +109,7 @@ function recorded(
   return isPrivate ? [inference] : [inference, answer]
 }
 
-/** The answer as an event of the log; without its reasoning where the prompt excludes that. */
+/** Converts an answer to an event of the log. Reasoning is removed if the prompt excludes it. */
 async function answerOf(
   context: DrainContext,
   { side, turn: sideTurn, step, model, asked }: Asking,
@@ -135,13 +138,14 @@ async function answerOf(
   return asked?.isPrivate ? answer : beforeCreate(context, side, answer)
 }
 
-/** No computed delay between two requests is longer; the vendor may ask for more. */
+/** The longest delay that is computed between two requests; the vendor may ask for a longer one. */
 const MAX_BACKOFF_MS = 60_000
 
 /**
- * A request failed. `judgeRetry` of `@skein/ai` decides for library and runtime alike whether it is made
- * again. The wait is data in the log, not a sleep: the drain ends, and the thread is woken when it is
- * over. A vendor that asks for more than 15 minutes fails the step with its own words.
+ * Handles a failed request. `judgeRetry` of `@skein/ai`, which the library uses too, decides whether it is
+ * sent again. The delay is stored in the log instead of sleeping: the drain ends, and the thread is woken
+ * when the delay is over. If a vendor asks for more than 15 minutes, the step fails with the vendor's
+ * message.
  */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
@@ -182,7 +186,10 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
     await endSession(context, { outcome: 'failed', reason: 'model_error', message })
 }
 
-/** Keeps the text that had come when the user pressed stop. Its calls are dropped: they never ran. */
+/**
+ * Stores the text that had arrived when the user pressed stop. Calls in it are dropped, because they never
+ * ran.
+ */
 async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const partial = error instanceof UPPError ? error.turn : undefined
   if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return
@@ -195,12 +202,12 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
 
 type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream']>
 
-/** Shows a step while it happens. Nothing of it is stored: the answer is, when it is whole. */
+/** Sends the deltas of a step to subscribers. They are not stored; the complete answer is. */
 export class LiveStep {
   readonly #context: DrainContext
   readonly #turnId: string
   readonly #startedAt: number
-  /** One redactor per block: a secret may be cut in two by a chunk. */
+  /** One stream redactor per block, because a secret may be split between two chunks. */
   readonly #held = new Map<
     string,
     { readonly held: Held; readonly show: (text: string) => ThreadEvent }
@@ -224,7 +231,7 @@ export class LiveStep {
     if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
   }
 
-  /** Gives what the redactors held back. */
+  /** Sends the text that the redactors have held back. */
   end(): void {
     const events: ThreadEvent[] = []
     for (const { held, show } of this.#held.values()) {

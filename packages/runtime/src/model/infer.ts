@@ -20,17 +20,17 @@ import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import { hookedMessages, hookedSystem, modelMessages, paramsOf, systemText } from './prompt.ts'
 
-/** A request that the strategy of an `agent()` makes, and what is recorded with its answer. */
+/** A request of the strategy of an `agent()`, and the data that is recorded with its answer. */
 export interface StrategyRequest {
   readonly request: Pick<LLMRequest, 'messages' | 'system' | 'params' | 'tools' | 'structure'>
   readonly record: Pick<InferenceRecorded, 'request' | 'history'>
-  /** Whether the answer is kept for the strategy alone and is no message of the conversation. */
+  /** Whether the answer is kept for the strategy alone and is not a message of the conversation. */
   readonly isPrivate: boolean
 }
 
 /**
- * One step of a side: takes the queued messages, asks the model, and commits what it answered. `asked` is
- * the request of a side that is an `agent()`; such a side takes queued messages when its turn is over.
+ * Runs one step of a side: takes the queued messages, asks the model, and commits the answer. `asked` is the
+ * request of a side that is an `agent()`; such a side takes queued messages only when its turn is over.
  */
 export async function infer(
   context: DrainContext,
@@ -43,7 +43,7 @@ export async function infer(
   if (!asked) await compactIfLong(context, side)
   const { turn, step } = await beginStep(context, side)
   const { models } = side.prompt
-  // Each failure goes on to the next fallback model; the last model is asked again.
+  // Each failure moves on to the next fallback model; after the last model, that model is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
   try {
     const request = await prepare(context, { side, model, asked })
@@ -55,8 +55,8 @@ export async function infer(
 }
 
 /**
- * Takes messages that were queued meanwhile and opens the step. A step that this drain has opened
- * already, together with the commit before, is not opened again.
+ * Takes messages that were queued meanwhile and starts the step. If this drain has already started the step
+ * in an earlier commit, it is not started again.
  */
 async function beginStep(
   context: DrainContext,
@@ -64,8 +64,9 @@ async function beginStep(
 ): Promise<{ turn: SideTurn; step: Step }> {
   const { state, epoch } = context
   const at = context.at()
-  const turn = state.session!.turn! // `next` asks for a step within a turn only
-  // The strategy of an agent goes on after its calls without a decision of the runtime between.
+  const turn = state.session!.turn! // `next` returns this action within a turn only
+  // The strategy of an `agent()` continues after its calls without `end_step`, so its previous step may still
+  // be open.
   const isOver = turn.step?.entry !== undefined
   const before = isOver ? undefined : turn.step
   const taken = side.agent ? [] : await takeQueue(context, side)
@@ -79,7 +80,7 @@ async function beginStep(
   const wasWaiting = before?.retry && waitText(before.retry) === state.statusText
   if (before)
     events.push({ type: 'step_reset', at, turnId: turn.id, stepId: before.id, reason: 'again' })
-  // The thread said that it waits for the vendor; now it works again.
+  // The status text said that the thread waits for the vendor; now it works again.
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
@@ -88,7 +89,7 @@ async function beginStep(
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
-/** A note with the list of subagents, when the list differs from the one that the side was told last. */
+/** Returns a note with the list of subagents if the list has changed since the side last received it. */
 function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   const { state } = context
   const told = state.registryText[state.session?.turn?.side ?? 'a']
@@ -96,14 +97,14 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
     const label = threadName === undefined ? name : `${name} "${threadName}"`
     return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
   })
-  // Children that came and went within one call were never mentioned.
+  // If the list is empty and the side never received one, there is nothing to correct.
   if (lines.length === 0 && told === undefined) return []
   const heading = 'Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
   return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
 
-/** Makes the request, and its record for the log. */
+/** Builds the request and its record for the log. */
 async function prepare(
   context: DrainContext,
   {
@@ -134,8 +135,8 @@ async function prepare(
     model: model.model,
     params,
     tools,
-    // One layer retries: the runtime, which waits without holding a drain (see `modelFailed`). A
-    // strategy of the user's own stays, and counts on top.
+    // Only the runtime retries, because it can wait without a running drain (see `modelFailed`). If the user
+    // configured a retry strategy, its retries come in addition.
     config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
     system,
     structure,

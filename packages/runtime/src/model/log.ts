@@ -17,7 +17,7 @@ import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
 import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
 
-/** A request as the log stores it: what it shares with the request before is not written again. */
+/** A request as the log stores it: parts that are equal to the previous request are not written again. */
 export interface LoggedRequest {
   readonly requested: ModelRequested
   readonly frame: Blob
@@ -34,7 +34,7 @@ interface RequestFacts {
   readonly structure: JsonSchema | undefined
 }
 
-/** Records a request, to be logged together with its answer. */
+/** Builds the log record of a request, which is committed together with its answer. */
 export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
   const { environment, state } = context
   const { side, model, system, params, messages, structure } = facts
@@ -75,7 +75,7 @@ interface LogWrites {
   readonly blobs: readonly Blob[]
 }
 
-/** The request and its answer as events. */
+/** Returns the events that log a request and its answer. */
 export function logAnswer(
   context: DrainContext,
   log: LoggedRequest,
@@ -96,7 +96,7 @@ export function logAnswer(
   })
 }
 
-/** The request and why it has no answer, as events. */
+/** Returns the events that log a request and its failure. */
 export function logFailure(
   context: DrainContext,
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -130,7 +130,7 @@ function writes(
   return { events: [requested, answered], blobs: [frame] }
 }
 
-/** The part of a request that is mostly the same from step to step. */
+/** The system text, tools and parameters of a request, which are mostly the same from step to step. */
 interface RequestFrame {
   readonly system: string | null
   readonly tools: readonly Readonly<Record<string, unknown>>[]
@@ -138,7 +138,7 @@ interface RequestFrame {
   readonly structure?: JsonObject
 }
 
-/** The frame as a blob; equal frames are one blob. */
+/** Converts a frame to a blob. Equal frames give the same blob. */
 export function frameOf(frame: RequestFrame): Blob {
   const { system, tools, params, structure } = frame
   const value = { system, tools, params, structure }
@@ -146,7 +146,7 @@ export function frameOf(frame: RequestFrame): Blob {
   try {
     text = canonicalJson(value)
   } catch {
-    // Settings that JSON cannot express entirely; a log of the rest is better than none.
+    // The settings contain values that canonical JSON cannot express; an incomplete log is better than none.
     text = JSON.stringify(value)
   }
   const bytes = new TextEncoder().encode(text)
@@ -155,7 +155,7 @@ export function frameOf(frame: RequestFrame): Blob {
 
 const RESULTS = '.results'
 
-/** A stored message or a message of results by its id, for `deltaOf`. */
+/** Returns a function that finds a stored message, or a message with results, by its id; for `deltaOf`. */
 export function storedIn({
   entries,
   places,
@@ -168,8 +168,9 @@ export function storedIn({
 }
 
 /**
- * The messages of a request as a difference to the request before. Messages that are in the log as they
- * are sent go by id; others are written out once and then named by a key that holds their hash.
+ * Returns the messages of a request as a difference to the previous request. A message that is sent exactly
+ * as it is stored is written as its id; any other message is written out once and later named by a key that
+ * contains its hash.
  */
 export function deltaOf(
   previous: RequestLog | undefined,
@@ -187,13 +188,13 @@ export function deltaOf(
     const key = keys[keeps + index]!
     if (key === message.id || known.has(key)) return key
     known.add(key)
-    // `id` is the key, so that the fold of the log finds it without looking inside.
-    return { id: key, message: messageToJSON(message) as unknown as JsonObject } // it is JSON by name
+    // The key is stored as `id`, so that the fold of the log finds it without reading the message.
+    return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON
   })
   return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }
 }
 
-/** Every request of a log with its answer, in order. */
+/** Returns every model request of a log with its answer, in order. */
 export function modelLogs(events: readonly StoredEvent[]): ModelLog[] {
   const answers = answersOf(events)
   return events.flatMap(({ event }) =>
@@ -201,7 +202,7 @@ export function modelLogs(events: readonly StoredEvent[]): ModelLog[] {
   )
 }
 
-/** Puts a request together again, as it was sent. Throws `LOG_NOT_FOUND` when something of it is gone. */
+/** Rebuilds a request as it was sent. Throws `LOG_NOT_FOUND` when a part of it is missing. */
 export async function rebuildRequest(
   events: readonly StoredEvent[],
   logId: string,
@@ -212,7 +213,7 @@ export async function rebuildRequest(
   if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
   const bytes = await blob(requested.frame)
   if (!bytes) throw notFound(logId, 'has lost its frame')
-  // The frame was written by `frameOf`.
+  // The type is known because `frameOf` wrote the frame.
   const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
     readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
   }
@@ -249,11 +250,14 @@ function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): 
     if (message) return message
     const kept = stored(key)
     if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
-    return messageToJSON(kept) as unknown as JsonObject // it is JSON by name
+    return messageToJSON(kept) as unknown as JsonObject // `MessageJSON` is JSON
   })
 }
 
-/** The keys of all messages of a request, gathered from the requests that it rests on. */
+/**
+ * Returns the keys of all messages of a request, collected from the request and the earlier requests that it
+ * refers to.
+ */
 function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []

@@ -7,7 +7,10 @@ import { noteMessage } from '../session/session.ts'
 import { viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 
-/** The system text of a side: its parts with variables, then the hooks, without secrets. Undefined for none. */
+/**
+ * Returns the system text of a side: its parts with variables filled in, processed by the hooks, without
+ * secrets. Undefined when it is empty.
+ */
 export async function systemText(
   context: DrainContext,
   side: ResolvedSide,
@@ -19,7 +22,7 @@ export async function systemText(
   return hookedSystem(context, side, text)
 }
 
-/** A system text after the hooks, without secrets. Undefined for none. */
+/** Passes a system text through the hooks and removes secrets. Returns undefined when the result is empty. */
 export async function hookedSystem(
   context: DrainContext,
   side: ResolvedSide,
@@ -39,7 +42,10 @@ export async function hookedSystem(
   return context.redactor()?.text(seen) ?? seen
 }
 
-/** The messages of a request: the side's view, then the hooks, then without secrets. */
+/**
+ * Returns the messages of a request: the side's view of the conversation, processed by the hooks, without
+ * secrets.
+ */
 export async function modelMessages(
   context: DrainContext,
   side: ResolvedSide,
@@ -47,7 +53,10 @@ export async function modelMessages(
   return hookedMessages(context, side, await answerableView(context, side))
 }
 
-/** The side's view of the conversation, ending with a message that it can answer. */
+/**
+ * Returns the side's view of the conversation. If it does not end with a message to answer, a note is added
+ * first.
+ */
 export async function answerableView(
   context: DrainContext,
   side: ResolvedSide,
@@ -59,7 +68,7 @@ export async function answerableView(
   return viewOf(context.state, side.side, side.prompt)
 }
 
-/** The messages of a request after the hooks, without secrets. */
+/** Passes the messages of a request through the hooks and removes secrets. */
 export async function hookedMessages(
   context: DrainContext,
   side: ResolvedSide,
@@ -82,7 +91,7 @@ export async function hookedMessages(
 
 const clean = new WeakMap<Redactor, WeakMap<Message, Message>>()
 
-/** A message is looked through once for a set of secrets. */
+/** Removes secrets from a message. The result is cached per redactor, so each message is searched once. */
 function redacted(message: Message, redactor: Redactor): Message {
   let known = clean.get(redactor)
   if (!known) clean.set(redactor, (known = new WeakMap()))
@@ -95,7 +104,9 @@ function redacted(message: Message, redactor: Redactor): Message {
   return result
 }
 
-/** `filter_messages` names the stored messages to keep, or replaces their contents. */
+/**
+ * Runs the `filter_messages` hooks, which return the stored messages to keep and may replace their contents.
+ */
 async function filterStored(
   context: DrainContext,
   side: ResolvedSide,
@@ -125,13 +136,19 @@ async function filterStored(
   })
 }
 
-/** The vendor's parameters: what the prompt means in the vendor's words, the model's, the prompt's own. */
+/**
+ * Returns the vendor's parameters. Later sources override earlier ones: the prompt's effort and tool choice,
+ * the model's options, the prompt's own options.
+ */
 export function paramsOf(resolved: ResolvedModel, { prompt }: ResolvedSide): Params {
   const { providerOptions } = prompt.definition
   return { ...meant(resolved, prompt), ...resolved.definition?.providerOptions, ...providerOptions }
 }
 
-/** Effort and tool choice, where the model's wire is one of ours and has a word for them. */
+/**
+ * Converts reasoning effort and tool choice to the vendor's parameters, if the model uses a wire of this
+ * library that has such parameters.
+ */
 function meant({ model }: ResolvedModel, { definition, tools }: ResolvedPrompt): Params {
   const { reasoning, toolChoice } = definition
   const isRequired = toolChoice === 'required' && tools.length > 0

@@ -11,15 +11,15 @@ import type { Entry, KernelState } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 
 /**
- * The conversation as one side sees it: its own messages are the assistant's, everybody else's are the
- * user's. Calls and results of the other side are left out. Pure. The same entries give the same message
- * objects, because the wires cache what they encode by the identity of a message.
+ * Returns the conversation as one side sees it: its own messages have the role `assistant`, all others the
+ * role `user`. Calls and results of the other side are left out. Pure. The same entries give the same message
+ * objects, because the wires cache the encoded form of a message by its identity.
  */
 export function viewOf(
   state: KernelState,
   side: Side,
   prompt: ResolvedPrompt,
-  /** Entries from here on are left out. */
+  /** Entries from this index on are left out. */
   until: number = state.entries.length,
 ): Message[] {
   const { includeChat = true, includePastTools = true, recentImageThreshold } = prompt.definition
@@ -38,14 +38,15 @@ export function viewOf(
     )
   for (let place = from; place < until; place++) {
     const entry = state.entries[place]!
-    // Notes of the runtime are meant for one side.
+    // A note of the runtime is shown only to the side named in `for`.
     const meant = entry.metadata?.['for']
     if (entry.isRemoved || (meant !== undefined && meant !== side)) continue
     const showsTools = includePastTools || entry.turnId === turnId
     messages.push(...messagesOf(entry, side, showsTools))
   }
   const first = messages[0]
-  // A side may have spoken first, or what it answered was removed; vendors want a user's message first.
+  // The first message may be this side's own, because it spoke first or because the message before was
+  // removed. Vendors require a user's message first.
   if (first?.type === 'assistant') {
     const { id, timestamp } = first
     const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
@@ -54,7 +55,7 @@ export function viewOf(
   return withOldImagesAsText(messages, recentImageThreshold ?? 10)
 }
 
-/** How a summary is shown in place of the messages it stands for. The same text gives the same message. */
+/** Returns the message that replaces the summarised messages. The same summary gives the same id. */
 export function summaryMessage(summary: string, options: MessageOptions = {}): UserMessage {
   return new UserMessage(`[Summary of the conversation so far]\n${summary}`, {
     id: `summary-${sha256Hex(summary).slice(0, 16)}`,
@@ -63,7 +64,7 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
   })
 }
 
-// One memory for each way in which a message is changed for a view.
+// One cache for each way in which a message is changed for a view.
 const summaries = new WeakMap<object, Message>()
 const openings = new WeakMap<Message, Message>()
 const withoutCalls = new WeakMap<Message, Message>()
@@ -80,19 +81,20 @@ function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: ()
   return made
 }
 
-/** What a side sees of one entry. */
+/** Returns the messages that a side sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   const { message, attachments, results } = entry
-  // In another role a message loses its metadata: a vendor's notes were about the message as it was.
+  // A message that is shown in another role loses its metadata, because the vendor's data was about the
+  // original message.
   const { id, timestamp } = message
   if (message.type === 'user') {
     if (entry.side === 'a' && side === 'a') {
-      // Text that a parent put into this side's mouth when it spoke to the other side.
+      // A parent sent this text to side B as if side A had said it, so side A sees it as its own.
       if (message.text === '') return []
       const make = () => new AssistantMessage(message.text, undefined, { id, timestamp })
       return [remembered(asAssistant, message, make)]
     }
-    // Reports of children name their files in the text already.
+    // The text of a child's report already lists its files.
     if (attachments.length === 0 || entry.subagentId !== undefined) return [message]
     const text = `Attached files:\n${attachments.join('\n')}`
     const make = () =>
@@ -109,7 +111,7 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   return visiblePart(entry, message, showsTools)
 }
 
-/** A message of this side without its calls, or without the hidden ones. */
+/** Returns a message of this side without its calls, or without the hidden ones. */
 function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {
   const visible = showsTools ? entry.calls.filter(({ isHidden }) => !isHidden) : []
   if (visible.length === 0) {

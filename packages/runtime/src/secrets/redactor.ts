@@ -5,8 +5,9 @@ import type { Redactor } from './vault.ts'
 const MARK = '[redacted]'
 
 /**
- * Takes any number of secrets out of texts in one pass, also in base64 (wherever its bytes fall), hex,
- * URL-encoded and JSON-escaped. Secrets shorter than 4 characters are not searched.
+ * Creates a redactor that removes any number of secrets from texts in one pass. It also finds them as base64
+ * (at any byte offset), hex, URL-encoded and JSON-escaped. Secrets shorter than 4 characters are not searched
+ * for.
  */
 export function createRedactor(secrets: Iterable<string>): Redactor {
   const forms = new Set<string>()
@@ -37,7 +38,7 @@ const unchanged: Redactor = {
   stream: () => ({ push: (text) => text, end: () => '' }),
 }
 
-/** A part of the stream that is a secret; positions count from the beginning of the stream. */
+/** The range of a secret in the stream; positions count from the beginning of the stream. */
 interface Range {
   start: number
   end: number
@@ -49,13 +50,13 @@ function redactStream(tree: SearchTree): { push(text: string): string; end(): st
   let held = ''
   let from = 0
   let found: Range[] = []
-  /** End of the last redacted part: a part that overlaps or touches it gets no mark of its own. */
+  /** End of the last redacted range. A range that overlaps or touches it gets no mark of its own. */
   let covered = -1
 
   /** Returns everything before `until`, with marks in place of secrets. */
   function give(until: number): string {
     let result = ''
-    // A part that has its mark already may reach into the text that is held back.
+    // A range that was already replaced by a mark may extend into the text that is held back.
     let done = Math.max(from, covered)
     let given = 0
     for (; given < found.length && found[given]!.start < until; given++) {
@@ -89,7 +90,7 @@ function redactStream(tree: SearchTree): { push(text: string): string; end(): st
   }
 }
 
-/** Adds a range that ends after all others; those it overlaps or touches become one with it. */
+/** Adds a range that ends after all others, merging it with the ranges that it overlaps or touches. */
 function cover(ranges: Range[], range: Range): void {
   let last = ranges.at(-1)
   while (last && last.end >= range.start) {
@@ -108,7 +109,8 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
     if (typeof node !== 'object' || node === null) return node
     if (Array.isArray(node)) return walkList(node)
     if (isPlainObject(node)) return walkObject(node)
-    // An object with `toJSON`, such as a message, is kept as it is, or replaced by its JSON without secrets.
+    // An object with `toJSON`, such as a message, is kept if it contains no secret; otherwise it is replaced
+    // by its redacted JSON.
     if (!('toJSON' in node) || typeof node.toJSON !== 'function') return node
     const json: unknown = node.toJSON()
     if (json === node) return node
@@ -132,13 +134,15 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
   }
 }
 
-/** How many pairs of units have a place of their own. Pairs that share one cost time and nothing else. */
+/**
+ * The size of the skip table. Pairs of code units that share an entry only make the search slower, not wrong.
+ */
 const PLACES = 1 << 14
 
 /**
- * A fast test whether any of the patterns may occur in a text (Wu and Manber). Each pair of code units
- * says how far the search may skip ahead, so most of the text is not read. `true` may be wrong, `false`
- * never is.
+ * Returns a fast test whether any of the patterns may occur in a text (Wu and Manber). A table gives, for
+ * each pair of code units, how far the search may skip ahead, so most of the text is not read. The result
+ * `true` may be wrong, `false` never is.
  */
 function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
   const list = [...patterns]
@@ -158,7 +162,7 @@ function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
   }
 
   return (text) => {
-    // A hostile text could make every comparison fail late. After too many, the answer is "maybe".
+    // A malicious text could make every comparison slow. After too many comparisons the result is `true`.
     let patience = text.length + 1000
     let at = length - 1
     while (at < text.length) {

@@ -1,16 +1,16 @@
 /**
- * An Aho–Corasick automaton: reads a text one code unit after the other and always knows the longest
- * pattern that ends here. Node 0 is the beginning.
+ * An Aho–Corasick automaton: reads a text one code unit at a time and finds, at each position, the longest
+ * pattern that ends there. Node 0 is the start.
  */
 export interface SearchTree {
   step(node: number, unit: number): number
   /** Length of the longest pattern that ends at this node; 0 when none does. */
   matchLength(node: number): number
-  /** How much of what was read may be the beginning of a pattern that is not complete yet. */
+  /** How many of the last code units may be the beginning of a pattern that is not complete yet. */
   openLength(node: number): number
 }
 
-/** Builds the automaton of some patterns, in time linear in their total length. */
+/** Builds the automaton for the patterns, in time linear in their total length. */
 export function searchTree(patterns: Iterable<string>): SearchTree {
   const nodes = packed(grow(patterns))
   const { failure, match, open } = link(nodes)
@@ -32,7 +32,10 @@ export function searchTree(patterns: Iterable<string>): SearchTree {
   }
 }
 
-/** A trie in flat lists. Most nodes have one child, so children are a chain; the first node has a table. */
+/**
+ * A trie stored in flat lists. The children of a node are a linked list, because most nodes have one child;
+ * the root has a table.
+ */
 interface Nodes<List = ArrayLike<number>> {
   readonly unit: List
   readonly depth: List
@@ -42,7 +45,9 @@ interface Nodes<List = ArrayLike<number>> {
   /** 1 where a pattern ends. */
   readonly isEnd: List
   readonly first: Map<number, number>
-  /** Children of the first node by unit below 256: most units begin no pattern, and one look says so. */
+  /**
+   * Children of the root for code units below 256. Most units begin no pattern, which one array access shows.
+   */
   readonly firstByte: Int32Array
 }
 
@@ -88,7 +93,7 @@ function addChild(nodes: Nodes<number[]>, parent: number, unit: number): number 
   return node
 }
 
-/** The nodes in typed arrays, which are read several times faster. */
+/** Copies the nodes into typed arrays, which are read several times faster. */
 function packed({ first, firstByte, ...lists }: Nodes): Nodes {
   const { unit, depth, parent, child, sibling, isEnd } = lists
   return {
@@ -109,13 +114,16 @@ interface Links {
   readonly open: Int32Array
 }
 
-/** For each node, where the search goes on when it has no child for a unit: the longest suffix of what was read that begins a pattern. */
+/**
+ * Computes, for each node, the node at which the search continues when there is no child for a unit: the
+ * longest suffix of the text so far that begins a pattern.
+ */
 function link(nodes: Nodes): Links {
   const size = nodes.unit.length
   const failure = new Int32Array(size)
   const match = new Int32Array(size)
   const open = new Int32Array(size)
-  // All nodes but the first, by depth: a node comes after every node that is less deep.
+  // All nodes except the root, ordered by depth.
   const order: number[] = []
   for (let child = nodes.child[0]!; child > 0; child = nodes.sibling[child]!) order.push(child)
   for (let i = 0; i < order.length; i++) {

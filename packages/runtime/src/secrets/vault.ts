@@ -16,25 +16,31 @@ import {
 import { dirname } from 'node:path'
 import type { Store } from '../store/store.ts'
 
-/** Seals secrets at rest and keeps them out of texts. */
+/** Encrypts stored secrets and removes secrets from texts. */
 export interface Vault {
-  /** `context` (thread and variable) is bound to the sealed text: it opens nowhere else. */
+  /** Encrypts a secret. The result can be decrypted only with the same `context` (thread and variable). */
   seal(secret: string, context: string): string
   open(sealed: string, context: string): string
-  /** A redactor for texts and JSON of a thread with these secrets, also in base64 and URL-encoded. */
+  /**
+   * Creates a redactor that removes these secrets from texts and JSON, also when they are base64 or
+   * URL-encoded.
+   */
   redactor(secrets: Iterable<string>): Redactor
 }
 
-/** Takes secrets out of texts, JSON and streams. */
+/** Removes secrets from texts, JSON and streams. */
 export interface Redactor {
   text(text: string): string
-  /** A copy with every string redacted; the same object when nothing was found. */
+  /** Returns a copy with every string redacted; the same object when nothing was found. */
   json<T>(value: T): T
-  /** For streams: holds back what may be the beginning of a secret. */
+  /** Redacts a stream: text that may be the beginning of a secret is held back until more has arrived. */
   stream(): { push(text: string): string; end(): string }
 }
 
-/** The context by which a variable of a thread is sealed: it opens for this name in this thread alone. */
+/**
+ * Returns the context with which a variable is encrypted, so that it can be decrypted only for this name in
+ * this thread.
+ */
 export function envContext(threadId: string, name: string): string {
   return `${threadId}/${name}`
 }
@@ -45,13 +51,16 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 interface AesVaultOptions {
-  /** 32 bytes. */
+  /** The AES key, 32 bytes. */
   readonly key: Uint8Array
-  /** Source of nonces; the same nonce must never come twice. Default: the platform's secure generator. */
+  /** Generates nonces; it must never return the same one twice. Default: the platform's secure generator. */
   readonly random?: (size: number) => Uint8Array
 }
 
-/** Seals with AES-256-GCM: `v1.` and then nonce, tag and ciphertext in base64url. */
+/**
+ * Creates a vault that encrypts with AES-256-GCM. The sealed form is `v1.` and then nonce, tag and ciphertext
+ * in base64url.
+ */
 export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault {
   if (key.length !== KEY_BYTES) {
     throw new RuntimeError(`The vault's key has ${key.length} bytes.`, {
@@ -78,7 +87,7 @@ export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault 
       try {
         return open(sealed, context, secretKey)
       } catch {
-        // The cause is left out: nothing of the key or the text may travel with the error.
+        // The cause is left out, because the error must not reveal anything about the key or the text.
         throw unopenable(context)
       }
     },
@@ -105,7 +114,10 @@ function unopenable(context: string): RuntimeError {
   })
 }
 
-/** The key that seals secrets: 32 bytes in a file that only its owner may read, made at the first start. */
+/**
+ * Reads the key that encrypts secrets: 32 bytes in a file that only its owner may read. The file is created
+ * at the first start.
+ */
 export function openVaultKey(path: string): Uint8Array {
   const key = readKey(path) ?? createKey(path)
   if (key.length === 32) return key
@@ -124,7 +136,10 @@ function readKey(path: string): Uint8Array | undefined {
   }
 }
 
-/** The file is written completely and then linked to its name, so that two processes that start together use one key. */
+/**
+ * Creates the key file. It is written completely and then linked to its name, so that two processes that
+ * start at the same time use one key.
+ */
 function createKey(path: string): Uint8Array {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
@@ -151,7 +166,7 @@ function invalid(path: string, why: string): RuntimeError {
 
 const SETTING = 'vault_key'
 
-/** A key kept in the store itself: for memory and tests, where there is no folder to keep it in. */
+/** Reads or creates a key in the store itself, for memory stores and tests, which have no folder for it. */
 export async function storedVaultKey(store: Store): Promise<Uint8Array> {
   const known = (await store.setting(SETTING))?.['key']
   if (typeof known === 'string') return Buffer.from(known, 'base64')

@@ -3,7 +3,7 @@ import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definition
 import type { RuntimeLimits } from '../contract/context.ts'
 import type { CallState, Entry, KernelState, Session } from '../contract/state.ts'
 
-/** What follows from a finished step. */
+/** The decision about what happens after a finished step. */
 export type StepDecision =
   | {
       readonly type: 'end_session'
@@ -13,12 +13,12 @@ export type StepDecision =
       readonly attachments: readonly string[]
     }
   | { readonly type: 'handoff'; readonly agent: string; readonly toolCallId: string }
-  /** The side's turn is over; `text` is what it said. */
+  /** The side's turn is over; `text` is its answer. */
   | { readonly type: 'yield'; readonly reason: 'response' | 'stop_tool'; readonly text: string }
-  /** The side goes on. `nudge` is a note for a side that did not call a tool. */
+  /** The side takes another step. `nudge` is a note for a side that did not call a tool. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
-/** What a decision is made from. */
+/** The inputs of a decision. */
 export interface StepFacts {
   readonly state: KernelState
   readonly session: Session
@@ -29,9 +29,9 @@ export interface StepFacts {
 }
 
 /**
- * What follows from a finished step, in the order of Standard Agents §5: a tool that asked for the end
- * of the session, the bound session tools (failure first, and only calls that succeeded), the stop tool,
- * a handoff, the response, the limits.
+ * Decides what happens after a finished step, in the order of Standard Agents §5: a tool that asked to end
+ * the session, the bound session tools (failure first, and only calls that succeeded), the stop tool, a
+ * handoff, the response, the limits.
  */
 export function decideStep(facts: StepFacts): StepDecision {
   const ended = endByTool(facts)
@@ -44,7 +44,7 @@ export function decideStep(facts: StepFacts): StepDecision {
   }
   const text = messageText(entry)
   if (text.trim() !== '' && !lacksCall(side, entry)) {
-    // A side without any stop rule yields with whatever it says; otherwise it would speak for ever.
+    // A side without any stop rule ends its turn with any text; otherwise its turn would never end.
     const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
     if (isOver) return { type: 'yield', reason: 'response', text }
   }
@@ -52,8 +52,9 @@ export function decideStep(facts: StepFacts): StepDecision {
 }
 
 /**
- * The end that a tool brings about: one that asked for it, a bound session tool, the stop tool. The only
- * ends within the turn of a side that is an `agent()`; otherwise its strategy decides when it is over.
+ * Returns the decision when a tool ends the turn or the session: a tool that asked for it, a bound session
+ * tool, or the stop tool. For a side that is an `agent()`, only these can end the turn early; otherwise its
+ * strategy decides when the turn is over.
  */
 export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session
@@ -82,7 +83,7 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
   return undefined
 }
 
-/** The message of a bound session tool: the mapped argument, else the result of the tool. */
+/** Returns the message of a bound session tool: the mapped argument, else the result of the tool. */
 export function boundMessage(
   { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
   binding: ResolvedBinding,
@@ -95,7 +96,7 @@ export function boundMessage(
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
-/** The mapped paths: one or a list of them. Anything else counts as none. */
+/** Returns the file paths in the mapped argument, which is one path or a list. Other values are ignored. */
 export function boundAttachments(
   { call }: Pick<CallState, 'call'>,
   { attachmentsProperty }: ResolvedBinding,
@@ -106,12 +107,12 @@ export function boundAttachments(
   return paths.filter((path) => typeof path === 'string' && path !== '') as string[]
 }
 
-/** Text stays, anything else is JSON. */
+/** Converts a value to text: a string stays as it is, anything else becomes JSON. */
 export function toText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** The property of the arguments, else of a JSON result. */
+/** Returns the text of a stop tool: the configured property of its arguments, else of its JSON result. */
 export function stopText({ call, outcome }: CallState, side: ResolvedSide): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
@@ -122,13 +123,13 @@ export function stopText({ call, outcome }: CallState, side: ResolvedSide): stri
     try {
       result = JSON.parse(result)
     } catch {
-      return undefined // plain words have no properties
+      return undefined // a result that is not JSON has no properties
     }
   const found = isPlainObject(result) ? result[property] : undefined
   return found === undefined ? undefined : toText(found)
 }
 
-/** Whether the prompt wants a call and there is none. */
+/** Whether the prompt requires a tool call and the answer contains none. */
 function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean {
   return prompt.definition.toolChoice === 'required' && entry?.calls.length === 0
 }
@@ -144,7 +145,7 @@ function limit(facts: StepFacts): StepDecision | undefined {
   return undefined
 }
 
-/** Why a side may take no further step in this session, if so. */
+/** Returns the failure when a side may take no further step in this session; undefined when it may. */
 export function limitOf({
   session,
   side,
@@ -161,7 +162,7 @@ export function limitOf({
   return undefined
 }
 
-/** The answer of the step before this one, in the same session. */
+/** Returns the answer of the previous step of the same session. */
 function answerBefore({ entries }: KernelState, session: Session): Entry | undefined {
   const last = session.turn?.step?.entry ?? entries.length
   for (let place = last - 1; place >= session.firstEntry; place--)
@@ -173,7 +174,10 @@ function failed(reason: string, message: string): StepDecision {
   return { type: 'end_session', outcome: 'failed', reason, message, attachments: [] }
 }
 
-/** A model that is asked again after its own message needs a message to answer. */
+/**
+ * Returns a note for the model, because a model that is asked again after its own message needs a message to
+ * answer.
+ */
 function nudge({ side, entry }: StepFacts): string | undefined {
   if (entry.calls.length > 0) return undefined
   if (isEmpty(entry)) return 'The last reply was empty. Answer, or call a tool.'
@@ -185,7 +189,7 @@ function isEmpty(entry: Entry | undefined): boolean {
   return entry !== undefined && entry.calls.length === 0 && messageText(entry).trim() === ''
 }
 
-/** The text of an entry; none for results of calls. */
+/** Returns the text of an entry; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }

@@ -13,7 +13,7 @@ import {
 import { messageText, type StepDecision } from './decide.ts'
 import type { JsonValue } from '@skein/base'
 
-/** Commits what follows from a finished step. */
+/** Carries out the decision about a finished step and commits it. */
 export async function endStep(
   context: DrainContext,
   side: ResolvedSide,
@@ -38,7 +38,10 @@ export async function endStep(
   }
 }
 
-/** The turn is over. With a person the session ends; between two models the other side speaks. */
+/**
+ * Ends the turn of a side. If side B is a person, the session ends; between two models, the turn of the other
+ * side begins.
+ */
 async function yieldTurn(
   context: DrainContext,
   side: ResolvedSide,
@@ -66,7 +69,10 @@ async function yieldTurn(
   await context.commit('turn_end', { events, isProgress: true })
 }
 
-/** Asks the model again when its answer has the wrong shape; the third time in a session it has failed. */
+/**
+ * Asks the model again when its answer has the wrong shape. The third such answer in a session ends the
+ * session as failed.
+ */
 async function refuseOutput(
   context: DrainContext,
   side: ResolvedSide,
@@ -86,8 +92,8 @@ async function refuseOutput(
 }
 
 /**
- * The text that a stop tool or the strategy of an agent ends the turn with, as a message of the side,
- * unless the model wrote the same text itself.
+ * Returns the final text of a stop tool or a strategy as a message of the side; nothing if the model wrote
+ * the same text itself.
  */
 function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
@@ -143,9 +149,9 @@ async function endGoverned(context: DrainContext, ending: SessionEnding): Promis
 }
 
 /**
- * Whether the governor lets a result out. If not, the consequence is committed here: the model is told
- * the reasons and tries again, or the session fails. Sessions without a task class that ran no governed
- * tool have nothing to judge.
+ * Whether the governor allows the result to be delivered. If not, this function commits the consequence: the
+ * model gets the reasons and tries again, or the session fails. A session without a task class that ran no
+ * governed tool is not judged.
  */
 async function passesGate(context: DrainContext, candidate: JsonValue): Promise<boolean> {
   const { agent, state } = context
@@ -167,10 +173,10 @@ async function passesGate(context: DrainContext, candidate: JsonValue): Promise<
   return false
 }
 
-/** An answer as data, or why it does not have the declared shape. */
+/** The parsed answer, or a description of why it does not have the declared shape. */
 type SessionOutput = { readonly data: JsonValue } | { readonly problem: string }
 
-/** Reads the answer of a side whose prompt declares an output. Undefined when it declares none. */
+/** Parses the answer of a side whose prompt declares an output. Returns undefined when it declares none. */
 async function readOutput(
   { prompt }: ResolvedSide,
   text: string,

@@ -26,8 +26,8 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
 }
 
 /**
- * The events that move every queued message into the history, in order. `side` is the side that will
- * answer; its hooks see the messages. Messages that these hooks queue are taken the next time.
+ * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side
+ * that will answer, process the messages. Messages that these hooks queue stay queued until the next step.
  */
 export async function takeQueue(
   context: DrainContext,
@@ -55,7 +55,7 @@ export async function takeQueue(
   return taken
 }
 
-/** A silent message of the runtime to the side whose turn it is. */
+/** Returns a silent message of the runtime for the side whose turn it is. */
 export function noteMessage(context: DrainContext, text: string, kind: string): RuntimeEvent {
   const { environment, state } = context
   const at = context.at()
@@ -72,7 +72,7 @@ export function noteMessage(context: DrainContext, text: string, kind: string): 
   }
 }
 
-/** Starts a turn and its first step. */
+/** Returns the events that start a turn and its first step. */
 export function turnStart(context: DrainContext, side: Side): RuntimeEvent[] {
   const agentId = `${context.agent.name}/${side}`
   const turnId = context.environment.ids()
@@ -80,7 +80,10 @@ export function turnStart(context: DrainContext, side: Side): RuntimeEvent[] {
   return [{ type: 'turn_start', at, turnId, agentId, side }, stepStart(context, { turnId, side })]
 }
 
-/** Starts a step, or starts it again: `before` is the earlier attempt, whose id the step keeps. */
+/**
+ * Returns the event that starts a step. When a step is tried again, `before` is the earlier attempt, and the
+ * step keeps its id.
+ */
 export function stepStart(
   context: DrainContext,
   step: { readonly turnId: string; readonly side: Side; readonly before?: Step | undefined },
@@ -97,14 +100,14 @@ export function stepStart(
   }
 }
 
-/** Ends the running step, if there is one. */
+/** Returns the event that ends the running step; none if no step is running. */
 export function stepEnd(context: DrainContext): RuntimeEvent[] {
   const turn = context.state.session?.turn
   if (!turn?.step) return []
   return [{ type: 'step_end', at: context.at(), turnId: turn.id, stepId: turn.step.id }]
 }
 
-/** Ends the running turn, if there is one. */
+/** Returns the event that ends the running turn; none if no turn is running. */
 export function turnEnd(
   context: DrainContext,
   outcome: 'completed' | 'interrupted' | 'failed',
@@ -122,13 +125,13 @@ export interface SessionEnding {
   readonly message: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
-  /** What the side still says, in the same commit. */
+  /** A last message of the side, which is added in the same commit. */
   readonly spoken?: readonly RuntimeEvent[]
-  /** The turn was completed, even if the session failed. */
+  /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean
 }
 
-/** Ends the session and reports to the parent, in one transaction. */
+/** Ends the session and reports to the parent, in one commit. */
 export async function endSession(context: DrainContext, ending: SessionEnding): Promise<void> {
   const { state } = context
   const { session } = state
@@ -141,7 +144,8 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
-  // Open calls get a result that says why there is none: vendors refuse a history with open calls.
+  // Open calls get a result with the reason why they have none, because vendors refuse a history with open
+  // calls.
   const why =
     outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
   const cut = openCalls(state).map(({ call: { toolCallId, toolName } }) => ({
@@ -177,7 +181,10 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   context.dropGovernor()
 }
 
-/** Stops the running children that a call of this thread waits for: their results have no reader. */
+/**
+ * Returns the changes that stop the running children for which a call of this thread waits, because nobody
+ * will read their results.
+ */
 function stopAwaited(context: DrainContext): ThreadChange[] {
   const { state, environment } = context
   const at = context.at()
@@ -200,7 +207,7 @@ export async function close(
   return endSession(context, { outcome, reason: outcome, message })
 }
 
-/** Answers an interrupt that nobody answered in time; the model is told with the call's result. */
+/** Answers an expired interrupt with an error. The model gets it as the result of the call. */
 export async function expire(context: DrainContext, interruptId: string): Promise<void> {
   const answer = { type: 'error', message: 'Nobody answered in time.' } as const
   const events = [{ type: 'interrupt_answered' as const, at: context.at(), interruptId, answer }]
@@ -208,7 +215,7 @@ export async function expire(context: DrainContext, interruptId: string): Promis
 }
 
 /**
- * Terminates the children of a terminated thread; each of them does the same in turn. A terminated
+ * Terminates the children of a terminated thread; each child then terminates its own children. A terminated
  * thread creates no children, so the list is complete.
  */
 export async function cascade(context: DrainContext, references: readonly string[]): Promise<void> {
@@ -227,12 +234,15 @@ export async function cascade(context: DrainContext, references: readonly string
   await context.commit('cascade', { events, others, isProgress: true })
 }
 
-/** A wait for the model's vendor that is longer than this is shown as `waiting`, not as `running`. */
+/**
+ * If the thread has to wait longer than this for the model's vendor, its status is `waiting` instead of
+ * `running`.
+ */
 const LONG_WAIT_MS = 60_000
 
 /**
- * Ends the drain: there is nothing to do until `wakeAt`. Returns false when something was appended to
- * the log meanwhile, which the drain then looks at.
+ * Ends the drain, because there is nothing to do until `wakeAt`. Returns false when another writer has
+ * appended to the log meanwhile; the drain then continues.
  */
 export async function park(
   context: DrainContext,
@@ -269,12 +279,12 @@ export async function park(
   }
 }
 
-/** The status text of a thread that waits to ask its model again. */
+/** Returns the status text of a thread that waits to ask its model again. */
 export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
 }
 
-/** Parks a thread that makes every drain fail, with the reason in its log. */
+/** Parks a thread whose drains always fail, and writes the reason to its log. */
 export async function failStuck(context: DrainContext): Promise<void> {
   const { attempts } = context.head
   const message = `The thread is parked: ${attempts} attempts to continue it ended without progress.`
@@ -288,11 +298,11 @@ export async function failStuck(context: DrainContext): Promise<void> {
   const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
   const hadSession = context.state.session !== undefined
   if (hadSession) await endSession(context, ending)
-  // A call of the parent may wait for a child that could not even begin its session.
+  // If the thread had no session to end, a call of the parent may still wait for it and needs an answer.
   const others = hadSession ? [] : await reportToParent(context, { ...ending, attachments: [] })
   const write: Write = { events: [error], others, head: { lifecycle: 'failed' } }
   for (;;) {
-    // A request to resume may arrive in this moment; parking must not overwrite it.
+    // A request to resume may arrive at this moment; parking must not overwrite its wake-up.
     const wake = context.state.resume ? { by: context.environment.clock.now() } : { exactly: null }
     try {
       await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })

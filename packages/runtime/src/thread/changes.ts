@@ -11,7 +11,9 @@ import { inheritedEnv } from './env.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { attachmentPath, normalisePath } from './paths.ts'
 
-/** The state of the thread that a tool, a hook or an effect of this drain is given. */
+/**
+ * Creates the facade through which a tool, a hook or an effect of this drain reads and changes the thread.
+ */
 export function openFacade(
   context: DrainContext,
   side: ResolvedSide,
@@ -34,8 +36,8 @@ export function openFacade(
 }
 
 /**
- * `emit` and `setStatus`: transient events are only shown, the others are committed at once. A status
- * text also goes to the parent, in the same commit.
+ * Publishes the events of `emit` and `setStatus`. Transient events are only shown; the others are committed
+ * at once. A status text is also written to the parent, in the same commit.
  */
 async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
   const kept = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
@@ -47,7 +49,9 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
   await context.commit('tell', { events: kept, others })
 }
 
-/** A status text goes into the parent's list of subagents (Standard Agents §7.10). */
+/**
+ * Returns the change that writes a status text into the parent's list of subagents (Standard Agents §7.10).
+ */
 export function statusToParent({ state, head }: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
   if (event.type !== 'status_changed' || event.text === undefined || !state.parent) return []
   const { at, text: statusText } = event
@@ -62,7 +66,10 @@ export function statusToParent({ state, head }: ThreadPlace, event: RuntimeEvent
   return [{ id: state.parent.threadId, append: [updated] }]
 }
 
-/** Runs a tool for another tool. The call does not pass the gates and is not part of the history. */
+/**
+ * Runs a read-only tool for another tool. The call is not judged by the governor and is not part of the
+ * history.
+ */
 async function invoke(
   context: DrainContext,
   side: ResolvedSide,
@@ -84,11 +91,11 @@ async function invoke(
   return tool.run(args, { state, signal, ...names })
 }
 
-/** What was changed through a facade, as part of a commit. */
+/** The changes of a facade in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
   Pick<Write, 'head'>
 
-/** Turns what was changed through a facade into a write: here, at the parent and at descendants. */
+/** Converts the changes of a facade into writes: to this thread, to its parent and to its descendants. */
 export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
   const { blobs, stopSession, terminates, toParent } = changes
   const at = context.at()
@@ -114,7 +121,7 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   return { events, others, blobs, head: { lifecycle: 'terminated' } }
 }
 
-/** Variables that were set reach live descendants in the same commit. */
+/** Returns the changes that pass newly set variables on to live descendants, in the same commit. */
 async function inheritedChanges(
   context: ThreadPlace,
   events: readonly RuntimeEvent[],
@@ -137,13 +144,13 @@ async function inheritedChanges(
   return changes
 }
 
-/** Copies of files for another thread: they share the content and have paths of their own there. */
+/** Copies of files for another thread. They share the stored content and have new paths there. */
 export interface CopiedFiles {
   readonly paths: readonly string[]
   readonly events: readonly RuntimeEvent[]
 }
 
-/** A path that names no file of this thread. */
+/** Thrown for a path that names no file of this thread. */
 class MissingFileError extends Error {
   constructor(path: string) {
     super(`There is no file ${path} in this thread; nothing was sent.`)
@@ -151,8 +158,8 @@ class MissingFileError extends Error {
 }
 
 /**
- * The files of this thread with these paths. `pending` holds events that the same call has written
- * and not committed yet; their files count as well.
+ * Returns the files of this thread with these paths. `pending` contains uncommitted events of the same call;
+ * files that they write are found too.
  */
 export function findFiles(
   { state }: Pick<ThreadPlace, 'state'>,
@@ -173,8 +180,8 @@ export function findFiles(
 }
 
 /**
- * Copies files of this thread by their content hash. `salt` names the delivery: the same salt gives
- * the same paths, so a delivery that is made again after a crash copies nothing twice.
+ * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery: the
+ * same salt gives the same paths, so a delivery that is repeated after a crash copies nothing twice.
  */
 export function copyFiles(
   context: Pick<ThreadPlace, 'at'>,
@@ -191,7 +198,7 @@ export function copyFiles(
   return { paths, events }
 }
 
-/** A text message to another thread, with the files that were copied for it. */
+/** Returns the event that queues a text message in another thread, with the files that were copied for it. */
 export function queuedText(
   context: ThreadPlace,
   { text, files }: { readonly text: string; readonly files: CopiedFiles },
@@ -210,8 +217,8 @@ export function queuedText(
 }
 
 /**
- * A text with its files as a silent message to the parent, marked with the child that sent it. The
- * paths are the parent's own, one per line below the text.
+ * Returns the event that queues a text with its files as a silent message at the parent, marked with the id
+ * of this child. The file paths are those of the copies in the parent.
  */
 export function silentMessage(
   context: ThreadPlace,
@@ -222,14 +229,14 @@ export function silentMessage(
   return queuedText(context, { text, files }, { role: 'user', isSilent: true, subagentId })
 }
 
-/** A text followed by one path per line. */
+/** Returns a text followed by one path per line. */
 export function withPaths(text: string, { paths }: CopiedFiles): string {
   return paths.length === 0 ? text : [text, '', ...paths].join('\n')
 }
 
 /**
- * `state.notifyParent`: queues a silent text at the parent. `pending` holds the events that the same
- * call has written and not committed yet. Nothing is sent to a parent that is over.
+ * Returns the changes for `state.notifyParent`, which queue a silent message at the parent. `pending`
+ * contains uncommitted events of the same call. Nothing is sent to a parent that was terminated or erased.
  */
 async function noticeToParent(
   context: ThreadPlace,
@@ -244,7 +251,7 @@ async function noticeToParent(
   return [{ id: parentId, append, wake: { by: clock.now() } }]
 }
 
-/** The id of the parent, unless there is none or it was terminated or erased. */
+/** Returns the id of the parent; undefined if there is none or it was terminated or erased. */
 export async function liveParent({ state, environment }: ThreadPlace): Promise<string | undefined> {
   if (!state.parent) return undefined
   const head = await environment.store.head(state.parent.threadId)

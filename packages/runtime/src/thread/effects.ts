@@ -4,7 +4,7 @@ import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/t
 import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024
-/** The last time that a date can say. */
+/** The latest time that a JavaScript Date can represent. */
 const MAX_TIME = 8.64e15
 
 type EffectMembers = Pick<
@@ -16,7 +16,10 @@ interface FacadeEffects extends EffectMembers {
   clear(): void
 }
 
-/** Scheduled effects of a thread with what was scheduled or removed but not committed. */
+/**
+ * Creates the members for scheduled effects; reads include effects that were scheduled or removed but are not
+ * committed.
+ */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   const { kernel, environment, events } = buffer
   const pending = new Map<string, EffectState | null>()
@@ -71,7 +74,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Effects as users see them, the next one first. */
+/** Returns the effects in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,
@@ -112,21 +115,24 @@ function invalid(name: string, problem: string): RuntimeError {
 }
 
 const MINUTE = 60_000
-/** The calendar repeats after 400 years: a time that has not come by then never comes. */
+/** The calendar repeats every 400 years, so a date that does not occur within 400 years never occurs. */
 const MAX_MONTHS = 400 * 12
 
-/** The times of a five-field calendar line, as sets. */
+/** The values of the five fields of a cron expression, as sets. */
 interface CronTimes {
   readonly minutes: ReadonlySet<number>
   readonly hours: ReadonlySet<number>
   readonly days: ReadonlySet<number>
   readonly months: ReadonlySet<number>
   readonly weekdays: ReadonlySet<number>
-  /** With a day of the month and a weekday both given, one of them is enough, as in every cron. */
+  /**
+   * If both a day of the month and a weekday are given, a date has to match only one of them, as in every
+   * cron.
+   */
   readonly isEitherDay: boolean
 }
 
-/** The first minute after a time (ms) that a calendar line names, in UTC. */
+/** Returns the first minute after a time (ms) that a cron expression matches, in UTC. */
 export function nextCronTime(cron: string, afterMs: number): number {
   const times = parseCron(cron)
   const start = (Math.floor(afterMs / MINUTE) + 1) * MINUTE
@@ -142,7 +148,7 @@ export function nextCronTime(cron: string, afterMs: number): number {
   throw badCron(cron, 'it has no time after the given one')
 }
 
-/** Reads a line of five fields or a word such as `@daily`; says which field is wrong. */
+/** Parses a cron expression with five fields, or a word such as `@daily`. Errors name the wrong field. */
 export function parseCron(cron: string): CronTimes {
   const line = Object.hasOwn(words, cron.trim()) ? words[cron.trim()]! : cron.trim()
   const texts = line.split(/\s+/)
@@ -152,7 +158,7 @@ export function parseCron(cron: string): CronTimes {
   }
   const [minutes, hours, days, months, weekdays] = fields.map((field, index) =>
     parseField(cron, field, texts[index]!),
-  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>] // one for each of the five
+  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>] // one set per field
   if (weekdays.delete(7)) weekdays.add(0)
   const isEitherDay = !texts[2]!.startsWith('*') && !texts[4]!.startsWith('*')
   const firstDay = Math.min(...days)
@@ -207,14 +213,14 @@ function parseField(cron: string, field: Field, text: string): Set<number> {
 }
 
 function parseRange(cron: string, field: Field, text: string, hasStep: boolean): [number, number] {
-  // Weekdays are 0 to 7, but `*` means each of them once.
+  // Weekdays are 0 to 7, where 0 and 7 are both Sunday; `*` must include each day only once.
   const last = field.max === 7 ? 6 : field.max
   if (text === '*') return [field.min, last]
   const [first = '', end, ...rest] = text.split('-')
   const from = parseValue(cron, field, first)
   if (end === undefined) return [from, hasStep ? Math.max(from, last) : from]
   let to = parseValue(cron, field, end)
-  // `fri-sun` ends with the week.
+  // In a range such as `fri-sun`, Sunday is the end of the week (7).
   if (field.max === 7 && to === 0 && from > 0) to = 7
   if (rest.length > 0 || to < from) {
     throw badCron(cron, `"${text}" in the field "${field.name}" is no range from low to high`)

@@ -9,30 +9,30 @@ import type { Store, ThreadChange, ThreadHead } from '../store/store.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { FacadeBuffer } from './values.ts'
 
-/** Variables as one side of a thread, or one of its tools, sees them. */
+/** The variables as one side of a thread, or one of its tools, sees them. */
 export interface EnvReader {
   get(name: string): string | undefined
-  /** Undefined when it has no value. */
+  /** Returns the type of a variable; undefined when it has no value. */
   typeOf(name: string): 'text' | 'secret' | undefined
   /** Whether a variable of this name is a secret, even if it has no value. */
   isSecret(name: string): boolean
-  /** Throws `ENV_MISSING` naming the variable. */
+  /** Returns the value of a variable; throws `ENV_MISSING` when it has none. */
   require(name: string): string
-  /** Every secret value, also those that a stronger source overrides. */
+  /** Returns every secret value, including values that another source overrides. */
   secrets(): string[]
-  /** This reader with entries of the thread that are not committed yet; null removes an entry. */
+  /** Returns a reader with entries that are not committed yet; a null entry removes a variable. */
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
-/** Where the values of variables come from. */
+/** The sources of variables. */
 export interface EnvReaderOptions {
   readonly kernel: Pick<KernelState, 'env'>
   readonly agent: ResolvedAgent
   readonly side: Side
   readonly instanceEnv: Values
-  /** Of the tool's entry in the prompt. */
+  /** The variables that the prompt sets for the tool. */
   readonly toolEnv?: Values
-  /** Declared by the tool itself, for a tool that no prompt lists. */
+  /** The variables that the tool itself declares, for a tool that no prompt lists. */
   readonly variables?: readonly VariableDefinition[]
   readonly vault: Vault
   readonly threadId: string
@@ -40,17 +40,20 @@ export interface EnvReaderOptions {
 
 type Values = Readonly<Record<string, string>>
 
-/** Reads variables from five sources, the strongest first: the tool's settings, the thread, this installation, the agent, its prompt. */
+/**
+ * Creates a reader of variables with five sources. Earlier ones override later ones: the tool's settings, the
+ * thread, this installation, the agent, its prompt.
+ */
 export function createEnvReader(options: EnvReaderOptions): EnvReader {
   return readerOver(options, new Map())
 }
 
-/** True for the words that switch an optional branch on: `true`, `1` and `yes`, in any case. */
+/** Whether a value switches an optional subagent on: `true`, `1` or `yes`, in upper or lower case. */
 export function isEnabled(value: string | undefined): boolean {
   return value !== undefined && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
 }
 
-/** Throws `ENV_INVALID` for a name that no variable can have. */
+/** Returns the name; throws `ENV_INVALID` if it cannot be the name of a variable. */
 export function checkEnvName(name: string): string {
   if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= 256) {
     return name
@@ -112,7 +115,10 @@ function readerOver(
     return [...found]
   }
 
-  /** A value that cannot be opened cannot leak, so it is left out of the list of secrets. */
+  /**
+   * Decrypts a value. Returns an empty string if that fails: such a value cannot leak, so it need not be
+   * listed.
+   */
   function openIfPossible(name: string, entry: EnvEntry): string {
     try {
       return open(name, entry)
@@ -143,7 +149,7 @@ function own(values: Values | undefined, name: string): string | undefined {
   return values && Object.hasOwn(values, name) ? values[name] : undefined
 }
 
-/** Names that either side declares as secret: neither side may show them. */
+/** Returns the names that either side declares as secret; neither side may show their values. */
 function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<string> {
   const all = sidesOf(agent).flatMap(({ prompt }) => [
     ...prompt.variables,
@@ -153,7 +159,7 @@ function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<strin
   return new Set([...secrets.map(({ name }) => name), ...hiddenNames(agent)])
 }
 
-/** Every place of the agent's definition that gives values. */
+/** Returns all sets of values in the agent's definition. */
 function valuesOf(agent: ResolvedAgent): (Values | undefined)[] {
   const sides = sidesOf(agent).flatMap(({ prompt }) => [
     prompt.definition.env,
@@ -166,7 +172,10 @@ function sidesOf({ a, b }: ResolvedAgent): ResolvedSide[] {
   return b ? [a, b] : [a]
 }
 
-/** Variables that belong to some of an agent's children alone; the others do not inherit them. */
+/**
+ * Returns the variables that are reserved for particular children of an agent; its other children do not
+ * inherit them.
+ */
 export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
   const names = relationsOf(agent).flatMap(({ scopedEnv, requiredVariables }) => [
     ...scopedEnv,
@@ -175,7 +184,10 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
   return new Set(names)
 }
 
-/** Variables that no model may see: those scoped to children, except declared hints (Standard Agents §7.6). */
+/**
+ * Returns the variables that no model may see: those scoped to children, except declared hints (Standard
+ * Agents §7.6).
+ */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
   const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
@@ -194,12 +206,12 @@ const MAX_VALUE_BYTES = 64 * 1024
 type EnvMembers = Pick<ThreadState, 'env' | 'hasEnv' | 'envType' | 'setEnv'>
 
 interface FacadeEnv extends EnvMembers {
-  /** Every secret value, with those that were set here. */
+  /** Returns every secret value, including those that were set here. */
   secrets(): string[]
   clear(): void
 }
 
-/** Variables of a thread with what was set but not committed. */
+/** Creates the members for variables; reads include variables that were set but are not committed. */
 export function facadeEnv(
   { kernel, environment, events, at }: FacadeBuffer,
   env: EnvReader,
@@ -229,7 +241,7 @@ export function facadeEnv(
   }
 }
 
-/** The event that sets a variable of a thread, sealed when it is a secret; null removes it. */
+/** Returns the event that sets a variable of a thread; null removes it. A secret is encrypted. */
 export function envSet(options: {
   readonly name: string
   readonly value: string | null
@@ -257,7 +269,7 @@ export function envSet(options: {
   }
 }
 
-/** A variable that was set, with its value unsealed. */
+/** A variable that was set, with its value in plain text. */
 interface EnvSetting {
   readonly name: string
   readonly value: string | null
@@ -270,11 +282,14 @@ interface InheritingEnv {
   readonly vault: Vault
   readonly instanceEnv: Readonly<Record<string, string>>
   at(): string
-  /** The fold of a descendant. */
+  /** Returns the folded state of a descendant. */
   load(threadId: string): Promise<KernelState | undefined>
 }
 
-/** Sets a variable for every live descendant, except below those that have a value of their own. */
+/**
+ * Returns the changes that set a variable in every live descendant, except in descendants that have a scoped
+ * value of their own and in threads below them.
+ */
 export async function inheritedEnv(
   parts: InheritingEnv,
   head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,
@@ -296,7 +311,7 @@ export async function inheritedEnv(
   return changes
 }
 
-/** Whether a variable is a secret. A secret stays one, whatever its new type is said to be. */
+/** Whether a variable is a secret. A secret stays a secret, even if it is set again as text. */
 export function isSecret(
   { registry, vault, instanceEnv }: Pick<InheritingEnv, 'registry' | 'vault' | 'instanceEnv'>,
   state: KernelState,

@@ -13,26 +13,29 @@ import { facadeMessages } from './messages.ts'
 const MAX_EMIT_BYTES = 256 * 1024
 const MAX_STATUS_LENGTH = 1000
 
-/** What the state of a thread is made from. */
+/** The options of `createThreadFacade`. */
 export interface ThreadFacadeOptions {
   readonly kernel: KernelState
   readonly head: ThreadHead
   readonly environment: KernelEnvironment
   readonly env: EnvReader
   readonly signal: AbortSignal
-  /** Commits and shows events at once: `emit` and `setStatus`. */
+  /** Commits and shows events at once; used by `emit` and `setStatus`. */
   readonly immediate: (events: readonly RuntimeEvent[]) => Promise<void>
-  /** Runs another tool; without it none can be invoked. */
+  /** Runs another tool. If absent, `invokeTool` always throws. */
   readonly invoke?: (name: string, args: JsonValue) => Promise<unknown>
   /** The only tools that may be invoked; absent means any. */
   readonly allowedTools?: readonly string[]
-  /** Who asks, for errors. */
+  /** The name of the tool that uses the facade, for error messages. */
   readonly toolName?: string
   readonly turnId?: string
   readonly toolCallId?: string
 }
 
-/** What was written through a facade. It is committed together with the outcome of the tool, hook or effect that wrote it. */
+/**
+ * The changes that were made through a facade. They are committed together with the outcome of the tool, hook
+ * or effect that made them.
+ */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
   readonly blobs: readonly Blob[]
@@ -45,18 +48,21 @@ export interface FacadeChanges {
   readonly terminates: boolean
 }
 
-/** The state of a thread with what was written through it. */
+/** The state of a thread, and the changes that were made through it. */
 export interface ThreadFacade {
   readonly state: ThreadState
-  /** What was written since the last time; the facade is empty after it. */
+  /** Returns the changes since the last call and empties the buffer. */
   takeChanges(): FacadeChanges
-  /** Every secret value, with those that were set through it: for redacting what its user answers. */
+  /**
+   * Returns every secret value, including values that were set through this facade, so that they can be
+   * removed from the result of the user's code.
+   */
   secrets(): string[]
 }
 
 /**
- * The thread as tools, hooks, effects and endpoints see it. What they write is buffered, and their own
- * reads see it; nothing reaches the thread before the changes are committed.
+ * Creates the state of a thread for tools, hooks, effects and endpoints. Their writes are buffered and
+ * visible to their own reads; the thread itself changes only when the changes are committed.
  */
 export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const { kernel, environment, head, signal } = options
@@ -72,7 +78,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
-  // What the parts have for each other is not shown to users.
+  // Members that the parts use among themselves are not shown to users.
   const { existing: _existing, clear: _files, ...fileMembers } = files
   const { clear: _messages, ...messageMembers } = messages
   const { clear: _values, ...valueMembers } = values
@@ -118,7 +124,7 @@ type SessionMembers = Pick<
   'getParentThread' | 'notifyParent' | 'terminate' | 'stopSession'
 >
 
-/** What goes to the parent, and what ends the session or the thread. */
+/** Creates the members that send messages to the parent and end the session or the thread. */
 function facadeSession(
   { parent }: KernelState,
   existing: (paths: readonly string[] | undefined) => readonly string[],
@@ -135,7 +141,7 @@ function facadeSession(
       notifyParent(content, attachments) {
         if (typeof content !== 'string') throw noText('notifyParent')
         const paths = existing(attachments)
-        // The same agent may run without a parent; then there is nobody to tell.
+        // The agent may also run in a thread without a parent; the message is then ignored.
         if (parent) toParent.push({ text: content, attachments: paths })
       },
       terminate() {
@@ -158,7 +164,7 @@ function facadeSession(
 
 type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool'>
 
-/** What takes effect at once. */
+/** Creates the members that take effect at once, without the buffer. */
 function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer): LiveMembers {
   const { immediate, invoke, allowedTools, toolName } = options
   return {
@@ -204,9 +210,9 @@ function noText(member: string): RuntimeError {
 }
 
 /**
- * The children that a thread can still reach (Standard Agents §7.11): resumable ones always, the others
- * while they live. `status` is the text that a running child published, else its lifecycle; a resumable
- * child that has finished is idle, for it waits for its next message.
+ * Returns the children that a thread can still reach (Standard Agents §7.11): resumable ones always, others
+ * until they have ended. `status` is the text that a running child published, else its lifecycle. A resumable
+ * child that has finished is shown as idle, because it waits for its next message.
  */
 export function childRegistry({
   children,

@@ -29,12 +29,15 @@ type MessageMembers = Pick<
   | 'deleteMessage'
 >
 
-/** Messages of a thread, with what the facade needs. */
+/** The message members of a thread's state, and a member that the facade needs. */
 export interface FacadeMessages extends MessageMembers {
   clear(): void
 }
 
-/** Messages of a thread with what was added, changed or removed but not committed. */
+/**
+ * Creates the members for messages; reads include messages that were added, changed or removed but are not
+ * committed.
+ */
 export function facadeMessages(
   buffer: FacadeBuffer,
   files: Pick<FacadeFiles, 'existing'>,
@@ -42,7 +45,7 @@ export function facadeMessages(
   const { environment, events } = buffer
   const pending = new PendingMessages(buffer.kernel)
 
-  /** A new message, checked and ready for an event. */
+  /** Checks a new message and returns it with the fields of its event. */
   function make({ content, attachments, metadata, isSilent }: NewMessage) {
     const message = toMessage(content, environment)
     if (pending.has(message.id)) throw refused(message.id, 'is in the thread already')
@@ -59,7 +62,7 @@ export function facadeMessages(
             subject: 'The metadata of a message',
             code: 'INPUT_INVALID',
             maxBytes: MAX_METADATA_BYTES,
-          }) as JsonObject), // a copy of an object is one
+          }) as JsonObject), // the copy of an object is an object
       },
     }
   }
@@ -70,7 +73,7 @@ export function facadeMessages(
     injectMessage(given) {
       const { message, fields } = make(given)
       const { id } = message
-      // The role says who speaks: a user is side B, or the person in its place.
+      // The role decides the side: a user's message belongs to side B, or to the person in its place.
       const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
       const at = buffer.at()
       const turnId = environment.ids()
@@ -105,7 +108,7 @@ export function facadeMessages(
   }
 }
 
-/** The messages of a thread with the changes of one user laid over them. */
+/** The messages of a thread, with the uncommitted changes of one facade applied. */
 class PendingMessages {
   readonly added = new Map<string, StoredMessage>()
   readonly queued = new Set<string>()
@@ -127,7 +130,7 @@ class PendingMessages {
     return stored && this.#shown(stored)
   }
 
-  /** A message that may be changed; throws for others. */
+  /** Returns a message that may be changed; throws for any other id. */
   find(id: string): StoredMessage {
     const stored = this.get(id)
     if (!stored)
@@ -171,7 +174,10 @@ function toMessage(
   return content
 }
 
-/** The message with other content. Its id, time and calls stay: results in the log belong to them. */
+/**
+ * Returns the message with new content. It keeps its id, time and calls, because results in the log belong to
+ * its calls.
+ */
 function changed(before: Message, content: string | Message): Message {
   if (typeof content !== 'string' && (!isMessage(content) || content.type !== before.type)) {
     throw refused(before.id, `is of type ${before.type}, and its new content is not`)
@@ -194,8 +200,8 @@ function toJson(message: Message, maxBytes: number): MessageJSON {
     code: 'INPUT_INVALID',
     maxBytes,
   })
-  messageFromJSON(json) // what the log cannot be read from must not get in
-  return json as unknown as MessageJSON // a copy of it
+  messageFromJSON(json) // throws for a message that could not be read back from the log
+  return json as unknown as MessageJSON // a copy of a `MessageJSON`
 }
 
 function refused(id: string, problem: string): RuntimeError {
@@ -209,12 +215,15 @@ function badContent(problem: string): RuntimeError {
   })
 }
 
-/** The messages of a thread in the order of its log, each call's results after it; removed ones left out. */
+/**
+ * Returns the messages of a thread in the order of its log, results directly after their calls; removed
+ * messages are left out.
+ */
 export function storedMessages({ entries }: Pick<KernelState, 'entries'>): StoredMessage[] {
   return entries.flatMap((entry) => (entry.isRemoved ? [] : linesOf(entry)))
 }
 
-/** One message or one message of results, by its id. */
+/** Returns a message, or a message with results, by its id. */
 export function storedMessage(
   { entries, places }: Pick<KernelState, 'entries' | 'places'>,
   id: string,
@@ -224,7 +233,7 @@ export function storedMessage(
   return linesOf(entry).find((line) => line.id === id)
 }
 
-/** Silent messages only when they are asked for; then order, offset and limit. */
+/** Selects messages: silent ones only on request, then by order, offset and limit. */
 export function selectMessages(
   messages: readonly StoredMessage[],
   { limit, offset = 0, order = 'asc', includeSilent = false }: MessageQuery = {},

@@ -7,8 +7,8 @@ const MAX_STEM_BYTES = 100
 const MAX_EXTENSION_BYTES = 16
 
 /**
- * The one spelling of a path in a thread's tree: absolute, in NFC, without empty segments. Anything that
- * another reader could take for a different file is refused.
+ * Returns the normal form of a path in a thread: absolute, in NFC, without empty segments. Throws for paths
+ * that another program could read as a different file.
  */
 export function normalisePath(path: string): string {
   if (typeof path !== 'string') throw refused(String(path), 'it is not a text')
@@ -37,12 +37,12 @@ export function normalisePath(path: string): string {
 }
 
 /**
- * Where the copy of a file goes when it crosses to another thread. The same source and salt give the same
- * path, so that a copy that is made again after a crash is the same copy.
+ * Returns the path for the copy of a file in another thread. The same source and salt give the same path, so
+ * that repeating the copy after a crash does not create a second file.
  */
 export function attachmentPath(sourcePath: string, salt: string): string {
   const name = normalisePath(sourcePath).split('/').at(-1)!
-  // A leading dot and an overlong ending belong to the name.
+  // A leading dot, or an ending that is too long, is not an extension but part of the name.
   const dot = name.lastIndexOf('.')
   const ending = name.slice(dot)
   const isPlain = dot <= 0 || ending.length < 2 || Buffer.byteLength(ending) > MAX_EXTENSION_BYTES
@@ -52,7 +52,7 @@ export function attachmentPath(sourcePath: string, salt: string): string {
   return `/attachments/${cutBytes(stem, MAX_STEM_BYTES)}-${hash}${extension}`
 }
 
-/** The longest prefix of at most `maxBytes` bytes that does not cut a character. */
+/** Returns the longest prefix of at most `maxBytes` bytes that does not split a character. */
 function cutBytes(text: string, maxBytes: number): string {
   let result = ''
   let bytes = 0
@@ -72,13 +72,14 @@ function refused(path: string, problem: string): RuntimeError {
 }
 
 /**
- * A test for paths by a pattern: `*` is any text and `?` any character within a segment, `**` as a whole
- * segment is any number of segments. Everything else is itself. A pattern begins at the root, with or
- * without its `/`. There is no regular expression in it, so no pattern can take exponential time.
+ * Returns a function that tests whether a path matches a pattern. `*` matches any text and `?` any character
+ * within a segment; `**` as a whole segment matches any number of segments. All other characters match
+ * themselves. A pattern begins at the root, with or without a leading `/`. No regular expression is used, so
+ * no pattern can take exponential time.
  */
 export function createGlob(pattern: string): (path: string) => boolean {
   const segments = pattern.normalize('NFC').split('/').filter(Boolean)
-  // `/a/**` is what is below `/a`, not a file of that name.
+  // `/a/**` matches everything below `/a`, but not a file named `/a`.
   if (segments.at(-1) === '**') segments.push('*')
   const wanted = segments.map((segment) =>
     segment === '**' ? ANY : [...segment].map((one) => (one === '*' ? ANY : one)),
@@ -89,12 +90,13 @@ export function createGlob(pattern: string): (path: string) => boolean {
     )
 }
 
-/** Stands for any number of items. */
+/** Matches any number of items. */
 const ANY = Symbol('any')
 
 /**
- * Greedy matching with one point to return to: when an item does not fit, the last `ANY` takes one more
- * item. Earlier ones need not be tried again, because the last `ANY` can take whatever they could.
+ * Matches items greedily and backtracks only to the last `ANY`: when an item does not fit, that `ANY` takes
+ * one more item. Earlier ones need not be tried again, because the last `ANY` can take every item that they
+ * could.
  */
 function matches<Item, One>(
   items: readonly Item[],
@@ -111,7 +113,7 @@ function matches<Item, One>(
       lastAny = at++
       taken = item
     } else if (at < pattern.length && fits(items[item]!, one as One)) {
-      // Not ANY, and within the pattern, so it is a One.
+      // The cast is safe: `one` is not `ANY` and lies within the pattern.
       at++
       item++
     } else if (lastAny >= 0) {
@@ -124,7 +126,7 @@ function matches<Item, One>(
 }
 
 const DEFAULT = 'application/octet-stream'
-/** How many bytes are looked at to tell text from binary data. */
+/** How many bytes are read to distinguish text from binary data. */
 const SAMPLE_BYTES = 8192
 
 const byExtension: Readonly<Record<string, string>> = {
@@ -182,7 +184,7 @@ const byExtension: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 }
 
-/** Bytes at an offset by which a format is known; latin-1. */
+/** Bytes that identify a format: the bytes in Latin-1, their offset, and the media type. */
 const signatures: readonly (readonly [string, number, string])[] = [
   ['\x89PNG\r\n\x1a\n', 0, 'image/png'],
   ['\xff\xd8\xff', 0, 'image/jpeg'],
@@ -201,7 +203,7 @@ const signatures: readonly (readonly [string, number, string])[] = [
   ['\0asm', 0, 'application/wasm'],
 ]
 
-/** The media type of a file: by its extension, else by its first bytes, else text or plain bytes. */
+/** Returns the media type of a file: by its extension, else by its first bytes, else text or plain bytes. */
 export function fileMediaType(path: string, bytes: Uint8Array): string {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const extension = name.includes('.') ? name.slice(name.lastIndexOf('.') + 1).toLowerCase() : ''
@@ -212,12 +214,12 @@ export function fileMediaType(path: string, bytes: Uint8Array): string {
   return bytes.length > 0 && isTextFile(bytes) ? 'text/plain' : DEFAULT
 }
 
-/** True for UTF-8 without zero bytes, as far as the beginning shows. */
+/** Whether the beginning of the file is UTF-8 without zero bytes. */
 export function isTextFile(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
   if (sample.includes(0)) return false
   try {
-    // A sample may end within a character.
+    // With `stream`, the sample may end within a character.
     new TextDecoder('utf-8', { fatal: true }).decode(sample, {
       stream: bytes.length > SAMPLE_BYTES,
     })

@@ -16,7 +16,7 @@ interface FacadeValues extends ValueMembers {
   clear(): void
 }
 
-/** Values of a thread with what was set but not committed. */
+/** Creates the members for values; reads include values that were set but are not committed. */
 export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues {
   const pending = new Map<string, JsonValue | null>()
   return {
@@ -38,7 +38,7 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
   }
 }
 
-/** Throws `VALUE_INVALID` for a key that cannot be used. */
+/** Throws `VALUE_INVALID` for a key that is empty, too long or not a string. */
 export function checkValueKey(key: string): void {
   if (typeof key === 'string' && key !== '' && key.length <= MAX_KEY_LENGTH) return
   throw new RuntimeError('The key of a value is empty, too long or no text.', {
@@ -47,7 +47,7 @@ export function checkValueKey(key: string): void {
   })
 }
 
-/** A copy of a value that can be kept; throws `VALUE_INVALID` for others. */
+/** Returns a copy of a value that can be stored; throws `VALUE_INVALID` for other values. */
 export function checkedValue(key: string, value: unknown): JsonValue {
   return jsonCopy(value, {
     subject: `The value "${key}"`,
@@ -56,20 +56,22 @@ export function checkedValue(key: string, value: unknown): JsonValue {
   })
 }
 
-/** What the parts of a facade share: what they read from, and where they write. */
+/** The data that the parts of a facade share: the state they read, and the buffers they write to. */
 export interface FacadeBuffer {
   readonly kernel: KernelState
   readonly environment: KernelEnvironment
-  /** The turn and the call of the writer, for events that name them. */
+  /** The turn and the call of the code that writes, for events that name them. */
   readonly turnId?: string
   readonly toolCallId?: string
   readonly events: RuntimeEvent[]
   readonly blobs: Map<string, Blob>
-  /** The time of an event. */
+  /** Returns the current time as events store it. */
   at(): string
 }
 
-/** The pending value of a key, else the committed one; a pending null means removed. */
+/**
+ * Returns the pending value of a key, else the committed one. A pending null means that the value is removed.
+ */
 function overlaid<Key, Value>(
   pending: ReadonlyMap<Key, Value | null>,
   kept: ReadonlyMap<Key, Value>,
@@ -79,7 +81,7 @@ function overlaid<Key, Value>(
   return own === undefined ? kept.get(key) : (own ?? undefined)
 }
 
-/** All committed values with the pending ones laid over them. */
+/** Returns all committed values, overridden by the pending ones. */
 export function allOverlaid<Key, Value>(
   pending: ReadonlyMap<Key, Value | null>,
   kept: ReadonlyMap<Key, Value>,
@@ -93,7 +95,7 @@ export function allOverlaid<Key, Value>(
 }
 
 /**
- * Copies a value through JSON, so that later changes to the original change nothing here. Throws for
+ * Copies a value through JSON, so that later changes to the original do not affect the copy. Throws for
  * values that JSON would silently change, and for values that are too large.
  */
 export function jsonCopy(
@@ -120,7 +122,7 @@ export function jsonCopy(
       hint: `At most ${maxBytes} are kept; write large things to a file.`,
     })
   }
-  return JSON.parse(text) as JsonValue // it was written by JSON.stringify just above
+  return JSON.parse(text) as JsonValue // `text` comes from JSON.stringify above
 }
 
 /** The part of a thread's state that concerns files. */
@@ -137,14 +139,14 @@ type FileMembers = Pick<
   | 'grepFiles'
 >
 
-/** Files of a thread, with what the other parts of the facade need. */
+/** The file members of a thread's state, and members that other parts of the facade need. */
 export interface FacadeFiles extends FileMembers {
-  /** The paths in their one spelling; throws `FILE_NOT_FOUND` for one that names no file. */
+  /** Returns the normalised paths; throws `FILE_NOT_FOUND` for a path without a file. */
   existing(paths: readonly string[] | undefined): readonly string[]
   clear(): void
 }
 
-/** Files of a thread with what was written but not committed. */
+/** Creates the members for files; reads include files that were written but are not committed. */
 export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   const { kernel, environment, events, blobs } = buffer
   const pending = new Map<string, FileStat | null>()
@@ -189,10 +191,11 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   }
 
   return {
-    // Promises reject; nothing here throws before the caller can wait.
+    // The functions that return promises are async, so that errors reject the promise and are never thrown
+    // directly.
     async writeFile(path, data, { mediaType } = {}) {
       const normal = normalisePath(path)
-      // A copy: the caller may go on writing into its own.
+      // The bytes are copied, because the caller may change its own array later.
       const bytes =
         typeof data === 'string' ? new TextEncoder().encode(data) : Uint8Array.from(data)
       const { maxFileBytes } = environment.limits
