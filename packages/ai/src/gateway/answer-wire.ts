@@ -4,16 +4,16 @@ import type { MessageStopEvent, StreamEvent } from '../contract/event.ts'
 import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
 import { addUsage } from '../contract/turn.ts'
 
-/** One request of a client, to be answered with the events of one message. */
+/** One request of a client and the events of the message that answers it. */
 interface WireAnswer {
   readonly wire: WireServer
   readonly context: EncodeContext
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** The error that the client is sent. Default: a `UPPError` as it is, anything else without details. */
+  /** Converts a failure to the error sent to the client. Default: `asServerError`. */
   readonly toServerError?: (error: unknown) => ServerError
 }
 
-/** An HTTP response before it becomes one; a stream is a text per batch of events. */
+/** The parts of an HTTP response. A streamed body yields one text per batch of events. */
 export interface WireReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -21,8 +21,8 @@ export interface WireReply {
 }
 
 /**
- * Answers in the format of a wire. A stream begins only when the model has something to say, so
- * that what fails before is an HTTP error like any other.
+ * Writes the response to a client in the format of its wire. A stream starts only when the first
+ * content has arrived, so that an earlier failure is sent with an HTTP error status.
  */
 export async function answerWire(answer: WireAnswer): Promise<WireReply> {
   const { wire, context, toServerError = asServerError } = answer
@@ -33,7 +33,7 @@ export async function answerWire(answer: WireAnswer): Promise<WireReply> {
   }
 }
 
-/** An error in the words of a wire. */
+/** Writes an error in the format of a wire. */
 export function errorReply(wire: WireServer, error: ServerError): WireReply {
   const { status, body } = wire.encodeError(error)
   const headers: Record<string, string> = { 'content-type': 'application/json' }
@@ -42,7 +42,7 @@ export function errorReply(wire: WireServer, error: ServerError): WireReply {
   return { status, headers, body: JSON.stringify(body) }
 }
 
-/** The error that a client may see: details only of a `UPPError`, never of an unknown error. */
+/** Converts an error for the client: a `UPPError` with its details, any other error without them. */
 export function asServerError(error: unknown): ServerError {
   if (!isUPPError(error)) return { code: 'PROVIDER_ERROR', message: 'The request failed.' }
   const { code, message, statusCode, retryAfterMs } = error
@@ -59,7 +59,7 @@ async function whole({ wire, context, events }: WireAnswer): Promise<WireReply> 
   for await (const batch of events) for (const event of batch) all.push(event)
   const body: JsonObject = wire.encodeResponse(all, context)
   const text = JSON.stringify(body)
-  // Without its end it is no answer: what a broken server would have sent of it.
+  // Without `message_stop` the answer is incomplete: the JSON is cut off, as a broken server would do.
   const isWhole = all.at(-1)?.type === 'message_stop'
   return {
     status: 200,
@@ -114,7 +114,7 @@ async function* encode(
       if (step.done) break
       yield encodeBatch(step.value)
     }
-    // A model that stops in the middle must look like that to its reader, too.
+    // If the model's stream broke off, the client's stream must end without its terminal event, too.
     if (last?.type === 'message_stop') yield encoder.end()
   } catch (error) {
     yield encoder.fail(toServerError(error))
@@ -123,7 +123,7 @@ async function* encode(
   }
 }
 
-/** A failure of the gateway's own. */
+/** Makes an error that the gateway itself reports. */
 export function gatewayError(
   message: string,
   code: keyof typeof ErrorCode,
@@ -138,8 +138,8 @@ export function gatewayError(
 }
 
 /**
- * The error that a client is sent. The vendor's refusal of the gateway's own key is not the client's
- * business: to the client, the model is out of order.
+ * Converts an error for the client. If the vendor rejected the gateway's own key, the client is only
+ * told that the model is unavailable.
  */
 export function toClientError(error: unknown): ServerError {
   const told = asServerError(error)
@@ -153,8 +153,9 @@ export function toClientError(error: unknown): ServerError {
 }
 
 /**
- * Several messages of one answer (a vendor paused and went on) as one: blocks are counted on, only
- * the first start and the last stop remain, usage is summed. Tool executions are left out.
+ * Merges several messages of one answer (sent when a vendor paused and continued) into one: block
+ * indexes continue, only the first start and the last stop are kept, usage is summed. Events of tool
+ * executions are dropped.
  */
 export async function* oneMessage(
   batches: AsyncIterable<readonly StreamEvent[]>,

@@ -1,12 +1,12 @@
 import { type Clock, sha256Hex } from '@skein/base'
 import { gatewayError } from './answer-wire.ts'
 
-/** Who sent a request. */
+/** The client that sent a request. */
 export interface GatewayClient {
-  /** For limits and for `onError`; never a secret. */
+  /** Identifies the client for limits and in `onError`; never a secret. */
   readonly name: string
   readonly limits?: GatewayLimits
-  /** Names of the models it may use. Default: all. */
+  /** The names of the models that this client may use. Default: all. */
   readonly models?: readonly string[]
 }
 
@@ -15,14 +15,17 @@ export interface GatewayKey extends GatewayClient {
   readonly key: string
 }
 
-/** Finds the client of a key, e.g. in a database. Undefined: there is none. */
+/** Finds the client of a key, e.g. in a database. Returns undefined for an unknown key. */
 export type KeyLookup = (
   key: string,
 ) => GatewayClient | undefined | Promise<GatewayClient | undefined>
 
 const everyone: GatewayClient = { name: 'everyone' }
 
-/** Who sent a request, by its key: `authorization: Bearer …`, `x-api-key` or `api-key`. */
+/**
+ * Returns a function that finds the client of a request by its key, in `authorization: Bearer …`,
+ * `x-api-key` or `api-key`.
+ */
 export function clientFinder(
   keys: readonly GatewayKey[] | KeyLookup | undefined,
 ): (request: Request) => Promise<GatewayClient | undefined> {
@@ -41,28 +44,28 @@ export function clientFinder(
   }
 }
 
-/** What one client may use. Everything left out is unlimited, but for the size of a request. */
+/** The limits of one client. Omitted limits do not apply, except the default for the body size. */
 export interface GatewayLimits {
   readonly requestsPerMinute?: number
-  /** Requests that run at the same time. */
+  /** The most requests that may run at the same time. */
   readonly concurrency?: number
-  /** Default 32 MiB. */
+  /** The largest request body in bytes. Default 32 MiB. */
   readonly maxBodyBytes?: number
 }
 
 const MINUTE = 60_000
 const DEFAULT_BODY_BYTES = 32 * 1024 * 1024
-/** Above this many clients, those that have been quiet are forgotten. */
+/** Above this many clients, those without a request in the last minute are forgotten. */
 const MAX_REMEMBERED = 10_000
 
-/** What a client has left: a bucket that refills steadily, and its open requests. */
+/** The use of one client: a token bucket that refills steadily, and the number of its open requests. */
 interface Account {
   tokens: number
   filledAt: number
   open: number
 }
 
-/** Counts requests per client, in memory of this process. */
+/** Enforces the limits per client. Counts only in the memory of this process. */
 export class ClientLimits {
   readonly #defaults: GatewayLimits
   readonly #clock: Clock
@@ -77,7 +80,7 @@ export class ClientLimits {
     return { maxBodyBytes: DEFAULT_BODY_BYTES, ...this.#defaults, ...limits }
   }
 
-  /** Admits a request or throws RATE_LIMITED. The returned function ends the request. */
+  /** Admits a request or throws RATE_LIMITED. Call the returned function when the request has ended. */
   enter(client: GatewayClient): () => void {
     const { requestsPerMinute = Infinity, concurrency = Infinity } = this.of(client)
     const account = this.#accountOf(client.name, requestsPerMinute)
@@ -120,7 +123,7 @@ export class ClientLimits {
     return account
   }
 
-  /** After a minute without a request a bucket is full again, whatever its size. */
+  /** Removes clients without a request for a minute: their bucket is full again, whatever its size. */
   #forgetQuiet(now: number): void {
     for (const [name, { open, filledAt }] of this.#accounts)
       if (open === 0 && now - filledAt >= MINUTE) this.#accounts.delete(name)

@@ -20,27 +20,27 @@ import {
 import { findRoute, listModels, type Route } from './routes.ts'
 import { type GatewayAnswer, servedModel } from './served-model.ts'
 
-/** What a gateway serves, to whom, and within which limits. */
+/** The settings of a gateway: its models, clients and limits. */
 export interface GatewayOptions {
-  /** Models by the name that clients ask for. Settings of their own: `servedModel({ … })`. */
+  /** Models by the name that clients use. For a model with its own settings use `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
-  /** Who may ask. Without it, everyone who reaches the gateway. */
+  /** The clients and their keys. Without it, everyone who can reach the gateway may use it. */
   readonly keys?: readonly GatewayKey[] | KeyLookup
-  /** For each client, unless its key says otherwise. */
+  /** Limits of each client; the limits of its `GatewayKey` override them. */
   readonly limits?: GatewayLimits
-  /** Called with every failure as it was thrown, before it is reworded for the client. */
+  /** Called with every failure as it was thrown, before it is converted for the client. */
   readonly onError?: (error: unknown, client: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
-/** A `fetch` handler: mount it in any server that speaks `Request` and `Response`. */
+/** A `fetch` handler: mount it in any server that uses `Request` and `Response`. */
 export type Gateway = (request: Request) => Promise<Response>
 
 /**
  * Serves models of any vendor to clients of OpenAI (`/v1/chat/completions`, `/v1/responses`) and
- * Anthropic (`/v1/messages`). Tools that a client declares are its own: calls go back to it. The
- * key of a client goes no further, and neither do the keys of the gateway come out.
+ * Anthropic (`/v1/messages`). Calls of tools that a client declares are sent back to it. The
+ * client's key is never sent to vendors, and the gateway's keys are never sent to clients.
  *
  *     const handler = gateway({ models: { small: openai('gpt-5-mini'), big: anthropic('claude-opus-4-5') } })
  */
@@ -165,7 +165,7 @@ function isAllowed(name: string, { models }: GatewayClient): boolean {
   return models === undefined || models.includes(name)
 }
 
-/** The JSON body of a request, read no further than the limit. */
+/** Reads the JSON body of a request and rejects it once it exceeds the limit. */
 async function readJsonBody(
   request: Request,
   maxBytes: number,
@@ -174,7 +174,7 @@ async function readJsonBody(
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
   const text = await readText(request, maxBytes, signal)
   try {
-    return JSON.parse(text) as JsonValue // JSON.parse gives JSON
+    return JSON.parse(text) as JsonValue // JSON.parse returns JSON
   } catch (cause) {
     throw gatewayError('The body is not JSON.', 'InvalidRequest', { statusCode: 400, cause })
   }
@@ -210,8 +210,8 @@ function tooLarge(maxBytes: number): Error {
 }
 
 /**
- * The reply as a `Response`. A stream is written as fast as it is read; `abandoned` is called when its
- * reader leaves. `done` is called once, however the reply ends.
+ * Converts a reply to a `Response`. A stream is written only as fast as the client reads; `abandoned`
+ * is called when the client disconnects. `done` is called once, however the reply ends.
  */
 function toResponse(reply: WireReply, abandoned: () => void, done: () => void): Response {
   const { status, headers, body } = reply

@@ -7,13 +7,13 @@ import { gatewayError, type WireReply } from './answer-wire.ts'
 import type { JsonObject } from '@skein/base'
 
 interface RouteBase {
-  /** The format of the answer, also of an error. */
+  /** The format of the response, also of an error response. */
   readonly wire: WireServer
   readonly path: string
   readonly search: string
 }
 
-/** What a request asks for. */
+/** The endpoint that a request is addressed to. */
 export type Route = RouteBase &
   (
     | { readonly kind: 'infer' }
@@ -27,11 +27,11 @@ const servers: Readonly<Record<string, WireServer>> = {
   '/messages': anthropicMessagesServer,
 }
 
-/** What a request asks for; the gateway may be mounted below any prefix. */
+/** Finds the endpoint of a request by its path. The gateway may be mounted below any prefix. */
 export function findRoute(request: Request): Route {
   const { pathname: path, search } = new URL(request.url)
   const { method } = request
-  // Clients of Anthropic always send their version, also where both vendors share the path.
+  // `/v1/models` exists at both vendors; Anthropic clients always send this header.
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
   const [, rest = ''] = /\/v1(\/.*?)\/?$/.exec(path) ?? []
   const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined
@@ -70,7 +70,7 @@ function wrongMethod(method: string, path: string, right: string): UPPError {
   return gatewayError(message, 'InvalidRequest', { statusCode: 405 })
 }
 
-/** `GET /v1/models` and `/v1/models/{name}` as OpenAI or Anthropic would answer. */
+/** Answers `GET /v1/models` and `/v1/models/{name}` in the format of OpenAI or Anthropic. */
 export function listModels(
   { wire, model }: Route & { kind: 'models' },
   names: readonly string[],

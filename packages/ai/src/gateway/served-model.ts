@@ -6,41 +6,41 @@ import type { WireName } from '../contract/wire-name.ts'
 import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 
-/** What a client asked, and how it asked. */
+/** A decoded request with its client and wire. */
 export interface GatewayRequest extends ServerRequest {
   readonly wire: WireName
-  /** Name of the client. */
+  /** The name of the client. */
   readonly client: string
-  /** Aborts when the client leaves. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly ids: IdSource
 }
 
-/** Answers a client: with a model, an agent, or anything else that speaks in events of one message. */
+/** Answers a request: with a model, an agent, or anything else that produces the events of one message. */
 export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<GatewayReply>
 
-/** The events of one message, and what else goes into the response. */
+/** The events of one message and further parts of the response. */
 export interface GatewayReply {
   readonly events: AsyncIterable<readonly StreamEvent[]>
-  /** Parameters of the client that had no effect; their names go back in a header. */
+  /** Names of the client's parameters that had no effect; they are returned in a response header. */
   readonly droppedParams?: readonly string[]
-  /** The id of the response is made from this. Default: a new one. */
+  /** The response id is derived from this. Default: a new id. */
   readonly id?: string
-  /** Further fields of the response, in formats that have room for them (Responses). */
+  /** Further fields of the response, for formats that can contain them (Responses). */
   readonly fields?: JsonObject
-  /** Words for a failure of the events; undefined leaves it to the gateway. */
+  /** Converts a failure of the events for the client; if it returns undefined, the gateway does it. */
   readonly toServerError?: (error: unknown) => ServerError | undefined
 }
 
-/** Everything about a served model but what the client decides. */
+/** The `llm` options of a served model, except those that the client decides. */
 export type ServedModelOptions = Omit<
   LLMOptions,
   'tools' | 'toolStrategy' | 'structure' | 'signal' | 'clock' | 'ids'
 >
 
 /**
- * A model with settings of its own, e.g. `servedModel({ model, config, middleware })`. Parameters
+ * Serves a model with its own settings, e.g. `servedModel({ model, config, middleware })`. Parameters
  * given here are defaults; a system prompt given here comes before the client's.
  */
 export function servedModel(options: ServedModelOptions): GatewayAnswer {

@@ -4,7 +4,7 @@ import type { WireName } from '../contract/wire-name.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
 import { requestError } from '../wires/wire-error.ts'
 
-/** Settings that all vendors know, each by a name of its own. */
+/** Settings that vendors share, each vendor under its own parameter names. */
 interface Settings {
   maxTokens?: number
   temperature?: number
@@ -19,7 +19,7 @@ interface Settings {
 
 interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
-  /** With `required`: this tool and no other. */
+  /** With `required`: the only tool that may be called. */
   readonly name?: string
 }
 
@@ -31,8 +31,8 @@ export interface TranslatedParams {
 }
 
 /**
- * Parameters of a client's wire in the words of the model's. Between equal wires, and to a model
- * whose wire is not known, they pass as they are.
+ * Translates parameters from the client's wire to the model's. They are passed unchanged if both wires
+ * are the same or the model's wire is unknown.
  */
 export function translateParams(
   params: Params,
@@ -40,8 +40,9 @@ export function translateParams(
   to: WireName | undefined,
 ): TranslatedParams {
   if (to === undefined || to === from) return { params, dropped: [] }
-  const given = params as JsonObject // a parsed body holds only JSON
-  // Refuses parameters that continue a conversation stored at a vendor: without them the answer would be wrong.
+  const given = params as JsonObject // the params are from a parsed JSON body
+  // Rejects parameters that continue a conversation stored at a vendor, because without it the answer
+  // would be wrong.
   for (const name of ['previous_response_id', 'conversation', 'prompt']) {
     if (from !== 'openai-responses' || given[name] === undefined) continue
     throw requestError(
@@ -62,7 +63,7 @@ export function translateParams(
   return { params: writers[to](settings), dropped }
 }
 
-/** Settings without a word in a wire. */
+/** Settings that a wire cannot express. */
 const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
   'openai-chat': new Set(['topK']),
   'openai-responses': new Set(['topK', 'stop', 'seed']),
@@ -71,10 +72,10 @@ const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
   'ollama-chat': new Set(['toolChoice', 'parallelToolCalls']),
 }
 
-/** Reads a parameter into the settings; false when it has no counterpart. */
+/** Reads a parameter into the settings; returns false if no setting corresponds to it. */
 type Reader = (name: string, value: JsonValue, settings: Settings) => boolean
 
-/** The wires that the gateway serves. */
+/** Only the wires that the gateway serves have a reader. */
 const readers: Partial<Record<WireName, Reader>> = {
   'openai-chat': readOpenAI,
   'openai-responses': readOpenAI,
@@ -151,7 +152,7 @@ function textsOf(value: JsonValue): readonly string[] | undefined {
   return texts.length > 0 ? texts : undefined
 }
 
-/** The three that every vendor has. */
+/** Accepts only the three effort levels that every vendor supports. */
 function effortOf(value: JsonValue | undefined): string | undefined {
   return value === 'low' || value === 'medium' || value === 'high' ? value : undefined
 }

@@ -20,7 +20,7 @@ import type { ErrorOrigin } from '../contract/error.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 
-/** One model reference that stands for several, in every modality that all of them have. */
+/** Makes one model reference of several members, for every modality that all of them support. */
 export function combinedModel(combination: Combination): ModelReference {
   const { name, members } = combination
   const has = (modality: Modality): boolean =>
@@ -34,7 +34,7 @@ export function combinedModel(combination: Combination): ModelReference {
   return provider(members.map(({ label }) => label).join('|'))
 }
 
-/** Inferences of whichever member the policy chooses. */
+/** Makes the handler that sends each inference to a member chosen by the policy. */
 function llmHandler(combination: Combination): LLMHandler {
   const bindAll = (): Bound<BoundLLMModel>[] =>
     combination.members.map((member) => {
@@ -70,7 +70,7 @@ class CombinedLLM implements BoundLLMModel {
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
     const answer = await this.#run(request, false, async (member) => {
       const events = await member.bound.complete(member.toRequest(request))
-      // An answer without its terminal event is a failure: the next member is asked.
+      // An answer without its terminal event is a failure, so that the policy can try another member.
       if (events.some(({ type }) => type === 'message_stop')) return events
       throw emptyAnswer({ provider: member.bound.provider, modality: 'llm' })
     })
@@ -100,7 +100,7 @@ class CombinedLLM implements BoundLLMModel {
   }
 }
 
-/** Events that say who answered, and who did not. */
+/** Adds the answering model to `message_start` and warnings about failed members to `message_stop`. */
 function reported(
   events: readonly StreamEvent[],
   { member, warnings }: MemberAnswer<Bound<BoundLLMModel>, unknown>,
@@ -134,14 +134,17 @@ function llmCapabilities(
   })
 }
 
-/** A stream whose first content has arrived: from here on another model cannot take over. */
+/** A stream whose first content has arrived. From then on no other model can take over. */
 interface OpenedStream<T> {
-  /** What came up to and with the first content. */
+  /** The items up to and including the first content. */
   readonly first: readonly T[]
   readonly rest: AsyncIterator<readonly T[]>
 }
 
-/** Reads until there is something to show. Fails as long as nothing was, so that one can try again. */
+/**
+ * Reads a stream up to its first content. Errors before that are thrown here, so that another member
+ * can be tried.
+ */
 async function openStream<T>(
   source: AsyncIterable<readonly T[]>,
   isContent: (item: T) => boolean,
@@ -157,7 +160,7 @@ async function openStream<T>(
   }
 }
 
-/** Yields the whole stream and closes it when its reader leaves. */
+/** Yields the whole stream and closes it if the consumer stops early. */
 async function* readOpened<T>({
   first,
   rest,
@@ -178,7 +181,7 @@ async function* readOpened<T>({
   }
 }
 
-/** Everything but the framing of a text or of reasoning that has not begun yet. */
+/** Checks whether an event is content: any except the start of a message, text or reasoning. */
 function isContent({ type, delta }: StreamEvent): boolean {
   if (type === 'message_start') return false
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
@@ -191,7 +194,10 @@ function emptyAnswer(origin: ErrorOrigin): UPPError {
   })
 }
 
-/** Embeddings of the member that the policy chooses, in batches no larger than every member accepts. */
+/**
+ * Makes the handler that embeds with the member chosen by the policy. Its batch limits are the
+ * smallest of all members.
+ */
 function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
@@ -213,7 +219,10 @@ function combinedEmbedding(
   combination: BoundCombination<BoundEmbeddingModel>,
 ): BoundEmbeddingModel {
   const { modelId, provider, policy } = combination
-  /** By the signal, which the batches of one call share: vectors of two models cannot be compared. */
+  /**
+   * The member that answers a call, by the call's signal: all batches of a call must use the same
+   * model, because vectors of two models cannot be compared.
+   */
   const claims = new WeakMap<AbortSignal, Promise<readonly Bound<BoundEmbeddingModel>[]>>()
 
   async function embedBy(
@@ -238,14 +247,14 @@ function combinedEmbedding(
       if (claim) return (await embedBy(await claim, request)).result
       const first = embedBy(combination.members, request)
       const claimed = first.then(({ member }) => [member])
-      claimed.catch(() => {}) // `first` is awaited below and says the same
+      claimed.catch(() => {}) // the same error is thrown by `await first` below
       claims.set(request.signal, claimed)
       return (await first).result
     },
   }
 }
 
-/** Generates, edits and streams with whichever member the policy chooses. */
+/** Makes the handler that sends each image request to a member chosen by the policy. */
 function imageHandler({ name, members, policy, capabilities }: Combination): ImageHandler {
   return {
     bind: ({ modelId }) => {

@@ -14,25 +14,28 @@ import {
   toMembers,
 } from './member.ts'
 
-/** When the next model is asked, and how long a failed one rests. */
+/** The settings of `fallback`. */
 export interface FallbackOptions {
-  /** Failures after which the next model is asked. Default: all but CANCELLED and INVALID_REQUEST. */
+  /** Error codes after which the next model is tried. Default: all but CANCELLED and INVALID_REQUEST. */
   readonly on?: readonly Exclude<ErrorCode, 'CANCELLED'>[]
-  /** How long a model rests after a failure of its vendor; longer if the vendor says so. Default 60 s. */
+  /**
+   * How long a model is tried last after its vendor failed; longer if the vendor asks for it. Default
+   * 60 s.
+   */
   readonly cooldownMs?: number
   readonly clock?: Clock
 }
 
 /**
- * Models that stand in for each other, in order of preference. Usable wherever a model is; for
- * embeddings and images when all of them have these. The next one is asked when one fails before it
- * has shown anything; who answered is in `message_start`, who did not in `turn.warnings`. A model
- * whose vendor failed rests for a while and is then asked last.
+ * Combines models in order of preference: if one fails before it has produced content, the next is
+ * tried. The result can be used wherever a model can, for embeddings and images if all members support
+ * them. `message_start` names the model that answered, `turn.warnings` those that failed. A model
+ * whose vendor failed is tried last until its cooldown is over.
  *
  *     llm({ model: fallback([anthropic('claude-sonnet-4-5'), openai('gpt-5')]) })
  *
- * A key belongs to one vendor, so give it there: `{ model, config: { apiKey } }`. Embeddings of two
- * models cannot be compared: combine only the same model of several vendors.
+ * A key belongs to one vendor, so set it on the member: `{ model, config: { apiKey } }`. Embeddings of
+ * two models cannot be compared: combine only the same model of several vendors.
  */
 export function fallback(
   models: readonly MemberInput[],
@@ -51,7 +54,7 @@ const defaultCodes = Object.values(ErrorCode).filter(
   (code) => code !== 'CANCELLED' && code !== 'INVALID_REQUEST',
 )
 
-/** Failures caused by the request, not by the vendor: the model need not rest after them. */
+/** Failures caused by the request, not by the vendor: they start no cooldown. */
 const aboutRequest = new Set<ErrorCode>([
   ErrorCode.InvalidRequest,
   ErrorCode.ContextLengthExceeded,
@@ -68,7 +71,7 @@ class FallbackPolicy implements MemberPolicy {
   readonly #codes: ReadonlySet<ErrorCode>
   readonly #cooldownMs: number
   readonly #clock: Clock
-  /** By the index of the member. */
+  /** Cooldowns by the index of the member. */
   readonly #rests = new Map<number, Rest>()
   readonly #count: number
 
@@ -89,7 +92,7 @@ class FallbackPolicy implements MemberPolicy {
           )
         : []
     const errors: UPPError[] = []
-    // Rather a model that failed a moment ago than no answer at all.
+    // Models in cooldown are tried last rather than not at all.
     for (const member of [...ready, ...resting.map((one) => one.member)]) {
       try {
         const value = await task.attempt(member)

@@ -6,12 +6,12 @@ import { invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 import type { Warning } from '../contract/turn.ts'
 
-/** A model among others, with what only it is to be sent. */
+/** One model of a fallback or route, with its own params and config. */
 export interface MemberOptions {
   readonly model: ModelReference
-  /** Merged over the params of the call. */
+  /** Params added to those of the call; these override params of the same name. */
   readonly params?: Params
-  /** Merged over the config of the call: key, address and headers of this vendor. */
+  /** Config added to that of the call, which it overrides: key, address and headers of this vendor. */
   readonly config?: ProviderConfig
 }
 
@@ -20,16 +20,16 @@ export type MemberInput = ModelReference | MemberOptions
 
 /** One model of a fallback or a route. */
 export interface Member {
-  /** Position among its fellows: the same model may be there twice, with different keys. */
+  /** Its position in the list. The same model may be listed twice, with different keys. */
   readonly index: number
   readonly reference: ModelReference
-  /** For messages: `openai/gpt-5`. */
+  /** The name in messages, e.g. `openai/gpt-5`. */
   readonly label: string
-  /** The request as this model gets it. */
+  /** Returns the request with this member's params and config. */
   toRequest<R extends AnyRequest>(request: R): R
 }
 
-/** The members of a combination, checked. */
+/** Checks the models given to `fallback` or `route` and converts them to members. */
 export function toMembers(inputs: readonly MemberInput[], name: string): readonly Member[] {
   if (inputs.length === 0) {
     const origin = { provider: name, modality: 'llm' } as const
@@ -45,7 +45,7 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
     label: `${model.provider.name}/${model.modelId}`,
     toRequest(request) {
       if (isMixed) {
-        // A key of one vendor must never reach another.
+        // A key must never be sent to a vendor that it does not belong to.
         const modality =
           'messages' in request ? 'llm' : 'inputs' in request ? 'embedding' : ('image' as const)
         for (const field of ['apiKey', 'baseUrl', 'headers'] as const) {
@@ -67,7 +67,7 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
   }))
 }
 
-/** One request to whichever member is to answer it. */
+/** One request, the members that can answer it, and how to send it to a member. */
 export interface MemberTask<M, T> {
   readonly request: AnyRequest
   readonly modality: Modality
@@ -76,28 +76,28 @@ export interface MemberTask<M, T> {
   readonly attempt: (member: M) => Promise<T>
 }
 
-/** What a member answered, and warnings about the members that did not. */
+/** The answer of a member. */
 export interface MemberAnswer<M, T> {
   readonly member: M
   readonly value: T
-  /** About the members that did not answer. */
+  /** Warnings about the members that failed. */
   readonly warnings: readonly Warning[]
 }
 
-/** How a combined model decides: a fallback tries one after the other, a route picks one. */
+/** Chooses the member that answers: a fallback tries one after the other, a route picks one. */
 export interface MemberPolicy {
   run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>>
-  /** A member failed after it had begun to answer. */
+  /** Called when a member failed after its answer had begun. */
   failedLate?(member: Member, error: unknown): void
 }
 
-/** Several models under one name, and how one of them is chosen. */
+/** Several models under one name, with the policy that chooses among them. */
 export interface Combination {
-  /** Provider name of the whole. */
+  /** The provider name of the combination. */
   readonly name: string
   readonly members: readonly Member[]
   readonly policy: MemberPolicy
-  /** Whether one member that can is enough, or all must. */
+  /** Whether a capability needs one member that has it (`some`) or all members (`every`). */
   readonly capabilities: 'some' | 'every'
 }
 
@@ -112,7 +112,10 @@ export interface BoundCombination<B> {
   readonly policy: MemberPolicy
 }
 
-/** Adds who answered to the metadata of results that have no warnings of their own (embeddings, images). */
+/**
+ * Adds the answering model and the warnings to the metadata of results that have no field for warnings
+ * (embeddings, images).
+ */
 export function withReport<R extends { readonly metadata?: Readonly<Record<string, JsonObject>> }>(
   result: R,
   {

@@ -13,19 +13,20 @@ import type { RateAdmission, RateLimiter } from './rate-limiter.ts'
 import type { ContentBlock } from '../contract/content.ts'
 import { resultText } from '../wires/transcript.ts'
 
-/** Which limiter lets a request in, and how a request counts. */
+/** The settings of `rateLimit`. */
 export interface RateLimitOptions {
   readonly limiter: RateLimiter
-  /** Whose limit a request counts against, e.g. by tenant. Default: one for all. */
+  /** Returns the key whose limit a request counts against, e.g. the tenant. Default: one key for all. */
   readonly key?: (request: AnyRequest) => string
-  /** Tokens to reserve for a request before it runs. Default: a fourth of its characters. */
+  /** Estimates the tokens to reserve before a request runs. Default: its characters divided by four. */
   readonly estimate?: (request: AnyRequest) => number
 }
 
 /**
- * A model whose every request waits until the limiter lets it in: each inference of a tool loop,
- * each batch of embeddings. Tokens are reserved by estimate and counted as used once the answer
- * reports them. It stands where a model does, so a fallback can go on with the next when the queue is full.
+ * Wraps a model so that every request waits until the limiter admits it: each inference of a tool
+ * loop, each batch of embeddings. Tokens are reserved by estimate and replaced by the reported usage
+ * once the answer is complete. The result is a model, so a `fallback` can use its next member when the
+ * queue is full.
  *
  *     const limiter = new RateLimiter({ requests: 50, tokens: 30_000 })
  *     llm({ model: rateLimit(anthropic('claude-sonnet-4-5'), { limiter }) })
@@ -84,7 +85,8 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
           let used = 0
           try {
             for await (const events of bound.stream(request)) {
-              // Output was produced; until the end reports its usage, the reservation is kept.
+              // Output was produced, so the reserved tokens count as used unless `message_stop`
+              // reports the usage.
               used = usedBy(events) ?? admission.reserved
               yield events
             }
@@ -161,7 +163,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
   return usage?.totalTokens ?? 0
 }
 
-/** Runs a request and settles its tokens. A failed request counts as having used none. */
+/** Runs a request and settles its tokens. A failed request counts as zero tokens. */
 async function settled<T>(
   admission: RateAdmission,
   run: () => Promise<T>,
@@ -177,7 +179,10 @@ async function settled<T>(
   }
 }
 
-/** A guess, for limits alone: a fourth of the characters that a request sends. Media count nothing. */
+/**
+ * Estimates the tokens of a request as its characters divided by four; media are not counted. Used
+ * only for limits.
+ */
 function estimateTokens(request: AnyRequest): number {
   let characters = 0
   if ('prompt' in request) characters = request.prompt.length

@@ -5,41 +5,41 @@ import { cancelledError, type ErrorOrigin } from '../contract/error.ts'
 
 /** The limits of a `RateLimiter`. */
 export interface RateLimiterOptions {
-  /** Requests in any span of `intervalMs`. Default: no limit. */
+  /** The most requests within any `intervalMs`. Default: no limit. */
   readonly requests?: number
-  /** Tokens in any span of `intervalMs`, input and output. Default: no limit. */
+  /** The most tokens, input and output, within any `intervalMs`. Default: no limit. */
   readonly tokens?: number
-  /** Default one minute. */
+  /** The length of the interval. Default one minute. */
   readonly intervalMs?: number
-  /** Requests that may wait, for each key; one more fails with RATE_LIMITED. Default 1000. */
+  /** The most waiting requests per key; further ones fail with RATE_LIMITED. Default 1000. */
   readonly maxQueue?: number
   readonly clock?: Clock
-  /** Waits, or rejects when the signal aborts; for tests. */
+  /** Waits, or rejects when the signal aborts. Replaceable for tests. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** A request that was let in. `settle` replaces the tokens it reserved by those it used. */
+/** An admitted request. `settle` replaces the tokens it reserved by those it used. */
 export interface RateAdmission {
   readonly reserved: number
   settle(tokens: number): void
 }
 
-/** What a request asks a `RateLimiter` for. */
+/** A request for admission by a `RateLimiter`. */
 export interface AdmissionRequest {
-  /** Requests with different keys do not wait for each other. */
+  /** Requests with different keys have separate limits and queues. */
   readonly key: string
-  /** Tokens to reserve until the true number is known. */
+  /** The tokens to reserve until the real number is known. */
   readonly tokens: number
   readonly signal: AbortSignal
   readonly origin: ErrorOrigin
 }
 
-/** Above this many keys, those without a recent request are forgotten. */
+/** Above this many keys, those without a recent request are removed. */
 const SWEEP_AT = 1000
 
 /**
- * Lets requests in, first come, first served, so that no span of the interval sees more than the
- * limits. Counts in the memory of this process; share one limiter between the models of one account.
+ * Admits requests in order of arrival, so that no interval contains more than the limits allow. Counts
+ * only in the memory of this process; share one limiter between the models of one account.
  */
 export class RateLimiter {
   readonly #options: Required<RateLimiterOptions>
@@ -66,7 +66,10 @@ export class RateLimiter {
       }
   }
 
-  /** Waits for its turn. Rejects with CANCELLED on abort and with RATE_LIMITED when too many wait. */
+  /**
+   * Waits until the request is admitted. Rejects with CANCELLED on abort and with RATE_LIMITED if the
+   * queue is full.
+   */
   admit(request: AdmissionRequest): Promise<RateAdmission> {
     const { key, signal, origin } = request
     if (signal.aborted) return Promise.reject(cancelledError(signal, origin))
@@ -82,7 +85,10 @@ export class RateLimiter {
     return lane
   }
 
-  /** Rarely, and then all at once, so that a new key costs little. */
+  /**
+   * Removes idle keys. The next sweep waits until the number of keys has doubled, so that adding a key
+   * stays cheap.
+   */
   #sweep(): void {
     for (const [key, lane] of this.#lanes) if (lane.isIdle()) this.#lanes.delete(key)
     this.#sweepAt = Math.max(SWEEP_AT, 2 * this.#lanes.size)
@@ -94,12 +100,12 @@ interface Waiter {
   readonly admit: (admission: RateAdmission) => void
 }
 
-/** The requests of one key. */
+/** The admitted and waiting requests of one key. */
 class Lane {
   readonly #options: Required<RateLimiterOptions>
   readonly #requests: SlidingWindow
   readonly #used: SlidingWindow
-  /** Tokens of the requests that run: nobody knows yet what they will have used. */
+  /** Tokens reserved by running requests, whose real use is not known yet. */
   #reserved = 0
   readonly #waiting: Waiter[] = []
   #timer: AbortController | undefined
@@ -115,7 +121,8 @@ class Lane {
   }
 
   enter({ tokens, signal, origin }: AdmissionRequest): Promise<RateAdmission> {
-    // A request that alone exceeds the limit goes when nothing else counts, or it would never go.
+    // A request that alone exceeds the limit is admitted when nothing else is counted; otherwise it
+    // would wait for ever.
     const needed = Math.min(tokens, this.#options.tokens)
     if (this.#waiting.length === 0 && this.#delay(needed) === 0)
       return Promise.resolve(this.#admit(needed))
@@ -147,7 +154,7 @@ class Lane {
     })
   }
 
-  /** Lets in the requests that may go now and sets a timer for the next one. */
+  /** Admits the requests that may run now and sets a timer for the next one. */
   #advance(): void {
     this.#timer?.abort()
     this.#timer = undefined
@@ -160,11 +167,11 @@ class Lane {
   }
 
   #wakeAfter(ms: number): void {
-    if (ms === Infinity) return // until a running request is settled
+    if (ms === Infinity) return // `settle` of a running request will call `#advance`
     const timer = (this.#timer = new AbortController())
     this.#options.sleep(ms, timer.signal).then(
       () => this.#advance(),
-      () => {}, // told to stop, because something else moved the queue
+      () => {}, // aborted because `#advance` ran for another reason
     )
   }
 
@@ -184,7 +191,10 @@ class Lane {
     }
   }
 
-  /** Milliseconds until a request of so many tokens may go; `Infinity`: when another is settled. */
+  /**
+   * Returns the milliseconds until a request with this many tokens may run; `Infinity` if a running
+   * request must be settled first.
+   */
   #delay(tokens: number): number {
     const { requests, tokens: most } = this.#options
     const forRequest = this.#requests.msUntil(requests - 1)
@@ -193,11 +203,14 @@ class Lane {
   }
 }
 
-/** Adds amounts up over the last so many milliseconds. Linear: each amount is added and dropped once. */
+/**
+ * Sums the amounts of the last `spanMs` milliseconds. Each amount is added and removed once, so the
+ * cost is linear.
+ */
 class SlidingWindow {
   readonly #spanMs: number
   readonly #clock: Clock
-  /** Oldest first, from `#head`. */
+  /** Oldest first. Entries before `#head` have expired. */
   #entries: { readonly at: number; readonly amount: number }[] = []
   #head = 0
   #sum = 0
@@ -218,13 +231,17 @@ class SlidingWindow {
     return this.#sum
   }
 
-  /** Milliseconds until the sum is at most this: 0 when it is, `Infinity` when it never will be. */
+  /**
+   * Returns the milliseconds until the sum is at most `limit`: 0 if it already is, `Infinity` if it
+   * never will be.
+   */
   msUntil(limit: number): number {
     if (limit < 0) return Infinity
     let sum = this.sum
     if (sum <= limit) return 0
     for (let index = this.#head; ; index++) {
-      const { at, amount } = this.#entries[index]! // the sum of none is 0, which is within the limit
+      // an entry exists: an empty window has the sum 0, which is within any limit
+      const { at, amount } = this.#entries[index]!
       sum -= amount
       if (sum <= limit || index === this.#entries.length - 1)
         return at + this.#spanMs - this.#clock.now()
@@ -237,7 +254,7 @@ class SlidingWindow {
       this.#sum -= entry.amount
       entry = this.#entries[++this.#head]
     }
-    if (this.#head === this.#entries.length) this.#sum = 0 // also of what rounding left
+    if (this.#head === this.#entries.length) this.#sum = 0 // also clears rounding errors
     if (this.#head > 64 && this.#head * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0

@@ -13,26 +13,26 @@ import {
   toMembers,
 } from './member.ts'
 
-/** One destination of a route. */
+/** One model of a route. */
 export interface RouteMember extends MemberOptions {
-  /** Only requests for which it holds come here. */
+  /** If set, only requests for which it returns true are sent to this model. */
   readonly when?: (request: AnyRequest) => boolean
-  /** Share among the others, with `weighted`. Default 1. */
+  /** The relative share of requests with the strategy `weighted`. Default 1. */
   readonly weight?: number
 }
 
-/** How a route chooses among the models that fit. */
+/** The settings of `route`. */
 export interface RouteOptions {
-  /** Which of the models that fit answers. Default `first`. */
+  /** How one of the suitable models is chosen. Default `first`. */
   readonly strategy?: 'first' | 'weighted' | 'round_robin'
-  /** For `weighted`; a number from 0 up to 1. */
+  /** The random source of `weighted`: returns a number from 0 up to 1. */
   readonly random?: Random
 }
 
 /**
  * Sends each call to one of several models: the first whose `when` holds, by weight, or in turn.
- * A model that cannot do what a request asks (tools, images, …) does not fit, so the whole can do
- * what any of its models can. All inferences of one call go to the same model as long as it fits.
+ * A model without a capability that a request needs (tools, images, …) is skipped, so the route can do
+ * what any of its models can. All inferences of one call go to the same model as long as it is suitable.
  *
  *     route([
  *       { model: openai('gpt-5'), when: (request) => 'tools' in request && request.tools.length > 0 },
@@ -57,7 +57,10 @@ class RoutePolicy implements MemberPolicy {
   readonly #rules: readonly RouteMember[]
   readonly #strategy: NonNullable<RouteOptions['strategy']>
   readonly #random: Random
-  /** Who answered a call so far, by its signal: the inferences and batches of one call share it. */
+  /**
+   * The index of the member that answered a call so far, by the call's signal, which all inferences
+   * and batches of one call share.
+   */
   readonly #calls = new WeakMap<AbortSignal, number>()
   #turn = 0
 
@@ -99,7 +102,7 @@ class RoutePolicy implements MemberPolicy {
       if (this.#rules[member.index]?.when?.(request) === false) return false
       try {
         if ('messages' in request) {
-          // A request with messages reaches only members that are bound as language models.
+          // Only members bound as language models receive requests with messages.
           const { bound } = member as M & { readonly bound: BoundLLMModel }
           checkRequest(request, bound, streaming)
         }
@@ -116,7 +119,7 @@ class RoutePolicy implements MemberPolicy {
   }
 
   #pick<M extends Member>(fitting: readonly M[]): M {
-    const last = fitting.at(-1)! // there is at least one
+    const last = fitting.at(-1)! // `fitting` is never empty
     if (this.#strategy === 'first') return fitting[0]!
     if (this.#strategy === 'round_robin') return fitting[this.#turn++ % fitting.length]!
     const weights = fitting.map(({ index }) => this.#rules[index]?.weight ?? 1)

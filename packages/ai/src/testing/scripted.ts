@@ -11,7 +11,7 @@ import {
 import type { TokenUsage } from '../contract/turn.ts'
 import { isAssistantMessage, type Message } from '../contract/message.ts'
 
-/** One thing a scripted model does while it answers. */
+/** One action of a scripted model while it answers. */
 export type ScriptPart =
   | {
       readonly do: 'text' | 'reasoning'
@@ -38,26 +38,26 @@ export type ScriptPart =
       readonly cut?: boolean
     }
 
-/** One answer of the model: a part, several, or a function of the request that gives them. */
+/** One answer of the model: one part, several, or a function of the request that returns them. */
 export type ScriptStep = ScriptPart | readonly ScriptPart[] | ScriptFunction
-/** Answers every request, or one step of a script. */
+/** Returns the answer to a request: for a whole script, or for one step of it. */
 export type ScriptFunction = (
   request: LLMRequest,
-  /** How many requests came before. */
+  /** The number of earlier requests. */
   index: number,
 ) => ScriptPart | readonly ScriptPart[] | Promise<ScriptPart | readonly ScriptPart[]>
 
-/** The model says a text. */
+/** Makes the model answer with a text. */
 export function says(text: string, options: { metadata?: ProviderMetadata } = {}): ScriptPart {
   return { do: 'text', text, ...options }
 }
 
-/** The model reasons aloud. */
+/** Makes the model produce reasoning. */
 export function reasons(text: string, options: { metadata?: ProviderMetadata } = {}): ScriptPart {
   return { do: 'reasoning', text, ...options }
 }
 
-/** The model calls a tool. Arguments given as a string are sent unchanged, well-formed or not. */
+/** Makes the model call a tool. Arguments given as a string are sent unchanged, well-formed or not. */
 export function calls(
   toolName: string,
   args: JsonObject | string = {},
@@ -72,7 +72,7 @@ export function calls(
   }
 }
 
-/** The request fails here: with your error, or with a `UPPError` made from a message or options. */
+/** Makes the request fail: with your error, or with a `UPPError` made from a message or options. */
 export function fails(
   error: string | Error | ({ readonly message?: string } & Partial<UPPErrorOptions>) = {},
 ): ScriptPart {
@@ -90,17 +90,20 @@ export function fails(
   }
 }
 
-/** Nothing comes for a while; `Infinity` waits until the request is aborted. */
+/** Makes the model pause; `Infinity` waits until the request is aborted. */
 export function waits(ms: number): ScriptPart {
   return { do: 'wait', ms }
 }
 
-/** Events of your own. With a `message_start` among them, no framing events are added. */
+/**
+ * Makes the model send your own events. If they include a `message_start`, no start or stop events are
+ * added.
+ */
 export function emits(...events: readonly StreamEvent[]): ScriptPart {
   return { do: 'emit', events }
 }
 
-/** How the answer ends: stop reason, usage, metadata of the message. */
+/** Sets how the answer ends: stop reason, usage, metadata of the message. */
 export function stops(
   stopReason?: StopReason,
   options: { usage?: Partial<TokenUsage>; metadata?: ProviderMetadata } = {},
@@ -108,31 +111,31 @@ export function stops(
   return { do: 'stop', stopReason, ...options }
 }
 
-/** The stream ends here, without its terminal event. */
+/** Ends the stream here, without its terminal event. */
 export function cuts(): ScriptPart {
   return { do: 'stop', cut: true }
 }
 
-/** A model that answers from a script and keeps what it was asked. */
+/** A model that answers from a script and records its requests. */
 export interface ScriptedModel extends ModelReference {
-  /** Every request so far, frozen, oldest first. */
+  /** All requests so far, frozen, oldest first. */
   readonly requests: readonly LLMRequest[]
 }
 
-/** How a scripted model presents itself. */
+/** The settings of a scripted model. */
 export interface ScriptedOptions {
-  /** Provider name. Default `scripted`. */
+  /** The provider name. Default `scripted`. */
   readonly provider?: string
   readonly modelId?: string
-  /** All true by default. */
+  /** Overrides single capabilities. Default: all true. */
   readonly capabilities?: Partial<LLMCapabilities>
-  /** How text is cut into deltas: a length in characters, or by word. Default `word`. */
+  /** How text is split into deltas: by a length in characters, or by word. Default `word`. */
   readonly chunks?: number | 'word'
 }
 
 /**
- * A model for tests and examples. Each request takes the next step of the script; a function
- * instead of a list answers every request. `generate` and `stream` see the same events.
+ * Makes a model for tests and examples. Each request uses the next step of the script; a function
+ * instead of a list answers every request. `generate` and `stream` receive the same events.
  *
  *     const model = scripted([calls('add', { a: 1, b: 2 }), says('Three.')])
  */
@@ -146,7 +149,7 @@ export function scripted(
 
   async function* stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
     const index = requests.length
-    // The lists are copied, because the caller goes on with its own; messages are shared.
+    // The lists are copied, because the caller may change its own later; the messages are immutable.
     const recorded = Object.freeze({
       ...request,
       messages: Object.freeze([...request.messages]),
@@ -157,7 +160,8 @@ export function scripted(
     const step = typeof script === 'function' ? script : script[index]
     if (step === undefined) throw exhausted(script.length, request, { name, index })
     const given = typeof step === 'function' ? await step(request, index) : step
-    const parts = Array.isArray(given) ? given : [given as ScriptPart] // isArray does not narrow readonly
+    // `Array.isArray` does not narrow readonly lists
+    const parts = Array.isArray(given) ? given : [given as ScriptPart]
     yield* play({ parts, request, index, name, modelId, chunks })
   }
 
@@ -193,7 +197,7 @@ const allCapabilities: LLMCapabilities = {
   audioInput: true,
 }
 
-/** What a message says. Not its `text` accessor: the message may be parsed JSON. */
+/** Makes the error of a request that comes after the last step of the script. */
 function exhausted(
   length: number,
   { messages }: LLMRequest,
@@ -211,6 +215,7 @@ function exhausted(
   })
 }
 
+/** Returns the text of a message. Its `text` accessor is not used, because the message may be parsed JSON. */
 function textOf(message: Message): string {
   switch (message.type) {
     case 'user':
@@ -237,7 +242,7 @@ function textOf(message: Message): string {
       try {
         return JSON.stringify(message.results)
       } catch {
-        return '' // a result that JSON cannot say, e.g. a bigint; only its length is lost
+        return '' // a result that JSON cannot express, e.g. a bigint: it counts as empty
       }
     default:
       return message satisfies never
@@ -253,15 +258,19 @@ interface Performance {
   readonly chunks: number | 'word'
 }
 
-/** One batch per chunk of text, as if each had come in its own network read. */
+/**
+ * Yields the events of one answer, one batch per piece of text, as if each came in its own network
+ * read.
+ */
 async function* play(performance: Performance): AsyncGenerator<readonly StreamEvent[]> {
   const { parts, request, index, name, modelId, chunks } = performance
   const { signal, messages } = request
-  // Events of the script's own that start a message bring their own frame.
+  // If the script emits its own `message_start`, no start and stop events are added.
   const isFramed = !parts.some(
     (part) => part.do === 'emit' && part.events.some(({ type }) => type === 'message_start'),
   )
-  // Ids are unique within the conversation whichever model object answers: resumed runs do not clash.
+  // Counting the calls in the messages keeps ids unique within a conversation, also when a resumed run
+  // uses a new model object.
   let callCount = messages.flatMap((message) =>
     isAssistantMessage(message) ? (message.toolCalls ?? []) : [],
   ).length
@@ -353,11 +362,11 @@ function cut(text: string, chunks: number | 'word'): string[] {
   return pieces
 }
 
-/** Four characters are a token, everywhere and always. */
+/** Computes a simple, reproducible usage: four characters are one token. */
 function usageOf({ system = '', messages }: LLMRequest, written: readonly string[]): TokenUsage {
   let characters = system.length
   for (const message of messages) {
-    // Each message is counted once and remembered: a long run would count it again with every request.
+    // The length of each message is cached, because a long run sends it again with every request.
     const length = lengths.get(message) ?? textOf(message).length
     lengths.set(message, length)
     characters += length

@@ -17,17 +17,17 @@ import { pickTransport } from './pick-transport.ts'
 import { redactUPPError, secretsOf } from './redact.ts'
 import type { ResponseHeaders, TransportRequest, TransportResponse } from './transport.ts'
 
-/** One request to a vendor, whatever the modality. */
+/** One request to a vendor, of any modality. */
 export interface VendorCall {
   readonly endpoint: VendorEndpoint
   readonly modality: Modality
   readonly config: ProviderConfig
   readonly signal: AbortSignal
-  /** Below the base URL, with its query. */
+  /** The path below the base URL, with its query. */
   readonly path: string
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  /** JSON text or a form. */
+  /** The body: JSON text or a form. */
   readonly body?: string | FormData
   readonly decodeError: (response: ErrorResponse) => VendorError
   readonly clock?: Clock
@@ -38,17 +38,17 @@ export interface VendorAnswer {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly limits: CallLimits
-  /** The next network read; undefined at the end. */
+  /** Returns the bytes of the next network read; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
-  /** What `read` will give next. */
+  /** Returns what the next `read` will return, without consuming it. */
   peek(): Promise<Uint8Array | undefined>
-  /** The whole body. */
+  /** Reads the whole body. */
   bytes(): Promise<Uint8Array>
-  /** The whole body as text. */
+  /** Reads the whole body as text. */
   text(): Promise<string>
 }
 
-/** One try of a call: its key, its time limits, its connection. Closing it is the caller's part. */
+/** One attempt of a call, with its own key, time limits and connection. The caller must close it. */
 export class Attempt implements VendorAnswer {
   readonly #call: VendorCall
   readonly #context: ErrorContext
@@ -56,7 +56,7 @@ export class Attempt implements VendorAnswer {
   readonly #watchdog: Watchdog
   readonly limits: CallLimits
   readonly #onAbort = (): void => this.#controller.abort(cancelled(this.#call))
-  /** Everything that must not show in an error. */
+  /** The texts that must not appear in an error. */
   secrets: readonly string[] = []
   key: string | undefined
   #url = ''
@@ -87,7 +87,7 @@ export class Attempt implements VendorAnswer {
     return this.#response?.headers ?? new Headers()
   }
 
-  /** Sends the request and waits for the headers of a success. */
+  /** Sends the request and waits for the response headers; throws unless the status is 2xx. */
   async open(): Promise<VendorAnswer> {
     const { signal } = this.#call
     if (signal.aborted) throw cancelled(this.#call)
@@ -136,7 +136,7 @@ export class Attempt implements VendorAnswer {
     return decoder.decode(await this.bytes())
   }
 
-  /** Ends the attempt; what is still on its way is cut off. */
+  /** Ends the attempt and closes the connection if the response is not complete. */
   close(): void {
     this.#call.signal.removeEventListener('abort', this.#onAbort)
     this.#watchdog.stop()
@@ -144,11 +144,12 @@ export class Attempt implements VendorAnswer {
     else this.#controller.abort(cancelled(this.#call))
   }
 
-  /** Whatever was thrown, as a typed error that holds none of the secrets. */
+  /** Converts anything thrown during the attempt into a UPPError without the given secrets. */
   errorOf(error: unknown, secrets: readonly string[]): UPPError {
     const { signal } = this.#controller
     const typed: UPPError = signal.aborted
-      ? (signal.reason as UPPError) // only `#onAbort` and the watchdog abort it
+      ? // only this class aborts this signal, always with a UPPError
+        (signal.reason as UPPError)
       : isUPPError(error)
         ? error
         : networkError(error, this.#context, this.#url)
@@ -166,7 +167,7 @@ export class Attempt implements VendorAnswer {
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
     this.secrets = secretsOf(this.key, config.headers ?? {})
-    // A form's content type carries its boundary, which only its encoder knows.
+    // No content type is set for a form: it contains the boundary, which the form's encoder chooses.
     const type: Record<string, string> =
       typeof body === 'string' ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(
@@ -188,7 +189,7 @@ export class Attempt implements VendorAnswer {
         length += chunk.length
       }
     } catch {
-      // The status already makes this an error; only the rest of the explanation is lost.
+      // The status alone makes this an error; a broken body only loses part of the explanation.
     }
     const text = decoder.decode(joinBytes(chunks))
     this.#controller.signal.throwIfAborted()
@@ -207,12 +208,12 @@ export class Attempt implements VendorAnswer {
   }
 }
 
-/** Whom the errors of a call are about. */
+/** Returns the provider and modality that errors of this call carry. */
 export function contextOf({ endpoint, modality }: VendorCall): ErrorContext {
   return { provider: endpoint.name, modality }
 }
 
-/** What `httpError` has to know about a call. */
+/** Returns the options with which `httpError` makes errors of this call. */
 export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   const { clock = systemClock, decodeError, endpoint } = call
   return {
@@ -223,7 +224,7 @@ export function errorOptionsOf(call: VendorCall): HttpErrorOptions {
   }
 }
 
-/** The error of a call whose signal aborted. */
+/** Makes the error of a call whose signal was aborted. */
 export function cancelled(call: VendorCall): UPPError {
   const { reason } = call.signal as { reason: unknown }
   return new UPPError(`The call to ${call.endpoint.name} was cancelled.`, {
@@ -246,7 +247,7 @@ const settingOf: Readonly<Record<TimeoutPhase, string>> = {
   idle: 'config.timeouts.idleMs',
 }
 
-/** As much of an error body as is worth keeping; what arrived before it broke off is kept too. */
+/** Reading an error body stops after this many bytes. */
 const MAX_ERROR_BYTES = 256 * 1024
 
 const decoder = new TextDecoder()

@@ -2,24 +2,27 @@ import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
 import { environment } from './env.ts'
 
-/** Where a vendor is and how it wants to be asked: the part of its page that the transport needs. */
+/** The address, key variables and headers of a vendor: all that the transport needs of its definition. */
 export interface VendorEndpoint {
   readonly name: string
-  /** Versioned prefix; `config.baseUrl` replaces it. */
+  /** The address with its version prefix; `config.baseUrl` replaces it. */
   readonly baseUrl: string
-  /** Empty: no key needed, but one is sent if configured. */
+  /**
+   * Environment variables that may hold the key. If empty, no key is needed, but a configured one is
+   * sent.
+   */
   readonly keyVariables: readonly string[]
   readonly authHeaders: (key: string) => Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Whom an error is about. */
+/** The provider and modality that an error names. */
 export interface ErrorContext {
   readonly provider: string
   readonly modality: Modality
 }
 
-/** The address of one request. Slashes and a query at the end of the base are tolerated. */
+/** Returns the URL of one request. The base may end in slashes and may have a query. */
 export function requestUrl(base: string, path: string, context: ErrorContext): string {
   const url = parseBase(base, context)
   const mark = path.indexOf('?')
@@ -44,7 +47,7 @@ function parseBase(base: string, context: ErrorContext): URL {
         ? 'carries a user name or password'
         : undefined
   if (!url || problem) {
-    // The value is not repeated: it may hold a password.
+    // The error does not quote the value, which may contain a password.
     throw new UPPError(`The baseUrl for ${context.provider} ${problem}.`, {
       code: ErrorCode.InvalidRequest,
       ...context,
@@ -56,7 +59,7 @@ function parseBase(base: string, context: ErrorContext): URL {
   return url
 }
 
-/** Where the headers of a request come from. */
+/** The sources of the headers of a request. */
 interface HeaderParts {
   readonly endpoint: VendorEndpoint
   readonly config: ProviderConfig
@@ -64,7 +67,10 @@ interface HeaderParts {
   readonly request: Readonly<Record<string, string>>
 }
 
-/** All headers of one request, names in lower case. The caller's own win, whatever their case (UPP §4.1). */
+/**
+ * Returns all headers of one request, names in lower case. `config.headers` override the others,
+ * whatever the case of their names (UPP §4.1).
+ */
 export function requestHeaders(parts: HeaderParts, context: ErrorContext): Record<string, string> {
   const { endpoint, config, key, request } = parts
   const headers: Record<string, string> = Object.create(null)
@@ -92,7 +98,7 @@ function addHeader(
   context: ErrorContext,
 ): void {
   if (value === undefined || value === null) return
-  // As `fetch` does; a key read from a file often ends in a line break.
+  // Trimmed as `fetch` does, because a key read from a file often ends in a line break.
   const text = String(value).trim()
   if (!headerName.test(name) || badValue.test(text)) {
     throw new UPPError(
@@ -107,7 +113,7 @@ function addHeader(
   headers[name.toLowerCase()] = text
 }
 
-/** The key of one attempt; undefined when the vendor needs none or a custom header replaces it. */
+/** Returns the key of one attempt; undefined if the vendor needs none or `config.headers` replace it. */
 export function resolveKey(
   endpoint: VendorEndpoint,
   config: ProviderConfig,
@@ -119,7 +125,7 @@ export function resolveKey(
       const key = environment(variable)
       if (key !== undefined) return key
     }
-    // A header of the caller's own may replace the key.
+    // The caller may have set the authentication header in `config.headers` instead of a key.
     const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
     const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
       names.includes(name.toLowerCase()),
@@ -155,7 +161,7 @@ async function askForKey(
 
 function checkKey(key: unknown, context: ErrorContext): string {
   if (typeof key === 'string' && key.trim() !== '') return key
-  // Its type, never the value: a key of the wrong shape is still a secret.
+  // The error names the type, never the value: a key of the wrong type is still a secret.
   const what = key === '' ? 'empty' : typeof key === 'string' ? 'blank' : `a ${typeof key}`
   throw new UPPError(`The API key for ${context.provider} is ${what}.`, {
     code: ErrorCode.AuthenticationFailed,
@@ -164,7 +170,7 @@ function checkKey(key: unknown, context: ErrorContext): string {
   })
 }
 
-/** The JSON text of a request body; a typed error for what JSON cannot say. */
+/** Writes a request body as JSON text; throws a UPPError if it cannot be written (a cycle, a BigInt). */
 export function jsonBody(body: unknown, context: ErrorContext): string {
   try {
     return JSON.stringify(body)
@@ -180,16 +186,16 @@ export function jsonBody(body: unknown, context: ErrorContext): string {
 }
 
 /**
- * False for hosts inside this machine or network, as far as their name tells: private, loopback,
- * link-local and reserved addresses, and names that only mean something inside. For addresses that a
- * response, not the caller, asks to fetch.
+ * Checks whether a host name looks public. False for private, loopback, link-local and reserved
+ * addresses and for names that resolve only inside a network; the name is not looked up. Used before
+ * fetching an address that came from a response and not from the caller.
  */
 export function isPublicAddress(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '')
-  // IPv6: only global unicast, 2000::/3, without the ranges that carry an IPv4 address inside.
+  // IPv6: only global unicast (2000::/3) is public, except the ranges that embed an IPv4 address.
   if (host.startsWith('['))
     return /^\[[23]/.test(host) && !/^\[(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(host)
-  // URL has already turned every way of writing an IPv4 address into four numbers.
+  // `URL` has already normalised every notation of an IPv4 address to four decimal numbers.
   const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host)
   if (!parts)
     return host.includes('.') && !/\.(local|localhost|internal|lan|home|corp|intranet)$/.test(host)

@@ -10,22 +10,22 @@ interface FailedResponse {
   readonly text: string
 }
 
-/** What is needed to make an error from a response. */
+/** The settings of `httpError`. */
 export interface HttpErrorOptions {
   readonly context: ErrorContext
   readonly decodeError: (response: ErrorResponse) => VendorError
   readonly keyVariables: readonly string[]
-  /** Milliseconds since the epoch, for dates in headers. */
+  /** The current time in milliseconds since the epoch, needed for dates in headers. */
   readonly now: number
 }
 
-/** The error of a response that is not a success. Not yet redacted. */
+/** Makes the error of a response without a success status. Secrets are not yet removed from it. */
 export function httpError(response: FailedResponse, options: HttpErrorOptions): UPPError {
   const { status, headers, text } = response
   const { context } = options
   if (status < 200 || (status >= 300 && status < 400)) {
     const location = headers.get('location')
-    // The query of a redirect may carry a token.
+    // The query is left out because it may contain a token.
     const to = location ? ` to ${location.split(/[?#]/)[0]}` : ''
     return new UPPError(`${context.provider} redirects the request${to} (HTTP ${status}).`, {
       code: ErrorCode.InvalidResponse,
@@ -53,13 +53,16 @@ export function httpError(response: FailedResponse, options: HttpErrorOptions): 
   })
 }
 
-/** The vendor's explicit word on retrying, in `x-should-retry`. */
+/** The values of the `x-should-retry` header, with which a vendor says whether to retry. */
 const retryWords: ReadonlyMap<string, boolean> = new Map([
   ['true', true],
   ['false', false],
 ])
 
-/** HTTP 200 with an error in its body: the vendor's words are worth more than "malformed". */
+/**
+ * Makes the error of an HTTP 200 response whose body is a vendor's error object; undefined if it is
+ * none. The vendor's message explains more than "malformed response" would.
+ */
 export function errorInBody(
   json: JsonValue,
   { status, headers }: Pick<FailedResponse, 'status' | 'headers'>,
@@ -80,7 +83,7 @@ export function errorInBody(
   })
 }
 
-/** The vendor's id of a response, for its support desk. */
+/** Reads the vendor's request id from the headers, which its support asks for. */
 export function requestIdOf(headers: Pick<ResponseHeaders, 'get'>): string | undefined {
   for (const name of ['x-request-id', 'request-id', 'apim-request-id', 'x-goog-request-id']) {
     const id = headers.get(name)
@@ -99,21 +102,24 @@ function readVendorError(
   } catch {
     json = undefined
   }
-  // A web page comes from a proxy in between; no wire can read it.
+  // A web page was sent by a proxy, not by the vendor: no wire can decode it.
   if (json === undefined && isHtml(text)) return undefined
   try {
     return decodeError({ status, headers, json, text })
   } catch {
-    return undefined // an error body of an unknown shape is not a second error
+    return undefined // an error body of unknown shape must not cause a second error
   }
 }
 
-/** True for a web page, which a proxy between us and the vendor may answer with. */
+/** Checks whether a body is a web page, as proxies between us and the vendor send them. */
 export function isHtml(text: string): boolean {
   return /^\s*<(!doctype|html|head|body)/i.test(text)
 }
 
-/** The vendor's message; a message that only repeats the body gets a sentence around it. */
+/**
+ * Returns the vendor's message. If that only repeats the body, a sentence with the status is put
+ * around it.
+ */
 function messageOf(
   vendor: VendorError | undefined,
   { status, text }: FailedResponse,
@@ -129,10 +135,10 @@ function messageOf(
   return `${answered} with a web page${title ? ` titled "${title.slice(0, 100)}"` : ''}.`
 }
 
-/** Enough to see what went wrong, little enough for a log line. */
+/** The length to which a body is cut in an error: enough for a diagnosis, short enough for a log. */
 const MAX_BODY_CHARS = 4096
 
-/** The beginning of a body, for an error. */
+/** Returns the beginning of a body, for use in an error. */
 export function excerpt(text: string): string {
   return text.length <= MAX_BODY_CHARS ? text : `${text.slice(0, MAX_BODY_CHARS)} … (cut)`
 }
@@ -146,7 +152,10 @@ function hintFor(code: ErrorCode, keyVariables: readonly string[]): string | und
   return undefined
 }
 
-/** How long the vendor asks to wait, from the first header that says so; undefined when none does. */
+/**
+ * Reads how long the vendor asks to wait from the first header that contains it; undefined if none
+ * does.
+ */
 function retryAfterMs(
   headers: Pick<ResponseHeaders, 'get'>,
   { status, now }: { status: number; now: number },
@@ -158,7 +167,7 @@ function retryAfterMs(
   )
 }
 
-/** Rate-limit headers as the vendor sent them. */
+/** Returns the rate-limit headers unchanged; undefined if there are none. */
 export function rateLimitOf(
   headers: ResponseHeaders,
 ): Readonly<Record<string, string>> | undefined {
@@ -177,7 +186,10 @@ function parseFloatExact(text: string | null): number | undefined {
   return text !== null && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined
 }
 
-/** RFC 9110 §10.2.3: seconds, which vendors also write with a fraction, or a date. */
+/**
+ * Parses `Retry-After` (RFC 9110 §10.2.3): seconds, which some vendors write with a fraction, or a
+ * date.
+ */
 function parseRetryAfter(text: string | null, now: number): number | undefined {
   if (text === null) return undefined
   const seconds = parseFloatExact(text)
@@ -186,7 +198,7 @@ function parseRetryAfter(text: string | null, now: number): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-/** Pairs of what is left and when it is full again, by vendor. */
+/** Header names of each limit: how much remains, and when the limit is reset. */
 const limits: readonly (readonly [remaining: string, reset: string])[] = [
   ...['requests', 'tokens'].map(
     (kind) => [`x-ratelimit-remaining-${kind}`, `x-ratelimit-reset-${kind}`] as const,
@@ -199,7 +211,7 @@ const limits: readonly (readonly [remaining: string, reset: string])[] = [
   ['ratelimit-remaining', 'ratelimit-reset'],
 ]
 
-/** The latest reset of the limits that are used up. */
+/** Returns the time in milliseconds until the last of the used-up limits is reset. */
 function limitReset(headers: Pick<ResponseHeaders, 'get'>, now: number): number | undefined {
   let latest: number | undefined
   for (const [remaining, reset] of limits) {
@@ -211,7 +223,10 @@ function limitReset(headers: Pick<ResponseHeaders, 'get'>, now: number): number 
   return latest
 }
 
-/** `6m0s` (OpenAI, Groq), RFC 3339 (Anthropic), seconds, or a moment in seconds or milliseconds. */
+/**
+ * Parses the reset time of a limit: `6m0s` (OpenAI, Groq), RFC 3339 (Anthropic), a number of seconds,
+ * or a Unix time in seconds or milliseconds.
+ */
 function parseReset(text: string | null, now: number): number | undefined {
   if (text === null || text.trim() === '') return undefined
   const number = parseFloatExact(text)
@@ -219,7 +234,7 @@ function parseReset(text: string | null, now: number): number | undefined {
     if (number > 1e12) return Math.max(0, number - now)
     return number > 1e9 ? Math.max(0, number * 1000 - now) : number * 1000
   }
-  // Go's form, e.g. `1h2m3.5s` or `150ms`.
+  // A duration as the Go language prints it, e.g. `1h2m3.5s` or `150ms`.
   if (/^\s*(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+\s*$/.test(text)) {
     let total = 0
     for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g)) {

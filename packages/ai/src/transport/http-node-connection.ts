@@ -2,25 +2,28 @@ import type { Socket } from 'node:net'
 import { ResponseParser } from './http-node-parser.ts'
 import type { ByteSource, ResponseHeaders, TransportResponse } from './transport.ts'
 
-/** Where connections go when their exchange is over. */
+/** The pool that owns connections: notified when one becomes free or is closed. */
 export interface ConnectionOwner {
-  /** `idleMs`: how long the server keeps it, if it said so. */
+  /**
+   * Called when an exchange is complete. `idleMs` is how long the server keeps an idle connection, if
+   * stated.
+   */
   onFree(connection: Connection, idleMs: number | undefined): void
   onClosed(connection: Connection): void
 }
 
-/** A socket that carries one exchange after the other. */
+/** A socket that carries one exchange (request and response) after the other. */
 export class Connection {
   readonly #socket: Socket
   readonly #owner: ConnectionOwner
   #isReady: boolean
   #exchange: Exchange | undefined
-  /** It carried a request before: the server may have closed it meanwhile. */
+  /** True if it has carried a request before; the server may have closed it in the meantime. */
   isReused: boolean = false
-  /** When it becomes too old to be used again, by `performance.now()`. */
+  /** The time on the `performance.now()` clock after which it is not reused. */
   expiresAt: number = Infinity
 
-  /** With TLS, nothing is written before the other side has shown who it is. */
+  /** With TLS, nothing is written before the handshake has verified the server. */
   constructor(socket: Socket, owner: ConnectionOwner, { isSecure }: { isSecure: boolean }) {
     this.#socket = socket
     this.#owner = owner
@@ -28,7 +31,7 @@ export class Connection {
     if (isSecure) socket.once('secureConnect', () => (this.#isReady = true))
     socket.on('data', (chunk: Buffer) => {
       if (this.#exchange) this.#exchange.onData(chunk)
-      else socket.destroy() // nobody asked
+      else socket.destroy() // bytes without a request: the connection cannot be trusted
     })
     socket.on('end', () => this.#onEnd(undefined))
     socket.on('error', (error: Error) => this.#onEnd(error))
@@ -38,7 +41,7 @@ export class Connection {
     })
   }
 
-  /** Sends the request; settles with the head of the response. */
+  /** Sends the request; resolves once the head of the response has arrived. */
   send(
     head: string,
     body: string | Uint8Array | undefined,
@@ -53,7 +56,8 @@ export class Connection {
   }
 
   #write(head: string, body: string | Uint8Array | undefined): void {
-    // One packet where possible. The head is Latin-1; a text body is UTF-8.
+    // Head and body are written together where possible, to fit in one packet. The head is Latin-1, a
+    // text body UTF-8; only for an ASCII head are both encodings the same.
     // oxlint-disable-next-line no-control-regex
     if (typeof body === 'string' && /^[\x00-\x7f]*$/.test(head)) this.#socket.write(head + body)
     else {
@@ -62,10 +66,10 @@ export class Connection {
     }
   }
 
-  /** The exchange is over and all of it was read. */
+  /** Called when a response was read completely: keeps the connection for reuse or closes it. */
   release(canReuse: boolean, idleMs: number | undefined): void {
     this.#exchange = undefined
-    // An answer that came before the request was out leaves the rest of it in the way.
+    // If the response arrived before the whole request was sent, unsent bytes remain in the socket.
     const isClean = !this.#socket.destroyed && this.#socket.writableLength === 0
     if (!canReuse || !isClean) return this.destroy()
     this.isReused = true
@@ -95,13 +99,13 @@ export class Connection {
   }
 }
 
-/** Buffered bytes above which the socket is paused until the reader comes back. */
+/** Above this many buffered bytes the socket is paused until they are read. */
 const HIGH_WATER_BYTES = 1024 * 1024
 
-/** The server closed a connection that had been idle, as we used it: nothing was answered. */
+/** Thrown when the server had closed a reused connection and sent no byte of a response. */
 export class StaleConnectionError extends Error {}
 
-/** One request and its response. Gives its reader all bytes of a network read as one. */
+/** One request and its response. `read` returns everything that has arrived as one chunk. */
 class Exchange implements ByteSource {
   readonly response: Promise<TransportResponse>
   readonly #connection: Connection
@@ -165,7 +169,7 @@ class Exchange implements ByteSource {
     else if (body.length > 0) this.#wakeReader()
   }
 
-  /** The connection ended, with or without an error. */
+  /** Called when the connection ended, with or without an error. */
   onEnd(error: Error | undefined): void {
     if (!error && this.#parser.end()) return this.#complete()
     const isStale = this.#isReused && !this.#sawBytes
@@ -212,13 +216,13 @@ class Exchange implements ByteSource {
     this.#fail(this.#signal.reason)
   }
 
-  /** The first end counts. */
+  /** Marks the exchange as ended. Only the first call has an effect. */
   #settle(failure: { readonly error: unknown } | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#failure = failure
     this.#signal.removeEventListener('abort', this.#onAbort)
-    // Does nothing once the head was handed out.
+    // Has no effect if the head was already delivered.
     if (failure) this.#reject(failure.error)
     this.#wakeReader()
   }

@@ -1,34 +1,34 @@
-/** Headers of a real answer are a few kilobytes. */
+/** Headers of real responses are a few kilobytes; more than this is rejected. */
 const MAX_HEAD_BYTES = 64 * 1024
 const MAX_LINE_BYTES = 16 * 1024
 
 const LF = 10
 const CR = 13
 
-/** Position in a chunked body (RFC 9112 §7.1). */
+/** The position in a chunked body (RFC 9112 §7.1). */
 type ChunkState = 'size' | 'extension' | 'data' | 'dataEnd' | 'trailer'
 
 /**
- * Reads one HTTP/1.1 response from the bytes of a connection, one network read at a time. Strict:
- * what it does not understand is an error, never a guess. Node's own parser calls back for every
- * chunk of a chunked body, which for a stream of tokens costs more than reading the tokens.
+ * Reads one HTTP/1.1 response from the bytes of a connection, one network read at a time. Anything
+ * malformed is an error; nothing is guessed. Node's own parser is not used because it calls back for
+ * every chunk of a chunked body, which costs more than decoding the tokens of a stream.
  */
 export class ResponseParser {
   status = 0
   readonly headers: Map<string, string> = new Map()
   hasHead = false
   isDone = false
-  /** The connection may carry another request. */
+  /** True if the connection may carry another request. */
   canReuse = false
   #head: Buffer | undefined
   #framing: 'length' | 'chunked' | 'close' = 'close'
-  /** Bytes still to come of the body, or of the open chunk. */
+  /** Bytes of the body, or of the current chunk, that have not arrived yet. */
   #rest = 0
   #state: ChunkState = 'size'
   #sizeDigits = 0
   #lineBytes = 0
 
-  /** Returns the body bytes in this read. The parser reuses the buffer: chunks are moved together in place. */
+  /** Returns the body bytes of one network read. For chunked bodies it overwrites the given buffer. */
   push(input: Buffer): Buffer {
     if (this.isDone) return this.#tooMuch(input)
     if (this.hasHead) return this.#body(input)
@@ -37,13 +37,13 @@ export class ResponseParser {
     return this.#readHead(bytes)
   }
 
-  /** How long the server keeps an idle connection, with a margin for the way there. */
+  /** How long the server keeps an idle connection, minus one second for the network delay. */
   get idleMs(): number | undefined {
     const seconds = /(?:^|[\s,;])timeout=(\d{1,6})/i.exec(this.headers.get('keep-alive') ?? '')?.[1]
     return seconds === undefined ? undefined : Math.max(0, Number(seconds) * 1000 - 1000)
   }
 
-  /** The other side closed the connection: true if that is how this response ends. */
+  /** Called when the server closed the connection; returns true if the response is then complete. */
   end(): boolean {
     if (this.hasHead && this.#framing === 'close') this.isDone = true
     return this.isDone
@@ -58,7 +58,7 @@ export class ResponseParser {
     }
     this.#parseHead(bytes.toString('latin1', 0, end))
     const rest = bytes.subarray(end + 4)
-    // 1xx: the real answer follows.
+    // An interim response (1xx): the final response follows.
     if (this.status < 200) {
       this.headers.clear()
       return this.#readHead(rest)
@@ -88,7 +88,7 @@ export class ResponseParser {
     this.headers.set(name, known === undefined ? value : `${known}, ${value}`)
   }
 
-  /** RFC 9112 §6.3. */
+  /** Decides how the end of the body is found (RFC 9112 §6.3). */
   #chooseFraming(): void {
     const transfer = this.headers.get('transfer-encoding')?.toLowerCase()
     const length = this.headers.get('content-length')
@@ -96,7 +96,8 @@ export class ResponseParser {
     else if (transfer !== undefined) {
       if (transfer !== 'chunked') throw malformed(`its transfer encoding is "${transfer}"`)
       this.#framing = 'chunked'
-      // Both at once is how requests are smuggled; the connection is not used again.
+      // Chunked encoding together with a content length is used to smuggle requests, so the connection
+      // is not used again.
       if (length !== undefined) this.canReuse = false
     } else if (length !== undefined) {
       const sizes = new Set(length.split(/\s*,\s*/))
@@ -120,7 +121,10 @@ export class ResponseParser {
     return input.subarray(0, this.#rest)
   }
 
-  /** Moves the data of all chunks together, over the sizes between them: no copy per chunk is kept. */
+  /**
+   * Moves the data of all chunks together within the buffer, over the size lines between them, so
+   * nothing is allocated.
+   */
   #chunked(input: Buffer): Buffer {
     let read = 0
     let write = 0
@@ -147,7 +151,7 @@ export class ResponseParser {
     } else if (this.#state === 'extension') {
       if (byte === LF) this.#endSize()
     } else if (byte === LF) {
-      // A line of the trailer; the empty one ends the body.
+      // The end of a trailer line; an empty line ends the body.
       if (this.#lineBytes === 2) this.isDone = true
       this.#lineBytes = 0
     } else if (this.#lineBytes === 1 && byte !== CR) this.#lineBytes = 2
@@ -174,7 +178,7 @@ export class ResponseParser {
     this.#lineBytes = 0
   }
 
-  /** Bytes after the end belong to no request of ours. */
+  /** Drops bytes after the end of the response and prevents reuse, because no request asked for them. */
   #tooMuch(input: Buffer): Buffer {
     if (input.length > 0) this.canReuse = false
     return input.subarray(0, 0)

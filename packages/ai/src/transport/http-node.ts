@@ -18,17 +18,17 @@ interface NodeModules {
 }
 
 /**
- * HTTP/1.1 over kept-alive sockets: a fraction of the cost of `fetch`. Undefined where the platform
- * only looks like Node.
+ * Makes a transport that uses HTTP/1.1 over kept-alive sockets, which costs a fraction of `fetch`.
+ * Undefined on platforms other than Node, also those that imitate it.
  */
 export function nodeTransport(): Transport | undefined {
   const { process } = globalThis as { process?: NodeProcess }
   const versions = process?.versions
-  // Bun and Deno imitate Node's sockets; their own fetch is the faster one.
+  // Bun and Deno imitate Node's sockets, but their own `fetch` is faster.
   if (!versions?.['node'] || versions['bun'] || versions['deno']) return undefined
   const net = process?.getBuiltinModule?.('node:net')
   const tls = process?.getBuiltinModule?.('node:tls')
-  if (!net || !tls) return undefined // before Node 22.3
+  if (!net || !tls) return undefined // Node before 22.3 has no `getBuiltinModule`
   return new NodeTransport({ net, tls, zlib: () => process!.getBuiltinModule!('node:zlib') })
 }
 
@@ -52,8 +52,8 @@ class NodeTransport implements Transport {
       .send(head, ready.body, signal)
       .catch((error: unknown) => {
         if (!(error instanceof StaleConnectionError)) throw error
-        // The request was not answered and most likely never read. A fresh connection cannot be
-        // stale, so this happens once.
+        // The request was not answered and most likely never read, so it is sent again. A new
+        // connection cannot be stale, so this happens at most once.
         return pool.connect().send(head, ready.body, signal)
       })
     return unpack(response, this.#modules.zlib)
@@ -68,15 +68,15 @@ class NodeTransport implements Transport {
   }
 }
 
-/** Idle connections are closed after this; many servers keep theirs for a minute. */
+/** Idle connections are closed after this time; many servers close theirs after a minute. */
 const IDLE_MS = 30_000
 const MAX_IDLE = 256
 
-/** The connections to one origin. Idle ones do not keep the process alive. */
+/** The connections to one origin. Idle connections do not keep the process alive. */
 class Pool implements ConnectionOwner {
   readonly #url: URL
   readonly #modules: NodeModules
-  /** Oldest first; the newest is taken, so that the others can grow old. */
+  /** Oldest first. The newest is used first, so that surplus connections expire. */
   readonly #idle: Connection[] = []
   #session: Buffer | undefined
   #sweeping = false
@@ -148,7 +148,7 @@ class Pool implements ConnectionOwner {
 
 type ReadyRequest = Omit<TransportRequest, 'body'> & { readonly body?: string | Uint8Array }
 
-/** A form becomes bytes; the platform's encoder chooses the boundary and writes the parts. */
+/** Converts a form to bytes with the platform's encoder, which chooses the boundary. */
 async function toReady(request: TransportRequest): Promise<ReadyRequest> {
   const { body, ...rest } = request
   if (body === undefined) return rest
@@ -161,14 +161,14 @@ async function toReady(request: TransportRequest): Promise<ReadyRequest> {
   }
 }
 
-/** Headers that this client writes itself; a second value from the caller could contradict the first. */
+/** Headers that this client writes itself; a second value from the caller could contradict its own. */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
 function requestHead(url: URL, { method, headers, body }: ReadyRequest): string {
   let head =
     `${method} ${url.pathname}${url.search} HTTP/1.1\r\n` +
     `host: ${headers['host'] ?? url.host}\r\nconnection: keep-alive\r\n`
-  // Compressing a stream delays its tokens.
+  // No compression is requested, because it delays the tokens of a stream.
   if (headers['accept-encoding'] === undefined) head += 'accept-encoding: identity\r\n'
   if (headers['user-agent'] === undefined) head += 'user-agent: skein\r\n'
   for (const name in headers) if (!ownHeaders.has(name)) head += `${name}: ${headers[name]}\r\n`
@@ -176,7 +176,7 @@ function requestHead(url: URL, { method, headers, body }: ReadyRequest): string 
   return `${head}content-length: ${length}\r\n\r\n`
 }
 
-/** Unpacks the body of a server that compressed it unasked. */
+/** Decompresses the body if the server compressed it although this was not requested. */
 export function unpack(response: TransportResponse, zlib: () => typeof Zlib): TransportResponse {
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
   const create = unpackers.get(encoding)
@@ -194,7 +194,7 @@ const unpackers = new Map<string, (zlib: typeof Zlib) => Unpacker>([
   ['br', (zlib) => zlib.createBrotliDecompress()],
 ])
 
-/** Pulls from the packed body only as fast as the reader asks. */
+/** Decompresses a body, reading it only as fast as the caller reads the result. */
 class UnpackedSource implements ByteSource {
   readonly #packed: ByteSource
   readonly #unpacker: Unpacker
@@ -203,7 +203,7 @@ class UnpackedSource implements ByteSource {
   constructor(packed: ByteSource, unpacker: Unpacker) {
     this.#packed = packed
     this.#unpacker = unpacker
-    unpacker.on('error', () => {}) // the reader gets it from the iterator
+    unpacker.on('error', () => {}) // the iterator in `read` reports the error
   }
 
   async read(): Promise<Uint8Array | undefined> {
@@ -220,7 +220,10 @@ class UnpackedSource implements ByteSource {
     this.#unpacker.destroy()
   }
 
-  /** Never rejects: an error of the packed body destroys the unpacker, and its reader then rejects. */
+  /**
+   * Writes the packed body to the unpacker. Never rejects: an error destroys the unpacker, so that
+   * `read` rejects.
+   */
   async #feed(): Promise<void> {
     try {
       for (;;) {
@@ -230,7 +233,7 @@ class UnpackedSource implements ByteSource {
       }
       this.#unpacker.end()
     } catch (error) {
-      this.#unpacker.destroy(error as Error) // what a body rejects with is always an Error
+      this.#unpacker.destroy(error as Error) // bodies only reject with an Error
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts'
 
-/** The twin of `http-node.ts` where there is no Node: `fetch` is all there is. */
+/** Replaces `http-node.ts` on platforms other than Node, where only `fetch` exists. */
 export function nodeTransport(): Transport | undefined {
   return undefined
 }

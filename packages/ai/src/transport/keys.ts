@@ -2,7 +2,7 @@ import type { Random } from '@skein/base'
 import type { KeyStrategy } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 
-/** Uses the keys in turn, one per attempt, also when attempts overlap. */
+/** Uses the keys in turn, one per attempt, also across concurrent calls. */
 export class RoundRobinKeys implements KeyStrategy {
   readonly #keys: readonly string[]
   #next = 0
@@ -26,7 +26,7 @@ export interface WeightedKey {
   readonly weight: number
 }
 
-/** Chooses a key at random by weight. A weight of 0 is never chosen. */
+/** Chooses a key at random by weight. A key with weight 0 is never chosen. */
 export class WeightedKeys implements KeyStrategy {
   readonly #entries: readonly WeightedKey[]
   readonly #total: number
@@ -53,11 +53,11 @@ export class WeightedKeys implements KeyStrategy {
       rest -= weight
       if (rest < 0) return key
     }
-    return this.#entries.at(-1)!.key // rounding can leave a trace above zero
+    return this.#entries.at(-1)!.key // reached only through rounding errors
   }
 }
 
-/** Asks a function for each attempt's key: a vault, a token endpoint. */
+/** Calls a function for the key of each attempt, e.g. to read a vault or request a token. */
 export class DynamicKey implements KeyStrategy {
   readonly #ask: () => string | Promise<string>
 
@@ -71,7 +71,7 @@ export class DynamicKey implements KeyStrategy {
   }
 }
 
-/** Names the place and the type, never the value. */
+/** Rejects an empty or non-text key. The error names its index and type, never its value. */
 function checkKey(owner: string, key: unknown, index: number): void {
   if (typeof key === 'string' && key.trim() !== '') return
   const what = typeof key === 'string' ? 'an empty key' : `a ${typeof key} for a key`

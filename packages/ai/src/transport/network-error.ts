@@ -1,12 +1,12 @@
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
-/** The error of an exchange that failed below HTTP. */
+/** Converts a failure below HTTP (connection, DNS, TLS) into a UPPError. */
 export function networkError(error: unknown, context: ErrorContext, url: string): UPPError {
   if (isUPPError(error)) return error
   const host = URL.canParse(url) ? new URL(url).host : 'the vendor'
   const links = chainOf(error)
-  // `fetch` hides the code of the real cause a level or two down.
+  // `fetch` puts the code of the real cause one or two levels down in `cause`.
   const codes = links.flatMap((link) => {
     const { code } = link as { code?: unknown }
     return typeof code === 'string' ? [code] : []
@@ -95,7 +95,7 @@ const explanations: readonly (readonly [pattern: RegExp, explanation: Explanatio
   ],
 ]
 
-/** The error and its causes, the outermost first. */
+/** Returns the error and all its causes, the outermost first. */
 function chainOf(error: unknown): object[] {
   const links: object[] = []
   const pending = [error]

@@ -5,12 +5,18 @@ import type { ByteSource, Transport, TransportRequest, TransportResponse } from 
 import { environment } from './env.ts'
 import { AbortRace } from '../contract/abort-race.ts'
 
-/** If the application replaces it later (a mock, an instrumentation), it wants its own to be used. */
+/**
+ * The `fetch` at load time. If the application replaces it later (a mock, an instrumentation), the
+ * replacement must be used instead of the fast client.
+ */
 const platformFetch: unknown = globalThis.fetch
 
 let fast: Transport | undefined | null = null
 
-/** The way to send one request: the caller's `fetch`, the fast client, or the platform's `fetch`. */
+/**
+ * Chooses how to send one request: the caller's `fetch`, the fast Node client, or the platform's
+ * `fetch`.
+ */
 export function pickTransport({ fetch }: ProviderConfig, url: string): Transport {
   if (fetch) return fetchTransport(fetch)
   // The fast client is used only where nothing in the process or its environment changes how
@@ -25,7 +31,10 @@ export function pickTransport({ fetch }: ProviderConfig, url: string): Transport
 
 const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
 
-/** Where undici keeps the dispatcher that `setGlobalDispatcher` sets, inside Node and from npm. */
+/**
+ * The symbols under which undici stores the dispatcher set with `setGlobalDispatcher`, for Node's own
+ * copy and the one from npm.
+ */
 const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
 
 interface DispatcherLike {
@@ -34,8 +43,9 @@ interface DispatcherLike {
 }
 
 /**
- * The one that Node makes for its first `fetch` is an `Agent` without options. One with a
- * connector, a factory, interceptors, or of another class (a proxy, a mock), was set on purpose.
+ * Checks whether the application has set its own global dispatcher. The one that Node creates for its
+ * first `fetch` is an `Agent` without options; any other class (a proxy, a mock), or options, a
+ * connector, a factory or interceptors, mean that it was set on purpose.
  */
 function isCustomDispatcher(symbol: symbol): boolean {
   const dispatcher = (globalThis as Record<symbol, unknown>)[symbol] as DispatcherLike | undefined
@@ -54,13 +64,14 @@ function isCustomDispatcher(symbol: symbol): boolean {
   return connect !== undefined || hasOptions || factory?.name !== 'defaultFactory'
 }
 
-/** True when the environment names a proxy for this address. The fast client knows none. */
+/** Checks whether the environment names a proxy for this address. The fast client supports no proxies. */
 function proxyApplies(url: string): boolean {
   const scheme = url.startsWith('https:') ? 'https' : 'http'
   if ((variable(`${scheme}_proxy`) ?? variable('all_proxy')) === undefined) return false
   const { hostname, port: given } = new URL(url)
   const port = given || (scheme === 'https' ? '443' : '80')
-  // `NO_PROXY`: names, domains with a leading dot or `*.`, with or without a port; `*` is all.
+  // `NO_PROXY` lists host names, or domains with a leading dot or `*.`, each with an optional port;
+  // `*` matches every host.
   const entries = (variable('no_proxy') ?? '').toLowerCase().split(/[\s,]+/)
   const isExempt = entries.filter(Boolean).some((entry) => {
     if (entry === '*') return true
@@ -77,8 +88,8 @@ function variable(name: string): string | undefined {
 }
 
 /**
- * HTTP through any `fetch`. Nothing is trusted about it: one that ignores its signal, or answers
- * after it, still settles and is cleaned up at once.
+ * Makes a transport from any `fetch`. A `fetch` that ignores its abort signal, or resolves after the
+ * abort, does not delay the call: it rejects at once and a late response is cancelled.
  */
 function fetchTransport(fetch: Fetch): Transport {
   return {
@@ -94,7 +105,7 @@ function fetchTransport(fetch: Fetch): Transport {
         body,
       }
       const answer = Promise.resolve(fetch(url, init))
-      // For an answer that came after the call was given up.
+      // Cancels the body of a response that arrives after the call was aborted.
       signal.addEventListener(
         'abort',
         () =>
@@ -110,7 +121,7 @@ function fetchTransport(fetch: Fetch): Transport {
       return {
         status: response.status,
         headers: response.headers ?? new Headers(),
-        // A hand-made double of `Response` often has no stream.
+        // Hand-written test doubles of `Response` often have no stream.
         body:
           typeof response.body?.getReader === 'function'
             ? new StreamSource(response.body.getReader(), signal)
@@ -124,7 +135,7 @@ function ignore(): void {}
 
 class StreamSource implements ByteSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>
-  /** One listener for the whole body: one per read would cost more than the read. */
+  /** Adds one abort listener for the whole body; adding one per read would cost more than the read. */
   readonly #race: AbortRace
   #ended = false
 

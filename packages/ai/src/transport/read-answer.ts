@@ -5,18 +5,19 @@ import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 import { errorInBody, excerpt, isHtml } from './http-error.ts'
 
-/** The ways in which an answer can be read. */
+/** The readers between which `chooseReader` decides. */
 interface Readers<T> {
   readonly isStreaming: boolean
   readonly framing: 'sse' | 'ndjson'
-  /** Reads one JSON value; a web page or other text becomes an error. */
+  /** Makes the reader of a body that is one JSON value; a web page or other text becomes an error. */
   readonly whole: () => AnswerReader<readonly T[]>
   readonly frames: () => AnswerReader<readonly T[]>
 }
 
 /**
- * Reads an answer as what it is. Some servers stream unasked or not at all, and some call it JSON
- * either way; only then are the first bytes looked at.
+ * Chooses the reader that fits the actual body. Some servers stream although they were not asked to,
+ * or do not stream although they were, and some label both as JSON; in doubtful cases the first bytes
+ * decide.
  */
 export function chooseReader<T>(
   answer: VendorAnswer,
@@ -29,7 +30,7 @@ export function chooseReader<T>(
     return framing === 'ndjson' ? drained(frames()) : byFirstBytes(answer, readers)
   }
   if (/^\s*text\/html/i.test(type)) return whole()
-  // One line of JSON is a stream of one line.
+  // For NDJSON, one JSON value is also a valid stream of one line.
   if (framing === 'ndjson' || !/^\s*application\/json/i.test(type)) return frames()
   return byFirstBytes(answer, readers)
 }
@@ -43,7 +44,7 @@ async function byFirstBytes<T>(
   return isStreaming ? frames() : drained(frames())
 }
 
-/** Everything a stream gives, at once. */
+/** Returns a reader that reads a whole stream and returns all its events in one batch. */
 function drained<T>(frames: AnswerReader<readonly T[]>): AnswerReader<readonly T[]> {
   let isDone = false
   return {
@@ -60,7 +61,10 @@ function drained<T>(frames: AnswerReader<readonly T[]>): AnswerReader<readonly T
   }
 }
 
-/** Folds frames into events; throws `UPPError` on an error frame, a malformed one, a missing end. */
+/**
+ * Converts frames into events. Throws a `UPPError` for an error frame, a malformed frame or a missing
+ * end.
+ */
 export interface FrameDecoder<T> {
   push(frame: SseEvent): readonly T[]
   end(): readonly T[]
@@ -70,13 +74,16 @@ interface FrameReaderOptions<T> {
   readonly framing: 'sse' | 'ndjson'
   readonly decoder: FrameDecoder<T>
   readonly context: ErrorContext
-  /** Events that carry nothing yet: kept back until one that does, so that a retry is invisible. */
+  /**
+   * True for events without content. They are held back until an event with content arrives, so that
+   * the attempt can be repeated without the caller noticing.
+   */
   readonly isHeld: (event: T) => boolean
-  /** True for the event after which the rest of the body is not needed. */
+  /** True for the last event; the rest of the body is then not decoded. */
   readonly isLast: (event: T) => boolean
 }
 
-/** Reads a streamed body: all events of one network read in one batch, without a step per event. */
+/** Reads a streamed body; all events of one network read are returned as one batch. */
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #answer: VendorAnswer
   readonly #options: FrameReaderOptions<T>
@@ -112,7 +119,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
         if (chunk) this.#decode(this.#frames.push(chunk), events)
         else this.#end(events)
       } catch (error) {
-        // What came before the failure in the same read still belongs to the caller.
+        // Events decoded before the failure are still returned; the error is thrown by the next call.
         this.#failure = { error: asUPPError(error, this.#options.context) }
       }
       const batch = this.#held ? this.#release(events) : events
@@ -124,10 +131,10 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   #decode(frames: readonly SseEvent[], events: T[]): void {
     const { decoder, isLast } = this.#options
     for (const frame of frames) {
-      if (frame.data === '') continue // a sign of life
+      if (frame.data === '') continue // an empty keep-alive frame
       const decoded = decoder.push(frame)
       for (const event of decoded) events.push(event)
-      // Some servers add frames of their own behind the end; no decoder has to know them.
+      // Some servers send extra frames after the last event; decoders need not handle them.
       const last = decoded.at(-1)
       if (last !== undefined && isLast(last)) return void (this.#last = true)
     }
@@ -153,8 +160,9 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   }
 
   /**
-   * The answer is complete; the end of the body is only awaited so that the connection can be used
-   * again. A server that holds it open, or breaks it now, changes nothing.
+   * Reads the rest of the body after the last event, only so that the connection can be reused. A
+   * server that keeps it open for longer than `DRAIN_MS`, or breaks it now, has no effect on the
+   * answer.
    */
   async #drain(): Promise<undefined> {
     this.#ended = true
@@ -165,7 +173,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     try {
       while (await Promise.race([this.#answer.read(), grace]));
     } catch {
-      // nothing is missing
+      // the answer is already complete
     } finally {
       clearTimeout(timer)
     }
@@ -184,7 +192,7 @@ function toFrame(data: string): SseEvent {
   return { event: '', data, id: '' }
 }
 
-/** A decoder that fails in its own way has met something the vendor should not have sent. */
+/** Converts an error thrown while decoding a malformed response into a UPPError. */
 export function asUPPError(error: unknown, context: ErrorContext): UPPError {
   if (isUPPError(error)) return error
   const reason = error instanceof Error ? error.message : String(error)
@@ -195,7 +203,7 @@ export function asUPPError(error: unknown, context: ErrorContext): UPPError {
   })
 }
 
-/** Reads a body that is one JSON value and makes one value of it. */
+/** Reads a body that is one JSON value and decodes it into one value. */
 export class JsonReader<T> implements AnswerReader<T> {
   readonly #answer: VendorAnswer
   readonly #call: VendorCall

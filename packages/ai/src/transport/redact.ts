@@ -4,23 +4,26 @@ import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
 const secretName =
   /authorization|api-?key|cookie|secret|passw|credential|signature|(^|[-_])(auth|key|token)($|[-_])/
 
-/** What must never be read in a text: the key, and the values of headers that look like credentials. */
+/** Lists the texts to remove from errors: the key, and the values of headers that look like credentials. */
 export function secretsOf(
   key: string | undefined,
   headers: Readonly<Record<string, string>>,
 ): readonly string[] {
   const secrets = key === undefined ? [] : [key, key.trim()]
   for (const [name, value] of Object.entries(headers)) {
-    // `Bearer abc`: the text may come back without its scheme.
+    // For `Bearer abc` the token alone is added too, because an error may quote it without the scheme.
     if (secretName.test(name)) secrets.push(value, ...value.split(/\s+/).slice(1))
   }
   return [...new Set(secrets)]
 }
 
-/** What the transport knows about a failure beyond the error itself. */
+/** Fields that the transport adds to an error if they are missing. */
 export type ErrorFacts = Pick<UPPErrorOptions, 'requestId' | 'rateLimit' | 'retryAfterMs'>
 
-/** The same error without secrets and with the facts added; itself if there is nothing to change. */
+/**
+ * Returns a copy of the error without the secrets and with missing facts added; the error itself if
+ * nothing changes.
+ */
 export function redactUPPError(
   error: UPPError,
   secrets: readonly string[],
@@ -31,7 +34,7 @@ export function redactUPPError(
   )
   if (!added && !holdsSecret(error, secrets)) return error
   const clean = <T extends string | undefined>(text: T): T =>
-    (text === undefined ? text : redactSecrets(text, secrets)) as T // same presence as given
+    (text === undefined ? text : redactSecrets(text, secrets)) as T // undefined stays undefined
   const limits = error.rateLimit ?? facts.rateLimit
   const rateLimit = limits && Object.entries(limits).map(([name, value]) => [name, clean(value)])
   const copy = new UPPError(clean(error.message), {
@@ -54,7 +57,7 @@ export function redactUPPError(
   return copy
 }
 
-/** The original error where it holds no secret, else a copy of its texts without them. */
+/** Returns a copy of the cause without the secrets, or the cause itself if it contains none. */
 export function redactCause(cause: unknown, secrets: readonly string[]): unknown {
   if (!holdsSecret(cause, secrets)) return cause
   if (typeof cause === 'string') return redactSecrets(cause, secrets)
@@ -71,10 +74,16 @@ export function redactCause(cause: unknown, secrets: readonly string[]): unknown
   return copy
 }
 
-/** Objects looked at before a cause counts as too large to vouch for. */
+/**
+ * A cause with more objects than this is treated as containing a secret, because checking it takes too
+ * long.
+ */
 const MAX_NODES = 2000
 
-/** Looks at all texts at once: finding the forms of a secret costs more than searching for them. */
+/**
+ * Checks whether any text in a value contains a secret. All texts are joined and searched once,
+ * because preparing the encoded forms of a secret costs more than the search.
+ */
 function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
   if (secrets.length === 0) return false
   const texts: string[] = []

@@ -2,51 +2,57 @@ import type { Random } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 
-/** The vendor's wait that is sat out within a call. */
+/** The longest wait asked for by a vendor that is waited within a call. */
 const MAX_WAIT_MS = 60_000
-/** The vendor's wait that is worth keeping the work for, by somebody who can put it aside. */
+/** The longest wait asked for by a vendor for which work is parked, by callers that can park it. */
 const MAX_PARK_MS = 15 * 60_000
-/** Requests for one inference of one model, by all layers together. */
+/** The most requests for one inference of one model, counted over all layers. */
 const MAX_REQUESTS = 4
 
 /** Limits for `judgeRetry`. Times are in milliseconds. */
 export interface RetryLimits {
-  /** Requests in all, the first included. Default 4. */
+  /** The most requests, including the first. Default 4. */
   readonly maxRequests?: number
-  /** Delay before the second request; doubles with each. Default 500. */
+  /** Delay before the second request; it doubles with each further request. Default 500. */
   readonly baseDelayMs?: number
-  /** No computed delay is longer. Default 8000. */
+  /** The longest computed delay. Default 8000. */
   readonly maxDelayMs?: number
-  /** Spread over the upper half of each delay, so that clients do not return together. Default true. */
+  /**
+   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
+   * true.
+   */
   readonly jitter?: boolean
-  /** Longest `Retry-After` that is sat out within the call. Default 60 seconds. */
+  /** Longest `Retry-After` that is waited within the call. Default 60 seconds. */
   readonly maxWaitMs?: number
-  /** Longest `Retry-After` for which the work may be put aside. Default 15 minutes. */
+  /** Longest `Retry-After` for which the work may be parked. Default 15 minutes. */
   readonly maxParkMs?: number
-  /** Shortens a longer `Retry-After` to this instead of giving up. Default: none. */
+  /** Waits at most this long even if `Retry-After` is longer, instead of giving up. Default: no cap. */
   readonly capMs?: number
-  /** Also repeat an attempt that ran into the caller's own time limit. Default true. */
+  /** Also retries an attempt that exceeded the caller's own time limit. Default true. */
   readonly retryTimeouts?: boolean
-  /** Also ask again after an answer that made no sense: a model may do better the next time. Default false. */
+  /**
+   * Also retries after a response that could not be read, because the model may do better. Default
+   * false.
+   */
   readonly retryInvalidResponse?: boolean
-  /** Source of the jitter. */
+  /** The random source of the jitter. */
   readonly random?: Random
 }
 
-/** What to do after a failed request: wait in place, put the work aside and come back, or give up. */
+/** The decision after a failed request: wait within the call, park the work, or give up. */
 export type RetryVerdict =
   | { readonly type: 'wait'; readonly ms: number }
   | { readonly type: 'park'; readonly ms: number }
   | { readonly type: 'fail' }
 
 /**
- * The one decision about retrying, for library and runtime alike: whether the error may pass, how
- * long to wait, and when to give up. A vendor that asks for 60 seconds or less is waited for in the
- * call. One that asks for up to 15 minutes is `park`: whoever cannot put the work aside treats that as
- * a failure. Sending earlier than the vendor asked would only be refused again, so nobody does.
+ * Decides whether and when a failed request is sent again; used by the library and the runtime. A
+ * `Retry-After` of up to 60 seconds is waited within the call (`wait`). Up to 15 minutes the verdict
+ * is `park`, which callers that cannot park their work treat as a failure. The delay is never shorter
+ * than the vendor asked, unless `capMs` is set, because an earlier request would be refused again.
  *
  *     const verdict = judgeRetry(error, requestsMade)
- *     if (verdict.type === 'fail') throw error // error.retryAfterMs says what the vendor asked for
+ *     if (verdict.type === 'fail') throw error // error.retryAfterMs is the wait the vendor asked for
  */
 export function judgeRetry(
   error: UPPError,
@@ -76,24 +82,27 @@ export function judgeRetry(
 export interface ExponentialBackoffOptions {
   /** Attempts after the first. Default 2. */
   readonly maxRetries?: number
-  /** Longest delay before the first retry; doubles with each. Default 500. */
+  /** Longest delay before the first retry; it doubles with each further retry. Default 500. */
   readonly baseDelay?: number
-  /** No computed delay is longer. Default 8000. */
+  /** The longest computed delay. Default 8000. */
   readonly maxDelay?: number
-  /** Spread over the upper half of each delay, so that clients do not return together. Default true. */
+  /**
+   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
+   * true.
+   */
   readonly jitter?: boolean
   /**
-   * Where the vendor asks for more with `Retry-After`, this is waited instead. Without it, more than
-   * 60 seconds fail at once, with `retryAfterMs` on the error.
+   * Longest wait when the vendor asks for more with `Retry-After`. Without this setting, a
+   * `Retry-After` above 60 seconds fails at once, with `retryAfterMs` on the error.
    */
   readonly maxRetryAfter?: number
-  /** Also repeat an attempt that ran into the caller's own time limit. Default true. */
+  /** Also retries an attempt that exceeded the caller's own time limit. Default true. */
   readonly retryTimeouts?: boolean
-  /** Source of the jitter. */
+  /** The random source of the jitter. */
   readonly random?: Random
 }
 
-/** Delays that double, with jitter. Honours the vendor's `Retry-After` where that is longer. */
+/** Retries with delays that double, with jitter. A longer `Retry-After` of the vendor is obeyed. */
 export class ExponentialBackoff implements RetryStrategy {
   readonly #limits: RetryLimits
 
@@ -122,11 +131,11 @@ export interface LinearBackoffOptions {
   readonly maxRetries?: number
   /** Wait before each retry. Default 1000. */
   readonly delay?: number
-  /** As for `ExponentialBackoff`. */
+  /** As in `ExponentialBackoffOptions`. */
   readonly maxRetryAfter?: number
 }
 
-/** The same delay each time, or the vendor's `Retry-After` where that is longer. */
+/** Retries with a constant delay, or with the vendor's `Retry-After` if that is longer. */
 export class LinearBackoff implements RetryStrategy {
   readonly #limits: RetryLimits
 
@@ -148,12 +157,15 @@ export class LinearBackoff implements RetryStrategy {
   }
 }
 
-/** Within a call nothing can be put aside: what would have to be parked fails. */
+/**
+ * Returns the delay of a `wait` verdict; null for `fail`, and for `park`, because a call cannot be
+ * parked.
+ */
 function waitOf(verdict: RetryVerdict): number | null {
   return verdict.type === 'wait' ? verdict.ms : null
 }
 
-/** One attempt only. */
+/** Never retries. */
 export class NoRetry implements RetryStrategy {
   onRetry(): null {
     return null
@@ -161,14 +173,15 @@ export class NoRetry implements RetryStrategy {
 }
 
 /**
- * What is used without a `retryStrategy`. A time limit that the caller set is kept: such an attempt
- * is not repeated.
+ * The strategy used when no `retryStrategy` is set. An attempt that exceeded the caller's own time
+ * limit is not retried.
  */
 export const defaultRetry: RetryStrategy = new ExponentialBackoff({ retryTimeouts: false })
 
 /**
- * Failures that may be repeated at all, whatever the strategy says: never a cancelled call, and
- * never a request that the vendor would refuse again (UPP §4.3), unless it says otherwise itself.
+ * Checks whether a failure may be retried at all, before the strategy is asked. A cancelled call never
+ * is, nor a request that the vendor would refuse again (UPP §4.3), unless the vendor asks for the
+ * retry.
  */
 export function isRetryable(error: UPPError): boolean {
   if (error.code === ErrorCode.Cancelled || error.code === ErrorCode.QuotaExceeded) return false
@@ -182,7 +195,7 @@ const transient = new Set<string>([
   ErrorCode.Timeout,
 ])
 
-/** A strategy of the caller's own may also repeat an answer that made no sense. */
+/** Only a caller's own strategy may also retry after a response that could not be read. */
 const repeatable = new Set<string>([...transient, ErrorCode.InvalidResponse])
 
 function count(owner: string, name: string, value: unknown): number {

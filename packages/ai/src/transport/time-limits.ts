@@ -3,7 +3,7 @@ import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
-/** The limits of one attempt, in milliseconds and bytes; undefined: none. */
+/** The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit. */
 export interface CallLimits {
   readonly totalMs: number | undefined
   readonly headersMs: number
@@ -12,15 +12,15 @@ export interface CallLimits {
   readonly maxResponseBytes: number
 }
 
-/** Long enough for slow reasoning without streaming; short enough that nothing hangs for ever. */
+/** Long enough for slow reasoning without streaming, short enough that no call hangs for ever. */
 const DEFAULT_HEADERS_MS = 600_000
 const DEFAULT_IDLE_MS = 300_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
-/** Longer timers fire at once (a 32-bit limit of every platform). */
+/** A timer set for longer fires at once, because platforms store the delay in 32 bits. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Checks and completes the limits of a configuration. */
+/** Checks the limits of a configuration and fills in the defaults. */
 export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLimits {
   const { timeout, timeouts, maxResponseBytes } = config
   const ms = (name: string, value: unknown): number | undefined =>
@@ -48,12 +48,12 @@ function positive(name: string, value: unknown, context: ErrorContext): number {
   })
 }
 
-/** Which limit was hit. */
+/** The limit that was exceeded. */
 export type TimeoutPhase = 'total' | 'headers' | 'firstByte' | 'idle'
 
 /**
- * The time limits of one attempt. A wait is armed and disarmed many times a second in a stream, so
- * it does not touch a timer: the one that runs looks, when it fires, whether there is still time.
+ * Enforces the time limits of one attempt. Since a stream arms and disarms it many times a second,
+ * arming only stores a deadline; the one running timer checks the deadline when it fires.
  */
 export class Watchdog {
   readonly #onTimeout: (phase: TimeoutPhase, ms: number) => void
@@ -61,7 +61,7 @@ export class Watchdog {
   #timer: ReturnType<typeof setTimeout> | undefined
   #phase: TimeoutPhase = 'headers'
   #limit = 0
-  /** Infinity while nothing is waited for. */
+  /** Infinity while disarmed. */
   #deadline = Infinity
 
   constructor(onTimeout: (phase: TimeoutPhase, ms: number) => void) {
@@ -76,7 +76,7 @@ export class Watchdog {
   arm(phase: TimeoutPhase, ms: number | undefined): void {
     if (ms === undefined) return
     const deadline = performance.now() + ms
-    // The running timer may fire too late for a shorter limit.
+    // The running timer would fire too late for a shorter limit.
     if (this.#timer !== undefined && ms < this.#limit) {
       clearTimeout(this.#timer)
       this.#timer = undefined
@@ -102,13 +102,13 @@ export class Watchdog {
     this.#timer = undefined
     if (this.#deadline === Infinity) return
     const rest = this.#deadline - performance.now()
-    // Timers may fire a fraction early.
+    // A timer may fire a fraction of a millisecond early.
     if (rest > 1) this.#timer = setTimeout(this.#look, rest)
     else this.#onTimeout(this.#phase, this.#limit)
   }
 }
 
-/** Waits, or rejects with the signal's reason as soon as that aborts. */
+/** Waits; rejects with the signal's reason as soon as the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout>
   const waited = new Promise<void>((resolve) => {

@@ -1,9 +1,10 @@
 /**
- * One HTTP exchange. Two implementations: any `fetch`, and on Node a keep-alive `node:http` client
- * that costs a fraction of it. Retry, timeouts, keys and errors are above this interface.
+ * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client
+ * over sockets that costs a fraction of it. Retries, timeouts, keys and errors are handled above this
+ * interface.
  */
 export interface Transport {
-  /** When the signal aborts, rejects at once with its reason. */
+  /** Rejects at once with the signal's reason when it aborts. */
   send(request: TransportRequest): Promise<TransportResponse>
 }
 
@@ -11,14 +12,14 @@ export interface Transport {
 export interface TransportRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData
   /** Aborting closes the socket at once, before or after the headers. */
   readonly signal: AbortSignal
 }
 
-/** Status, headers and the body as it arrives. */
+/** One HTTP response; its body is read as it arrives. */
 export interface TransportResponse {
   readonly status: number
   readonly headers: ResponseHeaders
@@ -28,15 +29,15 @@ export interface TransportResponse {
 /** The part of `Headers` that is used here. */
 export interface ResponseHeaders {
   get(name: string): string | null
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   forEach(visit: (value: string, name: string) => void): void
 }
 
-/** A body, one network read at a time. */
+/** A response body, read in the pieces in which it arrives. */
 export interface ByteSource {
   /**
-   * The bytes that have arrived, at least one; undefined at the end. When the signal aborts,
-   * rejects at once with its reason.
+   * Returns the bytes that have arrived, at least one; undefined at the end. Rejects at once with the
+   * signal's reason when it aborts.
    */
   read(): Promise<Uint8Array | undefined>
   /** Stops reading and closes the connection. Idempotent, never throws. */

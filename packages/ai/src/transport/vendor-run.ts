@@ -5,18 +5,18 @@ import { defaultRetry, isRetryable } from './retry.ts'
 import { Attempt, cancelled, contextOf, type VendorAnswer, type VendorCall } from './attempt.ts'
 import { sleep } from './time-limits.ts'
 
-/** Turns the body of a successful response into values; undefined at the end. */
+/** Decodes the body of a successful response into values; `next` resolves to undefined at the end. */
 export interface AnswerReader<T> {
   next(): Promise<T | undefined>
 }
 
-/** Chooses the reader of an answer, by its head or by its first bytes. */
+/** Chooses the reader of a response by its headers or its first bytes. */
 export type OpenReader<T> = (answer: VendorAnswer) => AnswerReader<T> | Promise<AnswerReader<T>>
 
 /**
- * One call with its retries, as an iterator of what its reader makes of the body. The one path for
- * waiting and streaming: a failed attempt is repeated, with the next key, until a value was handed
- * out. Ending the iteration early, or aborting, closes the connection at once.
+ * Runs one call with its retries and iterates over the values that the reader decodes. Used for both
+ * complete and streamed responses. A failed attempt is repeated, with the next key, unless a value has
+ * already been returned. Ending the iteration early, or aborting, closes the connection at once.
  */
 export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   readonly #call: VendorCall
@@ -28,7 +28,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   #failures = 0
   #delivered = false
   #done = false
-  /** Of all attempts: a later error may quote an earlier key. */
+  /** The secrets of all attempts, because a later error may quote an earlier key. */
   #secrets: readonly string[] = []
 
   constructor(call: VendorCall, openReader: OpenReader<T>) {
@@ -89,7 +89,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
     if (ms > 0) await this.#abortable((signal) => sleep(ms, signal))
   }
 
-  /** Waits for the next attempt, or ends the run and throws what the caller gets. */
+  /** Waits until the next attempt may start, or ends the run and throws the error for the caller. */
   async #recover(thrown: unknown): Promise<void> {
     const attempt = this.#attempt
     this.#secrets = [...new Set([...this.#secrets, ...(attempt?.secrets ?? [])])]
@@ -121,7 +121,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
     return typeof delay === 'number' && Number.isFinite(delay) ? Math.max(0, delay) : null
   }
 
-  /** Waits that both the caller's signal and `return` end at once, as CANCELLED. */
+  /** Runs a wait that ends at once with CANCELLED when the caller's signal aborts or `return` is called. */
   async #abortable<R>(wait: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const { signal } = this.#call
     const controller = (this.#waiting = new AbortController())
@@ -145,7 +145,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   }
 }
 
-/** Failures that another key might not have. */
+/** Failures that may not occur with another key. */
 const keyErrors = new Set<string>([
   ErrorCode.RateLimited,
   ErrorCode.QuotaExceeded,
@@ -162,10 +162,10 @@ function strategyError(error: unknown, call: VendorCall): UPPError {
   })
 }
 
-/** Runs a call whose reader gives exactly one value. */
+/** Runs a call whose reader returns exactly one value, and returns that value. */
 export async function runForOne<T>(call: VendorCall, openReader: OpenReader<T>): Promise<T> {
   const run = new VendorRun(call, openReader)
   const first = await run.next()
-  if (!first.done) await run.next() // lets the run end as it would in a stream
-  return first.value as T // readers of this function always give one value or throw
+  if (!first.done) await run.next() // ends the run as in a stream
+  return first.value as T // the readers passed to this function return one value or throw
 }

@@ -5,7 +5,7 @@ import { defineVendor } from './define-vendor.ts'
 /**
  * Anthropic's Messages API.
  *
- * - `max_tokens` is demanded by the API: 4096 unless `params` say otherwise.
+ * - The API requires `max_tokens`; it is 4096 unless set in `params`.
  * - Structured output is `output_config.format`; other fields of `params.output_config` are kept.
  * - `params.system` (a list of text blocks, e.g. with `cache_control`) follows the `system` option.
  * - Cache marks: `metadata: { anthropic: { cache_control } }` on a block, message, tool or result.

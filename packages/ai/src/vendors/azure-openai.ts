@@ -9,12 +9,12 @@ const name = 'azure-openai'
 
 /**
  * Azure OpenAI of one resource, through its v1 API; the model id is the name of a deployment.
- * `{ api: 'chat' }` beside it takes Chat Completions instead of Responses.
+ * Pass `{ api: 'chat' }` after it to use Chat Completions instead of Responses.
  *
  *     const azure = azureOpenaiResource('my-resource')
  *     llm({ model: azure('my-deployment') })
  *
- * For Entra ID give the token in `config.headers.authorization`.
+ * For Entra ID put the token in `config.headers.authorization`.
  */
 export function azureOpenaiResource(resource: string): Provider {
   return at(`https://${encodeURIComponent(resource)}.openai.azure.com/openai/v1`)
@@ -34,8 +34,8 @@ function at(baseUrl: string): Provider {
 
 /**
  * Azure OpenAI with the resource in `config.baseUrl`, e.g.
- * `https://my-resource.openai.azure.com/openai/v1`. Without it the address, which by standard
- * belongs to nobody, names what is missing.
+ * `https://my-resource.openai.azure.com/openai/v1`. The default host ends in `.invalid`, which never
+ * resolves, so that the error names the missing setting.
  */
 export const azureOpenai: Provider = at('https://config-base-url-is-not-set.invalid/openai/v1')
 

@@ -3,9 +3,9 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /**
- * DeepSeek: text only. It wants its reasoning back as long as tools are in use, so that is sent.
- * Its JSON mode takes no schema: with `structure` the schema is told to the model in the system
- * prompt, and a warning says that it is not enforced.
+ * DeepSeek, text only. Its API requires earlier reasoning to be sent back while tools are used, so it
+ * is sent. Its JSON mode accepts no schema: with `structure` the schema is put in the system prompt,
+ * and a warning says that it is not enforced.
  */
 export const deepseek: Provider = defineVendor({
   name: 'deepseek',

@@ -19,30 +19,33 @@ import { type VendorAnswer, contextOf, type VendorCall } from '../transport/atte
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
 
-/** A vendor on one page: addresses, key, wires and quirks. `defineVendor` makes the provider. */
+/**
+ * The definition of a vendor: address, key variables, wires and quirks. `defineVendor` makes a
+ * provider of it.
+ */
 export interface VendorDefinition {
   readonly name: string
-  /** Versioned prefix, https. `config.baseUrl` replaces it. */
+  /** The https address with its version prefix. `config.baseUrl` replaces it. */
   readonly baseUrl: string
-  /** Environment variable(s) with the key, first one set wins. Empty: no key needed. */
+  /** Environment variables that may hold the key; the first one set is used. Empty: no key is needed. */
   readonly keyVariables: readonly string[]
-  /** Default: `authorization: Bearer <key>`. */
+  /** Makes the authentication headers. Default: `authorization: Bearer <key>`. */
   readonly authHeaders?: (key: string) => Readonly<Record<string, string>>
-  /** Always sent, e.g. a version header. */
+  /** Headers sent with every request, e.g. a version header. */
   readonly headers?: Readonly<Record<string, string>>
   readonly llm?: VendorLLM | ((reference: ModelReference) => VendorLLM)
   readonly embedding?: (endpoint: VendorEndpoint) => EmbeddingHandler
   readonly image?: (endpoint: VendorEndpoint) => ImageHandler
 }
 
-/** How a vendor speaks to its language models. */
+/** The wire of a vendor's language models, with the vendor's deviations and the capabilities. */
 export interface VendorLLM<Dialect = unknown> {
   readonly wire: Wire<Dialect>
   readonly dialect: Dialect
   readonly capabilities: LLMCapabilities
 }
 
-/** Makes the provider of a vendor page: its wires over HTTP, with keys, retries and limits. */
+/** Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. */
 export function defineVendor(definition: VendorDefinition): Provider {
   const { name, baseUrl, keyVariables, headers = {}, llm, embedding, image } = definition
   const endpoint: VendorEndpoint = Object.freeze({
@@ -67,7 +70,7 @@ function llmHandler(
   const choose = typeof llm === 'function' ? llm : () => llm
   return {
     get capabilities(): LLMCapabilities {
-      // The capabilities of the API that is used when a reference asks for none.
+      // The capabilities of the API that is used when a model reference names none.
       return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
     },
     bind: (reference: ModelReference) =>
@@ -75,7 +78,7 @@ function llmHandler(
   }
 }
 
-/** One model over one wire: the same call path whether the answer is waited for or streamed. */
+/** One model over one wire. Complete and streamed answers use the same code path. */
 class HttpModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string
@@ -164,7 +167,7 @@ class HttpModel implements BoundLLMModel {
           framing: wire.framing,
           decoder: wire.createDecoder(context),
           context: contextOf(call),
-          // Nothing a reader could be shown yet: until more comes, the attempt can still be repeated.
+          // These events have no content yet, so the attempt can still be repeated after them.
           isHeld: ({ type, delta }) =>
             type === 'message_start' || (type === 'content_block_start' && delta.block === 'text'),
           isLast: (event) => event.type === 'message_stop',

@@ -7,8 +7,8 @@ import { defineVendor } from './define-vendor.ts'
 /**
  * Google's Gemini API (`generateContent`).
  *
- * - Generation parameters (`temperature`, `thinkingConfig`, …) may stand loose in `params` or inside
- *   `params.generationConfig`, which passes unchanged and wins. All other parameters stay at the
+ * - Generation parameters (`temperature`, `thinkingConfig`, …) may be given directly in `params` or inside
+ *   `params.generationConfig`, which is sent unchanged and takes precedence. All others stay at the
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
  * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
@@ -35,7 +35,10 @@ export const google: Provider = defineVendor({
   image: googleImages(),
 })
 
-/** Documented for calls that another model made; models before Gemini 3 need and know no such mark. */
+/**
+ * Returns the signature that Google documents for calls made by another model. Models before Gemini 3
+ * neither need nor accept it.
+ */
 function unsignedCall(modelId: string): string | undefined {
   const [, version] = /gemini-(\d+)/.exec(modelId) ?? []
   return Number(version) >= 3 ? 'skip_thought_signature_validator' : undefined

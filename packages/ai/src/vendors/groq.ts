@@ -3,7 +3,7 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /**
- * Groq: fast inference of open models. Reasoning comes in `reasoning` when `params` ask for it
+ * Groq: fast inference of open models. Reasoning arrives in `reasoning` if `params` request it
  * (`reasoning_format: 'parsed'`); tools that Groq ran are in `message.metadata.groq.executed_tools`.
  */
 export const groq: Provider = defineVendor({

@@ -1,19 +1,19 @@
-/** What is known about a vendor without loading its page. */
+/** The facts about a vendor that are available without loading its module. */
 export interface VendorEntry {
-  /** Provider name: in errors, and the namespace of metadata. */
+  /** The provider name, as used in errors and as the namespace of metadata. */
   readonly name: string
-  /** The page is imported from `@skein/ai/<entry>`. */
+  /** The vendor's module is imported from `@skein/ai/<entry>`. */
   readonly entry: string
-  /** Environment variables that may hold the key, the first one set wins. Empty: no key is needed. */
+  /** Environment variables that may hold the key; the first one set is used. Empty: no key is needed. */
   readonly keyVariables: readonly string[]
-  /** Address unless `config.baseUrl` says otherwise; undefined where the caller must give one. */
+  /** The address used without `config.baseUrl`; undefined if the caller must set one. */
   readonly baseUrl: string | undefined
 }
 
 /**
- * All shipped vendors. The one list for programs that must know them without loading them all: the
- * command's `doctor`, the table in the README, tests. A test compares each row with its page and
- * the rows with the exports of the package.
+ * All vendors in this package, for code that must list them without loading them: the command's
+ * `doctor`, the table in the README, tests. A test compares each row with its vendor's module and the
+ * rows with the package's exports.
  */
 export const vendors: readonly VendorEntry[] = [
   row('anthropic', 'https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY'),
@@ -37,7 +37,7 @@ export const vendors: readonly VendorEntry[] = [
   row('openai-compatible', undefined),
 ]
 
-/** Entries are named after their vendor. */
+/** Makes one row; the entry has the vendor's name. */
 function row(name: string, baseUrl: string | undefined, ...keyVariables: string[]): VendorEntry {
   return { name, entry: name, keyVariables, baseUrl }
 }

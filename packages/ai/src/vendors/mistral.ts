@@ -4,8 +4,8 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /**
- * Mistral. Ids of tool calls have nine letters or digits there, so foreign ones are mapped; usage
- * comes with the last chunk unasked, and fields it does not know are refused.
+ * Mistral. It accepts only tool-call ids of nine letters or digits, so other ids are mapped. It sends
+ * usage with the last chunk without being asked, and rejects unknown fields.
  */
 export const mistral: Provider = defineVendor({
   name: 'mistral',

@@ -3,9 +3,9 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /**
- * Moonshot (Kimi). Thinking models want their reasoning back. Its JSON mode takes no schema: with
- * `structure` the schema is told to the model in the system prompt, and a warning says that it is
- * not enforced.
+ * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back. Its JSON mode
+ * accepts no schema: with `structure` the schema is put in the system prompt, and a warning says that
+ * it is not enforced.
  */
 export const moonshot: Provider = defineVendor({
   name: 'moonshot',

@@ -5,11 +5,11 @@ import { defineVendor } from './define-vendor.ts'
 
 /**
  * Ollama on this machine, or elsewhere with `config.baseUrl` (e.g. `https://ollama.com/api`, which
- * wants a key in `config.apiKey`).
+ * needs a key in `config.apiKey`).
  *
  * - `params` go to the top of the body: `think`, `keep_alive`, `format`, `logprobs`, …; sampling
  *   options belong inside `params.options`, as the API has them.
- * - Images are sent as data; one given by address is refused with INVALID_REQUEST.
+ * - Images are sent as data; an image given by URL is rejected with INVALID_REQUEST.
  */
 export const ollama: Provider = defineVendor({
   name: 'ollama',

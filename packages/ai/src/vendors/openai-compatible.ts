@@ -4,24 +4,24 @@ import type { OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
-/** What `openaiCompatible` has to know about a server. */
+/** The settings of `openaiCompatible`. */
 export interface OpenAICompatibleOptions {
-  /** Provider name: in errors, and the namespace of metadata. */
+  /** The provider name, as used in errors and as the namespace of metadata. */
   readonly name: string
-  /** Versioned prefix, e.g. `http://127.0.0.1:8000/v1`. */
+  /** The address with its version prefix, e.g. `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string
-  /** Environment variable with the key. Default: none is needed. */
+  /** The environment variable with the key. Default: no key is needed. */
   readonly keyVariable?: string
-  /** Always sent. */
+  /** Headers sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Where the server departs from OpenAI's Chat Completions. */
+  /** The server's differences from OpenAI's Chat Completions. */
   readonly dialect?: Partial<OpenAIChatDialect>
-  /** What the server cannot do, or more than `dialect.media` says. */
+  /** Overrides the capabilities that follow from `dialect.media`. */
   readonly capabilities?: Partial<LLMCapabilities>
 }
 
 /**
- * A provider for any server that speaks Chat Completions: vLLM, llama.cpp, LM Studio, Together …
+ * Makes a provider for any server with Chat Completions: vLLM, llama.cpp, LM Studio, Together …
  *
  *     const local = openaiCompatible({ name: 'local', baseUrl: 'http://127.0.0.1:8000/v1' })
  *     llm({ model: local('my-model') })

@@ -6,7 +6,7 @@ import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-r
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
 import type { VendorLLM } from './define-vendor.ts'
 
-/** Chat Completions with a vendor's deviations; the input capabilities follow from them. */
+/** Returns the Chat Completions wire with a vendor's deviations; `media` decides the input capabilities. */
 export function chatCompletions(
   deviations: Partial<OpenAIChatDialect> = {},
   capabilities: Partial<LLMCapabilities> = {},
@@ -19,7 +19,7 @@ export function chatCompletions(
   }
 }
 
-/** Responses with a vendor's deviations. */
+/** Returns the Responses wire with a vendor's deviations. */
 export function responses(
   deviations: Partial<OpenAIResponsesDialect> = {},
 ): VendorLLM<OpenAIResponsesDialect> {
@@ -39,13 +39,16 @@ function capabilitiesOf(media: readonly string[]): LLMCapabilities {
   }
 }
 
-/** The formats between which a vendor lets its callers choose. */
+/** The two APIs between which callers can choose. */
 export interface Apis {
   readonly chat: VendorLLM
   readonly responses: VendorLLM
 }
 
-/** Lets a model reference name its API: `openai('gpt-4o', { api: 'chat' })`. */
+/**
+ * Returns a function that chooses the API named in a model reference: `openai('gpt-4o', { api: 'chat'
+ * })`.
+ */
 export function chooseApi(
   provider: string,
   apis: Apis,

@@ -4,17 +4,17 @@ import type { Provider } from '../contract/provider.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 
-/** Chat Completions refuses longer ids of tool calls. */
+/** Chat Completions rejects tool-call ids longer than 40 characters. */
 const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } })
 
 /**
- * OpenAI, through Responses; `openai('gpt-4o', { api: 'chat' })` takes Chat Completions instead.
+ * OpenAI, through Responses; `openai('gpt-4o', { api: 'chat' })` uses Chat Completions instead.
  *
- * - Nothing is imposed: for stateless use set `params: { store: false, include:
- *   ['reasoning.encrypted_content'] }`; reasoning then travels in the messages.
+ * - No parameter is set for you. For stateless use set `params: { store: false, include:
+ *   ['reasoning.encrypted_content'] }`; reasoning is then kept in the messages.
  * - `strict` is set for structured output when the schema meets its conditions as it stands, and
  *   for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
- * - A tool with `metadata: { openai: { type: 'custom' } }` takes free text, as `{ input }`.
+ * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
  */
 export const openai: Provider = defineVendor({
   name: 'openai',

@@ -12,12 +12,12 @@ const chat = chatCompletions({
 })
 
 /**
- * OpenRouter, through Chat Completions; `{ api: 'responses' }` beside the model id takes Responses.
+ * OpenRouter, through Chat Completions; pass `{ api: 'responses' }` after the model id to use Responses.
  *
  * - `reasoning_details` (with signatures) and `annotations` (of parsed files) are kept in
  *   `message.metadata.openrouter` and sent back.
  * - Routing goes in `params`: `models`, `provider`, `plugins`, `transforms`.
- * - `usage.costUsd` is what OpenRouter charged.
+ * - `usage.costUsd` is the amount that OpenRouter charged.
  */
 export const openrouter: Provider = defineVendor({
   name: 'openrouter',

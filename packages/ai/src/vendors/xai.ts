@@ -4,8 +4,8 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 
 /**
- * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` takes Responses instead,
- * where server tools such as `web_search` live.
+ * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` uses Responses instead,
+ * which offers server tools such as `web_search`.
  */
 export const xai: Provider = defineVendor({
   name: 'xai',

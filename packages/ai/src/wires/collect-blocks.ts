@@ -13,11 +13,11 @@ import type { AssistantMessage } from '../contract/message.ts'
 import { requestError } from './wire-error.ts'
 import type { DecodeContext } from './wire.ts'
 
-/** A block collected from its events, for servers that answer whole. */
+/** A block collected from its events, for servers that send complete answers. */
 export interface CollectedBlock {
   readonly kind: BlockKind
   readonly start: ContentBlockStartEvent['delta']
-  /** Text, reasoning, or the arguments of a call as JSON. */
+  /** The text, the reasoning, or the arguments of a call as JSON. */
   text: string
   readonly media: MediaDeltaEvent['delta'][]
   metadata: ProviderMetadata | undefined
@@ -29,7 +29,7 @@ interface CollectedMessage {
   readonly stop: MessageStopEvent['delta'] | undefined
 }
 
-/** The blocks of one message, calls among them, in the order they began. */
+/** Collects the blocks and calls of one message in the order in which they began. */
 export function collectBlocks(events: readonly StreamEvent[]): CollectedMessage {
   const collector = new BlockCollector()
   let stop: MessageStopEvent['delta'] | undefined
@@ -40,11 +40,11 @@ export function collectBlocks(events: readonly StreamEvent[]): CollectedMessage 
   return { blocks: [...collector.blocks.values()], stop }
 }
 
-/** Collects blocks by index, for encoders that must wait for the end of some. */
+/** Collects blocks by index, for encoders that can write some blocks only at their end. */
 export class BlockCollector {
   readonly blocks: Map<number, CollectedBlock> = new Map<number, CollectedBlock>()
 
-  /** The block the event belongs to, grown by it; undefined for events that belong to none. */
+  /** Adds the event to its block and returns the block; undefined for events without a block. */
   push(event: StreamEvent): CollectedBlock | undefined {
     if (event.type === 'content_block_start') {
       const { delta: start } = event
@@ -83,12 +83,12 @@ export class BlockCollector {
   }
 }
 
-/** The bytes of a media block. */
+/** Returns the bytes of a media block. */
 export function mediaBytes({ media }: CollectedBlock): Uint8Array {
   return joinBytes(media.map(({ data }) => data))
 }
 
-/** A decoder's context for a server half that reads an assistant message of its client as an answer. */
+/** Makes a decoder context with which a server half decodes an assistant message of its client. */
 export function answerContext<Dialect>(provider: string, dialect: Dialect): DecodeContext<Dialect> {
   return {
     target: { provider, modelId: '', dialect },
@@ -105,7 +105,10 @@ export function answerContext<Dialect>(provider: string, dialect: Dialect): Deco
   }
 }
 
-/** Reads such a message with the client half's decoder; an unreadable one is INVALID_REQUEST. */
+/**
+ * Decodes an assistant message of a client with the client half's decoder. Throws INVALID_REQUEST if
+ * it is malformed.
+ */
 export function readAnswer(
   provider: string,
   at: string,

@@ -4,26 +4,29 @@ import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
 import type { ToolCall } from '../contract/tool.ts'
 
-/** The text of a conversation as it was last sent, and what it is the text of. */
+/** The text of a conversation as it was last sent, with the messages that it was made from. */
 interface Sent {
   readonly messages: readonly Message[]
   readonly text: string
   readonly warnings: readonly Warning[]
 }
 
-/** Keyed by the last message. When a conversation grows, its entry moves to the new last message. */
+/**
+ * The sent texts by the last message of the conversation. When it grows, the entry moves to the new
+ * last message.
+ */
 const sent = new WeakMap<Message, Map<string, Sent>>()
 
-/** How far from the end the last request's last message is looked for. */
+/** How many messages from the end are searched for the last message of the previous request. */
 const LOOK_BACK = 32
 
-/** Writes messages of a repaired transcript as JSON texts; adds to `warnings` what was left out. */
+/** Writes messages of a repaired transcript as JSON texts; adds a warning for everything left out. */
 type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
- * The wire texts of a conversation, joined by commas, after repair. A conversation that only grew
- * since it was last sent is continued from there: a round of a long run writes what is new.
- * `key` as for `encodeOnce`. Only deep-frozen messages are relied on.
+ * Writes the messages of a conversation as JSON texts joined by commas, after repair. If the
+ * conversation has only grown since it was last sent, the earlier text is reused and only the new
+ * messages are written. `key` is as for `encodeOnce`. Only texts of deep-frozen messages are reused.
  */
 export function encodeHistory(
   messages: readonly Message[],
@@ -43,7 +46,7 @@ export function encodeHistory(
   return text
 }
 
-/** The longest conversation sent so far that these messages continue. */
+/** Finds the longest conversation sent so far that these messages continue. */
 function lastSent(messages: readonly Message[], key: string): Sent | undefined {
   const end = Math.max(0, messages.length - LOOK_BACK)
   for (let index = messages.length - 1; index >= end; index--) {
@@ -71,15 +74,15 @@ interface Encoded {
   readonly warnings: readonly Warning[]
 }
 
-/** Wire texts by message. A message is garbage-collected together with its texts. */
+/** The JSON texts of each message, by key. They are garbage-collected together with the message. */
 const cache = new WeakMap<Message, Map<string, Encoded>>()
 
 /**
- * The wire texts of one message, made once for each `key`. Only deep-frozen messages are
- * remembered, so an edited history is always encoded anew. `key` names everything beside the
- * message that decides its wire form: provider, wire, dialect and mapped tool names.
+ * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an
+ * edited message is always written anew. `key` must name everything besides the message that decides
+ * its wire form: provider, wire, dialect and mapped tool names.
  *
- * Warnings given by `encode` are remembered too and added to `warnings` each time.
+ * Warnings added by `encode` are cached too and added to `warnings` each time.
  */
 export function encodeOnce(
   message: Message,
@@ -105,7 +108,10 @@ export function encodeOnce(
 const dialectIds = new WeakMap<object, number>()
 let lastDialectId = 0
 
-/** Identifies a dialect in a key. By object identity: two vendors may share a name, not a dialect. */
+/**
+ * Returns an id of a dialect for use in a key. It depends on object identity, because two vendors may
+ * share a name but not a dialect.
+ */
 export function dialectKey(dialect: object): string {
   let id = dialectIds.get(dialect)
   if (id === undefined) dialectIds.set(dialect, (id = ++lastDialectId))
@@ -113,8 +119,9 @@ export function dialectKey(dialect: object): string {
 }
 
 /**
- * The JSON text of `{ ...fields, [listField]: [items] }` where the items are joined JSON texts already.
- * A field of the same name in `fields` wins, as every parameter of the caller does.
+ * Returns the JSON text of `{ ...fields, [listField]: [items] }`, where `items` is already joined JSON
+ * text. A field of the same name in `fields` overrides the list, as every parameter of the caller
+ * does.
  */
 export function bodyText(
   fields: Readonly<Record<string, unknown>>,
@@ -127,21 +134,21 @@ export function bodyText(
   return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`
 }
 
-/** Keys for `encodeOnce`, made once per request: a new string for each message would cost its hash. */
+/** Keys for `encodeOnce`, made once per request, because hashing a new string for each message is slow. */
 interface ResultKeys {
   readonly plain: string
-  /** For results whose calls are all of the kind that changes how a result is written. */
+  /** The key for results whose calls are all marked: a marked call changes how its result is written. */
   readonly marked: string
 }
 
-/** The keys of one request. */
+/** Makes the keys of one request. */
 export function resultKeys(base: string): ResultKeys {
   return { plain: base, marked: `${base} marked` }
 }
 
 /**
- * The key under which results are remembered by wires that write them with the name and id of
- * their calls. Usually the results say that themselves; else the key names the message before.
+ * Returns the cache key of results for wires that write a result with the name and id of its call.
+ * Usually the results contain these themselves; otherwise the key names the preceding message.
  */
 export function resultKey(
   { results }: ToolResultMessage,

@@ -1,4 +1,7 @@
-/** Vendor formats, both halves: what vendors are made of, and what serves their clients. */
+/**
+ * The vendor formats: the client halves with which vendors are defined, and the server halves that
+ * serve their clients.
+ */
 export { anthropicMessagesServer } from './anthropic-messages/server.ts'
 
 export { anthropicMessages } from './anthropic-messages/wire.ts'

@@ -6,14 +6,14 @@ export type MediaSource =
   | { readonly base64: string; readonly mimeType: string; readonly url?: never }
   | { readonly url: string; readonly mimeType: string; readonly base64?: never }
 
-/** An image's source. A `data:` address is what it holds. */
+/** Returns the source of an image. A `data:` URL is converted to inline data. */
 export function imageSource({ source, mimeType }: ImageBlock): MediaSource {
   if (source.type === 'bytes') return { base64: encodeBase64(source.data), mimeType }
   if (source.type === 'base64') return { base64: source.data, mimeType }
   return addressed(source.url, mimeType)
 }
 
-/** A document's source; `text` where it is text already. */
+/** Returns the source of a document; `text` if the document is given as text. */
 export function documentSource({
   source,
   mimeType,
@@ -28,13 +28,13 @@ function addressed(url: string, mimeType: string): MediaSource {
   return inline ? { base64: inline.data, mimeType: inline.mimeType } : { url, mimeType }
 }
 
-/** Bytes or base64 as an address. */
+/** Makes a data URL from bytes or base64. */
 export function toDataUrl(mimeType: string, data: Uint8Array | string): string {
   const base64 = typeof data === 'string' ? data : encodeBase64(data)
   return `data:${mimeType};base64,${base64}`
 }
 
-/** The address of an image: its own, or its bytes as a data URL. */
+/** Returns the URL of an image: its own, or a data URL with its bytes. */
 export function imageUrl({ source, mimeType }: ImageBlock): string {
   return source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
 }
@@ -42,11 +42,11 @@ export function imageUrl({ source, mimeType }: ImageBlock): string {
 /** The parts of a data URL. */
 interface DataUrl {
   readonly mimeType: string
-  /** Base64. */
+  /** The content in base64. */
   readonly data: string
 }
 
-/** Reads a base64 data URL; undefined for any other address. */
+/** Parses a base64 data URL; undefined for any other address. */
 export function parseDataUrl(url: string): DataUrl | undefined {
   if (!url.startsWith('data:')) return undefined
   const comma = url.indexOf(',')
@@ -67,12 +67,12 @@ const audioFormats: Readonly<Record<string, string>> = {
   'audio/pcm': 'pcm16',
 }
 
-/** OpenAI's word for an audio type; the subtype for those it has none for. */
+/** Returns OpenAI's name for an audio type; for types without one, the subtype. */
 export function audioFormat(mimeType: string): string {
   return audioFormats[mimeType] ?? mimeType.replace(/^audio\/(x-)?/, '')
 }
 
-/** The type of OpenAI's word for an audio format. */
+/** Returns the media type for OpenAI's name of an audio format. */
 export function audioMimeType(format: string): string {
   if (format === 'mp3') return 'audio/mpeg'
   return format === 'pcm16' ? 'audio/pcm' : `audio/${format}`

@@ -4,7 +4,7 @@ import type { Warning } from '../contract/turn.ts'
 import { isEmpty } from './read-json.ts'
 import type { WireName } from '../contract/wire-name.ts'
 
-/** The verbatim vendor block, if it came from this provider through this wire. */
+/** Returns the original vendor block, if it came from this provider through this wire. */
 export function nativeOf(
   metadata: ProviderMetadata | undefined,
   provider: string,
@@ -13,10 +13,10 @@ export function nativeOf(
   const own = metadata?.[provider]
   if (own?.['api'] !== api) return undefined
   const native = own['native']
-  return isPlainObject(native) ? (native as JsonObject) : undefined // JSON came in, JSON is kept
+  return isPlainObject(native) ? (native as JsonObject) : undefined // only JSON is stored here
 }
 
-/** Metadata that keeps a vendor block for replay to its origin. */
+/** Makes metadata that keeps the original vendor block, to be sent back to the same vendor. */
 export function withNative(
   provider: string,
   api: WireName,
@@ -26,12 +26,12 @@ export function withNative(
   return { [provider]: { api, native, ...extra } }
 }
 
-/** Fields of `metadata[provider]` that wires write for themselves. */
+/** Fields of `metadata[provider]` that the wires themselves write. */
 const own = new Set(['api', 'native', 'order'])
 
 /**
- * What the caller set for this vendor on a block, a tool or a result, e.g.
- * `metadata: { anthropic: { cache_control: { type: 'ephemeral' } } }`. It goes onto the wire as is.
+ * Returns the fields that the caller set for this vendor on a block, a tool or a result, e.g.
+ * `metadata: { anthropic: { cache_control: { type: 'ephemeral' } } }`. They are sent unchanged.
  */
 export function optionsOf(
   metadata: ProviderMetadata | undefined,
@@ -43,7 +43,10 @@ export function optionsOf(
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** The other direction, for a server half: options that its client set, as metadata; undefined: none. */
+/**
+ * Converts vendor options that a client sent to metadata, for server halves; undefined if there are
+ * none.
+ */
 export function optionsMetadata(
   provider: string,
   options: JsonObject,
@@ -51,13 +54,13 @@ export function optionsMetadata(
   return isEmpty(options) ? undefined : { [provider]: options }
 }
 
-/** The warning for reasoning of another vendor that was left out. */
+/** The warning about reasoning of another vendor that was left out. */
 export const foreignReasoning: Warning = {
   code: 'foreign_reasoning_dropped',
   message: 'Reasoning of another vendor or API was left out of the history: it cannot be verified.',
 }
 
-/** The warning for an assistant block that this vendor's format cannot hold. */
+/** Makes the warning about an assistant block that this vendor's format cannot express. */
 export function droppedBlock(block: AssistantContent, provider: string): Warning {
   const kind = block.type === 'native' ? `"${block.name}"` : block.type
   return {

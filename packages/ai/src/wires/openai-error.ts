@@ -5,8 +5,8 @@ import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
 import type { ServerError } from './wire.ts'
 
 /**
- * Error words of OpenAI and of those who speak its format, from their documentation: codes,
- * types and OpenRouter's `metadata.error_type`. They beat the HTTP status.
+ * Error codes, error types and OpenRouter's `metadata.error_type` of OpenAI and of vendors that use
+ * its format, from their documentation. They take precedence over the HTTP status.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   insufficient_quota: ErrorCode.QuotaExceeded,
@@ -58,11 +58,11 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   vector_store_timeout: ErrorCode.ProviderError,
   request_timeout: ErrorCode.Timeout,
   timeout: ErrorCode.Timeout,
-  // Last, because it is general: a more specific code in the same error wins.
+  // A general type: a more specific code in the same error takes precedence.
   invalid_request_error: ErrorCode.InvalidRequest,
 }
 
-/** Vendors without a code for it say it in words. */
+/** Some vendors send no error code for these cases; they are recognised by the wording of the message. */
 const contextWords =
   /maximum context length|context (length|window)|exceeds? the (available )?context|prompt is too long|maximum (prompt|allowed) (length|tokens)|too many tokens/i
 const keyWords = /(incorrect|invalid) api key/i
@@ -79,8 +79,8 @@ export function readOpenAIError({ status, headers, json, text }: ErrorResponse):
 }
 
 /**
- * Reads an error object in any of the shapes seen: `{ error: { … } }`, `{ error: 'text' }`,
- * flat `{ code, message }`, `{ detail: [ … ] }`. Undefined when there is no error in it.
+ * Reads an error object in any known shape: `{ error: { … } }`, `{ error: 'text' }`, flat `{ code,
+ * message }`, `{ detail: [ … ] }`. Returns undefined if there is no error in it.
  */
 export function readErrorBody(
   json: JsonValue | undefined,
@@ -106,7 +106,8 @@ export function readErrorBody(
   const code = codeOf(words, said, numberOf(rawCode) ?? status)
   const raw = textOf(metadata?.['raw'])
   return {
-    // OpenRouter says "Provider returned error" and puts the upstream's words in `metadata.raw`.
+    // OpenRouter's own message is "Provider returned error"; the upstream's message is in
+    // `metadata.raw`.
     message: raw && !said.includes(raw) ? `${said}: ${raw.slice(0, 500)}` : said,
     code,
     vendorCode,
@@ -153,7 +154,7 @@ interface Words {
   readonly code: string | null
 }
 
-/** Status, type and code of OpenAI for each of our codes, for the server half. */
+/** OpenAI's status, type and code for each of our codes, used by the server half. */
 const words: Readonly<Record<ErrorCode, Words>> = {
   [ErrorCode.AuthenticationFailed]: {
     status: 401,
@@ -189,13 +190,13 @@ const words: Readonly<Record<ErrorCode, Words>> = {
   [ErrorCode.Cancelled]: { status: 499, type: 'server_error', code: 'cancelled' },
 }
 
-/** The error body of both OpenAI formats. */
+/** Writes the error body of both OpenAI formats. */
 export function errorBody({ code, message, fields }: ServerError): JsonObject {
   const { type, code: word } = words[code]
   return { error: { message, type, param: null, code: word, ...fields } }
 }
 
-/** The error body of the OpenAI family. */
+/** Writes the status and body of an error in both OpenAI formats. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

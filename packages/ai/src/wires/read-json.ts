@@ -1,49 +1,53 @@
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 
-/** Vendor JSON is read through these: a field of the wrong kind is the same as no field. */
+/**
+ * Returns the value if it is an object. The functions in this file read untrusted JSON: a field of the
+ * wrong type is treated as missing.
+ */
 export function objectOf(value: unknown): JsonObject | undefined {
-  return isPlainObject(value) ? (value as JsonObject) : undefined // parsed JSON holds only JSON
+  // an object from JSON.parse contains only JSON
+  return isPlainObject(value) ? (value as JsonObject) : undefined
 }
 
-/** A list, empty where there is none. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export function listOf(value: unknown): readonly JsonValue[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]) : []
 }
 
-/** A text, also an empty one. */
+/** Returns the value if it is a text, even an empty one. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A text with something in it. */
+/** Returns the value if it is a text that is not empty. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A finite number. */
+/** Returns the value if it is a finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-/** A copy without the named fields and without those that say nothing (null). */
+/** Returns a copy without the named fields and without null fields. */
 export function without(object: JsonObject, names: ReadonlySet<string>): JsonObject {
   const rest: Record<string, JsonValue> = {}
   for (const key of Object.keys(object)) {
     const value = object[key]
-    // Assigning `__proto__` would set a prototype instead of keeping data.
+    // Assigning `__proto__` would set the prototype instead of a field.
     if (value === null || value === undefined || key === '__proto__' || names.has(key)) continue
     rest[key] = value
   }
   return rest
 }
 
-/** True without any field. */
+/** Checks whether an object has no fields. */
 export function isEmpty(object: JsonObject): boolean {
   for (const _key in object) return false
   return true
 }
 
-/** A count; 0 where the vendor sent none. */
+/** Returns the value if it is a finite number, otherwise 0. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0
 }

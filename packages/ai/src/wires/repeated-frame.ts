@@ -1,8 +1,8 @@
 /**
- * From token to token, the frames of many vendors differ in one text alone. This remembers what
- * stood around that text and recognises the next such frame by it, at a fraction of the cost of
- * parsing JSON. What it recognises is exact: the same characters around a plain string are the
- * same JSON around it.
+ * Speeds up decoding of streams in which consecutive frames differ only in one text. It remembers the
+ * characters before and after that text and recognises further such frames by them, at a fraction of
+ * the cost of parsing JSON. This is exact: equal characters around a plain string are equal JSON
+ * around it.
  */
 export class RepeatedFrame {
   /** The key before the text, e.g. `"content":"`. */
@@ -15,7 +15,10 @@ export class RepeatedFrame {
     this.#key = `"${field}":"`
   }
 
-  /** The text of a frame that differs from the remembered one in its text alone; undefined: parse it. */
+  /**
+   * Returns the text of a frame that differs from the remembered frame only in its text; undefined if
+   * it must be parsed.
+   */
   textOf(data: string): string | undefined {
     const before = this.#before
     const end = data.length - this.#after.length
@@ -27,17 +30,20 @@ export class RepeatedFrame {
     return text
   }
 
-  /** False once frames have proved not to repeat (padded or numbered ones), so that learning stops. */
+  /**
+   * False once many frames could not be recognised (padded or numbered frames), so that remembering
+   * stops.
+   */
   get isLearning(): boolean {
     return this.#misses < MAX_MISSES
   }
 
-  /** Remembers a parsed frame that held nothing but this text. Returns false when it cannot be reused. */
+  /** Remembers a parsed frame that contained only this text. Returns false if it cannot be reused. */
   remember(data: string, text: string): boolean {
     this.#misses += 1
     const key = this.#key
     const at = data.indexOf(key)
-    // A quote inside a string is escaped, so a match is a real key; it must occur exactly once.
+    // Quotes inside a string are escaped, so a match is a real key; it must occur exactly once.
     if (at < 0 || data.includes(key, at + 1)) return false
     const start = at + key.length
     const end = start + text.length
@@ -53,7 +59,7 @@ const MAX_MISSES = 16
 const QUOTE = 34
 const BACKSLASH = 92
 
-/** True when no character of the text is escaped in a JSON string. */
+/** Checks that no character of the text needs an escape in a JSON string. */
 function isPlain(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -1,29 +1,35 @@
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
 import type { Warning } from '../contract/turn.ts'
 
-/** How far a vendor departs from JSON Schema. Nothing is changed that is not named here. */
+/** A vendor's restrictions of JSON Schema. A schema is changed only as listed here. */
 export interface SchemaDialect {
-  /** The root must be an object: other roots are wrapped as `{ value: … }`. */
+  /** The root must be an object; other roots are wrapped as `{ value: … }`. */
   readonly objectRoot?: boolean
-  /** Keywords the vendor rejects; removed, with a warning for each place. */
+  /** Keywords that the vendor rejects; they are removed, with a warning for each place. */
   readonly rejected?: ReadonlySet<string>
-  /** Objects must say `additionalProperties: false`; added where missing, with a warning. */
+  /** Objects must have `additionalProperties: false`; it is added if missing, with a warning. */
   readonly closedObjects?: boolean
-  /** The conditions of a strict mode: reported as `isStrict`, never forced. */
+  /**
+   * Checks the conditions of the vendor's strict mode. The result is reported as `isStrict`, never
+   * enforced.
+   */
   readonly strict?: (schema: JsonSchema) => boolean
 }
 
-/** A schema fitted to a vendor. */
+/** A schema adapted to a vendor. */
 interface DialectSchema {
   readonly schema: JsonSchema
   readonly warnings: Warning[]
-  /** The answer arrives as `{ value: … }`; see `ValueUnwrapper`. */
+  /** True if the answer will arrive as `{ value: … }`; see `ValueUnwrapper`. */
   readonly isWrapped: boolean
-  /** The schema meets the dialect's strict mode as it stands. */
+  /** True if the schema meets the conditions of the vendor's strict mode. */
   readonly isStrict: boolean
 }
 
-/** Fits a schema to a vendor. The whole schema is kept: `$defs`, unions, descriptions, unknown keywords. */
+/**
+ * Adapts a schema to a vendor. Everything allowed is kept: `$defs`, unions, descriptions, unknown
+ * keywords.
+ */
 export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSchema {
   const warnings: Warning[] = []
   const fitted =
@@ -38,7 +44,10 @@ export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSc
   }
 }
 
-/** An untyped root without a union counts as an object: every vendor treats it so. */
+/**
+ * Checks whether the root is an object. A root without type and union is treated as one, as all
+ * vendors do.
+ */
 function hasObjectRoot(schema: JsonSchema): boolean {
   if (schema['type'] !== undefined) return schema['type'] === 'object'
   return !['anyOf', 'oneOf', 'enum', 'const', '$ref', 'items'].some((key) => key in schema)
@@ -57,7 +66,10 @@ function wrapRoot(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Pointers into the root follow it into its wrapper; `$defs` stay at the root. */
+/**
+ * Adjusts `$ref` pointers to the wrapped root: the root moves to `properties.value`, `$defs` stay at
+ * the root.
+ */
 function moveRefs(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(moveRefs)
   if (!isPlainObject(node)) return node
@@ -71,7 +83,10 @@ function moveRefs(node: unknown): unknown {
   )
 }
 
-/** Keywords whose value maps names to schemas, is one schema, or is a list of schemas. */
+/**
+ * Keywords whose value maps names to schemas; below, keywords whose value is a schema or a list of
+ * schemas.
+ */
 const mapKeywords = new Set([
   'properties',
   'patternProperties',
@@ -142,17 +157,20 @@ function fitValue(
   return fitOne(value, pointer)
 }
 
-/** A wrapper that has not opened after so many characters is none: models do flood answers with spaces. */
+/**
+ * If the wrapper has not started after this many characters, the answer is not wrapped. The limit is
+ * needed because models sometimes produce endless spaces.
+ */
 const MAX_OPENING = 1000
 
 /**
- * Removes the wrapper `{"value": … }` from a streamed answer (see `toDialect`), so that everything
- * above sees the JSON that was asked for. Text that does not start like the wrapper is passed on
- * as it is; text that was cut off before the wrapper closed keeps what came. Linear.
+ * Removes the wrapper `{"value": … }` from a streamed answer (see `toDialect`), so that callers
+ * receive the JSON they asked for. Text that does not start with the wrapper is passed on unchanged;
+ * if the text is cut off before the wrapper closes, everything received is kept. The cost is linear.
  */
 export class ValueUnwrapper {
   #state: 'opening' | 'inside' | 'plain' = 'opening'
-  /** Before the value: all text so far. Inside: a brace that may be the wrapper's, and spaces. */
+  /** Before the value: all text so far. Inside: a brace that may close the wrapper, and spaces after it. */
   #held = ''
 
   push(text: string): string {
@@ -160,7 +178,7 @@ export class ValueUnwrapper {
     return this.#state === 'opening' ? this.#open(text) : this.#pass(text)
   }
 
-  /** The rest, without the closing brace. */
+  /** Returns the remaining text, without the closing brace of the wrapper. */
   end(): string {
     const rest = this.#state === 'inside' ? '' : this.#held
     this.#held = ''
@@ -184,7 +202,7 @@ export class ValueUnwrapper {
     return start
   }
 
-  /** Gives out all but a closing brace with nothing but spaces behind it. */
+  /** Returns all text except a final closing brace, which may be the wrapper's, and spaces after it. */
   #pass(text: string): string {
     if (this.#held !== '' && !/\S/.test(text)) {
       this.#held += text
@@ -199,22 +217,22 @@ export class ValueUnwrapper {
   }
 }
 
-/** OpenAI accepts only objects at the root, and has a strict mode with conditions of its own. */
+/** OpenAI accepts only objects at the root, and has a strict mode with its own conditions. */
 export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrictSchema }
 
 /**
- * A schema with the name the API asks for. `strict` is set only when the schema meets its
- * conditions as it stands: nothing is rewritten behind the caller's back. Otherwise the vendor
- * follows the schema as well as it can.
+ * Returns the schema with the name that the API requires. `strict` is set only if the schema already
+ * meets its conditions; the schema is never rewritten for it. Without `strict` the vendor follows the
+ * schema as well as it can.
  */
 export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
   const title = typeof schema['title'] === 'string' ? schema['title'] : ''
   const name = title.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'answer'
-  // The schema is JSON by its type's contract, which `unknown` values cannot say.
+  // A schema is always JSON, but its type has values of type `unknown`.
   return { name, schema: schema as JsonObject, strict: isStrict || undefined }
 }
 
-/** The warning for a schema that is sent without strict mode. */
+/** The warning about a schema that is sent without strict mode. */
 export const notStrict: Warning = {
   code: 'schema_not_strict',
   message:
@@ -222,7 +240,7 @@ export const notStrict: Warning = {
   pointer: '/structure',
 }
 
-/** What OpenAI's strict mode documents as supported. Anything else makes a schema not strict. */
+/** The keywords that OpenAI documents for strict mode. A schema with any other keyword is not strict. */
 const known = new Set([
   '$schema',
   '$id',
@@ -250,12 +268,12 @@ const known = new Set([
   'maxItems',
 ])
 
-/** One of these must say what a value is. */
+/** Every schema needs one of these keywords, which define the kind of value. */
 const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
 
 /**
- * True when OpenAI's strict mode accepts the schema unchanged: an object at the root, every object
- * closed with all its properties required, and no keyword outside the supported set.
+ * Checks whether OpenAI's strict mode accepts the schema unchanged: an object at the root, every
+ * object closed with all properties required, and only supported keywords.
  */
 export function isStrictSchema(schema: JsonSchema): boolean {
   return schema['type'] === 'object' && !('anyOf' in schema) && isStrictPart(schema)

@@ -4,8 +4,8 @@ import { requestError } from './wire-error.ts'
 import type { Tool, ToolCall } from '../contract/tool.ts'
 
 /**
- * Function tools and the vendor's own tools from `params.tools` in one list (UPP §11.4): ours
- * first, so that a prompt cache keeps them. Undefined when there are none.
+ * Merges function tools and the vendor's own tools from `params.tools` into one list (UPP §11.4).
+ * Function tools come first, so that a prompt cache keeps them. Undefined if there are none.
  */
 export function mergeTools({
   provider,
@@ -15,9 +15,12 @@ export function mergeTools({
 }: {
   readonly provider: string
   readonly tools: readonly JsonObject[]
-  /** `params.tools` as the caller gave it. */
+  /** The caller's `params.tools`, unchecked. */
   readonly native: unknown
-  /** The names that a tool declares: a name declared twice is refused here, before the vendor does. */
+  /**
+   * Returns the names that a tool declares; a name declared twice is rejected before the request is
+   * sent.
+   */
   readonly namesOf: (tool: JsonObject) => readonly unknown[]
 }): readonly unknown[] | undefined {
   if (native === undefined) return tools.length > 0 ? tools : undefined
@@ -37,10 +40,13 @@ export function mergeTools({
   return [...tools, ...(native as unknown[])]
 }
 
-/** A tool as a client declares it: it runs there, not here. */
+/** A tool that a client declares; it runs at the client, not here. */
 export type DeclaredTool = Omit<Tool, 'run' | 'approval'>
 
-/** Function tools are the client's own; all other kinds are for the vendor and stay params. */
+/**
+ * Separates the client's function tools from all other kinds, which are the vendor's and stay in the
+ * parameters.
+ */
 export function splitTools(
   value: JsonValue | undefined,
   decodeTool: (tool: JsonObject, index: number) => DeclaredTool,
@@ -56,9 +62,9 @@ export function splitTools(
 }
 
 /**
- * The arguments of a call as JSON text for its history: the model's own text where it still says
- * the same (so that the vendor's prompt cache matches byte by byte), else written anew. Arguments
- * that were never valid are sent as `{}`, because servers parse them; the tool result explains it.
+ * Writes the arguments of a call as JSON text for the history. The model's own text is used if it has
+ * the same content, so that the vendor's prompt cache matches byte by byte. Arguments that were never
+ * valid are sent as `{}`, because servers parse them; the tool result explains the error.
  */
 export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): string {
   const written = JSON.stringify(call.arguments)
@@ -66,7 +72,7 @@ export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): 
   return rewritten(verbatim) === written ? verbatim : written
 }
 
-/** The text to keep for replay: undefined when writing the parsed arguments gives it back. */
+/** Returns the text to keep for replay; undefined if writing the parsed arguments gives the same text. */
 export function verbatimArguments(text: string): string | undefined {
   const again = rewritten(text)
   return again === undefined || again === text ? undefined : text
@@ -76,6 +82,6 @@ function rewritten(text: string): string | undefined {
   try {
     return JSON.stringify(JSON.parse(text))
   } catch {
-    return undefined // Cut off or malformed: there is nothing to replay.
+    return undefined // cut off or malformed: there is nothing to replay
   }
 }

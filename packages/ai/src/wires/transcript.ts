@@ -6,9 +6,9 @@ import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
 
 /**
- * Makes a conversation that every vendor accepts: each tool call is answered exactly once, before
- * the next message. Missing results become error results, results of no open call are dropped;
- * both are reported in `warnings`. Messages that need no repair are returned as the same objects.
+ * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once,
+ * before the next message. Missing results become error results, results without an open call are
+ * dropped; both add a warning. Messages that need no repair are returned as the same objects.
  */
 export function repairTranscript(
   messages: readonly Message[],
@@ -27,7 +27,7 @@ export function repairTranscript(
     if (message.type !== 'assistant' || !message.toolCalls?.length) continue
     const start = index
     while (messages[index]?.type === 'tool_result') index++
-    // The slice holds tool results only, as the loop above just checked.
+    // The slice contains only tool results, as the loop above has checked.
     const answers = messages.slice(start, index) as ToolResultMessage[]
     for (const answer of answerCalls(message, answers, warnings)) repaired.push(answer)
   }
@@ -37,8 +37,8 @@ export function repairTranscript(
 }
 
 /**
- * True when nothing needs repair: the common case, seen without building anything. It is checked
- * before every request.
+ * Checks whether nothing needs repair. This is the common case and checked before every request, so it
+ * allocates nothing.
  */
 export function isWhole(messages: readonly Message[]): boolean {
   for (let index = 0; index < messages.length; index++) {
@@ -123,14 +123,14 @@ function unanswered(
   return new ToolResultMessage(results, { id: `${id}-unanswered`, timestamp })
 }
 
-/** One block or one call of a message. */
+/** One content block or one call of a message. */
 export type OrderedBlock =
   | { readonly block: AssistantContent; readonly call?: never }
   | { readonly call: ToolCall; readonly block?: never }
 
 /**
- * Content and calls of an assistant message in their original order: the one its own vendor kept
- * under `metadata[provider].order`, else all calls after the content.
+ * Returns content and calls of an assistant message in their original order, if its vendor stored it
+ * under `metadata[provider].order`; otherwise all calls come after the content.
  */
 export function orderedBlocks(
   message: AssistantMessage,
@@ -139,7 +139,7 @@ export function orderedBlocks(
   const { content } = message
   const calls = message.toolCalls ?? []
   const order = message.metadata?.[provider]?.['order']
-  // An order that does not fit (the message was edited) is ignored.
+  // An order that does not match, because the message was edited, is ignored.
   const callCount = Array.isArray(order) ? order.filter((kind) => kind === 'call').length : -1
   const fits =
     callCount === calls.length &&
@@ -155,8 +155,8 @@ export function orderedBlocks(
 }
 
 /**
- * What a decoder keeps in its message metadata for `orderedBlocks`: `{ order }` when a call came
- * before a content block, nothing when all calls came last.
+ * Returns the message metadata that `orderedBlocks` reads: `{ order }` if a call came before a content
+ * block, empty if all calls came last.
  */
 export function orderMetadata(kinds: readonly BlockKind[]): JsonObject {
   const firstCall = kinds.indexOf('tool_call')
@@ -166,7 +166,7 @@ export function orderMetadata(kinds: readonly BlockKind[]): JsonObject {
   return { order: kinds.map((kind) => (kind === 'tool_call' ? 'call' : 'block')) }
 }
 
-/** Looks up the name of a called tool, for vendors that match results by name. */
+/** Returns a function that finds the name of a called tool, for vendors that match results by name. */
 export function toolNameOf(
   messages: readonly Message[],
 ): (toolCallId: string) => string | undefined {
@@ -183,16 +183,16 @@ export function toolNameOf(
   }
 }
 
-/** Which ids of tool calls a vendor accepts. */
+/** The tool-call ids that a vendor accepts. */
 export interface ToolCallIdRule {
-  /** Not global or sticky: it is tested many times. */
+  /** Must not be global or sticky, because it is tested many times. */
   readonly pattern: RegExp
   readonly maxLength: number
 }
 
 /**
- * The id itself where the vendor accepts it, else a name made from its hash: the same id always
- * gives the same name, so a call and its result still belong together.
+ * Returns the id if the vendor accepts it, otherwise an id made from its hash. Equal ids give equal
+ * hashes, so a call and its result still match.
  */
 export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
   if (id.length <= maxLength && pattern.test(id)) return id
@@ -202,13 +202,14 @@ export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRul
 }
 
 /**
- * A tool's result as the text a model reads: a string as it is, nothing as `''`, all else as JSON.
- * Bytes are named by their size, errors by their message; what JSON cannot say never throws here.
+ * Converts a tool's result to the text that a model reads: a string unchanged, undefined as `''`,
+ * everything else as JSON. Bytes are replaced by their size, errors by their name and message. Never
+ * throws.
  */
 export function resultText(result: unknown): string {
   if (typeof result === 'string') return result
   try {
-    // `this[key]` is the value before its `toJSON`: a Buffer's would spell out every byte.
+    // `this[key]` is the value before `toJSON`, which for a Buffer would list every byte.
     const readable = function (
       this: Record<string, unknown>,
       key: string,

@@ -6,18 +6,19 @@ import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 
-/** The error for a request that this wire format or vendor cannot express. */
+/** Makes the error for a request that this wire format or vendor cannot express. */
 export function requestError(provider: string, message: string, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, provider, modality: 'llm', hint })
 }
 
 /**
- * For each block of a user message, the part of a format that holds it; undefined where the format
- * has none. Total, so that a new block type does not compile until every server half has answered.
+ * For each block type of a user message, the part of a format that contains it; undefined if the
+ * format has none. All types must be listed, so that a new block type is a compile error until every
+ * server half handles it.
  */
 export type PartTypes = Readonly<Record<UserContent['type'], string | undefined>>
 
-/** The error for a content part that a server half cannot read. */
+/** Makes the error for a content part that a server half cannot read. */
 export function unknownPart(
   provider: string,
   at: string,
@@ -32,7 +33,7 @@ export function unknownPart(
   )
 }
 
-/** The vendor's answer breaks its own format or is incomplete; `what` names the fault. */
+/** Makes the error for an answer that is malformed or incomplete; `what` names the problem. */
 export function invalidResponse(provider: string, what: string, cause?: unknown): UPPError {
   return new UPPError(`The answer of ${provider} cannot be read: ${what}.`, {
     code: ErrorCode.InvalidResponse,
@@ -42,7 +43,7 @@ export function invalidResponse(provider: string, what: string, cause?: unknown)
   })
 }
 
-/** An error that the vendor reported inside a 200 answer. */
+/** Makes the error that the vendor reported inside a 200 response. */
 export function vendorFailure(provider: string, error: VendorError, cause?: unknown): UPPError {
   const { message, ...options } = error
   return new UPPError(message, {
@@ -54,7 +55,7 @@ export function vendorFailure(provider: string, error: VendorError, cause?: unkn
   })
 }
 
-/** The JSON object in one frame of a stream. */
+/** Parses one frame of a stream as a JSON object. */
 export function parseFrame(data: string, provider: string): JsonObject {
   let parsed: unknown
   try {
@@ -67,13 +68,13 @@ export function parseFrame(data: string, provider: string): JsonObject {
   return value
 }
 
-/** What a malformed answer made a decoder throw, as a UPPError. */
+/** Converts an error thrown while decoding a malformed response into a UPPError. */
 export function asDecodeError(provider: string, error: unknown): UPPError {
   if (isUPPError(error)) return error
   return invalidResponse(provider, error instanceof Error ? error.message : String(error), error)
 }
 
-/** Reads a client's request; whatever a malformed one makes it throw becomes INVALID_REQUEST. */
+/** Reads a client's request; any other error thrown for a malformed request becomes INVALID_REQUEST. */
 export function readRequest<T>(provider: string, read: () => T): T {
   try {
     return read()

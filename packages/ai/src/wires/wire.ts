@@ -8,114 +8,123 @@ import type { Warning } from '../contract/turn.ts'
 import type { Message } from '../contract/message.ts'
 import type { Tool } from '../contract/tool.ts'
 
-/** To whom a request goes: decides what is replayed verbatim and what is degraded. */
+/**
+ * The vendor and model of a request. They decide which content is sent back unchanged and which is
+ * simplified.
+ */
 export interface Target<Dialect = unknown> {
-  /** Provider name: the metadata namespace. */
+  /** The provider name, which is also the namespace of metadata. */
   readonly provider: string
   readonly modelId: string
-  /** The vendor's deviations from the wire; each wire defines its own table. */
+  /** The vendor's deviations from the wire; each wire defines its own type. */
   readonly dialect: Dialect
 }
 
-/** The client half of a vendor format: pure synchronous functions on JSON. */
+/**
+ * The client half of a vendor format: pure synchronous functions on JSON. A complete answer decodes to
+ * the same events as a stream.
+ */
 export interface Wire<Dialect = unknown> {
   readonly name: WireName
-  /** How a streamed body is cut into frames. */
+  /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
-  /** A whole answer as the events that a stream would have given. Throws `UPPError`. */
+  /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder
-  /** Reads the vendor's error body and headers; the transport adds status and redaction. */
+  /** Reads the vendor's error body and headers; the transport adds the status and removes secrets. */
   decodeError(response: ErrorResponse, target: Target<Dialect>): VendorError
 }
 
-/** Whether the answer is waited for or streamed. */
+/** Whether the answer is requested complete or as a stream. */
 export type RequestMode = 'complete' | 'stream'
 
-/** A request as it goes out. */
+/** A request ready to be sent. */
 export interface EncodedRequest {
-  /** JSON text. */
+  /** The body as JSON text. */
   readonly body: string
-  /** Below the base URL, e.g. `/chat/completions`. */
+  /** The path below the base URL, e.g. `/chat/completions`. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly warnings: readonly Warning[]
 }
 
-/** What a decoder has to know about the request it decodes the answer of. */
+/** The request whose answer is decoded. */
 export interface DecodeContext<Dialect = unknown> {
   readonly target: Target<Dialect>
   readonly request: LLMRequest
-  /** To be reported on `message_stop`. */
+  /** Warnings to be reported in `message_stop`. */
   readonly warnings: readonly Warning[]
 }
 
-/** Folds frames into events. Throws `UPPError` on an error frame or a malformed one. */
+/** Converts frames into events. Throws `UPPError` for an error frame or a malformed frame. */
 export interface WireDecoder {
-  /** With `ndjson` framing, `frame.data` is the line. */
+  /** Decodes one frame. With `ndjson` framing, `frame.data` is the line. */
   push(frame: SseEvent): StreamEvent[]
-  /** The body ended. Throws when the terminal event never came (a cut stream is not an answer). */
+  /**
+   * Called at the end of the body. Throws if the terminal event is missing, because the answer is then
+   * incomplete.
+   */
   end(): StreamEvent[]
 }
 
-/** The server half of a vendor format: lets ordinary clients of that vendor talk to us. */
+/** The server half of a vendor format: lets that vendor's ordinary clients use our server. */
 export interface WireServer {
   readonly name: WireName
-  /** Throws `UPPError` INVALID_REQUEST that names the wrong field. */
+  /** Decodes a request. Throws a `UPPError` INVALID_REQUEST that names the wrong field. */
   decodeRequest(body: JsonValue, route: WireRoute): ServerRequest
   encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject
   createEncoder(context: EncodeContext): WireEncoder
   encodeError(error: ServerError): { readonly status: number; readonly body: JsonObject }
 }
 
-/** What the address says, for wires that put model and mode there (Google). */
+/** Path and query of a request, for wires that put model and mode there (Google). */
 export interface WireRoute {
   readonly path: string
   readonly search: string
 }
 
-/** A request as a client sent it, decoded. */
+/** A decoded request of a client. */
 export interface ServerRequest {
   readonly modelId: string
   readonly messages: readonly Message[]
   readonly system?: string
-  /** Everything else the client sent, unchanged. */
+  /** All other fields that the client sent, unchanged. */
   readonly params: Params
-  /** Declared by the client; `run` is never called by the server. */
+  /** Tools that the client declared; the server never runs them. */
   readonly tools: readonly Omit<Tool, 'run' | 'approval'>[]
   readonly structure?: JsonSchema
   readonly stream: boolean
-  /** True where the client asked for usage in a stream (OpenAI Chat). */
+  /** True if a streamed answer must contain usage; only OpenAI Chat clients have to ask for it. */
   readonly includeUsage: boolean
 }
 
-/** What an encoder has to know about the answer it writes. */
+/** The request and the ids of the answer that is written. */
 export interface EncodeContext {
   readonly request: ServerRequest
-  /** The id of the response, in the vendor's style, is made from this id. */
+  /** The response id, in the vendor's style, is derived from this id. */
   readonly id: string
-  /** Milliseconds since the epoch. */
+  /** The time of the response, in milliseconds since the epoch. */
   readonly createdAt: number
-  /** Further fields of the response, where the format has room for them. */
+  /** Further fields of the response, for formats that can contain them. */
   readonly fields?: JsonObject
 }
 
-/** Turns events into wire text (SSE frames or lines), ready to be written. */
+/** Converts events to wire text (SSE frames or lines), ready to be sent. */
 export interface WireEncoder {
   push(event: StreamEvent): string
-  /** Closing text, e.g. `data: [DONE]`. */
+  /** Returns the closing text, e.g. `data: [DONE]`. */
   end(): string
-  /** A failure after the first byte was sent. */
+  /** Writes a failure after the response has started. */
   fail(error: ServerError): string
 }
 
-/** An error as it goes back to the client. */
+/** An error to be sent to the client. */
 export interface ServerError {
   readonly code: ErrorCode
   readonly message: string
   readonly statusCode?: number
   readonly retryAfterMs?: number
-  /** Further fields of the error body, for programs; a `code` here replaces the vendor's. */
+  /** Further fields of the error body, for client programs; a `code` here replaces the vendor's. */
   readonly fields?: JsonObject
 }

@@ -5,7 +5,7 @@ interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files
 }
 
-/** Keeps a recording in a JSON file, on Node, Bun and Deno. */
+/** Stores a recording in a JSON file, on Node, Bun and Deno. */
 export function fileStore(path: string): RecordingStore {
   return {
     async load() {

@@ -16,24 +16,24 @@ import {
   toRecordedChunk,
 } from './recording.ts'
 
-/** What records, and what must not be recorded. */
+/** The settings of `recordFetch`. */
 export interface RecordOptions {
-  /** What really sends. Default: the platform's `fetch`. */
+  /** The `fetch` that sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: Fetch
   /** Further secrets to remove, in addition to those found in headers and addresses. */
   readonly secrets?: readonly string[]
 }
 
-/** A `fetch` that remembers. */
+/** A `fetch` that records its exchanges. */
 export interface RecordingFetch extends Fetch {
   /** Resolves when all exchanges that were read to their end are in the store. */
   saved(): Promise<void>
 }
 
 /**
- * A `fetch` that sends as usual and keeps every exchange in the store: bodies byte for byte and
- * read for read, without keys. An exchange is kept when its body was read to the end, failed, or
- * was left.
+ * Makes a `fetch` that sends requests as usual and saves every exchange in the store, without keys.
+ * Bodies are kept exactly, also the sizes of the network reads. An exchange is saved when its body was
+ * read to the end, failed, or was cancelled.
  *
  *     const fetch = recordFetch(fileStore('test/hello.json'))
  *     await llm({ model, config: { fetch } }).generate('Hello')
@@ -51,7 +51,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       exchanges: exchanges.filter((one) => one !== undefined),
     }
     saving = saving.then(() => store.save(recording))
-    saving.catch(() => {}) // `saved` rejects with it
+    saving.catch(() => {}) // `saved` rejects with this error
   }
 
   const record: Fetch = async (input, init) => {
@@ -61,7 +61,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
     const { status, headers } = response
     const kept: Record<string, string> = {}
     headers.forEach((value, name) => {
-      // The body is kept as it is after decoding, so these two no longer describe it.
+      // The recorded body is already decompressed, so these two headers no longer describe it.
       if (name === 'content-encoding' || name === 'content-length') return
       kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
     })
@@ -79,7 +79,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       finish([])
       return response
     }
-    // An abort shows as a failed read; to the recording it is a reader who left.
+    // An abort appears as a failed read; it is recorded as a reader that left.
     const body = tee(response.body, (chunks, end) =>
       finish(chunks, end === 'failed' && init.signal?.aborted ? 'left' : end),
     )
@@ -88,7 +88,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
   return Object.assign(record, { saved: () => saving })
 }
 
-/** Passes a body on and remembers each read. A reader who leaves without a signal has left, too. */
+/** Passes a body on and records each read. A reader that cancels the body is recorded as having left. */
 function tee(
   body: ReadableStream<Uint8Array>,
   finish: (chunks: readonly Uint8Array[], end: RecordedResponse['end']) => void,
@@ -105,7 +105,8 @@ function tee(
             return controller.close()
           }
           chunks.push(value.slice())
-          controller.enqueue(value as Uint8Array<ArrayBuffer>) // a body is never shared memory
+          // the bytes of a body are never in shared memory
+          controller.enqueue(value as Uint8Array<ArrayBuffer>)
         } catch (error) {
           finish(chunks, 'failed')
           controller.error(error)
@@ -120,16 +121,17 @@ function tee(
   )
 }
 
-/** How a recording is replayed. */
+/** The settings of `replayFetch`. */
 export interface ReplayOptions {
-  /** As given to `recordFetch`: texts that were taken out of the requests. */
+  /** The secrets that were given to `recordFetch`, so that they are removed from requests here, too. */
   readonly secrets?: readonly string[]
 }
 
 /**
- * A `fetch` that answers from a recording and never touches the network. Requests are matched by
- * method, address and body, each exchange is used once, in order; bodies come in the reads in which
- * they were recorded. A request that was not recorded throws a `RecordingError` that names the nearest.
+ * Makes a `fetch` that answers from a recording and never uses the network. Requests are matched by
+ * method, address and body; each exchange is used once, in order. Bodies arrive in the same network
+ * reads as recorded. A request that was not recorded throws a `RecordingError` that names the nearest
+ * one.
  */
 export function replayFetch(
   source: Recording | RecordingStore,
@@ -174,7 +176,7 @@ function shown({ body }: RecordedRequest): string {
   return (body && 'text' in body ? body.text : JSON.stringify(body ?? null)).slice(0, 400)
 }
 
-/** A `Response` of these may not be given a body, not even an empty one. */
+/** Status codes for which a `Response` must not have a body, not even an empty one. */
 const bodiless = new Set([101, 204, 205, 304])
 
 function toResponse({ response }: Exchange, signal: AbortSignal | undefined): Response {
@@ -193,7 +195,8 @@ function toResponse({ response }: Exchange, signal: AbortSignal | undefined): Re
         if (chunk) controller.enqueue(fromRecordedChunk(chunk) as Uint8Array<ArrayBuffer>)
         else if (end === 'failed') controller.error(new TypeError('terminated'))
         else if (!end) controller.close()
-        // A body whose reader left was never finished; a reader that continues here waits for ever, too.
+        // If the reader left while recording, the rest of the body is unknown: a reader that continues
+        // here waits for ever.
       },
     },
     { highWaterMark: 0 },

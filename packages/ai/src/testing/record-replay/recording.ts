@@ -1,10 +1,10 @@
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
 import { joinBytes } from '../../media/bytes.ts'
 
-/** HTTP traffic as plain data, to be kept in a file and read by people. */
+/** Recorded HTTP traffic as plain data, stored in a readable file. */
 export interface Recording {
   readonly version: 1
-  /** In the order in which the requests were sent. */
+  /** The exchanges, in the order in which the requests were sent. */
   readonly exchanges: readonly Exchange[]
 }
 
@@ -14,17 +14,17 @@ export interface Exchange {
   readonly response: RecordedResponse
 }
 
-/** A request as it is kept. */
+/** A recorded request. */
 export interface RecordedRequest {
   readonly method: string
   readonly url: string
-  /** Names in lower case, sorted; secrets are replaced. */
+  /** The headers, names in lower case and sorted; secrets are replaced. */
   readonly headers: Readonly<Record<string, string>>
-  /** A text, the parts of a form, or bytes; absent when there was none. */
+  /** A text, the fields of a form, or bytes; absent if the request had no body. */
   readonly body?: RecordedBody
 }
 
-/** The body of a request as it is kept. */
+/** The body of a recorded request. */
 export type RecordedBody =
   | { readonly text: string }
   | { readonly base64: string }
@@ -34,20 +34,20 @@ export type RecordedBody =
 export type RecordedPart =
   string | { readonly filename: string; readonly type: string; readonly base64: string }
 
-/** A response as it is kept. */
+/** A recorded response. */
 export interface RecordedResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The body as it came, one entry per network read. */
+  /** The body as it arrived, one entry per network read. */
   readonly chunks: readonly RecordedChunk[]
-  /** How it ended, if not well: the connection broke, or the reader left. */
+  /** How the body ended if it is incomplete: the connection broke, or the reader left. */
   readonly end?: 'failed' | 'left'
 }
 
-/** Text where the bytes are whole characters, else base64. */
+/** Text if the bytes are whole characters, otherwise base64. */
 export type RecordedChunk = { readonly text: string } | { readonly base64: string }
 
-/** Where a recording is kept. */
+/** Loads and saves one recording. */
 export interface RecordingStore {
   load(): Promise<Recording | undefined>
   save(recording: Recording): Promise<void>
@@ -64,14 +64,17 @@ export function memoryRecordings(recording?: Recording): RecordingStore {
   }
 }
 
-/** The recording does not hold a request, is missing, or is of another version. */
+/** Thrown if a recording does not contain a request, is missing, or has another version. */
 export class RecordingError extends SkeinError {
   constructor(message: string, options: { code: string; hint?: string; cause?: unknown }) {
     super(message, options)
   }
 }
 
-/** One network read. A read that ends inside a character is kept as base64, so nothing is lost. */
+/**
+ * Converts the bytes of one network read. A read that ends inside a character becomes base64, so
+ * nothing is lost.
+ */
 export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -81,25 +84,25 @@ export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
   }
 }
 
-/** The bytes of a network read. */
+/** Returns the bytes of one recorded network read. */
 export function fromRecordedChunk(chunk: RecordedChunk): Uint8Array {
   return 'text' in chunk ? new TextEncoder().encode(chunk.text) : decodeBase64(chunk.base64)
 }
 
 interface ReadRequest {
   readonly recorded: RecordedRequest
-  /** What must not show anywhere in the recording. */
+  /** Texts that must not appear in the recording. */
   readonly secrets: readonly string[]
 }
 
-/** A request as it is kept: without secrets, the same for the same call. */
+/** Reads a request for a recording: secrets are removed, and equal calls give equal results. */
 export async function recordRequest(
   input: string,
   init: RequestInit,
   more: readonly string[],
 ): Promise<ReadRequest> {
   const headers = new Headers(init.headers)
-  // The secrets that the request carries in its headers and its address, and those the caller names.
+  // The secrets found in the headers and the address, and those that the caller lists.
   const own: string[] = []
   headers.forEach((value, name) => {
     if (isSecretHeader(name)) own.push(value, value.replace(/^\w+ /, ''))
@@ -112,7 +115,7 @@ export async function recordRequest(
     if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
   const kept: Record<string, string> = {}
   for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    // The boundary of a form is random; its parts are kept instead.
+    // The content type of a form contains a random boundary; its fields are recorded instead.
     if (init.body instanceof FormData && name === 'content-type') continue
     kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
   }
@@ -147,32 +150,35 @@ async function readBody(body: RequestInit['body']): Promise<RecordedBody | undef
   return toRecordedChunk(new Uint8Array(await new Response(body).arrayBuffer()))
 }
 
-/** What two requests must share to be the same: method, address and body; of JSON, its meaning. */
+/**
+ * Returns a text that is equal for matching requests: method, address and body. JSON bodies are
+ * compared as values.
+ */
 export function requestKey({ method, url, body }: RecordedRequest): string {
   let meaning = JSON.stringify(body && 'text' in body ? body.text : (body ?? null))
   if (body && 'text' in body) {
     try {
       meaning = canonicalJson(JSON.parse(body.text) as JsonValue)
     } catch {
-      // not JSON: compared as text
+      // a body that is not JSON is compared as text
     }
   }
   return `${method} ${url} ${meaning}`
 }
 
-/** Replaces a secret. */
+/** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
 
 const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
 
-/** True for headers whose value is a secret. */
+/** Checks whether the value of a header is a secret. */
 export function isSecretHeader(name: string): boolean {
   return secretHeader.test(name)
 }
 
 const secretQuery = /[?&](?:key|api[_-]?key|access_token|token)=([^&#]+)/gi
 
-/** The text with every secret replaced. */
+/** Returns the text with every secret replaced. */
 export function hideIn(text: string, secrets: readonly string[]): string {
   let hidden = text
   for (const secret of longestFirst(secrets)) hidden = hidden.replaceAll(secret, REDACTED)
@@ -180,8 +186,8 @@ export function hideIn(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * Overwrites secrets in a body that came in pieces. Each byte of a secret becomes an asterisk, so
- * that all lengths, and with them the ends of the pieces, stay what they were.
+ * Overwrites secrets in a body that came in several chunks. Each byte of a secret becomes an asterisk,
+ * so that the lengths and boundaries of the chunks do not change.
  */
 export function hideInChunks(
   chunks: readonly Uint8Array[],

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** From the API reference and the errors that the API is known to answer. */
+/** The rules, taken from the API reference and from errors that the API is known to return. */
 export const anthropicRules = {
   'max-tokens': 'max_tokens is required and a whole number above 0',
   messages: 'messages is a list with at least one message',
@@ -35,7 +35,7 @@ interface Turn {
   readonly blocks: readonly { readonly block: JsonObject; readonly path: string }[]
 }
 
-/** Strict reading of a request of `POST /v1/messages`. */
+/** Checks a request of `POST /v1/messages` strictly. */
 export function checkAnthropic(body: JsonObject, report: Report<Rule>): void {
   const limit = body['max_tokens']
   report.check(Number.isInteger(limit) && Number(limit) > 0, 'max-tokens', 'max_tokens')
@@ -66,7 +66,7 @@ export function checkAnthropic(body: JsonObject, report: Report<Rule>): void {
   })
 }
 
-/** The API combines neighbouring messages of one role; so its rules are about those. */
+/** Merges neighbouring messages of the same role, as the API does before it applies its rules. */
 function toTurns(messages: readonly JsonValue[], report: Report<Rule>): readonly Turn[] {
   const turns: (Turn & { blocks: { block: JsonObject; path: string }[] })[] = []
   messages.forEach((item, index) => {

@@ -9,7 +9,7 @@ import { asObject, Report, type CheckOptions, type TranscriptIssue } from './rep
 
 export type { CheckOptions, TranscriptIssue } from './report.ts'
 
-/** What each wire's checker knows: the name of every rule, and what it says. */
+/** All rules of each wire's checker: the name of every rule and its explanation. */
 export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, string>>>> = {
   'openai-chat': openaiChatRules,
   'openai-responses': openaiResponsesRules,
@@ -19,8 +19,8 @@ export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, 
 }
 
 /**
- * Reads the body of a request as the vendor would, and more strictly: everything that is known to
- * be answered with 400, and what only some servers of a format refuse. Empty: nothing is wrong.
+ * Checks the body of a request against the rules of its vendor, and more strictly: it also reports
+ * mistakes that only some servers of a format reject. Returns an empty list if nothing is wrong.
  *
  *     expect(checkTranscript('anthropic-messages', body)).toEqual([])
  */

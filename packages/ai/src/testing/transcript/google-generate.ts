@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** From the API reference and the errors that the API is known to answer. */
+/** The rules, taken from the API reference and from errors that the API is known to return. */
 export const googleRules = {
   contents: 'contents is a list with at least one entry',
   role: 'an entry has the role user or model',
@@ -35,7 +35,7 @@ interface Entry {
   readonly responses: readonly JsonObject[]
 }
 
-/** Strict reading of a request of `generateContent`. */
+/** Checks a request of `generateContent` strictly. */
 export function checkGoogle(body: JsonObject, report: Report<Rule>): void {
   const system = body['systemInstruction']
   if (system !== undefined) {

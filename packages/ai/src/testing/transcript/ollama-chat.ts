@@ -1,7 +1,10 @@
 import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, type Report } from './report.ts'
 
-/** From the API documentation; stricter than the server, which passes most mistakes to the model. */
+/**
+ * The rules, taken from the API documentation; stricter than the server, which passes most mistakes to
+ * the model.
+ */
 export const ollamaRules = {
   model: 'model is required',
   messages: 'messages is a list',
@@ -20,7 +23,7 @@ type Rule = keyof typeof ollamaRules
 
 const roles = new Set(['system', 'user', 'assistant', 'tool'])
 
-/** Strict reading of a request of `POST /api/chat`. */
+/** Checks a request of `POST /api/chat` strictly. */
 export function checkOllama(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const { format } = body

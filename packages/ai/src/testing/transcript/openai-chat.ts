@@ -9,7 +9,7 @@ import {
   type Report,
 } from './report.ts'
 
-/** From the API reference and the errors that the API is known to answer. */
+/** The rules, taken from the API reference and from errors that the API is known to return. */
 export const openaiChatRules = {
   model: 'model is required',
   messages: 'messages is a list with at least one message',
@@ -36,7 +36,7 @@ type Rule = keyof typeof openaiChatRules
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
 const functionName = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Strict reading of a request of `POST /v1/chat/completions`. */
+/** Checks a request of `POST /v1/chat/completions` strictly. */
 export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const isStreamed = body['stream'] === true || body['stream_options'] === undefined
@@ -70,7 +70,7 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
     if (role === 'user') {
       const { content } = message
       const list = asList(content)
-      // A part holds what its type says.
+      // A part has a field with the name of its type.
       const isPart = (part: JsonObject): boolean => {
         const type = String(part['type'])
         return parts.has(type) && part[type] !== undefined
@@ -88,7 +88,7 @@ export function checkOpenAIChat(body: JsonObject, report: Report<Rule>): void {
   answers.close()
 }
 
-/** Calls that wait for their tool messages. */
+/** Tracks the calls that have no tool message yet. */
 class OpenCalls {
   readonly #report: Report<Rule>
   #calls = new Map<string, { readonly path: string; answered: number }>()

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { asList, asObject, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** From the API reference and the errors that the API is known to answer. */
+/** The rules, taken from the API reference and from errors that the API is known to return. */
 export const openaiResponsesRules = {
   model: 'model is required',
   input: 'input is a text or a list with at least one item',
@@ -43,7 +43,7 @@ const prefixes: Readonly<Record<string, string>> = {
 }
 const functionName = /^[a-zA-Z0-9_-]{1,128}$/
 
-/** Strict reading of a request of `POST /v1/responses`. */
+/** Checks a request of `POST /v1/responses` strictly. */
 export function checkOpenAIResponses(body: JsonObject, report: Report<Rule>): void {
   report.check(isText(body['model']), 'model', 'model')
   const names = new Set<string>()
@@ -159,7 +159,7 @@ function typeOf(item: JsonObject): string {
   return String(item['type'] ?? 'message')
 }
 
-/** Something that a model said, so that reasoning can belong to it. */
+/** Checks whether an item is output of the model, to which a reasoning item can belong. */
 function isOutput(item: JsonObject): boolean {
   const type = typeOf(item)
   return type === 'message' ? item['role'] === 'assistant' : !outputs.has(type)

@@ -1,27 +1,27 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { isPlainObject } from '@skein/base'
 
-/** A rule of the vendor that a request breaks. */
+/** A rule of the vendor that a request violates. */
 export interface TranscriptIssue {
-  /** Name of the rule, see `transcriptRules`. */
+  /** The name of the rule, see `transcriptRules`. */
   readonly rule: string
-  /** Where in the body, e.g. `messages[2].content[0]`. */
+  /** The place in the body, e.g. `messages[2].content[0]`. */
   readonly path: string
   readonly message: string
 }
 
-/** What a checker knows about the vendor it plays. */
+/** The settings of `checkTranscript`. */
 export interface CheckOptions {
-  /** Of wires that have it in the address (Google), for rules that only some models have. */
+  /** The model id, for wires that send it in the address (Google): some rules hold only for some models. */
   readonly modelId?: string
   /**
-   * Whether this vendor issued a signature or an encrypted text; `text` is what it was issued for,
-   * where that is known. Default: anything that is not empty.
+   * Checks whether this vendor issued a signature or an encrypted text; `text` is the signed text, if
+   * known. Default: accepts every non-empty signature.
    */
   readonly isIssued?: (signature: string, text: string | undefined) => boolean
 }
 
-/** Collects the issues of one request; `Rule` is the table of its vendor. */
+/** Collects the issues of one request; `Rule` is the union of the rule names of its vendor. */
 export class Report<Rule extends string> {
   readonly issues: TranscriptIssue[] = []
   readonly options: CheckOptions
@@ -32,7 +32,7 @@ export class Report<Rule extends string> {
     this.options = options
   }
 
-  /** Notes an issue unless `holds`. */
+  /** Records an issue if `holds` is false; returns `holds`. */
   check(holds: boolean, rule: Rule, path: string): boolean {
     if (!holds) this.issues.push({ rule, path, message: `${path}: ${this.#rules[rule]}` })
     return holds
@@ -44,27 +44,27 @@ export class Report<Rule extends string> {
   }
 }
 
-/** An object, empty where there is none. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function asObject(value: JsonValue | undefined): JsonObject {
   return isPlainObject(value) ? (value as JsonObject) : {}
 }
 
-/** True for a JSON object. */
+/** Checks whether a value is a JSON object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return isPlainObject(value)
 }
 
-/** True for a text that is not empty. */
+/** Checks whether a value is a text that is not empty. */
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** A list, empty where there is none. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export function asList(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : []
 }
 
-/** True when the text is one JSON object. */
+/** Checks whether a value is the text of a JSON object. */
 export function isJsonObjectText(value: JsonValue | undefined): boolean {
   try {
     return typeof value === 'string' && isPlainObject(JSON.parse(value))
@@ -73,12 +73,12 @@ export function isJsonObjectText(value: JsonValue | undefined): boolean {
   }
 }
 
-/** True for base64 that is not empty. */
+/** Checks whether a value is base64 text that is not empty. */
 export function isBase64(value: JsonValue | undefined): boolean {
   return isText(value) && value.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(value)
 }
 
-/** True for a text that matches the pattern. */
+/** Checks whether a value is a text that matches the pattern. */
 export function matches(value: JsonValue | undefined, pattern: RegExp): boolean {
   return typeof value === 'string' && pattern.test(value)
 }

@@ -3,27 +3,33 @@ import type { ErrorCode } from '../../contract/error.ts'
 import type { WireReply } from '../../gateway/answer-wire.ts'
 import type { WireServer } from '../../wires/wire.ts'
 
-/** What goes wrong with one request. A fault uses no step of the script, unless the model answers first. */
+/**
+ * A failure to simulate for one request. It uses up a step of the script only if the model answers
+ * first.
+ */
 export type Fault =
-  /** An HTTP error in the vendor's words, e.g. 429 with `retry-after`, 529, 500. */
+  /** An HTTP error in the vendor's format, e.g. 429 with `retry-after`, 529, 500. */
   | {
       readonly kind: 'error'
       readonly code: ErrorCode
       readonly status?: number
       readonly message?: string
       readonly headers?: Readonly<Record<string, string>>
-      /** A body of your own instead. */
+      /** Replaces the body of the vendor's error. */
       readonly body?: JsonObject | string
     }
-  /** A page of some proxy between the client and the vendor. */
+  /** A web page, as a proxy between the client and the vendor sends it. */
   | { readonly kind: 'html'; readonly status?: number }
-  /** Nothing comes before the headers, or after so many bytes of the body, until the client leaves. */
+  /**
+   * Sends nothing before the headers, or nothing after so many bytes of the body, until the client
+   * disconnects.
+   */
   | { readonly kind: 'stall'; readonly afterBytes?: number }
-  /** The connection breaks before the headers, or after so many bytes of the body. */
+  /** Breaks the connection before the headers, or after so many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes?: number }
-  /** Malformed JSON, after so many events of a stream. */
+  /** Sends malformed JSON after so many events of a stream. */
   | { readonly kind: 'malformed'; readonly afterEvents?: number }
-  /** A stream with status 200 that reports an error after so many events. */
+  /** Sends a stream with status 200 that reports an error after so many events. */
   | {
       readonly kind: 'error_event'
       readonly code: ErrorCode
@@ -32,10 +38,10 @@ export type Fault =
       readonly afterEvents?: number
     }
 
-/** Thrown where the connection breaks. */
+/** Thrown where a connection is to be broken. */
 export class ConnectionCut extends Error {}
 
-/** Applies the faults that concern the bytes of a body. */
+/** Applies the faults `stall` and `cut` to the bytes of a body. */
 export async function* withByteFault(
   chunks: AsyncIterable<Uint8Array>,
   fault: Fault | undefined,
@@ -56,7 +62,7 @@ export async function* withByteFault(
   }
 }
 
-/** Never resolves; rejects when the client leaves. */
+/** Never resolves; rejects when the client disconnects. */
 export function untilLeft(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const fail = (): void => reject(signal.reason)
@@ -65,7 +71,10 @@ export function untilLeft(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Applies the faults in the content of a body. A whole answer has no events; its text is replaced. */
+/**
+ * Applies the faults `malformed` and `error_event` to the content of a body. A body that is not
+ * streamed has no events, so it is cut or replaced as a whole.
+ */
 export function withEventFault(
   reply: WireReply,
   wire: WireServer,
@@ -97,7 +106,7 @@ async function* broken(
     await texts.return()
   }
   if (fault.kind === 'error_event') {
-    // Only an encoder knows how its wire reports a failure in a stream; it needs no request for that.
+    // The error event is made by the wire's own encoder, which does not read the request for it.
     const request = {
       modelId: '',
       messages: [],
@@ -119,20 +128,20 @@ function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
   return { code, message: told, statusCode: status }
 }
 
-/** How a body is written. */
+/** How a response body is split into writes. */
 export interface ChunkOptions {
   /**
-   * Bytes per write, wherever they end: inside a character, a line end, a number. Without it, one
-   * write per batch of events.
+   * Bytes per write, even if that splits a character, a line end or a number. Default: one write per
+   * batch of events.
    */
   readonly chunkBytes?: number
   /** Milliseconds between two writes. */
   readonly paceMs?: number
-  /** Line ends of server-sent events; all three are legal. */
+  /** Line ends of server-sent events; the standard allows all three. */
   readonly lineEnd?: '\n' | '\r\n' | '\r'
 }
 
-/** Cuts a body into the writes it will be sent in. */
+/** Splits a body into the chunks in which it is sent. */
 export async function* toChunks(
   texts: AsyncIterable<string> | Iterable<string>,
   { chunkBytes, paceMs, lineEnd = '\n' }: ChunkOptions,

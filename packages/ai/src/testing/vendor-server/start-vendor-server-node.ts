@@ -12,11 +12,11 @@ import {
 
 /** A vendor server that listens on 127.0.0.1. */
 export interface RunningVendorServer extends VendorServer {
-  /** Without a path, e.g. `http://127.0.0.1:41733`. */
+  /** The address without a path, e.g. `http://127.0.0.1:41733`. */
   readonly url: string
-  /** Where each vendor's client expects its versioned prefix. */
+  /** The base URL to set for each vendor's client. */
   readonly baseUrls: Readonly<Record<'openai' | 'anthropic' | 'google' | 'ollama', string>>
-  /** Connections that clients hold open now. */
+  /** The number of connections that are open now. */
   readonly openConnections: number
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -26,7 +26,7 @@ interface ProcessLike {
   getBuiltinModule?(name: 'node:http'): typeof Http
 }
 
-/** `vendorServer` behind a real socket, on Node, Bun and Deno. Close it when done. */
+/** Starts a `vendorServer` on a real socket, on Node, Bun and Deno. Close it when done. */
 export async function startVendorServer(
   script: readonly ScriptStep[] | ScriptFunction,
   options: VendorServerOptions & { readonly port?: number } = {},
@@ -81,7 +81,7 @@ export async function startVendorServer(
   }
 }
 
-/** Never rejects: whatever happens here, the client sees it as a broken connection. */
+/** Answers one request. Never rejects: the client sees any failure as a broken connection. */
 async function serve(
   vendor: VendorServer,
   request: Http.IncomingMessage,
@@ -126,7 +126,7 @@ async function write(
   for await (const chunk of body) {
     if (signal.aborted) return
     response.write(chunk)
-    // A turn of the event loop between two writes, so that the client reads them one by one.
+    // Waits one turn of the event loop between two writes, so that the client reads them separately.
     await new Promise((resolve) => setImmediate(resolve))
   }
   response.end()

@@ -12,21 +12,24 @@ import { withNative } from '../../wires/metadata.ts'
 import type { WireName } from '../../contract/wire-name.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'
 
-/** One vendor: its format and its address. */
+/** The vendor that issues signatures: its wire and its host. */
 interface Issuer {
   readonly wire: WireName
   readonly host: string
 }
 
 /**
- * Opaque texts as vendors attach them to reasoning and calls. They are made from who signs what, so
- * that a checker can tell a foreign one, and a changed text.
+ * Makes a signature like those that vendors attach to reasoning and calls. It contains the issuer and
+ * a hash of the text, so that the checker recognises foreign signatures and changed texts.
  */
 function signatureOf({ wire, host }: Issuer, text: string): string {
   return `${wire}@${host}.${sha256Hex(text).slice(0, 24)}`
 }
 
-/** Whether this vendor issued a signature; with a text: for that text. */
+/**
+ * Returns a check whether this vendor issued a signature and, if a text is given, issued it for that
+ * text.
+ */
 export function isIssuedBy(issuer: Issuer): (signature: string, text?: string) => boolean {
   const start = `${issuer.wire}@${issuer.host}.`
   return (signature, text) =>
@@ -35,7 +38,7 @@ export function isIssuedBy(issuer: Issuer): (signature: string, text?: string) =
       : signature === signatureOf(issuer, text)
 }
 
-/** What Google documents for calls that another model made. */
+/** The signature that Google documents for calls made by another model. */
 const standIn = 'skip_thought_signature_validator'
 
 interface OpenBlock {
@@ -44,7 +47,10 @@ interface OpenBlock {
   readonly texts: string[]
 }
 
-/** Adds to a scripted answer what the vendor would have added: signatures, encrypted reasoning. */
+/**
+ * Adds the metadata to a scripted answer that the real vendor would add: signatures, encrypted
+ * reasoning.
+ */
 export async function* signed(
   batches: AsyncIterable<readonly StreamEvent[]>,
   issuer: Issuer,
@@ -86,7 +92,7 @@ function nativeFor(
         ? withNative('anthropic', wire, { type: 'thinking', signature })
         : undefined
     case 'google-generate':
-      // Only the first of several parallel calls carries one.
+      // Only the first of several parallel calls has a signature.
       return isFirstCall ? withNative('google', wire, { thoughtSignature: signature }) : undefined
     case 'openai-responses': {
       if (kind !== 'reasoning') return undefined
@@ -105,7 +111,10 @@ function nativeFor(
 
 const DEFAULT_DIMENSIONS = 8
 
-/** Vectors made from the inputs: the same text always has the same vector. */
+/**
+ * Answers an embeddings request. The vectors are computed from the inputs: equal texts have equal
+ * vectors.
+ */
 export function embeddingsAnswer(wire: WireName, path: string, body: JsonObject): JsonObject {
   if (wire === 'google-generate') {
     const toVector = (request: JsonObject): JsonObject => {
@@ -135,7 +144,10 @@ export function embeddingsAnswer(wire: WireName, path: string, body: JsonObject)
   }
 }
 
-/** Each number is exact in 32 bits, so that both encodings say the same. */
+/**
+ * Computes a vector from a hash of the input. Its numbers are exact as 32-bit floats, so that the JSON
+ * and base64 encodings are equal.
+ */
 function vectorOf(input: JsonValue, size: number): number[] {
   const text = inputText(input)
   const numbers: number[] = []
@@ -154,11 +166,11 @@ function encodeFloats(vector: readonly number[]): string {
   return encodeBase64(new Uint8Array(view.buffer))
 }
 
-/** One transparent pixel. */
+/** A PNG image of one transparent pixel. */
 const onePixelPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** As many images as asked for. */
+/** Answers an image request with as many images as it asks for. */
 export function imagesAnswer(wire: WireName, body: JsonObject, createdAt: number): JsonObject {
   if (wire === 'google-generate') {
     const count = numberOf(objectOf(body['parameters'])?.['sampleCount']) ?? 1
@@ -176,7 +188,7 @@ export function imagesAnswer(wire: WireName, body: JsonObject, createdAt: number
 
 const usage: JsonObject = { input_tokens: 5, output_tokens: 10, total_tokens: 15 }
 
-/** Previews, then the image, as OpenAI streams them. */
+/** Makes the frames of an image stream of OpenAI: the previews, then the image. */
 export function imageFrames(body: JsonObject): readonly string[] {
   const previews = numberOf(body['partial_images']) ?? 0
   const frame = (type: string, fields: JsonObject): string => {

@@ -8,36 +8,36 @@ import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'
 import { openaiChatServer } from '../../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../../wires/openai-responses/server.ts'
 
-/** What arrives, whichever way. */
+/** An incoming HTTP request, from a socket or from `fetch`. */
 export interface Incoming {
   readonly method: string
-  /** Absolute. */
+  /** The absolute address. */
   readonly url: string
   readonly headers: Headers
   readonly body: Uint8Array
-  /** Aborts when the client leaves. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** A request as the server got it. */
+/** A request that the server received. */
 export interface VendorRequest {
   readonly kind: VendorEndpointKind
   readonly wire: WireName
   readonly method: string
-  /** With the port, if there is one. Tests may give each vendor its own. */
+  /** The host with its port, if it has one. Tests may use a different host for each vendor. */
   readonly host: string
   readonly path: string
   readonly search: string
-  /** Names in lower case. */
+  /** The headers, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
-  /** The body, if it is a JSON object. */
+  /** The body if it is a JSON object, otherwise empty. */
   readonly body: JsonObject
-  /** True when the client left before the answer was complete. */
+  /** True if the client disconnected before the answer was complete. */
   readonly isAborted: boolean
 }
 
-/** Reads what arrived. */
+/** Decodes an incoming request. */
 export function toVendorRequest(
   incoming: Incoming,
   { kind, wire }: { kind: VendorEndpointKind; wire: WireName },
@@ -64,13 +64,13 @@ function parse(text: string): JsonObject {
   try {
     return objectOf(JSON.parse(text)) ?? {}
   } catch {
-    return {} // a form, or nothing
+    return {} // the body is a form or empty
   }
 }
 
 type VendorEndpointKind = 'llm' | 'embeddings' | 'images' | 'image_edits' | 'models' | 'none'
 
-/** What an address of some vendor means, and the wire that writes its answers and errors. */
+/** The endpoint that a path belongs to, and the wire that writes its answers and errors. */
 export interface VendorRoute {
   readonly kind: VendorEndpointKind
   readonly wire: WireServer
@@ -93,7 +93,7 @@ const patterns: readonly Pattern[] = [
   [/\/models$/, 'models', openaiChatServer],
 ]
 
-/** Which vendor and endpoint a path belongs to. */
+/** Finds the vendor's endpoint for a path. */
 export function findVendorRoute(path: string): VendorRoute {
   const found = patterns.find(([pattern]) => pattern.test(path))
   return found ? { kind: found[1], wire: found[2] } : { kind: 'none', wire: openaiChatServer }

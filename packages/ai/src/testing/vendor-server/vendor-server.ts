@@ -29,47 +29,47 @@ import {
   type VendorRoute,
 } from './vendor-request.ts'
 
-/** What a vendor server sends, refuses and breaks. */
+/** The settings of a vendor server. */
 export interface VendorServerOptions extends ChunkOptions {
-  /** What goes wrong, by the number of the request or by a function of it. */
+  /** Failures to simulate: a list by the number of the request, or a function of the request. */
   readonly faults?:
     readonly (Fault | undefined)[] | ((request: VendorRequest, index: number) => Fault | undefined)
-  /** Requests with another key are answered with 401. Default: any key will do. */
+  /** If set, requests with another key are answered with 401. Default: every key is accepted. */
   readonly apiKey?: string
   /**
-   * Requests that break a rule of the vendor are answered with 400 that names the rule, as
-   * `checkTranscript` sees it. Default true.
+   * If true, requests that violate a rule of the vendor are answered with 400 and the rules that
+   * `checkTranscript` reports. Default true.
    */
   readonly isStrict?: boolean
-  /** How the script cuts its texts. */
+  /** How the scripted texts are split into deltas. */
   readonly chunks?: ScriptedOptions['chunks']
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
-/** A vendor of all formats at once. */
+/** A simulated vendor that supports all wires. */
 export interface VendorServer {
-  /** Give it as `config.fetch`, or to a vendor's own SDK: no network is used. */
+  /** Use it as `config.fetch`, or in a vendor's own SDK: no network is used. */
   readonly fetch: Fetch
-  /** Every request so far, oldest first. */
+  /** All requests so far, oldest first. */
   readonly requests: readonly VendorRequest[]
-  /** The scripted model behind it, with the requests as it understood them. */
+  /** The scripted model that answers; its `requests` are the decoded requests. */
   readonly model: ScriptedModel
-  /** One exchange; for servers that bring the bytes themselves. */
+  /** Answers one request; for servers that handle the sockets themselves. */
   handle(incoming: Incoming): Promise<Outgoing>
 }
 
-/** A response before it becomes one. */
+/** The parts of an HTTP response. */
 export interface Outgoing {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** A body that is known whole is sent with its length. */
+  /** A complete body is sent with its length. */
   readonly body: Uint8Array | AsyncGenerator<Uint8Array, void>
 }
 
 /**
- * Plays OpenAI (Chat Completions and Responses), Anthropic, Google and Ollama from one script, with
- * embeddings and images. The path decides who is played: `/v1/chat/completions`, `/v1/responses`,
+ * Simulates OpenAI (Chat Completions and Responses), Anthropic, Google and Ollama from one script, with
+ * embeddings and images. The path decides which vendor is simulated: `/v1/chat/completions`, `/v1/responses`,
  * `/v1/messages`, `/v1beta/models/{model}:generateContent`, `/api/chat`. What it sends is generated
  * from the vendors' documentation, not recorded.
  *
@@ -183,7 +183,7 @@ class ScriptedVendor implements VendorServer {
       headers['api-key'] ??
       new URLSearchParams(search).get('key')
     if (apiKey !== undefined && given !== apiKey) {
-      // Vendors quote the key; so a client must not believe that errors hold no secret.
+      // Real vendors quote the key in this error, so clients must remove secrets from errors.
       const message = `Incorrect API key provided: ${given ?? 'none'}.`
       return { code: ErrorCode.AuthenticationFailed, message }
     }
@@ -271,7 +271,7 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
   }
 }
 
-/** A handler as a `fetch`, with the failures that a network has. */
+/** Makes a `fetch` from a handler; broken connections reject as they do in `fetch`. */
 function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
   return async (input, init) => {
     const request = new Request(input, init)
@@ -296,7 +296,7 @@ function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
   }
 }
 
-/** What `fetch` throws when a connection breaks. */
+/** Converts a broken connection into the error that `fetch` throws for it. */
 function asFetchError(error: unknown): unknown {
   return error instanceof ConnectionCut ? new TypeError('fetch failed', { cause: error }) : error
 }
@@ -316,7 +316,7 @@ function toStream(
           const { done, value } = await chunks.next()
           if (signal.aborted) return
           if (done) controller.close()
-          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // never shared memory
+          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // the chunk is never in shared memory
         } catch (error) {
           if (!signal.aborted) controller.error(asFetchError(error))
         }

@@ -27,7 +27,7 @@ export function decodeError(response: ErrorResponse): VendorError {
   return { message: said ?? `HTTP ${status}`, requestId }
 }
 
-/** The error object of a body or of an `error` event; undefined when there is none. */
+/** Reads the error object of a body or of an `error` event; undefined if there is none. */
 export function readError(body: unknown, requestId?: string): VendorError | undefined {
   const outer = objectOf(body)
   const error = objectOf(outer?.['error'])
@@ -46,7 +46,10 @@ export function readError(body: unknown, requestId?: string): VendorError | unde
   }
 }
 
-/** The API reports several failures as `invalid_request_error` that have different UPP codes. */
+/**
+ * Chooses the UPP code. The API reports several failures with different UPP codes as
+ * `invalid_request_error`.
+ */
 function codeOf(
   type: string | undefined,
   message: string,
@@ -62,7 +65,7 @@ function codeOf(
   return type !== undefined && Object.hasOwn(codes, type) ? codes[type] : undefined
 }
 
-/** Status and error type of the API for each of our codes, for the server half. */
+/** The API's status and error type for each of our codes, used by the server half. */
 const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'authentication_error'],
   [ErrorCode.RateLimited]: [429, 'rate_limit_error'],
@@ -78,13 +81,13 @@ const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>
   [ErrorCode.Cancelled]: [499, 'api_error'],
 }
 
-/** Phrases by which clients recognise two errors that share a type with others. */
+/** Phrases by which clients recognise these two errors, whose type is shared with other errors. */
 const phrases: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.ContextLengthExceeded]: 'prompt is too long',
   [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
 }
 
-/** The body of an error, for the server half. */
+/** Writes the body of an error, for the server half. */
 export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
   const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
   const phrase = phrases[code]
@@ -92,7 +95,7 @@ export function errorBody({ code, message, statusCode, fields }: ServerError): J
   return { type: 'error', error: { type, message: told, ...fields } }
 }
 
-/** An error as the server half answers it. */
+/** Writes the status and body of an error, for the server half. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -16,12 +16,12 @@ import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
-/** The version of the format, not of a model. Beta headers are the caller's to set. */
+/** The version of the format, not of a model. Callers set beta headers themselves. */
 const headers = { 'anthropic-version': '2023-06-01' }
 
 /**
- * What structured output accepts (documentation of November 2026): closed objects, and no limits on
- * numbers, lengths and counts. The schemas of tools are not touched.
+ * The schema rules of structured output (documentation of November 2026): objects must be closed, and
+ * limits on numbers, lengths and counts are rejected. The schemas of tools are not changed.
  */
 export const schemaDialect: SchemaDialect = {
   objectRoot: true,
@@ -42,9 +42,9 @@ export const schemaDialect: SchemaDialect = {
 }
 
 /**
- * `POST /messages`. Parameters go into the body as they are and win over ours, with three
- * exceptions that add to ours: `system` blocks follow the system prompt, `tools` follow the
- * function tools, `output_config` is completed with the format of `structure`.
+ * Writes a request of `POST /messages`. Parameters are copied to the body and override our fields,
+ * with three exceptions that are added to ours: `system` blocks follow the system prompt, `tools`
+ * follow the function tools, `output_config` is completed with the format of `structure`.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -72,7 +72,8 @@ export function encodeRequest(
     stream: mode === 'stream' ? true : undefined,
   }
   if (system !== undefined) {
-    // A prompt in `params.system` (blocks, to be cached) does not displace the `system` option.
+    // A prompt in `params.system` (e.g. blocks with cache marks) is added to the `system` option and
+    // does not replace it.
     const given = params['system']
     const more: readonly unknown[] = Array.isArray(given) ? given : [{ type: 'text', text: given }]
     fields['system'] = given === undefined ? system : [{ type: 'text', text: system }, ...more]
@@ -96,7 +97,7 @@ export function encodeRequest(
   return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
 }
 
-/** One message in the vendor's form; an empty list when the format can hold nothing of it. */
+/** Writes one message; returns an empty list if the format can express nothing of it. */
 function encodeMessage(
   message: Message,
   provider: string,
@@ -105,7 +106,7 @@ function encodeMessage(
   const blocks = encodeContent(message, provider, warnings)
   if (blocks.length === 0) return []
   const role = message.type === 'assistant' ? 'assistant' : 'user'
-  // `metadata.anthropic.cache_control` of a message marks the last block that can carry it.
+  // `metadata.anthropic.cache_control` of a message is set on its last block that is not thinking.
   const cache_control = message.metadata?.[provider]?.['cache_control']
   if (cache_control === undefined) return [{ role, content: blocks }]
   const last = lastSpoken(blocks)
@@ -115,7 +116,7 @@ function encodeMessage(
   return [{ role, content }]
 }
 
-/** The index of the last block that is not thinking; -1: there is none. */
+/** Returns the index of the last block that is not thinking, or -1. */
 function lastSpoken(blocks: readonly AnthropicBlock[]): number {
   return blocks.findLastIndex(({ type }) => !type.endsWith('thinking'))
 }
@@ -129,12 +130,12 @@ function encodeContent(
     case 'user': {
       const blocks = message.content.map((block) => encodeUserBlock(block, provider))
       const kept = blocks.filter(isNotEmpty)
-      // A message that is one empty text is sent as it is: the API then says what is wrong.
+      // A message with one empty text is sent unchanged, so that the API's error explains the problem.
       return kept.length > 0 || blocks.length !== 1 ? kept : blocks
     }
     case 'assistant': {
       const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
-      // The API rejects thinking at the end, which an answer has that was cut off early.
+      // The API rejects thinking blocks at the end, which answers have that were cut off early.
       return blocks.slice(0, lastSpoken(blocks) + 1)
     }
     case 'tool_result':
@@ -144,7 +145,7 @@ function encodeContent(
   }
 }
 
-/** The API rejects empty text blocks, which models do produce between other blocks. */
+/** False for empty text blocks: models produce them between other blocks, but the API rejects them. */
 function isNotEmpty({ type, text }: AnthropicBlock): boolean {
   return type !== 'text' || text !== ''
 }
@@ -177,7 +178,10 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
   }
 }
 
-/** As base64 the API accepts only PDF; documents of a text type are decoded and sent as text. */
+/**
+ * Writes the source of a document. As base64 the API accepts only PDF, so documents of a text type are
+ * decoded and sent as text.
+ */
 function encodeDocument(block: DocumentBlock): JsonObject {
   const source = documentSource(block)
   if ('text' in source) return { type: 'text', media_type: 'text/plain', data: source.text }
@@ -210,7 +214,10 @@ function encodeAssistant(
   return blocks
 }
 
-/** Vendor fields without UPP counterpart. UPP's own fields are left out, so that an edit of them is sent. */
+/**
+ * Returns the vendor's fields without a UPP counterpart. Fields that UPP has are omitted, so that
+ * edits of them are sent.
+ */
 function extras(native: JsonObject | undefined): JsonObject {
   const { type: _type, id: _id, name: _name, ...rest } = native ?? {}
   return rest
@@ -228,14 +235,15 @@ function encodeAssistantBlock(
       return { type: 'text', text: block.text, ...extras(native), ...options }
     }
     case 'reasoning':
-      // Only what the vendor signed itself can go back: a blank or foreign signature is refused.
+      // Only reasoning signed by this vendor can be sent back; a missing or foreign signature is
+      // rejected.
       if (native?.['type'] === 'redacted_thinking') return native as AnthropicBlock
       if (native?.['signature']) return { ...native, type: 'thinking', thinking: block.text }
       warnings.push(foreignReasoning)
       return undefined
     case 'native':
       if (!native) warnings.push(droppedBlock(block, provider))
-      return native as AnthropicBlock | undefined // a vendor's block came with its `type`
+      return native as AnthropicBlock | undefined // a native block always has a `type`
     case 'image':
     case 'audio':
     case 'video':
@@ -251,7 +259,7 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   const content =
     blocks.length > 0
       ? blocks.map((block) => {
-          // A block that a tool returned and the vendor does not accept becomes a text that says so.
+          // A block from a tool that the vendor does not accept is replaced by a text that says so.
           switch (block.type) {
             case 'text':
             case 'image':

@@ -7,7 +7,10 @@ import { readError } from './error.ts'
 import { AnthropicDecoder } from './stream.ts'
 import type { AnthropicDialect } from './types.ts'
 
-/** A whole answer is a stream whose blocks are complete when they start. */
+/**
+ * Decodes a complete answer: it is passed to the stream decoder as blocks that are complete when they
+ * start.
+ */
 export function decodeResponse(
   body: JsonValue,
   context: DecodeContext<AnthropicDialect>,

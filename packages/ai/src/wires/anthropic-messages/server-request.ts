@@ -26,7 +26,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!Array.isArray(request['messages']))
     throw requestError('anthropic', 'The field "messages" is not a list.')
   const { messages, system } = decodeMessages(listOf(request['messages']))
-  // Marks on system blocks (for the cache) concern the client and its vendor; the text counts.
+  // Only the text of system blocks is used; their cache marks concern only the client's own vendor.
   const given = request['system']
   const texts = listOf(given).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
   const prompt = [...(typeof given === 'string' ? [given] : texts), ...system].join('\n\n')
@@ -52,7 +52,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   }
 }
 
-/** Tools with a schema are the client's own; all others are the vendor's and stay parameters. */
+/** Separates the client's own tools (type `custom`) from the vendor's, which stay in the parameters. */
 function splitTools(value: JsonValue | undefined): {
   readonly tools: ServerRequest['tools']
   readonly native: readonly JsonValue[]
@@ -76,10 +76,13 @@ function splitTools(value: JsonValue | undefined): {
   return { tools, native }
 }
 
-/** Reads `messages`. A user message with tool results becomes two: the results, then the rest. */
+/** Reads `messages`. A user message with tool results becomes two messages: the results, then the rest. */
 function decodeMessages(list: readonly JsonValue[]): {
   readonly messages: readonly Message[]
-  /** System messages at the beginning; later ones become user messages, since UPP has none there. */
+  /**
+   * System messages at the beginning. Later ones become user messages, since UPP has no system
+   * messages.
+   */
   readonly system: readonly string[]
 } {
   const messages: Message[] = []
@@ -140,7 +143,7 @@ const blockFields: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_result: new Set(['type', 'tool_use_id', 'content', 'is_error']),
 }
 
-/** What the client set beyond UPP (cache marks, citations) stays with the block. */
+/** Keeps the client's fields that UPP does not have (cache marks, citations) as metadata of the block. */
 function metadataOf(block: JsonObject): ProviderMetadata | undefined {
   const options = without(block, blockFields[block['type'] as string] ?? new Set())
   return optionsMetadata('anthropic', options)
@@ -223,7 +226,8 @@ function decodeResult(
         : blocksOf(content, `${at}.content`).map((item, i): UserContent => {
             const isKnown = readableResults.has(item['type'] as string)
             if (isKnown) return decodeUserBlock(item, `${at}.content[${i}]`)
-            // Kinds that only this API has (a tool reference, the state of a browser) become JSON.
+            // Blocks that only this API has (a tool reference, the state of a browser) are written as
+            // JSON text.
             return { type: 'text', text: JSON.stringify(item) }
           }),
     isError: block['is_error'] === true ? true : undefined,
@@ -234,7 +238,7 @@ function decodeResult(
 
 const readableResults = new Set(['text', 'image', 'document', 'search_result'])
 
-/** An assistant message that comes back is read as the answer it once was. */
+/** Decodes an assistant message of the history with the decoder for answers. */
 function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMessage {
   blocks.forEach((block, index) => {
     const isCall = block['type'] === 'tool_use'

@@ -12,7 +12,7 @@ import { listOf, textOf } from '../read-json.ts'
 import { fromStopReason } from './stream.ts'
 import { fromUsage } from './usage.ts'
 
-/** The Messages API served: one message per answer. */
+/** The server half of Anthropic's Messages API: one message per answer. */
 export const anthropicMessagesServer: WireServer = {
   name: API,
   decodeRequest: (body) => readRequest('anthropic', () => decodeRequest(body)),
@@ -21,7 +21,7 @@ export const anthropicMessagesServer: WireServer = {
   encodeError,
 }
 
-/** A whole answer. */
+/** Writes a complete answer. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): AnthropicResponse {
   const { blocks, stop } = collectBlocks(events)
   return {
@@ -44,7 +44,7 @@ function emptyMessage({ id, request }: EncodeContext): AnthropicResponse {
   }
 }
 
-/** A finished block; undefined for what the API has no form for (media, blocks of other vendors). */
+/** Writes a finished block; undefined if the API cannot express it (media, blocks of other vendors). */
 function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
   const { kind, text, start } = block
   const native = nativeOf(block.metadata, 'anthropic', API)
@@ -68,7 +68,7 @@ function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
     case 'audio':
     case 'video':
     case 'native':
-      return native as AnthropicBlock | undefined // a vendor's block came with its `type`
+      return native as AnthropicBlock | undefined // a native block always has a `type`
     default:
       return kind satisfies never
   }
@@ -85,14 +85,15 @@ function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
 }
 
 /**
- * Writes the events of one message as server-sent events. A block whose kind shows only at its end
- * (redacted thinking, a native block) starts there, so blocks are numbered as they are written.
- * What a call carries beyond name and input comes after its start, and is left out.
+ * Writes the events of one message as server-sent events. A block whose type is known only at its end
+ * (redacted thinking, a native block) is started there, so blocks are numbered in the order of
+ * writing. Vendor fields of a call are dropped, because they are known only after its start was
+ * written.
  */
 class AnthropicEncoder implements WireEncoder {
   readonly #context: EncodeContext
   readonly #collector = new BlockCollector()
-  /** The wire's index of each block that has started. */
+  /** The index on the wire of each block that has started. */
   readonly #indexes = new Map<number, number>()
 
   constructor(context: EncodeContext) {

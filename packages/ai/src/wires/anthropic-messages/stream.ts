@@ -14,37 +14,37 @@ import { mergeUsage, toUsage } from './usage.ts'
 import type { ProviderMetadata } from '../../contract/content.ts'
 import { withNative } from '../metadata.ts'
 
-/** Fields of a message and its deltas that do not go into its metadata. */
+/** Fields of a message and its deltas that are not stored in its metadata. */
 const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
 
-/** A block between its start and its stop. */
+/** A block that has started and not yet stopped. */
 interface OpenBlock extends VendorBlock {
   readonly index: number
   readonly toolCallId: string
   readonly toolName: string
   native: JsonObject
-  /** Arguments that came with the start; deltas replace them. */
+  /** Arguments in the start event; later deltas replace them. */
   readonly input: JsonValue | undefined
   readonly inputPieces: string[]
   readonly unwrapper: ValueUnwrapper | undefined
   hasDelta: boolean
 }
 
-/** Folds the events of a stream into ours. A whole answer goes through it as well. */
+/** Converts the events of a stream into ours. Complete answers are decoded by it as well. */
 export class AnthropicDecoder implements WireDecoder {
   readonly #context: DecodeContext<AnthropicDialect>
   readonly #provider: string
   readonly #isWrapped: boolean
   /** Open blocks by the vendor's index. */
   readonly #blocks = new Map<unknown, OpenBlock>()
-  /** By our index; undefined for a block that turned out empty, which no message keeps. */
+  /** Kinds by our block index; undefined for an empty block, which messages do not keep. */
   readonly #kinds: (BlockKind | undefined)[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #message: JsonObject = {}
   #usage: JsonObject = {}
   #stopReason: string | undefined
   readonly #repeated = new RepeatedFrame('text')
-  /** The block of the remembered frame. */
+  /** The block index of the remembered frame. */
   #repeatedIndex: JsonValue = null
 
   constructor(context: DecodeContext<AnthropicDialect>) {
@@ -66,7 +66,7 @@ export class AnthropicDecoder implements WireDecoder {
     return events
   }
 
-  /** Of a piece of text, `decode` reads nothing but its block and the text. */
+  /** Remembers the frame of a text delta, from which `decode` reads only the block index and the text. */
   #learn(data: string, { type, index, delta }: AnthropicEvent): void {
     const { type: kind, text } = objectOf(delta) ?? {}
     if (type !== 'content_block_delta' || kind !== 'text_delta' || typeof text !== 'string') return
@@ -91,7 +91,7 @@ export class AnthropicDecoder implements WireDecoder {
       case 'error':
         throw vendorFailure(this.#provider, readError(event) ?? { message: 'The stream failed.' })
       default:
-        return [] // `ping`, and event types to come
+        return [] // `ping`, and event types added later
     }
   }
 
@@ -130,7 +130,7 @@ export class AnthropicDecoder implements WireDecoder {
           ? { block: kind, name: type }
           : { block: kind }
     const start: StreamEvent = { type: 'content_block_start', index: block.index, delta }
-    // A whole answer has its text here; a stream starts with none.
+    // A complete answer has its text here; in a stream the text is still empty.
     if (kind === 'text') return [start, ...this.#text(block, native['text'])]
     if (kind === 'reasoning') return [start, ...this.#reasoning(block, native['thinking'])]
     return [start]
@@ -144,7 +144,7 @@ export class AnthropicDecoder implements WireDecoder {
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
       toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
-      // Without what the UPP block or call holds itself.
+      // Without the fields that the UPP block or call contains itself.
       native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
@@ -272,16 +272,16 @@ function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: st
   return { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } }
 }
 
-/** A block of the vendor as far as it has come. */
+/** A vendor block with everything received so far. */
 interface VendorBlock {
   readonly kind: BlockKind
-  /** Without what the UPP block holds itself. */
+  /** Without the fields that the UPP block or call contains itself. */
   readonly native: JsonObject
-  /** JSON text of a server tool's input. */
+  /** Pieces of the JSON text of a server tool's input. */
   readonly inputPieces: readonly string[]
 }
 
-/** The kind of each type of block; all others are native. */
+/** The kind of each block type; all other types are native. */
 const blockKinds: ReadonlyMap<string, BlockKind> = new Map([
   ['text', 'text'],
   ['thinking', 'reasoning'],
@@ -293,7 +293,7 @@ const heldFields = new Set(['text', 'thinking', 'input'])
 
 const typeOnly = new Set(['type'])
 
-/** Deltas to come: texts and lists grow, everything else is replaced. */
+/** Merges a delta of an unknown type: texts and lists are appended, all other values replaced. */
 function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
   const merged = Object.entries(without(delta, typeOnly)).map(
     ([key, value]): [string, JsonValue | undefined] => {
@@ -306,13 +306,13 @@ function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
   return { ...native, ...Object.fromEntries(merged) }
 }
 
-/** What UPP has a field for, by block. */
+/** The fields that UPP has itself, by kind of block. */
 const held: Partial<Record<BlockKind, ReadonlySet<string>>> = {
   text: new Set(['type']),
   tool_call: new Set(['type', 'id', 'name']),
 }
 
-/** What the finished UPP block or call keeps of the vendor's: all that UPP itself has no field for. */
+/** Returns the vendor's fields that UPP does not have, as metadata of the finished block or call. */
 function blockMetadata(
   { kind, native, inputPieces }: VendorBlock,
   provider: string,
@@ -327,7 +327,10 @@ function blockMetadata(
   return withNative(provider, API, { ...native, input: parseInput(inputPieces, native['input']) })
 }
 
-/** A server tool's input that was cut off cannot be replayed; the one of its start can. */
+/**
+ * Parses the input of a server tool. If it was cut off, the input of the start event is used, because
+ * half of it cannot be replayed.
+ */
 function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
   const text = pieces.join('')
   try {
@@ -352,7 +355,7 @@ function toStopReason(raw: string | undefined): StopReason {
   return reason ?? StopReason.Other
 }
 
-/** The other direction, for the server half. */
+/** The API's name for each of our stop reasons, used by the server half. */
 const words: Readonly<Record<StopReason, string>> = {
   end_turn: 'end_turn',
   max_tokens: 'max_tokens',
@@ -365,7 +368,7 @@ const words: Readonly<Record<StopReason, string>> = {
   other: 'end_turn',
 }
 
-/** The vendor's word for a stop reason, for the server half. */
+/** Returns the API's name for a stop reason, for the server half. */
 export function fromStopReason(reason: StopReason): string {
   return words[reason]
 }

@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { ToolCallIdRule } from '../transcript.ts'
 
-/** What may differ between servers that speak this format. */
+/** The settings that may differ between servers of this format. */
 export interface AnthropicDialect {
-  /** Sent as `max_tokens`, which the API demands, when the parameters have none. */
+  /** The `max_tokens` to send if the parameters have none; the API requires it. */
   readonly maxTokens: number
 }
 
-/** A content block of a message, in either direction. Unknown fields are part of it. */
+/** A content block of a message in a request or answer. It may have unknown fields. */
 export interface AnthropicBlock extends JsonObject {
   readonly type: string
 }
@@ -18,7 +18,7 @@ export interface AnthropicMessage extends JsonObject {
   readonly content: string | readonly AnthropicBlock[]
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export interface AnthropicResponse extends JsonObject {
   readonly id: string
   readonly type: 'message'
@@ -30,7 +30,7 @@ export interface AnthropicResponse extends JsonObject {
   readonly usage: JsonObject
 }
 
-/** The events of a stream, as they are after `JSON.parse`: to be distrusted. */
+/** One event of a stream after `JSON.parse`. Untrusted: every field is checked where it is read. */
 export interface AnthropicEvent {
   readonly type?: JsonValue
   readonly index?: JsonValue
@@ -42,8 +42,8 @@ export interface AnthropicEvent {
   readonly request_id?: JsonValue
 }
 
-/** The name of this wire, as it is kept in metadata. */
+/** The name of this wire, as stored in metadata. */
 export const API = 'anthropic-messages'
 
-/** Ids of tool calls that the API accepts; it refuses others. */
+/** The ids of tool calls that the API accepts. */
 export const toolCallIdRule: ToolCallIdRule = { pattern: /^[A-Za-z0-9_-]+$/, maxLength: 64 }

@@ -2,7 +2,10 @@ import type { JsonObject } from '@skein/base'
 import type { TokenUsage } from '../../contract/turn.ts'
 import { numberOf, objectOf, without } from '../read-json.ts'
 
-/** The API's `input_tokens` leaves out what was read from or written to the cache; ours does not. */
+/**
+ * Reads the usage. Our input tokens include tokens read from or written to the cache; the API's
+ * `input_tokens` do not.
+ */
 export function toUsage(usage: JsonObject): TokenUsage {
   const cacheReadTokens = numberOf(usage['cache_read_input_tokens']) ?? 0
   const cacheWriteTokens = numberOf(usage['cache_creation_input_tokens']) ?? 0
@@ -36,12 +39,15 @@ export function toUsage(usage: JsonObject): TokenUsage {
 
 const nothing: ReadonlySet<string> = new Set()
 
-/** `message_delta` repeats counts cumulatively; a count that is missing or null keeps its old value. */
+/**
+ * Merges the counts of `message_delta`, which are cumulative; a missing or null count keeps its old
+ * value.
+ */
 export function mergeUsage(before: JsonObject, after: unknown): JsonObject {
   return { ...before, ...without(objectOf(after) ?? {}, nothing) }
 }
 
-/** The other direction, for the server half. */
+/** Writes usage in the API's format, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { cacheReadTokens, cacheWriteTokens, cacheWriteTokensByTtl, reasoningTokens } = usage
   return {

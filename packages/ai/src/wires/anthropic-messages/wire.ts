@@ -5,7 +5,7 @@ import { decodeResponse } from './response.ts'
 import { AnthropicDecoder } from './stream.ts'
 import { API, type AnthropicDialect } from './types.ts'
 
-/** Anthropic's Messages API, client half. */
+/** The client half of Anthropic's Messages API. */
 export const anthropicMessages: Wire<AnthropicDialect> = {
   name: API,
   framing: 'sse',

@@ -4,7 +4,7 @@ import { listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 import type { ServerError } from '../wire.ts'
 
-/** Google's canonical status words. */
+/** Our codes for Google's canonical status names. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   INVALID_ARGUMENT: ErrorCode.InvalidRequest,
   FAILED_PRECONDITION: ErrorCode.InvalidRequest,
@@ -26,7 +26,7 @@ export function decodeError({ json, text, status }: ErrorResponse): VendorError 
   return readError(json) ?? { message }
 }
 
-/** The error object of a body or of a frame; undefined when there is none. */
+/** Reads the error object of a body or of a frame; undefined if there is none. */
 export function readError(body: JsonValue | undefined): VendorError | undefined {
   const error = objectOf(objectOf(Array.isArray(body) ? body[0] : body)?.['error'])
   if (!error) return undefined
@@ -35,7 +35,7 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
   const reason = textOf(detailOf(details, 'ErrorInfo')?.['reason'])
   const message = textOf(error['message']) ?? status ?? 'The vendor gave no reason.'
   const code = codeOf(status, message, details)
-  // A protobuf duration in JSON: seconds with up to nine decimals and an `s`.
+  // The delay is a protobuf duration in JSON: seconds with up to nine decimals and an `s`.
   const delay = stringOf(detailOf(details, 'RetryInfo')?.['retryDelay']) ?? ''
   const seconds = /^(\d+(?:\.\d+)?)s$/.exec(delay)?.[1]
   const retryAfterMs = seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
@@ -63,7 +63,7 @@ function codeOf(
     return ErrorCode.AuthenticationFailed
   if (status === 'INVALID_ARGUMENT' && tooLongWords.test(message))
     return ErrorCode.ContextLengthExceeded
-  // A limit per minute passes by waiting; one per day does not, within any useful retry.
+  // Waiting helps with a limit per minute, but not with one per day.
   const violations = listOf(detailOf(details, 'QuotaFailure')?.['violations'])
   const isDaily = violations.some((item) => /PerDay/i.test(String(objectOf(item)?.['quotaId'])))
   if (status === 'RESOURCE_EXHAUSTED' && isDaily) return ErrorCode.QuotaExceeded
@@ -74,7 +74,7 @@ function detailOf(details: readonly JsonObject[], name: string): JsonObject | un
   return details.find((detail) => textOf(detail['@type'])?.endsWith(`google.rpc.${name}`))
 }
 
-/** Status and error type of the API for each of our codes, for the server half. */
+/** The API's HTTP code and status name for each of our codes, used by the server half. */
 const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'UNAUTHENTICATED'],
   [ErrorCode.RateLimited]: [429, 'RESOURCE_EXHAUSTED'],
@@ -92,12 +92,12 @@ const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>
 
 const tooLong = 'The input token count exceeds the maximum number of tokens allowed'
 
-/** The body of an error, for the server half. */
+/** Writes the body of an error, for the server half. */
 export function errorBody(error: ServerError): JsonObject {
   const [code, status] = words[error.code]
   const isTooLong = error.code === ErrorCode.ContextLengthExceeded
   const message = isTooLong ? `${tooLong}: ${error.message}` : error.message
-  // The API puts a wait, and a quota that waiting does not help, in the details.
+  // The API reports the time to wait, and a used-up daily quota, in `details`.
   const details: JsonObject[] = []
   if (error.code === ErrorCode.QuotaExceeded) {
     const violations = [{ quotaId: 'GenerateRequestsPerDay' }]
@@ -117,7 +117,7 @@ export function errorBody(error: ServerError): JsonObject {
   }
 }
 
-/** An error as the server half answers it. */
+/** Writes the status and body of an error, for the server half. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

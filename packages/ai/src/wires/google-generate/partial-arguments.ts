@@ -5,15 +5,15 @@ type Segment = string | number
 /** An object or list that is being written. */
 interface Container {
   readonly isList: boolean
-  /** Its key or index in its parent. */
+  /** The key or index in its parent. */
   readonly at: Segment
   readonly written: Set<Segment>
 }
 
 /**
- * Writes streamed arguments as JSON text, piece by piece. The vendor addresses each value by JSON
- * path, in the order the model writes them; a path that leads back into something already closed
- * cannot be written any more and throws.
+ * Writes streamed arguments as JSON text, piece by piece. The vendor names the JSON path of each
+ * value, in the order in which the model writes them. A path into an object or list that is already
+ * closed can no longer be written and throws.
  */
 export class PartialArguments {
   readonly #open: Container[] = []
@@ -29,7 +29,7 @@ export class PartialArguments {
     return text + this.#closeString() + this.#value(parsePath(path), argument, path)
   }
 
-  /** The closing text; `{}` when nothing was written. */
+  /** Returns the closing text; `{}` if nothing was written. */
   end(): string {
     const text = this.#isStarted ? this.#closeString() : this.#start()
     return text + this.#closeTo(0)
@@ -61,7 +61,7 @@ export class PartialArguments {
     return `${text}"${inner(stringValue)}${this.#endString(argument)}`
   }
 
-  /** The comma and the name before a value of the innermost container. */
+  /** Returns the comma and the name before a value of the innermost container. */
   #place(at: Segment): string {
     const { isList, written } = this.#open.at(-1)!
     const fits = isList ? at === written.size : typeof at === 'string' && !written.has(at)
@@ -88,12 +88,15 @@ export class PartialArguments {
   }
 }
 
-/** The text of a JSON string without its quotes. Halves of a surrogate pair come out as escapes. */
+/**
+ * Returns the text of a JSON string without its quotes. Halves of a surrogate pair are written as
+ * escapes.
+ */
 function inner(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }
 
-/** `$.a.b[0]['c']` (RFC 9535, without its queries). */
+/** Parses a JSON path such as `$.a.b[0]['c']` (RFC 9535, without queries). */
 function parsePath(path: string): Segment[] {
   const segments: Segment[] = []
   const step = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y

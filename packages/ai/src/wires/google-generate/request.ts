@@ -13,7 +13,10 @@ import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type GoogleDialect, type GooglePart } from './types.ts'
 
-/** `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is never in the address. */
+/**
+ * Writes a request of `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is
+ * never in the address.
+ */
 export function encodeRequest(
   request: LLMRequest,
   target: Target<GoogleDialect>,
@@ -40,7 +43,7 @@ export function encodeRequest(
   })
   const fields: Record<string, unknown> = { continuationToken, ...topLevel(params), tools }
   if (system !== undefined) {
-    // A `systemInstruction` among the parameters follows the `system` option.
+    // A `systemInstruction` in the parameters is added after the `system` option.
     const given = objectOf(params['systemInstruction'])
     const parts = [{ text: system }, ...listOf(given?.['parts'])]
     fields['systemInstruction'] = { ...given, parts }
@@ -48,13 +51,14 @@ export function encodeRequest(
   const generation = generationConfigOf(params)
   const hasSchema =
     generation && ('responseJsonSchema' in generation || 'responseSchema' in generation)
-  // What the caller set in `generationConfig` wins; `structure` fills its gaps.
+  // Fields that the caller set in `generationConfig` override those of `structure`.
   fields['generationConfig'] =
     structure && !hasSchema
       ? { responseMimeType: 'application/json', responseJsonSchema: structure, ...generation }
       : generation
   const contents = encodeContents(messages, target, warnings)
-  // `gemini-x`, `models/gemini-x` and `tunedModels/x` all name a model.
+  // `gemini-x`, `models/gemini-x` and `tunedModels/x` are all valid model ids; only the first needs a
+  // prefix.
   const name = modelId.split('/').map(encodeURIComponent).join('/')
   const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
   const path = `/${name.includes('/') ? name : `models/${name}`}:${verb}`
@@ -62,9 +66,9 @@ export function encodeRequest(
 }
 
 /**
- * Parameters that the API keeps in `generationConfig`; callers may write them there or beside it.
- * All other parameters, known to us or not, stay at the top of the body as they are, so that both
- * places can be reached. (From the public types of November 2026.)
+ * Parameters that the API reads in `generationConfig`; callers may set them there or directly in
+ * `params`. All other parameters, known or unknown, are sent unchanged at the top of the body. (From
+ * the public types of November 2026.)
  */
 const generationFields = new Set([
   'audioTimestamp',
@@ -96,12 +100,12 @@ const generationFields = new Set([
   'translationConfig',
 ])
 
-/** Parameters that belong at the top of the body. */
+/** Returns the parameters that belong at the top of the body. */
 export function topLevel(params: Params): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).filter(([key]) => !generationFields.has(key)))
 }
 
-/** The caller's `generationConfig` passes unchanged; loose fields fill its gaps. */
+/** Returns the caller's `generationConfig`, completed with fields that were given directly in `params`. */
 export function generationConfigOf(params: Params): object | undefined {
   const loose = Object.entries(params).filter(([key]) => generationFields.has(key))
   const given = params['generationConfig'] as object | undefined
@@ -109,8 +113,8 @@ export function generationConfigOf(params: Params): object | undefined {
 }
 
 /**
- * An answer that ended with CONTINUATION is resumed by the same request with its token: what was
- * said so far is not repeated.
+ * Prepares the continuation of an answer that ended with CONTINUATION: the request is repeated with
+ * its token and without the text produced so far.
  */
 function takeContinuation(
   messages: readonly Message[],
@@ -126,7 +130,7 @@ function takeContinuation(
   return { messages: messages.slice(0, end), continuationToken }
 }
 
-/** The JSON texts of `contents`. */
+/** Writes `contents` as JSON texts. */
 function encodeContents(
   messages: readonly Message[],
   target: Target<GoogleDialect>,
@@ -144,7 +148,7 @@ function encodeContents(
       message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
     const calls = before?.toolCalls ?? []
     const role = message.type === 'assistant' ? 'model' : 'user'
-    // One message is one entry; none when the format can hold nothing of it.
+    // Each message is one entry, or none if the format can express nothing of it.
     const encode = (found: Warning[]): readonly JsonObject[] => {
       const parts = encodeParts(message, { provider, unsigned, calls, warnings: found })
       return parts.length > 0 ? [{ role, parts }] : []
@@ -155,7 +159,7 @@ function encodeContents(
   return items
 }
 
-/** The API wants all results of a step in one entry, as many as there were calls. */
+/** Joins neighbouring tool results, because the API requires all results of a step in one entry. */
 function joinResults(messages: readonly Message[]): readonly Message[] {
   const isSplit = messages.some(
     ({ type }, index) => type === 'tool_result' && messages[index + 1]?.type === 'tool_result',
@@ -175,9 +179,9 @@ function joinResults(messages: readonly Message[]): readonly Message[] {
 
 interface EncodeOptions {
   readonly provider: string
-  /** See `GoogleDialect.unsignedCall`. */
+  /** The signature for unsigned calls, see `GoogleDialect.unsignedCall`. */
   readonly unsigned: string | undefined
-  /** The calls of the message before: what results answer. */
+  /** The calls of the preceding message, which the results answer. */
   readonly calls: readonly ToolCall[]
   readonly warnings: Warning[]
 }
@@ -188,7 +192,8 @@ function encodeParts(message: Message, options: EncodeOptions): readonly GoogleP
     case 'user':
       return message.content.map((block) => encodeUserBlock(block, options))
     case 'assistant': {
-      // Thoughts without a signature carry no metadata: the message says which vendor they came from.
+      // Thoughts without a signature have no metadata, so the message's metadata decides whether they
+      // are from this vendor.
       const isOwn = message.metadata?.[provider]?.['api'] === API
       const parts: GooglePart[] = []
       for (const { block, call } of orderedBlocks(message, provider)) {
@@ -206,7 +211,8 @@ function encodeParts(message: Message, options: EncodeOptions): readonly GoogleP
           if (part) parts.push(part)
         }
       }
-      // Google signs only the first of several calls; an unsigned first call gets the documented stand-in.
+      // Google signs only the first of several calls. If the first call has no signature, the
+      // documented substitute is set.
       const first = parts.findIndex((part) => 'functionCall' in part)
       if (unsigned !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
         parts[first] = { ...parts[first], thoughtSignature: unsigned }
@@ -234,7 +240,7 @@ function encodeUserBlock(block: UserContent, { provider, warnings }: EncodeOptio
       }
       const source = documentSource(block)
       if (!('text' in source)) return { ...mediaPart(source), ...more }
-      // Text is sent as a file of its type.
+      // A document given as text is sent as a file of its type.
       const base64 = encodeBase64(new TextEncoder().encode(source.text))
       return { ...mediaPart({ base64, mimeType: source.mimeType || 'text/plain' }), ...more }
     }
@@ -275,15 +281,18 @@ function encodeBlock(
 
 const functionCallKey = new Set(['functionCall'])
 
-/** The vendor gave the call no id, so it gets none back. */
+/**
+ * Checks whether the call's id was generated here because the vendor sent none; it is then not sent
+ * back.
+ */
 function hasGeneratedId({ metadata }: ToolCall, provider: string): boolean {
   const own = metadata?.[provider]
   return own?.['api'] === API && own['generatedId'] === true
 }
 
 /**
- * A result names its call by function name, and by id where the call has one. Media that a tool
- * returned go beside the response; text and everything else are the response.
+ * Writes a result. It names its call by function name, and by id if the vendor sent one. Media are
+ * sent in `parts` of the function response; text and everything else are its `response`.
  */
 function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): GooglePart {
   const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
@@ -328,15 +337,18 @@ function encodeResultBlock(block: UserContent): { text?: string; part?: GooglePa
 }
 
 /**
- * The response must be an object, in which the API reads `output` and `error`: an object without
- * those names is the output itself, everything else is wrapped.
+ * Makes the response an object, as the API requires. The API treats `output` and `error` in it
+ * specially: an object without these names is used as it is, everything else is wrapped in `output`.
  */
 function wrap(output: JsonValue): JsonObject {
   if (!isPlainObject(output)) return { output }
   return 'output' in output || 'error' in output ? { output } : output
 }
 
-/** A result as JSON. What JSON cannot hold (bytes, cycles) becomes text, as `resultText` writes it. */
+/**
+ * Converts a result to JSON. Values that JSON cannot express (bytes, cycles) become text, as in
+ * `resultText`.
+ */
 function toJson(result: unknown): JsonValue {
   if (typeof result === 'string') return result
   const text = resultText(result)
@@ -347,14 +359,14 @@ function toJson(result: unknown): JsonValue {
   }
 }
 
-/** Media inline or by address. */
+/** Writes media as inline data or as an address. */
 export function mediaPart({ base64, url, mimeType }: MediaSource): GooglePart {
   return url === undefined
     ? { inlineData: { mimeType, data: base64 } }
     : { fileData: { mimeType, fileUri: url } }
 }
 
-/** Bytes as an inline source. */
+/** Converts bytes to an inline source. */
 export function bytesSource({
   data,
   mimeType,

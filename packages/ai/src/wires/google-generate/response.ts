@@ -6,7 +6,7 @@ import type { DecodeContext } from '../wire.ts'
 import { GoogleDecoder } from './stream.ts'
 import type { GoogleDialect } from './types.ts'
 
-/** A whole answer is a stream of one frame. (Streamed without `alt=sse`, it is a list of frames.) */
+/** Decodes a complete answer as a stream of one frame. (A stream without `alt=sse` is a list of frames.) */
 export function decodeResponse(
   body: JsonValue,
   context: DecodeContext<GoogleDialect>,

@@ -63,7 +63,7 @@ export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerReque
   }
 }
 
-/** Function declarations are the client's own; all other tools stay parameters. */
+/** Separates the client's function declarations from all other tools, which stay in the parameters. */
 function splitTools(value: JsonValue | undefined): {
   readonly tools: readonly DeclaredTool[]
   readonly native: readonly JsonValue[]
@@ -93,13 +93,16 @@ function splitTools(value: JsonValue | undefined): {
   return { tools, native }
 }
 
-/** A schema in the API's own subset as JSON Schema. */
+/** Converts a schema in the API's own subset to JSON Schema. */
 function schemaOf(value: JsonValue | undefined): JsonSchema | undefined {
   const subset = objectOf(value)
   return subset && (toJsonSchema(subset) as JsonSchema)
 }
 
-/** The API's own schema subset is JSON Schema but for the case of its types and `nullable`. */
+/**
+ * Converts one node. The API's schema subset differs from JSON Schema only in the case of type names
+ * and in `nullable`.
+ */
 function toJsonSchema(node: JsonValue): JsonValue {
   if (Array.isArray(node)) return (node as readonly JsonValue[]).map(toJsonSchema)
   if (!isPlainObject(node)) return node
@@ -116,10 +119,10 @@ function toJsonSchema(node: JsonValue): JsonValue {
   return { type: nullable === true ? [lower, 'null'] : lower, ...inner }
 }
 
-/** Reads `contents`. An entry with function responses becomes two messages: results, then the rest. */
+/** Reads `contents`. An entry with function responses becomes two messages: the results, then the rest. */
 function decodeContents(list: readonly JsonValue[]): readonly Message[] {
   const messages: Message[] = []
-  // Calls that no response has answered yet; those without an id are matched by name, in order.
+  // Calls without a response so far. Responses without an id are matched by name, in order.
   let open: ToolCall[] = []
   list.forEach((item, index) => {
     const at = `contents[${index}]`
@@ -154,7 +157,7 @@ function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
     id === undefined ? call.toolName === name : call.toolCallId === id,
   )
   const [call] = index < 0 ? [] : open.splice(index, 1)
-  // The API reads `output` and `error`; an object without them is the output itself.
+  // The API treats `output` and `error` specially; an object without them is the output itself.
   const given = objectOf(response['response']) ?? {}
   const [only, ...others] = Object.keys(given)
   const isError = only === 'error' && others.length === 0
@@ -175,7 +178,7 @@ function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
   }
 }
 
-/** The part that holds each block; an address instead of bytes is in `fileData`. */
+/** The part that contains each block type; media given by address are in `fileData` instead. */
 const partTypes: PartTypes = {
   text: 'text',
   image: 'inlineData',

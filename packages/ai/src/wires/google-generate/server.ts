@@ -18,7 +18,7 @@ import { finishReasonOf } from './stream.ts'
 import { bytesSource, mediaPart } from './request.ts'
 import { fromUsage } from './usage.ts'
 
-/** `generateContent` and `streamGenerateContent?alt=sse` served: one candidate per answer. */
+/** The server half of `generateContent` and `streamGenerateContent?alt=sse`: one candidate per answer. */
 export const googleGenerateServer: WireServer = {
   name: API,
   decodeRequest: (body, route) => readRequest('google', () => decodeRequest(body, route)),
@@ -27,7 +27,7 @@ export const googleGenerateServer: WireServer = {
   encodeError,
 }
 
-/** A whole answer. */
+/** Writes a complete answer. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
   const { blocks, stop } = collectBlocks(events)
   const parts = blocks.map(encodePart).filter((part) => part !== undefined)
@@ -51,7 +51,10 @@ function response(
 
 const functionCallKey = new Set(['functionCall'])
 
-/** A finished block; undefined for blocks of other vendors. */
+/**
+ * Writes a finished block as a part; undefined for native blocks of other vendors and media without
+ * data.
+ */
 function encodePart(block: CollectedBlock): GooglePart | undefined {
   const native = nativeOf(block.metadata, 'google', API)
   switch (block.kind) {
@@ -86,8 +89,8 @@ function encodePart(block: CollectedBlock): GooglePart | undefined {
 }
 
 /**
- * Writes the events of one message as frames. Text goes out as it comes; a signature that shows at
- * the end of its block follows in an empty part, as the API itself does it.
+ * Writes the events of one message as frames. Text is written as it arrives; a signature known only at
+ * the end of its block follows in a part with empty text, as the API itself does it.
  */
 class GoogleEncoder implements WireEncoder {
   readonly #context: EncodeContext
@@ -134,7 +137,10 @@ class GoogleEncoder implements WireEncoder {
     return sse(errorBody(error))
   }
 
-  /** For a text only its signature is still to be sent: the collector holds nothing that was already sent. */
+  /**
+   * Writes the end of a block. Text was already sent piece by piece, so only its signature is written,
+   * if any.
+   */
   #stop(block: CollectedBlock): string {
     const isText = block.kind === 'text' || block.kind === 'object' || block.kind === 'reasoning'
     if (isText && !nativeOf(block.metadata, 'google', API)) return ''

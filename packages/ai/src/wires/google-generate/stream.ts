@@ -12,7 +12,7 @@ import { PartialArguments } from './partial-arguments.ts'
 import { API, type GoogleDialect, type GooglePart, type GoogleResponse } from './types.ts'
 import { toUsage } from './usage.ts'
 
-/** A block that neighbouring parts of the same kind are added to. */
+/** An open block, to which following parts of the same kind are appended. */
 interface OpenBlock {
   readonly index: number
   readonly kind: 'text' | 'reasoning' | 'audio'
@@ -29,7 +29,7 @@ interface OpenCall {
   native: JsonObject
 }
 
-/** Folds the frames of a stream into events. A whole answer is one frame. */
+/** Converts the frames of a stream into events. A complete answer is one frame. */
 export class GoogleDecoder implements WireDecoder {
   readonly #context: DecodeContext<GoogleDialect>
   readonly #provider: string
@@ -47,7 +47,7 @@ export class GoogleDecoder implements WireDecoder {
   }
 
   push(frame: SseEvent): StreamEvent[] {
-    if (frame.data === '[DONE]') return [] // not Google's own; proxies of other formats add it
+    if (frame.data === '[DONE]') return [] // not sent by Google itself, but by some proxies
     return this.decode(parseFrame(frame.data, this.#provider))
   }
 
@@ -130,7 +130,7 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    // A part is named by its first field that says what it is.
+    // A native block gets the name of the first field that identifies the part.
     const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
     const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)
@@ -144,7 +144,7 @@ export class GoogleDecoder implements WireDecoder {
       events.push({ type: `${kind}_delta`, index, delta: { text } })
       return
     }
-    // A signature belongs to this very part: it is not joined with its neighbours.
+    // A part with a signature becomes its own block, because the signature covers exactly this part.
     const index = this.#startBlock({ block: kind }, events)
     if (text !== '') events.push({ type: `${kind}_delta`, index, delta: { text } })
     this.#stopBlock(index, without(part, textKeys), events)
@@ -169,9 +169,9 @@ export class GoogleDecoder implements WireDecoder {
   }
 
   #functionCall(part: GooglePart, call: JsonObject, events: StreamEvent[]): void {
-    if (!this.#call && isEmpty(call)) return // the mark of an end that was already seen
+    if (!this.#call && isEmpty(call)) return // an empty call marks the end of a call that is already closed
     const name = textOf(call['name'])
-    // What the part says beyond name, id and arguments.
+    // The vendor's fields besides name, id and arguments.
     const beside = without(part, functionCallKey)
     const inside = without(call, callKeys)
     const native = isEmpty(inside) ? beside : { ...beside, functionCall: inside }
@@ -220,11 +220,11 @@ export class GoogleDecoder implements WireDecoder {
   #stopCall(events: StreamEvent[]): void {
     const { index, isGenerated, native } = this.#call!
     this.#call = undefined
-    // So that replay leaves out the id the vendor never gave.
+    // Marks the id as generated, so that replay does not send it.
     this.#stopBlock(index, native, events, isGenerated ? { generatedId: true } : undefined)
   }
 
-  /** The open block of this kind, or a new one. */
+  /** Returns the index of the open block of this kind, or starts a new one. */
   #continue(kind: OpenBlock['kind'], mimeType: string, events: StreamEvent[]): number {
     if (this.#open?.kind === kind && this.#open.mimeType === mimeType) return this.#open.index
     const index = this.#startBlock({ block: kind }, events)
@@ -248,7 +248,7 @@ export class GoogleDecoder implements WireDecoder {
     events.push({ type: 'content_block_stop', index, delta: hasMore ? { metadata } : {} })
   }
 
-  /** Ends what is open. A call left open was cut off; its arguments stay as they came. */
+  /** Ends the open block and call. An open call was cut off; its arguments stay incomplete. */
   #close(events: StreamEvent[]): void {
     if (this.#call) this.#stopCall(events)
     if (!this.#open) return
@@ -258,7 +258,7 @@ export class GoogleDecoder implements WireDecoder {
   }
 }
 
-/** Fields of a candidate and of a frame that do not go into the metadata of the message. */
+/** Fields of a candidate and of a frame that are not stored in the metadata of the message. */
 const candidateKeys: ReadonlySet<string> = new Set(['content', 'finishReason', 'index'])
 const frameKeys: ReadonlySet<string> = new Set([
   'candidates',
@@ -268,10 +268,13 @@ const frameKeys: ReadonlySet<string> = new Set([
   'modelVersion',
   'error',
 ])
-/** Each frame has its own share of these; of everything else the last word counts. */
+/**
+ * Each frame contains only new entries of these fields, so they are appended; other fields are
+ * replaced.
+ */
 const growing = new Set(['citationMetadata', 'logprobsResult'])
 
-/** The first candidate; others are the caller's to read from the vendor itself. */
+/** Returns the first candidate. UPP has one answer, so others are ignored. */
 function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefined {
   if (!Array.isArray(candidates)) return undefined
   for (const item of candidates as readonly JsonValue[]) {
@@ -281,7 +284,10 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
   return undefined
 }
 
-/** Merges the fields of a frame into those of earlier frames. Growing lists are changed in place: they are ours. */
+/**
+ * Merges the fields of a frame into those of earlier frames. Growing lists were copied here before, so
+ * they are extended in place.
+ */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
   let merged = before
   for (const [key, value] of Object.entries(after)) {
@@ -309,7 +315,7 @@ function growLists(before: JsonObject | undefined, after: JsonObject): JsonObjec
 const textKeys: ReadonlySet<string> = new Set(['text', 'thought'])
 const mediaKeys: ReadonlySet<string> = new Set(['inlineData'])
 const callKeys = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue'])
-/** Fields that go with a part but are not what it is. */
+/** Fields that accompany a part but do not identify it. */
 const aside = new Set(['thought', 'thoughtSignature', 'partMetadata', 'videoMetadata'])
 
 function hasOnly(part: GooglePart, keys: ReadonlySet<string>): boolean {
@@ -323,7 +329,7 @@ interface Media {
   readonly data: string
 }
 
-/** Media the model made. Drafts inside its thoughts are not part of the answer. */
+/** Returns the media that the model generated. Drafts inside its thoughts are not part of the answer. */
 function mediaOf(part: GooglePart): Media | undefined {
   const inline = objectOf(part['inlineData'])
   if (!inline || part['thought'] === true) return undefined
@@ -347,18 +353,21 @@ const reasons: Readonly<Record<string, StopReason>> = {
   IMAGE_SAFETY: StopReason.ContentFilter,
   IMAGE_PROHIBITED_CONTENT: StopReason.ContentFilter,
   IMAGE_RECITATION: StopReason.ContentFilter,
-  /** The request is sent again with `continuationToken`; see the request half. */
+  /** The request is sent again with `continuationToken`, see `takeContinuation` in request.ts. */
   CONTINUATION: StopReason.Pause,
 }
 
-/** Everything else (LANGUAGE, MALFORMED_FUNCTION_CALL, NO_IMAGE, …) ended for a reason of its own. */
+/**
+ * Converts the finish reason. Reasons not listed (LANGUAGE, MALFORMED_FUNCTION_CALL, NO_IMAGE, …)
+ * become `other`.
+ */
 function stopReasonOf(finishReason: string, hasCalls: boolean): StopReason {
   const reason = Object.hasOwn(reasons, finishReason) ? reasons[finishReason] : undefined
   if (reason === StopReason.EndTurn && hasCalls) return StopReason.ToolUse
   return reason ?? StopReason.Other
 }
 
-/** The other direction, for the server half. */
+/** Converts a stop reason to the API's finish reason, for the server half. */
 export function finishReasonOf(reason: StopReason): string {
   switch (reason) {
     case 'max_tokens':

@@ -1,15 +1,15 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 
-/** What may differ between servers and models that speak this format. */
+/** The settings that may differ between servers and models of this format. */
 export interface GoogleDialect {
   /**
-   * Replaces the thought signature of a call that this vendor never signed (one made by
-   * another vendor's model). Newer models refuse such a call without it.
+   * Returns the substitute for the thought signature of a call made by another vendor's model. Newer
+   * models reject such a call without it.
    */
   readonly unsignedCall?: (modelId: string) => string | undefined
 }
 
-/** A piece of content: `text`, `inlineData`, `functionCall`, … and what goes with it. */
+/** One part of a content: `text`, `inlineData`, `functionCall`, … with accompanying fields. */
 export type GooglePart = JsonObject
 
 /** One entry of `contents`. */
@@ -18,7 +18,7 @@ export interface GoogleContent extends JsonObject {
   readonly parts: readonly GooglePart[]
 }
 
-/** A whole answer, or one frame of a stream. Untrusted: every field is checked where it is read. */
+/** A complete answer, or one frame of a stream. Untrusted: every field is checked where it is read. */
 export interface GoogleResponse {
   readonly candidates?: JsonValue
   readonly promptFeedback?: JsonValue
@@ -28,7 +28,7 @@ export interface GoogleResponse {
   readonly error?: JsonValue
 }
 
-/** A piece of streamed arguments, addressed by JSON path. */
+/** One piece of streamed arguments, with the JSON path of its value. */
 export interface PartialArgument {
   readonly jsonPath?: JsonValue
   readonly stringValue?: JsonValue
@@ -38,5 +38,5 @@ export interface PartialArgument {
   readonly willContinue?: JsonValue
 }
 
-/** The name of this wire, as it is kept in metadata. */
+/** The name of this wire, as stored in metadata. */
 export const API = 'google-generate'

@@ -2,7 +2,10 @@ import type { JsonObject } from '@skein/base'
 import type { TokenUsage } from '../../contract/turn.ts'
 import { listOf, numberOf, objectOf, textOf } from '../read-json.ts'
 
-/** Thoughts are output, tool results of the vendor's own tools are input; the API counts both apart. */
+/**
+ * Reads the usage. The API counts thoughts and the results of its own tools separately; here thoughts
+ * are added to the output and tool results to the input.
+ */
 export function toUsage(usage: JsonObject): TokenUsage {
   const count = (name: string): number => numberOf(usage[name]) ?? 0
   const inputTokens = count('promptTokenCount') + count('toolUsePromptTokenCount')
@@ -37,7 +40,7 @@ const details = {
   candidatesTokensDetails: 'output',
 }
 
-/** The other direction, for the server half. */
+/** Writes usage in the API's format, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens } = usage
   return {

@@ -5,7 +5,7 @@ import { decodeResponse } from './response.ts'
 import { GoogleDecoder } from './stream.ts'
 import { API, type GoogleDialect } from './types.ts'
 
-/** Google's `generateContent` and `streamGenerateContent`, client half. */
+/** The client half of Google's `generateContent` and `streamGenerateContent`. */
 export const googleGenerate: Wire<GoogleDialect> = {
   name: API,
   framing: 'sse',

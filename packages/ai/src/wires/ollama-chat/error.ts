@@ -4,12 +4,12 @@ import { objectOf, textOf } from '../read-json.ts'
 import type { ServerError } from '../wire.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 
-/** Reads `{ error: 'text' }`; the server has no error codes, only words. */
+/** Reads `{ error: 'text' }`; the format has no error codes, only messages. */
 export function decodeError({ json, text, status }: ErrorResponse): VendorError {
   return readError(json) ?? { message: textOf(text.trim().slice(0, 500)) ?? `HTTP ${status}` }
 }
 
-/** The error of a body or of a line of a stream; undefined when there is none. */
+/** Reads the error of a body or of a line of a stream; undefined if there is none. */
 export function readError(body: JsonValue | undefined): VendorError | undefined {
   const error = objectOf(body)?.['error']
   if (error === undefined || error === null) return undefined
@@ -29,7 +29,7 @@ function codeOf(message: string): ErrorCode | undefined {
   return undefined
 }
 
-/** The HTTP status of each code, for the server half. */
+/** The HTTP status of each of our codes, used by the server half. */
 const statuses: Readonly<Record<ErrorCode, number>> = {
   [ErrorCode.AuthenticationFailed]: 401,
   [ErrorCode.RateLimited]: 429,
@@ -45,7 +45,7 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
   [ErrorCode.Cancelled]: 499,
 }
 
-/** An error as the server half writes it: the format has no codes, only words. */
+/** Writes an error for the server half; the format has no error codes, only messages. */
 export function encodeError({ code, message, statusCode }: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -14,7 +14,7 @@ import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type OllamaDialect, type OllamaMessage } from './types.ts'
 
-/** Model options, which the server reads inside `options` and nowhere else. */
+/** Model options, which the server reads only inside `options`. */
 const modelOptions = new Set([
   'frequency_penalty',
   'min_p',
@@ -40,9 +40,9 @@ const modelOptions = new Set([
 ])
 
 /**
- * `POST /chat`. Parameters go to the top of the body as they are (`think`, `format`, `keep_alive`,
- * `logprobs`, …); sampling options are written by the caller inside `options`, as the API has them.
- * `stream` is always sent, because the server streams by default.
+ * Writes a request of `POST /chat`. Parameters are copied to the top of the body (`think`, `format`,
+ * `keep_alive`, `logprobs`, …); callers put sampling options inside `options`, as in the API. `stream`
+ * is always sent, because the server streams by default.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -50,7 +50,7 @@ export function encodeRequest(
   mode: RequestMode,
 ): EncodedRequest {
   const { params, structure } = request
-  // The server ignores misplaced options without a word; the caller should not have to find out.
+  // The server silently ignores options at the top of the body, so a warning names them.
   const warnings: Warning[] = Object.keys(params)
     .filter((name) => modelOptions.has(name))
     .map((name) => ({
@@ -83,7 +83,7 @@ export function encodeRequest(
   return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
 }
 
-/** The JSON texts of all messages, joined by commas, with the system prompt first. */
+/** Writes all messages as JSON texts joined by commas, with the system prompt first. */
 function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string {
   const { system, messages } = request
   const keys = resultKeys(`${API} ${provider}`)
@@ -97,7 +97,7 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
         message.type === 'tool_result' ? resultKey(message, before, keys, isMarked) : keys.plain
       const calls = before?.toolCalls ?? []
       const encode = (own: Warning[]): readonly JsonObject[] => {
-        // One message in the server's form; each tool result is a message of its own.
+        // Each tool result becomes a separate message.
         const options = { provider, calls, warnings: own }
         switch (message.type) {
           case 'user':
@@ -121,12 +121,12 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
 
 interface EncodeOptions {
   readonly provider: string
-  /** The calls of the message before: what results answer. */
+  /** The calls of the preceding assistant message, which the results answer. */
   readonly calls: readonly ToolCall[]
   readonly warnings: Warning[]
 }
 
-/** One text and a list of images is all a message can hold. */
+/** Writes content as one text and a list of images, because a message can contain nothing else. */
 function encodeContent(
   blocks: readonly UserContent[],
   { provider }: EncodeOptions,
@@ -213,7 +213,7 @@ function encodeAssistant(
   ]
 }
 
-/** A result is matched by the name of its tool, and by id where the server gave one. */
+/** Writes a result. The server matches it to its call by tool name, and by id if the server sent one. */
 function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage {
   const { provider, calls } = options
   const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)
@@ -224,7 +224,7 @@ function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage
       : { content: resultText(result.result), images: undefined }
   return {
     role: 'tool',
-    // The format has no mark for errors, so the text says it.
+    // The format has no error flag, so the text begins with "Error:".
     content: result.isError === true ? `Error: ${content}` : content,
     images,
     tool_name: call?.toolName ?? result.toolName ?? result.toolCallId,
@@ -232,7 +232,7 @@ function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage
   }
 }
 
-/** A block that a tool returned and the model cannot be shown becomes a text that says so. */
+/** Replaces a block from a tool that cannot be sent by a text that says so. */
 function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
   switch (block.type) {
     case 'text':

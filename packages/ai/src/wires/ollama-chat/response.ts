@@ -6,7 +6,7 @@ import type { DecodeContext } from '../wire.ts'
 import { OllamaDecoder } from './stream.ts'
 import type { OllamaDialect } from './types.ts'
 
-/** A whole answer is a stream of one line. */
+/** Decodes a complete answer as a stream of one line. */
 export function decodeResponse(
   body: JsonValue,
   context: DecodeContext<OllamaDialect>,

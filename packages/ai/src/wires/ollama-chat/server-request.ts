@@ -50,14 +50,17 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   }
 }
 
-/** System messages after the first others become user messages, since UPP has none there. */
+/**
+ * Reads `messages`. Leading system messages are the system prompt; later ones become user messages,
+ * since UPP has no system messages.
+ */
 function decodeMessages(list: readonly JsonValue[]): {
   readonly system: string
   readonly messages: readonly Message[]
 } {
   const system: string[] = []
   const messages: Message[] = []
-  // Calls that no result has answered yet; those without an id are matched by name, in order.
+  // Calls without a result so far. Results without an id are matched by name, in order.
   let open: ToolCall[] = []
   let results: ToolResult[] = []
   const flush = (): void => {
@@ -87,7 +90,10 @@ function decodeMessages(list: readonly JsonValue[]): {
   return { system: system.join('\n\n'), messages }
 }
 
-/** The field of a message that holds each block. Total: a new block type does not compile until it is listed. */
+/**
+ * The field of a message that contains each block type. `satisfies` makes a new block type a compile
+ * error until it is listed.
+ */
 const fieldOf = {
   text: 'content',
   image: 'images',
@@ -97,7 +103,7 @@ const fieldOf = {
   binary: undefined,
 } as const satisfies PartTypes
 
-/** The format sends bare base64; its first characters give the media type away. */
+/** The media types of images by their first base64 characters, because the format sends no type. */
 const imageTypes: readonly (readonly [start: string, mimeType: string])[] = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],

@@ -11,7 +11,7 @@ import { nativeOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
 import { fromUsage } from './stream.ts'
 
-/** `/api/chat` served: one message per answer. */
+/** The server half of `/api/chat`: one message per answer. */
 export const ollamaChatServer: WireServer = {
   name: API,
   decodeRequest: (body) => readRequest('ollama', () => decodeRequest(body)),
@@ -20,7 +20,7 @@ export const ollamaChatServer: WireServer = {
   encodeError,
 }
 
-/** A whole answer. */
+/** Writes a complete answer. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
   const { blocks, stop } = collectBlocks(events)
   let content = ''
@@ -42,7 +42,7 @@ function encodeResponse(events: readonly StreamEvent[], context: EncodeContext):
       case 'audio':
       case 'video':
       case 'native':
-        break // a message of this format holds text and calls only
+        break // this format supports only text and calls in answers
       default:
         block.kind satisfies never
     }
@@ -79,7 +79,7 @@ function encodeCall({ start, text, metadata }: CollectedBlock): JsonObject {
   }
 }
 
-/** Writes the events of one message as lines. A call is sent whole, when it ends. */
+/** Writes the events of one message as lines. A call is written at its end, in one piece. */
 class OllamaEncoder implements WireEncoder {
   readonly #context: EncodeContext
   readonly #collector = new BlockCollector()

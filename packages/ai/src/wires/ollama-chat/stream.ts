@@ -8,7 +8,7 @@ import { readError } from './error.ts'
 import { API, type OllamaDialect, type OllamaResponse } from './types.ts'
 import type { TokenUsage } from '../../contract/turn.ts'
 
-/** Folds the lines of a stream into events. A whole answer is one line that is done. */
+/** Converts the lines of a stream into events. A complete answer is one line with `done: true`. */
 export class OllamaDecoder implements WireDecoder {
   readonly #context: DecodeContext<OllamaDialect>
   readonly #provider: string
@@ -73,12 +73,13 @@ export class OllamaDecoder implements WireDecoder {
     this.#close(events)
     const called = objectOf(call['function']) ?? {}
     const { arguments: given } = called
-    // Most servers give no id; the one made here is unique, so that rounds cannot be confused.
+    // Most servers send no id. The generated one is unique, so that calls of different rounds are not
+    // confused.
     const toolCallId = textOf(call['id']) ?? this.#context.request.ids()
     const toolName = textOf(called['name']) ?? ''
     const argumentsJson = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     const index = this.#kinds.push('tool_call') - 1
-    // What a call says beyond its name and arguments: its id where there is one, and its index.
+    // The vendor's fields besides name and arguments: e.g. the id, if there is one, and the index.
     const inside = without(called, functionKeys)
     const beside = without(call, callKeys)
     const native = isEmpty(inside) ? beside : { ...beside, function: inside }
@@ -141,7 +142,7 @@ const usageFields = [
   'eval_duration',
 ]
 
-/** A prompt that is cached as a whole may be reported without a count. */
+/** Reads the usage. The count of a completely cached prompt may be missing. */
 function toUsage(response: JsonObject): TokenUsage {
   const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
   const outputTokens = numberOf(response['eval_count']) ?? 0
@@ -156,7 +157,7 @@ function toUsage(response: JsonObject): TokenUsage {
   }
 }
 
-/** Usage as the server half writes it. Durations are unknown here and sent as 0. */
+/** Writes usage for the server half. Durations are unknown here and sent as 0. */
 export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
   return {
     total_duration: 0,
@@ -168,5 +169,5 @@ export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject
   }
 }
 
-/** True for fields that `toUsage` reads. */
+/** The fields that `toUsage` reads. */
 const usageFieldNames: ReadonlySet<string> = new Set(usageFields)

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 
-/** Servers of this format do not differ in ways that matter here. */
+/** No settings: servers of this format do not differ in ways that matter here. */
 export type OllamaDialect = Readonly<Record<string, never>>
 
 /** A message of a request. */
@@ -9,7 +9,7 @@ export interface OllamaMessage extends JsonObject {
   readonly content: string
 }
 
-/** A whole answer, or one line of a stream: to be distrusted. */
+/** A complete answer, or one line of a stream. Untrusted: every field is checked where it is read. */
 export interface OllamaResponse {
   readonly model?: JsonValue
   readonly created_at?: JsonValue
@@ -20,5 +20,5 @@ export interface OllamaResponse {
   readonly logprobs?: JsonValue
 }
 
-/** The name of this wire, as it is kept in metadata. */
+/** The name of this wire, as stored in metadata. */
 export const API = 'ollama-chat'

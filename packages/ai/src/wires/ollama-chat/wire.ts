@@ -5,7 +5,7 @@ import { decodeResponse } from './response.ts'
 import { OllamaDecoder } from './stream.ts'
 import { API, type OllamaDialect } from './types.ts'
 
-/** Ollama's `/api/chat`, client half. */
+/** The client half of Ollama's `/api/chat`. */
 export const ollamaChat: Wire<OllamaDialect> = {
   name: API,
   framing: 'ndjson',

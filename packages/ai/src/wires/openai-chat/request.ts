@@ -33,18 +33,19 @@ export function encodeRequest(
   const structure = chatStructure(request, dialect)
   const warnings: Warning[] = [...structure.warnings]
   const fields: Record<string, unknown> = { model: modelId, ...structure.fields, ...params }
-  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  // `params` cannot override `stream`, because the answer could then not be decoded.
   if (mode === 'stream') fields['stream'] = true
   else if ('stream' in params) fields['stream'] = false
   if (mode === 'stream' && dialect.streamUsage) {
-    // Vendors report the usage of a stream only when asked; the caller's own options win.
+    // Vendors report the usage of a stream only when asked; the caller's `stream_options` override
+    // ours.
     const options = params['stream_options'] as object | undefined
     fields['stream_options'] = { include_usage: true, ...options }
   }
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => {
-      // Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`.
+      // The tool's metadata for this vendor is added to its definition, e.g. `{ strict: true }`.
       const { type, ...options } = optionsOf(metadata, provider) ?? {}
       return type === 'custom'
         ? { type, custom: { name, description, ...options } }
@@ -69,16 +70,16 @@ export function encodeRequest(
   return { body: bodyText(fields, 'messages', messages), path: '/chat/completions', warnings }
 }
 
-/** How `structure` is asked for. */
+/** The fields and the prompt that request `structure`. */
 interface ChatStructure {
   readonly fields: JsonObject
-  /** Added to the system prompt where the vendor cannot be given a schema. */
+  /** Text added to the system prompt if the vendor accepts no schema. */
   readonly instruction?: string
   readonly isWrapped: boolean
   readonly warnings: readonly Warning[]
 }
 
-/** How `structure` is asked for. A `response_format` of the caller's own is sent instead of ours. */
+/** Decides how to request `structure`. If the caller set `response_format`, that is sent instead. */
 export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
   if (!request.structure || request.params['response_format'] !== undefined) {
     return { fields: {}, isWrapped: false, warnings: [] }
@@ -107,7 +108,7 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
   }
 }
 
-/** The JSON texts of all messages, joined by commas, with the system prompt first. */
+/** Writes all messages as JSON texts joined by commas, with the system prompt first. */
 function encodeMessages(
   request: LLMRequest,
   target: ChatTarget,
@@ -137,7 +138,8 @@ function encodeMessage(
 ): readonly JsonObject[] {
   switch (message.type) {
     case 'user': {
-      // One text is sent as a string, which every server of this format accepts; else as parts.
+      // A single text is sent as a string, which every server of this format accepts; other content as
+      // parts.
       const [first] = message.content
       const isPlain =
         message.content.length === 1 &&
@@ -146,7 +148,7 @@ function encodeMessage(
       const content = isPlain
         ? first.text
         : message.content.map((block) => encodePart(block, target))
-      // Metadata of the message for this vendor joins it, e.g. `{ name: 'Ada' }`.
+      // The message's metadata for this vendor is added, e.g. `{ name: 'Ada' }`.
       return [{ role: 'user', content, ...optionsOf(message.metadata, target.provider) }]
     }
     case 'assistant':
@@ -159,8 +161,8 @@ function encodeMessage(
 }
 
 /**
- * One block as a content part. Metadata of the block for this vendor joins the part, e.g.
- * `{ prompt_cache_breakpoint: … }`; an image's `detail` goes beside its address.
+ * Writes one block as a content part. The block's metadata for this vendor is added to the part, e.g.
+ * `{ prompt_cache_breakpoint: … }`; `detail` of an image is put next to its URL.
  */
 function encodePart(block: UserContent, target: ChatTarget): JsonObject {
   const { detail, ...options } = optionsOf(block.metadata, target.provider) ?? {}
@@ -223,8 +225,8 @@ function accept(kind: ChatMedia, target: ChatTarget): void {
 }
 
 /**
- * An assistant message of the history. What this vendor gave beyond UPP is sent back to it; what
- * another vendor gave is left out.
+ * Writes an assistant message of the history. Fields beyond UPP are sent back to the vendor they came
+ * from and to no other.
  */
 function encodeAssistant(
   message: AssistantMessage,
@@ -268,7 +270,7 @@ function encodeAssistant(
   const own = metadata?.['api'] === 'openai-chat' ? metadata : undefined
   if (!own && reasoning !== '') warnings.push(foreignReasoning)
   if (own) {
-    // Reasoning goes back in the field it came in, where the vendor asks for that.
+    // If the vendor requires its reasoning back, it is sent in the field in which it came.
     const field = dialect.reasoning
     if (field === 'reasoning_details') extra[field] ??= own[field]!
     else if (field === 'thinking' && reasoning !== '') {
@@ -303,8 +305,8 @@ function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObje
 }
 
 /**
- * One `tool` message per result. They hold text only, so media that a tool returned follow in a
- * user message behind all results; media that the vendor does not accept are named and left out.
+ * Writes one `tool` message per result. These contain only text, so media that a tool returned follow
+ * in a user message after all results; media that the vendor does not accept are replaced by a note.
  */
 function encodeToolResults(
   message: ToolResultMessage,
@@ -332,7 +334,7 @@ function encodeToolResults(
     return {
       role: 'tool',
       tool_call_id: safeToolCallId(toolCallId, target.dialect.toolCallId),
-      // The format has no error flag; the word is what models look for.
+      // The format has no error flag, so the text begins with "Error", which models recognise.
       content: isError && !/^error\b/i.test(text) ? `Error: ${text}` : text,
       ...optionsOf(result.metadata, target.provider),
     }
@@ -341,7 +343,7 @@ function encodeToolResults(
   return messages
 }
 
-/** Whether `encodePart` can write the block for this vendor. */
+/** Checks whether `encodePart` can write the block for this vendor. */
 function canAttach(block: UserContent, { dialect }: ChatTarget): boolean {
   switch (block.type) {
     case 'text':

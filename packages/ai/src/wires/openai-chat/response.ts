@@ -7,7 +7,7 @@ import type { DecodeContext } from '../wire.ts'
 import { ChatDecoder } from './stream.ts'
 import type { ChatChunk, OpenAIChatDialect } from './types.ts'
 
-/** A whole answer is a stream of one chunk. */
+/** Decodes a complete answer as a stream of one chunk. */
 export function decodeResponse(
   body: JsonValue,
   context: DecodeContext<OpenAIChatDialect>,

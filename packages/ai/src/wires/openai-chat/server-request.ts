@@ -77,8 +77,8 @@ export function decodeRequest(body: JsonValue): ServerRequest {
 }
 
 /**
- * Reads `messages`. Leading system and developer messages are the system prompt; later ones
- * become user messages, since UPP has none there. Neighbouring tool messages are one message.
+ * Reads `messages`. Leading system and developer messages are the system prompt; later ones become
+ * user messages, since UPP has no system messages. Neighbouring tool messages are merged into one.
  */
 function decodeMessages(list: readonly JsonValue[]): {
   readonly system: readonly string[]

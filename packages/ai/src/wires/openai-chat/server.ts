@@ -9,8 +9,8 @@ import { fromUsage } from './usage.ts'
 import { toDataUrl } from '../media.ts'
 
 /**
- * Chat Completions served: one message per answer. Vendor options that a client sends on parts
- * and tools are kept under `metadata.openai`.
+ * The server half of Chat Completions: one message per answer. Vendor options that a client sends on
+ * parts and tools are kept under `metadata.openai`.
  */
 export const openaiChatServer: WireServer = {
   name: 'openai-chat',
@@ -62,7 +62,7 @@ class ChatEncoder implements WireEncoder {
   }
 }
 
-/** The whole answer: the same deltas, joined. */
+/** Writes a complete answer by joining the deltas that a stream would contain. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
   const writer = new DeltaWriter()
   const message = new MessageWriter()
@@ -90,11 +90,11 @@ function headOf({ id, createdAt, request }: EncodeContext, object: string): Json
 }
 
 /**
- * Writes events as deltas of Chat Completions. Reasoning goes into `reasoning_content` and images
- * into `images`, as the vendors that have them do; native blocks have no place here.
+ * Converts events to deltas of Chat Completions. Reasoning is written to `reasoning_content` and
+ * images to `images`, as in the vendors that support them; native blocks are dropped.
  */
 class DeltaWriter {
-  /** Position of each tool call among the calls, by block. */
+  /** The position of each tool call among the calls, by block index. */
   readonly #calls = new Map<number, number>()
 
   write(event: StreamEvent): JsonObject | undefined {
@@ -145,7 +145,7 @@ class DeltaWriter {
   }
 }
 
-/** Joins deltas into the message of a whole answer. */
+/** Joins deltas into the message of a complete answer. */
 class MessageWriter {
   readonly #texts: { [field: string]: string[] } = {}
   readonly #calls: { id: JsonValue; name: JsonValue; text: string[] }[] = []
@@ -156,7 +156,7 @@ class MessageWriter {
       if (typeof value === 'string') (this.#texts[field] ??= []).push(value)
     }
     for (const image of (delta['images'] ?? []) as JsonValue[]) this.#images.push(image)
-    // `DeltaWriter` is the only author of these deltas, so their shape is known.
+    // All deltas are made by `DeltaWriter`, so their shape is known.
     for (const piece of (delta['tool_calls'] ?? []) as unknown as CallPiece[]) this.#addCall(piece)
   }
 

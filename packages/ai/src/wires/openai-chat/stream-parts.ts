@@ -6,14 +6,14 @@ import { isEmpty, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { verbatimArguments } from '../tools.ts'
 import type { ChatChunk, ChatToolCall } from './types.ts'
 
-/** A call that is being streamed. It starts, as an event, once its name is known. */
+/** A call that is being streamed. Its start event is sent once its name is known. */
 interface OpenCall {
   id: string
   name: string
   readonly isCustom: boolean
-  /** Position of the block; -1 until it has started. */
+  /** The index of its block; -1 before its start event. */
   block: number
-  /** The arguments so far; sent as deltas up to `sent`. */
+  /** The arguments so far, of which the first `sent` characters were sent as deltas. */
   text: string
   sent: number
   extra: JsonObject
@@ -24,11 +24,11 @@ const knownFields = new Set(['index', 'id', 'type', 'function', 'custom'])
 interface ToolCallsOptions {
   readonly provider: string
   readonly ids: IdSource
-  /** Gives the next block position of the message. */
+  /** Returns the next block index of the message. */
   readonly nextBlock: () => number
 }
 
-/** Sorts pieces of tool calls to the calls they belong to. */
+/** Assigns pieces of streamed tool calls to their calls. */
 export class ToolCalls {
   readonly #calls: OpenCall[] = []
   readonly #byIndex = new Map<number, OpenCall>()
@@ -48,7 +48,8 @@ export class ToolCalls {
     call.id ||= textOf(piece.id) ?? ''
     call.name ||= textOf(fn?.name) ?? textOf(custom?.name) ?? ''
     if (call.isCustom) {
-      // Free text as the inside of a JSON string. Halves of a surrogate pair join again when parsed.
+      // Free text is written as the inside of a JSON string. Split surrogate pairs are joined again by
+      // parsing.
       if (typeof custom?.input === 'string') call.text += JSON.stringify(custom.input).slice(1, -1)
     } else {
       const args = fn?.arguments
@@ -60,7 +61,10 @@ export class ToolCalls {
     if (call.name !== '') this.#send(call, events)
   }
 
-  /** Ends all calls, in their order of appearance. An input that was cut off stays invalid JSON. */
+  /**
+   * Ends all calls in their order of appearance. An input that was cut off stays invalid JSON, so it
+   * never runs.
+   */
   end(events: StreamEvent[], isCut: boolean): void {
     for (const call of this.#calls) {
       if (call.isCustom && !isCut) call.text += '"}'
@@ -76,9 +80,9 @@ export class ToolCalls {
   }
 
   /**
-   * By index where there is one, else by id, else the latest call. A piece that names a function
-   * and comes with a new id, or without any index, begins another call: several servers number
-   * all parallel calls 0 or not at all.
+   * Finds the call of a piece: by index if it has one, otherwise by id, otherwise the latest call. A
+   * piece that names a function and has a new id, or has no index, begins another call, because
+   * several servers number all parallel calls 0 or not at all.
    */
   #find(piece: ChatToolCall): OpenCall | undefined {
     const { index } = piece
@@ -130,7 +134,10 @@ export class ToolCalls {
     })
   }
 
-  /** The metadata of a call; undefined when UPP's own fields hold everything the vendor sent. */
+  /**
+   * Returns the metadata of a call; undefined if UPP's own fields contain everything that the vendor
+   * sent.
+   */
   #metadata({ isCustom, text, extra }: OpenCall): ProviderMetadata | undefined {
     const { provider } = this.#options
     if (isCustom) return withNative(provider, 'openai-chat', { ...extra, type: 'custom' })
@@ -141,13 +148,13 @@ export class ToolCalls {
   }
 }
 
-/** Fields of reasoning details that come in pieces. */
+/** Fields of reasoning details that are streamed in pieces. */
 const joined = new Set(['text', 'summary', 'data'])
 
 /**
- * Joins streamed `reasoning_details` (OpenRouter) into the list a whole answer would have had:
- * pieces of one index and type are one entry, texts are joined, and a signature that comes late
- * lands on its text.
+ * Joins streamed `reasoning_details` (OpenRouter) into the list that a complete answer would contain:
+ * pieces with the same index and type become one entry, texts are joined, and a late signature is
+ * added to the entry of its text.
  */
 export class ReasoningDetails {
   readonly #entries: Record<string, JsonValue | undefined>[] = []
@@ -156,7 +163,7 @@ export class ReasoningDetails {
     return this.#entries
   }
 
-  /** Returns the text in these pieces. */
+  /** Adds the pieces and returns the text in them. */
   push(pieces: readonly JsonValue[]): string {
     let text = ''
     for (const item of pieces) {
@@ -182,7 +189,8 @@ export class ReasoningDetails {
     const last = this.#entries.at(-1)
     const index = piece['index']
     if (index === undefined || index === null) {
-      // Pieces without an index continue the last entry only if type and id match and it is unsigned.
+      // A piece without an index continues the last entry only if type and id match and that entry is
+      // not signed.
       const isSame = last?.['type'] === piece['type'] && last?.['id'] === piece['id']
       return isSame && !last?.['signature'] && piece['type'] === 'reasoning.text' ? last : undefined
     }
@@ -193,8 +201,8 @@ export class ReasoningDetails {
 }
 
 /**
- * Adds to a field that grows over a stream: lists are joined, objects field by field, else the
- * last value wins. Given values are copied, so only `fields` changes; the cost is linear.
+ * Merges a value into a field that grows over a stream: lists are appended, objects merged field by
+ * field, other values replaced. Values are copied, so only `fields` changes; the cost is linear.
  */
 export function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === '__proto__' || value === null) return
@@ -204,14 +212,14 @@ export function mergeField(fields: Record<string, JsonValue>, key: string, value
     if (!Array.isArray(before)) fields[key] = [...value]
     else for (const item of value) before.push(item)
   } else if (object) {
-    // Objects in `fields` were made here, so they may grow.
+    // Objects in `fields` were created here, so they may be changed.
     const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
     for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
     fields[key] = merged
   } else fields[key] = value
 }
 
-/** The text of a chunk in which nothing else counts: one choice, its text, and fields that say null. */
+/** Returns the text of a chunk that adds nothing else to the message; undefined for other chunks. */
 export function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
   if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
   const { index, delta, finish_reason, logprobs, usage: its } = (choices[0] ?? {}) as Choice

@@ -20,12 +20,15 @@ const chunkFields = new Set(
 )
 const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
 
-/** The block that the next piece of text is added to. Tool calls are tracked apart: they interleave. */
+/**
+ * The kind of the open block, to which the next text is appended. Tool calls are tracked separately,
+ * because they interleave.
+ */
 type OpenKind = 'none' | 'text' | 'refusal' | 'reasoning' | 'audio'
 
 /**
- * Folds chunks into events. A whole answer is one chunk whose delta is the message, so both ways
- * share every line. Blocks open with their first piece and close when another kind begins.
+ * Converts chunks into events. A complete answer is decoded as one chunk whose delta is the message. A
+ * block starts with its first piece and ends when a block of another kind begins.
  */
 export class ChatDecoder implements WireDecoder {
   readonly #context: DecodeContext<OpenAIChatDialect>
@@ -80,7 +83,7 @@ export class ChatDecoder implements WireDecoder {
     }
   }
 
-  /** The events that `decode` would return for a frame that holds this text and nothing else. */
+  /** Returns the events that `decode` would return for a frame that contains only this text. */
   #repeat(text: string): StreamEvent[] {
     const events: StreamEvent[] = []
     if (text !== '') this.#content(text, events)
@@ -104,7 +107,7 @@ export class ChatDecoder implements WireDecoder {
     return events
   }
 
-  /** The answer is complete. */
+  /** Ends the message: closes all blocks and sends `message_stop`. */
   finish(): StreamEvent[] {
     if (!this.#hasChoice) throw invalidResponse(this.#provider, 'it has no choices')
     this.#isDone = true
@@ -130,7 +133,7 @@ export class ChatDecoder implements WireDecoder {
     return events
   }
 
-  /** Several choices (`n`) can be asked for; UPP has one answer. */
+  /** Returns the first choice. Callers can request several (`n`), but UPP has one answer. */
   #choiceOf({ choices }: ChatChunk): ChatChoice | undefined {
     if (!choices) return undefined
     const first = choices[0]
@@ -138,7 +141,10 @@ export class ChatDecoder implements WireDecoder {
     return first?.index ? choices.find((choice) => !choice.index) : first
   }
 
-  /** Azure's first chunk is about the prompt and names neither model nor id. */
+  /**
+   * Starts the message, but not with Azure's first chunk, which is about the prompt and has no model
+   * or id.
+   */
   #start({ id, model, choices }: ChatChunk, events: StreamEvent[]): void {
     if (!id && !model && !choices?.length) return
     this.#head = { provider: this.#provider, model: model || undefined, id: id || undefined }
@@ -211,7 +217,10 @@ export class ChatDecoder implements WireDecoder {
     events.push({ type: 'text_delta', index: this.#openIndex, delta: { text } })
   }
 
-  /** OpenRouter sends the same thoughts as text and as details; the details alone are for replay. */
+  /**
+   * Reads reasoning. OpenRouter sends it both as text and as details; the details are kept only for
+   * replay.
+   */
   #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
     const fromDetails = this.#details.push(listOf(delta.reasoning_details))
     this.#reasoning(stringOf(told) || fromDetails, events)
@@ -223,7 +232,7 @@ export class ChatDecoder implements WireDecoder {
     events.push({ type: 'reasoning_delta', index: this.#openIndex, delta: { text } })
   }
 
-  /** Mistral sends content as parts when the model thinks aloud. */
+  /** Reads content that consists of parts, as Mistral sends it when the model reasons. */
   #parts(parts: readonly JsonObject[], events: StreamEvent[]): void {
     for (const part of parts) {
       if (part['type'] === 'text') this.#content(stringOf(part['text']) ?? '', events)
@@ -249,7 +258,7 @@ export class ChatDecoder implements WireDecoder {
     })
   }
 
-  /** An image that came in one piece, inline or by address. */
+  /** Adds an image, which arrives in one piece, inline or by address. */
   #image(image: JsonObject, events: StreamEvent[]): void {
     this.#close(events)
     const index = this.#kinds.push('image') - 1
@@ -290,7 +299,7 @@ export class ChatDecoder implements WireDecoder {
       : undefined
   }
 
-  /** Usage, and fields of the closing chunks that UPP does not name. */
+  /** Reads usage and fields that UPP does not have from the last chunks. */
   #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
     const usage = chunk.x_groq?.usage ?? choice?.usage
     if (usage && !chunk.usage) this.#usage = usage
@@ -334,7 +343,7 @@ export class ChatDecoder implements WireDecoder {
   }
 }
 
-/** Words of OpenAI, Mistral, Together and others for why an answer ended. */
+/** Finish reasons of OpenAI, Mistral, Together and others. */
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ['stop', StopReason.EndTurn],
   ['eos', StopReason.EndTurn],
@@ -348,7 +357,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ['stop_sequence', StopReason.StopSequence],
 ])
 
-/** The vendor gave up in the middle; what came so far is not an answer. */
+/** Finish reasons of a vendor that failed in the middle; the incomplete answer is discarded. */
 const failureReasons: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource'])
 
 interface Ending {
@@ -360,12 +369,12 @@ interface Ending {
 function toStopReason({ raw, hasCalls, hasRefusal }: Ending): StopReason {
   const reason = (raw !== undefined && stopReasons.get(raw)) || StopReason.Other
   const isPlainEnd = reason === StopReason.EndTurn || reason === StopReason.Other
-  // Some servers say "stop" behind tool calls; callers should not have to know which.
+  // Some servers send "stop" after tool calls; callers should always see `tool_use`.
   if (isPlainEnd && hasCalls) return StopReason.ToolUse
   return isPlainEnd && hasRefusal ? StopReason.Refusal : reason
 }
 
-/** The other direction, for the server half. */
+/** Converts a stop reason to OpenAI's finish reason, for the server half. */
 export function fromStopReason(reason: StopReason): string {
   switch (reason) {
     case StopReason.MaxTokens:

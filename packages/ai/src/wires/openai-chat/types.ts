@@ -5,32 +5,41 @@ import type { JsonObject, JsonValue } from '@skein/base'
 export type ChatMedia = 'image' | 'audio' | 'document' | 'video'
 
 /**
- * Where a vendor departs from OpenAI's Chat Completions. Parameters are never part of it: what
- * the caller puts in `params` (`max_tokens` or `max_completion_tokens`, …) is sent as it is.
+ * A vendor's differences from OpenAI's Chat Completions. Parameters are not part of it: the caller's
+ * `params` (`max_tokens` or `max_completion_tokens`, …) are sent unchanged.
  */
 export interface OpenAIChatDialect {
-  /** Role of the system prompt. */
+  /** The role of the system prompt. */
   readonly systemRole: 'system' | 'developer'
-  /** The vendor understands `stream_options.include_usage`; others report usage unasked or never. */
+  /**
+   * Whether the vendor supports `stream_options.include_usage`; others report usage without it or
+   * never.
+   */
   readonly streamUsage: boolean
-  /** `json_object` cannot carry a schema: the schema is then put into the system prompt. */
+  /** With `json_object` no schema can be sent, so it is put in the system prompt. */
   readonly structuredOutput: 'json_schema' | 'json_object'
-  /** Kinds of input the vendor accepts in addition to text. Others are refused before anything is sent. */
+  /**
+   * Kinds of input that the vendor accepts besides text. Other kinds are rejected before a request is
+   * sent.
+   */
   readonly media: readonly ChatMedia[]
   /**
-   * How a document given by address is sent; `reject` where the vendor accepts only bytes.
-   * `document_url` is Mistral's part, which holds bytes too, as a data URL.
+   * How a document given by URL is sent; `reject` if the vendor accepts only bytes. `document_url` is
+   * Mistral's part, which also accepts bytes as a data URL.
    */
   readonly documentUrl: 'reject' | 'file_data' | 'document_url'
-  /** Where the model's own reasoning is sent back. Reasoning from elsewhere is never sent. */
+  /**
+   * The field in which the vendor's own reasoning is sent back. Reasoning of other vendors is never
+   * sent.
+   */
   readonly reasoning: ReasoningField | 'drop'
-  /** Further fields of an answer that the vendor wants back as they came. */
+  /** Further fields of an answer that are sent back unchanged because the vendor requires it. */
   readonly replayFields: readonly string[]
-  /** Ids that break the rule are replaced by a hash of them. */
+  /** The ids that the vendor accepts. Other ids are replaced by their hash. */
   readonly toolCallId: ToolCallIdRule
 }
 
-/** `thinking` is Mistral's: a content part. `reasoning_details` is kept and returned whole. */
+/** `thinking` is a content part of Mistral. `reasoning_details` is stored and sent back unchanged. */
 type ReasoningField = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'thinking'
 
 /** The dialect that most servers of this format accept. */
@@ -46,8 +55,8 @@ export const chatDialect: OpenAIChatDialect = {
 }
 
 /**
- * The parts of Chat Completions that this wire reads. Every field may be missing or of another
- * kind: servers of this format differ, so all are checked where they are used.
+ * The fields of Chat Completions that this wire reads. Servers of this format differ: every field may
+ * be missing or have another type, so all are checked where they are read.
  */
 export interface ChatChunk {
   readonly id?: string
@@ -58,7 +67,7 @@ export interface ChatChunk {
   readonly x_groq?: { readonly usage?: JsonObject; readonly error?: JsonValue } | null
 }
 
-/** A choice of a stream has `delta`, of a whole answer `message`: the same fields in one piece. */
+/** A choice has `delta` in a stream and `message` in a complete answer, with the same fields. */
 export interface ChatChoice {
   readonly index?: number
   readonly delta?: ChatDelta | null
@@ -68,7 +77,7 @@ export interface ChatChoice {
   readonly usage?: JsonObject | null
 }
 
-/** What a chunk adds to the message, or the whole message. */
+/** The addition of a chunk to the message, or the complete message. */
 export interface ChatDelta {
   readonly role?: string
   readonly content?: string | readonly JsonObject[] | null
@@ -82,7 +91,7 @@ export interface ChatDelta {
   readonly images?: readonly JsonObject[] | null
 }
 
-/** A call of a tool, or a piece of one. */
+/** A tool call, or a piece of it. */
 export interface ChatToolCall {
   readonly index?: number | null
   readonly id?: string | null
@@ -93,11 +102,11 @@ export interface ChatToolCall {
 
 interface ChatFunction {
   readonly name?: string | null
-  /** Text by the standard; some servers send the object itself. */
+  /** JSON text in OpenAI's format; some servers send the object itself. */
   readonly arguments?: JsonValue
 }
 
-/** A spoken answer, or a piece of one. */
+/** An audio answer, or a piece of it. */
 export interface ChatAudio {
   readonly id?: string
   readonly data?: string

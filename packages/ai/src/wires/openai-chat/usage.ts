@@ -10,7 +10,7 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
   const inputTokens = numberOf(raw['prompt_tokens']) ?? 0
   const reasoningTokens = numberOf(output?.['reasoning_tokens'])
   const total = numberOf(raw['total_tokens'])
-  // xAI leaves reasoning out of `completion_tokens`; the total gives it away.
+  // xAI does not count reasoning in `completion_tokens`; this is recognised by the total.
   const completion = numberOf(raw['completion_tokens']) ?? 0
   const isApart = reasoningTokens && total === inputTokens + completion + reasoningTokens
   const outputTokens = isApart ? completion + reasoningTokens : completion
@@ -45,7 +45,7 @@ const modalityFields: readonly (readonly ['input' | 'output', string, string])[]
   ['output', 'image_tokens', 'outputImage'],
 ]
 
-/** The other direction, for the server half. */
+/** Writes usage in OpenAI's format, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { tokensByModality: modality = {}, reasoningTokens, costUsd } = usage
   return {

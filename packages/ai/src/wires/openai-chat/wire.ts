@@ -5,7 +5,7 @@ import { decodeResponse } from './response.ts'
 import { ChatDecoder } from './stream.ts'
 import type { OpenAIChatDialect } from './types.ts'
 
-/** OpenAI Chat Completions, the format that most servers speak. */
+/** The client half of OpenAI Chat Completions, the format that most servers use. */
 export const openaiChat: Wire<OpenAIChatDialect> = {
   name: 'openai-chat',
   framing: 'sse',

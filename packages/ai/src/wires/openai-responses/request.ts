@@ -38,7 +38,7 @@ export function encodeRequest(
     instructions: system || undefined,
     ...params,
   }
-  // `structure` joins what the caller put in `params.text`; a format of the caller's own wins.
+  // `structure` is added to the caller's `params.text`, unless that has its own format.
   const text = objectOf(params['text'])
   if (structure && text?.['format'] === undefined) {
     const { schema, isStrict } = toDialect(structure, openaiSchemas)
@@ -46,14 +46,15 @@ export function encodeRequest(
     const format = { type: 'json_schema', ...namedSchema(schema, isStrict) }
     fields['text'] = { ...text, format }
   }
-  // `stream` is the one field that params cannot change: the answer could not be read otherwise.
+  // `params` cannot override `stream`, because the answer could then not be decoded.
   if (mode === 'stream') fields['stream'] = true
   else if ('stream' in params) fields['stream'] = false
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => {
-      // Metadata of the tool for this vendor joins its definition, e.g. `{ strict: true }`. The API
-      // treats a missing `strict` as true and then changes the schema; with false it keeps the schema.
+      // The tool's metadata for this vendor is added to its definition, e.g. `{ strict: true }`. The
+      // API treats a missing `strict` as true and then changes the schema; with false it keeps the
+      // schema.
       const { type, ...options } = optionsOf(metadata, provider) ?? {}
       if (type === 'custom') return { type, name, description, ...options }
       return {
@@ -73,13 +74,13 @@ export function encodeRequest(
   return { body: bodyText(fields, 'input', input), path: '/responses', warnings }
 }
 
-/** True when the answer comes as `{ value: … }`, see `toDialect`. */
+/** Checks whether the answer will be wrapped as `{ value: … }`, see `toDialect`. */
 export function isWrapped({ structure, params }: LLMRequest): boolean {
   if (!structure || objectOf(params['text'])?.['format'] !== undefined) return false
   return toDialect(structure, openaiSchemas).isWrapped
 }
 
-/** The JSON texts of all input items, joined by commas. */
+/** Writes all input items as JSON texts joined by commas. */
 function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): string {
   const { provider, dialect } = target
   const mayBeStored = request.params['store'] !== false
@@ -88,7 +89,7 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
     request.messages,
     key,
     (messages, found) => {
-      // Results of custom tools (free text) have an item type of their own.
+      // Results of custom tools (free text) use a different item type.
       let customIds: readonly string[] = []
       return messages.flatMap((message) => {
         if (message.type === 'assistant') {
@@ -105,12 +106,12 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
   )
 }
 
-/** What else decides how a message is written. */
+/** The settings besides the message that decide how it is written. */
 interface MessageContext {
   readonly target: ResponsesTarget
-  /** False when the caller asked the vendor not to keep responses. */
+  /** False if the caller asked the vendor not to store responses. */
   readonly mayBeStored: boolean
-  /** Ids of the calls of custom tools in the assistant message before. */
+  /** Ids of the custom tool calls in the preceding assistant message. */
   readonly customIds: readonly string[]
 }
 
@@ -141,7 +142,10 @@ function encodeMessage(
   }
 }
 
-/** One block as an input part. Metadata of the block for this vendor joins the part, e.g. `{ detail: 'low' }`. */
+/**
+ * Writes one block as an input part. The block's metadata for this vendor is added, e.g. `{ detail:
+ * 'low' }`.
+ */
 function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
   const options = optionsOf(block.metadata, target.provider)
   switch (block.type) {
@@ -190,8 +194,8 @@ function refused(named: string, { provider }: ResponsesTarget): Error {
 }
 
 /**
- * An assistant message as the items it came in, in their order. Items of this vendor go back
- * verbatim; what another vendor gave is degraded to messages and calls.
+ * Writes an assistant message as the items in which it came, in their order. Items of this vendor are
+ * sent back unchanged; content of another vendor is converted to messages and calls.
  */
 function encodeAssistant(
   message: AssistantMessage,
@@ -222,15 +226,15 @@ function encodeAssistant(
     }
     previous = block
   }
-  // The API refuses reasoning without the item it led to, which an answer has that was cut off.
+  // The API rejects reasoning that is not followed by an item, as in answers that were cut off.
   while (items.at(-1)?.['type'] === 'reasoning') items.pop()
   return items
 }
 
 /**
- * The API knows a reasoning item by its encrypted content or, if the response was stored, by its
- * id. Without either it must be left out, and then the items behind it cannot keep their ids:
- * they would ask for the reasoning they belong to.
+ * Checks whether the items can be sent back unchanged. The API recognises a reasoning item by its
+ * encrypted content or, if the response was stored, by its id. Without either it must be left out, and
+ * the items after it must lose their ids, because an id requires the reasoning that belongs to it.
  */
 function canReplayItems(
   message: AssistantMessage,
@@ -244,7 +248,7 @@ function canReplayItems(
   })
 }
 
-/** What an item holds that a UPP block keeps in a field of its own, so that the native item lacks it. */
+/** Returns the item's fields that are stored in the UPP block and therefore missing in the native item. */
 function heldFields(block: Exclude<AssistantContent, TextBlock>): JsonObject {
   switch (block.type) {
     case 'image': {
@@ -262,7 +266,7 @@ function heldFields(block: Exclude<AssistantContent, TextBlock>): JsonObject {
   }
 }
 
-/** Parts of one message item are blocks of their own; this puts them together again. */
+/** Writes a text block. Blocks that were parts of one message item are joined into one item again. */
 function addText(
   items: Record<string, JsonValue | undefined>[],
   block: TextBlock,
@@ -276,9 +280,9 @@ function addText(
       ? { ...native, refusal: block.text }
       : { type: 'output_text', annotations: [], ...native, text: block.text }
   const last = items.at(-1)
-  // Neighbouring texts of another vendor, which have no item and so no id, are one message too.
+  // Neighbouring texts of another vendor, which have no item and so no id, are joined too.
   if (last && previous?.type === 'text' && itemOf(previous, provider)?.['id'] === own?.['id']) {
-    last['content'] = [...(last['content'] as JsonValue[]), part] // only this function writes it
+    last['content'] = [...(last['content'] as JsonValue[]), part] // only this function writes `content`
     return
   }
   const item = own ?? { type: 'message', role: 'assistant' }
@@ -288,11 +292,11 @@ function addText(
 interface TextPlace {
   readonly provider: string
   readonly canReplay: boolean
-  /** The block or call before this one. */
+  /** The content block before this one; undefined at the start and after a call. */
   readonly previous: AssistantContent | undefined
 }
 
-/** The message item that a text block was a part of. */
+/** Returns the message item that a text block was a part of. */
 function itemOf(block: TextBlock, provider: string): JsonObject | undefined {
   return objectOf(block.metadata?.[provider]?.['item'])
 }
@@ -326,23 +330,24 @@ function isCustom(native: JsonObject | undefined): boolean {
   return native?.['type'] === 'custom_tool_call'
 }
 
-/** The result of a call. Texts, images and files that a tool returned are sent as such. */
+/** Writes the result of a call. Texts, images and files that a tool returned are sent as such. */
 function encodeOutput({ result, isError }: ToolResult, target: ResponsesTarget): JsonValue {
   const blocks = contentOf(result)
   if (blocks.length === 0) {
     const text = resultText(result)
-    // The format has no error flag; the word is what models look for.
+    // The format has no error flag, so the text begins with "Error", which models recognise.
     return isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
   }
   return blocks.map((block) =>
-    // Media that the API does not accept are named, not sent: a result must not fail the request.
+    // Media that the API does not accept are replaced by a note, so that a result cannot fail the
+    // request.
     canReturn(block, target)
       ? encodePart(block, target)
       : { type: 'input_text', text: `[${block.type} that cannot be shown]` },
   )
 }
 
-/** Whether the API accepts the block in the result of a call. */
+/** Checks whether the API accepts the block in the result of a call. */
 function canReturn(block: UserContent, { dialect: { media } }: ResponsesTarget): boolean {
   switch (block.type) {
     case 'text':

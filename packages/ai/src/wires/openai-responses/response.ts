@@ -7,7 +7,7 @@ import type { DecodeContext } from '../wire.ts'
 import { ResponsesDecoder } from './stream.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
-/** A whole answer holds the items that a stream would have closed one by one. */
+/** Decodes a complete answer, which contains the items that a stream closes one by one. */
 export function decodeResponse(
   body: JsonValue,
   context: DecodeContext<OpenAIResponsesDialect>,

@@ -36,7 +36,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     if (toolName === undefined) {
       throw requestError('openai', `The field "tools[${index}].name" is missing.`)
     }
-    // Not strict is what our own requests say when nobody asked.
+    // `strict: false` is not kept: our own requests send it by default.
     const options: JsonObject = strict === true ? { ...rest, strict } : rest
     return {
       name: toolName,
@@ -66,9 +66,9 @@ export function decodeRequest(body: JsonValue): ServerRequest {
 }
 
 /**
- * Reads `input`. Items of one answer (messages, reasoning, calls, hosted tools) are one assistant
- * message, outputs of its calls one tool result message. System messages at the start are the
- * system prompt; later ones become user messages, since UPP has none there.
+ * Reads `input`. Items of one answer (messages, reasoning, calls, hosted tools) become one assistant
+ * message, outputs of its calls one tool result message. Leading system messages are the system
+ * prompt; later ones become user messages, since UPP has no system messages.
  */
 class InputReader {
   readonly messages: Message[] = []
@@ -186,7 +186,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
   return { type: 'document', source, mimeType, title: textOf(filename), metadata }
 }
 
-/** Collects the items of one answer into an assistant message, each with its verbatim form. */
+/** Collects the items of one answer into an assistant message; the original items are kept as metadata. */
 class AssistantItems {
   readonly #names: Map<string, string>
   readonly #content: AssistantContent[] = []
@@ -226,7 +226,7 @@ class AssistantItems {
     this.#addBlock({ type: 'native', name, metadata: withNative('openai', api, item) })
   }
 
-  /** Undefined when there were no items. */
+  /** Returns the message; undefined if there were no items. */
   message(): AssistantMessage | undefined {
     if (this.#kinds.length === 0) return undefined
     const order = orderMetadata(this.#kinds)
@@ -240,7 +240,10 @@ class AssistantItems {
     this.#kinds.push(block.type === 'text' ? 'text' : 'native')
   }
 
-  /** A message without an id was written by the client; there is nothing verbatim to keep. */
+  /**
+   * Adds the texts of a message item. An item without an id was written by the client, so no original
+   * is kept.
+   */
   #addTexts(item: JsonObject): void {
     const { content } = item
     if (typeof content === 'string') return this.#addBlock({ type: 'text', text: content })

@@ -14,8 +14,8 @@ import { fromUsage } from './usage.ts'
 import type { ProviderMetadata } from '../../contract/content.ts'
 
 /**
- * Responses served: one message per answer. Items that a client sends back are kept verbatim
- * under `metadata.openai`.
+ * The server half of Responses: one message per answer. Items that a client sends back are kept
+ * unchanged under `metadata.openai`.
  */
 export const openaiResponsesServer: WireServer = {
   name: 'openai-responses',
@@ -25,10 +25,10 @@ export const openaiResponsesServer: WireServer = {
   encodeError,
 }
 
-/** Writes the events of one message as events of a response; `response` is the whole of it. */
+/** Writes the events of one message as events of a response; `response` is the complete response so far. */
 class ResponsesEncoder implements WireEncoder {
   readonly #context: EncodeContext
-  /** Items by block position; blocks that Responses has no item for are missing. */
+  /** Open items by block index; blocks that Responses cannot express are missing. */
   readonly #open = new Map<number, { readonly item: WrittenItem; readonly position: number }>()
   readonly #output: (JsonObject | undefined)[] = []
   #stop: MessageStopEvent['delta'] | undefined
@@ -45,7 +45,7 @@ class ResponsesEncoder implements WireEncoder {
     return text
   }
 
-  /** The terminal event of a response is its last. */
+  /** Returns nothing, because the terminal event of a response was already written by `push`. */
   end(): string {
     return ''
   }
@@ -158,24 +158,24 @@ class ResponsesEncoder implements WireEncoder {
   }
 }
 
-/** The whole response: the same encoder, without its stream. */
+/** Writes a complete response with the same encoder, without the stream events. */
 function encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject {
   const encoder = new ResponsesEncoder(context)
   for (const event of events) encoder.write(event, () => {})
   return encoder.response
 }
 
-/** Emits one event of the stream; the encoder adds its number and position. */
+/** Emits one event of the stream; the encoder adds the sequence number and the output index. */
 type Emit = (type: string, fields: JsonObject) => void
 
 /** An output item while its block is written. */
 interface WrittenItem {
   delta(event: StreamEvent, emit: Emit): void
-  /** The finished item; its own closing events are emitted first. */
+  /** Returns the finished item, after emitting the item's own closing events. */
   close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject
 }
 
-/** The item of a block; undefined for blocks that Responses has no item for. */
+/** Starts the item of a block; undefined for blocks that Responses cannot express. */
 function writeItem(
   { block, name, toolCallId = '', toolName = '' }: ContentBlockStartEvent['delta'],
   id: string,
@@ -201,7 +201,7 @@ function writeItem(
   }
 }
 
-/** The vendor's own form of a block, whichever provider it came through, if it is of this wire. */
+/** Returns the metadata that this wire stored on a block, whichever provider the block came from. */
 function told(metadata: ProviderMetadata | undefined): JsonObject | undefined {
   for (const own of Object.values(metadata ?? {})) {
     if (own['api'] === 'openai-responses') return own
@@ -343,7 +343,7 @@ class WrittenImage implements WrittenItem {
   }
 }
 
-/** A native block: sent verbatim when it came through this wire, else only its name is sent. */
+/** Writes a native block: unchanged if it came through this wire, otherwise only its name. */
 class WrittenNative implements WrittenItem {
   readonly #item: JsonObject
 

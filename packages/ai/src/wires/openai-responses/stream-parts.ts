@@ -7,7 +7,7 @@ import { ValueUnwrapper } from '../schema-dialect.ts'
 
 const api = 'openai-responses'
 
-/** What the items of one message share. */
+/** The state that the items of one message share. */
 export interface MessageParts {
   readonly provider: string
   readonly isWrapped: boolean
@@ -15,19 +15,22 @@ export interface MessageParts {
   hasRefusal: boolean
 }
 
-/** An output item while it is streamed. `close` gets it whole and sends what has not been sent. */
+/**
+ * An output item while it is streamed. `close` receives the complete item and sends what is still
+ * missing.
+ */
 export interface OpenItem {
   readonly id: string | undefined
-  /** Adds a piece of text; `part` says which part of the item it belongs to. */
+  /** Adds a piece of text; `part` names the part of the item that it belongs to. */
   delta(text: string, part: ItemPart, events: StreamEvent[]): void
   close(item: JsonObject, events: StreamEvent[]): void
 }
 
-/** Which part of an item a piece belongs to. */
+/** The part of an item that a piece belongs to. */
 export interface ItemPart {
   readonly type: 'text' | 'refusal' | 'summary' | 'arguments' | 'input' | 'preview'
   readonly index: number
-  /** With `preview`: the image's format. */
+  /** The format of the image, for parts of type `preview`. */
   readonly format?: string | undefined
 }
 
@@ -62,14 +65,14 @@ interface OpenPart {
   readonly block: number
   readonly isRefusal: boolean
   readonly unwrapper: ValueUnwrapper | undefined
-  /** Characters of the vendor's text that have been seen. */
+  /** The number of characters received of the vendor's text. */
   seen: number
 }
 
 const contentField = new Set(['content'])
 const textFields = new Set(['text', 'refusal'])
 
-/** A message item: each of its parts is a text block. */
+/** A message item: each of its parts becomes a text block. */
 class OpenMessage implements OpenItem {
   readonly id: string | undefined
   readonly #shared: MessageParts
@@ -96,7 +99,7 @@ class OpenMessage implements OpenItem {
       const part = this.#parts[index] ?? this.#open(index, isRefusal, events)
       this.#close(index, part, text, { ...told }, about, events)
     })
-    // Parts that the closing item does not repeat.
+    // Closes streamed parts that the closing item does not repeat.
     this.#parts.forEach((part, index) => {
       if (part)
         this.#close(
@@ -136,7 +139,7 @@ class OpenMessage implements OpenItem {
   }
 }
 
-/** A reasoning item: its summaries and texts are one block, a blank line between them. */
+/** A reasoning item: its summaries and texts become one block, separated by blank lines. */
 class OpenReasoning implements OpenItem {
   readonly id: string | undefined
   readonly #provider: string
@@ -197,7 +200,7 @@ class OpenCall implements OpenItem {
   delta(text: string, _part: ItemPart, events: StreamEvent[]): void {
     if (text === '') return
     this.#seen += text.length
-    // Halves of a surrogate pair, cut between two pieces, join again when parsed.
+    // Surrogate pairs that are split between two pieces are joined again by parsing.
     this.#send(this.#isCustom ? JSON.stringify(text).slice(1, -1) : text, events)
   }
 
@@ -226,7 +229,7 @@ class OpenCall implements OpenItem {
 
 const resultField = new Set(['result'])
 
-/** A generated image, with previews while it is made. Without a result it is a native block. */
+/** A generated image, with previews. Without previews and result it becomes a native block. */
 class OpenImage implements OpenItem {
   readonly id: string | undefined
   readonly #shared: MessageParts
@@ -269,7 +272,7 @@ class OpenImage implements OpenItem {
   }
 }
 
-/** Hosted tools, compaction, programs and whatever comes next: kept verbatim in their place. */
+/** Hosted tools, compaction, programs and unknown items: kept unchanged as native blocks. */
 class OpenNative implements OpenItem {
   readonly id: string | undefined
   readonly #provider: string

@@ -14,7 +14,7 @@ import { isWrapped } from './request.ts'
 import { toUsage } from './usage.ts'
 import { ErrorCode } from '../../contract/error.ts'
 
-/** Which part of its item a piece of text belongs to, by event type. */
+/** The part of an item that the text of each event type belongs to. */
 const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
   ['response.output_text.delta', 'text'],
   ['response.refusal.delta', 'refusal'],
@@ -26,21 +26,21 @@ const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
 
 interface StreamedItem {
   readonly open: OpenItem
-  /** As it was announced; used if its end never comes. */
+  /** The item as announced; used if its closing event never comes. */
   readonly item: JsonObject
   isClosed: boolean
 }
 
-/** Spoken answers belong to no item. */
+/** An open audio block; audio events belong to no item. */
 interface OpenAudio {
   readonly block: number
   transcript: string
 }
 
 /**
- * Folds events of a response. A whole response is decoded by the same code: its items are opened
- * and closed at once. Whatever the terminal event repeats and the stream did not say is caught up
- * on then, so servers may leave out events.
+ * Converts the events of a response. A complete response is decoded by the same code: its items are
+ * opened and closed at once. Content of the terminal event that was not streamed before is added then,
+ * so servers may leave out events.
  */
 export class ResponsesDecoder implements WireDecoder {
   readonly #context: DecodeContext<OpenAIResponsesDialect>
@@ -75,7 +75,7 @@ export class ResponsesDecoder implements WireDecoder {
     throw invalidResponse(this.#provider, 'its stream ended before the response did')
   }
 
-  /** A whole response. */
+  /** Decodes a complete response. */
   decode(response: JsonObject): StreamEvent[] {
     const events: StreamEvent[] = []
     this.#start(response, events)
@@ -119,7 +119,8 @@ export class ResponsesDecoder implements WireDecoder {
       case 'error':
         throw this.#failure(event)
       default:
-        // Progress of hosted tools and repetitions: the closing item holds the whole result.
+        // Ignores progress of hosted tools and repeated content: the closing item contains the
+        // complete result.
         return
     }
   }
@@ -145,7 +146,7 @@ export class ResponsesDecoder implements WireDecoder {
     this.#itemOf(event, events)?.open.delta(delta, { type, index }, events)
   }
 
-  /** Refusals and empty texts are known by their part; texts open with their first piece. */
+  /** Opens a part of a message, so that refusals and empty texts are recognised before any text arrives. */
   #openPart(event: ResponsesEvent, events: StreamEvent[]): void {
     const type = objectOf(event.part)?.['type']
     const item = this.#itemOf(event, events)
@@ -154,7 +155,10 @@ export class ResponsesDecoder implements WireDecoder {
     item.open.delta('', { type: kind, index: event.content_index ?? 0 }, events)
   }
 
-  /** By position, or by id where a server gives no position. An unannounced item is a message. */
+  /**
+   * Finds the item of an event by position, or by id if the server sends no position. Text for an item
+   * that was not announced opens a message.
+   */
   #itemOf(event: ResponsesEvent, events: StreamEvent[]): StreamedItem | undefined {
     const { output_index, item_id } = event
     const found =
@@ -241,7 +245,7 @@ export class ResponsesDecoder implements WireDecoder {
         metadata: {
           [this.#provider]: {
             api: 'openai-responses',
-            // Id, model, status, `store`, and whatever is new.
+            // Keeps the id, model, status, `store` and unknown fields.
             ...without(response, leftOut),
             ...orderMetadata(kinds),
           },
@@ -267,7 +271,10 @@ export class ResponsesDecoder implements WireDecoder {
     events.push({ type: 'content_block_stop', index: block, delta: { metadata } })
   }
 
-  /** Flat `{ code, message }` by the types, nested `{ error: … }` in the field. */
+  /**
+   * Converts an `error` event: flat `{ code, message }` by the API's types, but often nested `{ error:
+   * … }` in practice.
+   */
   #failure(event: ResponsesEvent): Error {
     const { type: _, ...flat } = event as JsonObject
     const error = readErrorBody({ error: event.error ?? flat })
@@ -276,7 +283,7 @@ export class ResponsesDecoder implements WireDecoder {
   }
 }
 
-/** Fields of a response that only repeat the request, or that UPP holds elsewhere. */
+/** Fields of a response that only repeat the request, or that UPP stores elsewhere. */
 const leftOut = new Set(
   `object output output_text usage error created_at completed_at background instructions tools
   tool_choice text temperature top_p top_logprobs presence_penalty frequency_penalty truncation
@@ -296,7 +303,7 @@ interface ResponseEnd {
   readonly rawStopReason: string
 }
 
-/** How a response ended. A status that is no end (`queued`) is passed on as the raw stop reason. */
+/** Returns how a response ended. A status that is not an end (`queued`) becomes the raw stop reason. */
 function endOf(
   response: JsonObject,
   { hasCalls, hasRefusal }: { hasCalls: boolean; hasRefusal: boolean },

@@ -1,11 +1,14 @@
 import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
-/** Where a vendor departs from OpenAI's Responses. Parameters are never part of it. */
+/** A vendor's differences from OpenAI's Responses. Parameters are not part of it. */
 export interface OpenAIResponsesDialect {
-  /** Kinds of input the vendor accepts in addition to text. Others are refused before anything is sent. */
+  /**
+   * Kinds of input that the vendor accepts besides text. Other kinds are rejected before a request is
+   * sent.
+   */
   readonly media: readonly ('image' | 'document')[]
-  /** Ids that break the rule are replaced by a hash of them. */
+  /** The ids that the vendor accepts. Other ids are replaced by their hash. */
   readonly toolCallId: ToolCallIdRule
 }
 
@@ -16,8 +19,8 @@ export const responsesDialect: OpenAIResponsesDialect = {
 }
 
 /**
- * An event of a Responses stream, all kinds in one: which fields are there depends on `type`.
- * Every field is checked where it is used.
+ * An event of a Responses stream of any type; `type` decides which fields are present. Every field is
+ * checked where it is read.
  */
 export interface ResponsesEvent {
   readonly type?: string

@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
 import { countOf, numberOf, objectOf } from '../read-json.ts'
 
-/** Reads `usage` of a response; counts of server tools are beside it, in `tool_usage`. */
+/** Reads `usage` of a response; the counts of server tools are in `tool_usage`. */
 export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): TokenUsage {
   if (!raw) return zeroUsage
   const input = objectOf(raw['input_tokens_details'])
@@ -29,7 +29,7 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
   }
 }
 
-/** The other direction, for the server half. */
+/** Writes usage in the format of Responses, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   return {
     input_tokens: usage.inputTokens,

@@ -5,7 +5,7 @@ import { decodeResponse } from './response.ts'
 import { ResponsesDecoder } from './stream.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
-/** OpenAI Responses: an answer is a list of items. */
+/** The client half of OpenAI Responses, in which an answer is a list of items. */
 export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   name: 'openai-responses',
   framing: 'sse',
