@@ -1,12 +1,12 @@
 import type { Command } from './terminal/command.ts'
 
-/** One entry of help. The module of a command is loaded only when the command is called. */
+/** One command in the help. Its module is loaded only when the command is called. */
 export interface Leaf {
   readonly summary: string
   readonly load: () => Promise<Command>
 }
 
-/** Commands about one noun, such as `skein thread …`. */
+/** A group of commands about one noun, such as `skein thread …`. */
 export interface Group {
   readonly summary: string
   readonly verbs: Readonly<Record<string, Leaf>>
@@ -21,7 +21,7 @@ const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
 
-/** Every command, in the order of help. */
+/** Every command, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   dev: {
     summary: 'Serves agents on this machine, and reloads them when they change.',
@@ -94,7 +94,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
 }
 
-/** Whether an entry of `COMMANDS` has verbs of its own. */
+/** Whether an entry of `COMMANDS` is a group of commands. */
 export function isGroup(entry: Leaf | Group): entry is Group {
   return 'verbs' in entry
 }

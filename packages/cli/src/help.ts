@@ -1,7 +1,7 @@
 import { COMMANDS, type Group } from './commands.ts'
 import { COMMON, type Command, type Options } from './terminal/command.ts'
 
-/** The help of `skein` itself: every command and the exit codes. */
+/** Returns the help of `skein` itself: every command and the exit codes. */
 export function rootHelp(): string {
   return [
     'skein: agents in durable threads',
@@ -23,7 +23,7 @@ export function rootHelp(): string {
   ].join('\n')
 }
 
-/** The help of a noun with verbs, such as `skein thread`. */
+/** Returns the help of a group of commands, such as `skein thread`. */
 export function groupHelp(noun: string, { summary, verbs }: Group): string {
   const [first, second] = Object.keys(verbs)
   return [
@@ -40,7 +40,7 @@ export function groupHelp(noun: string, { summary, verbs }: Group): string {
   ].join('\n')
 }
 
-/** The help of one command: operands, flags and examples. */
+/** Returns the help of one command: operands, flags and examples. */
 export function commandHelp(name: string, summary: string, command: Command): string {
   const { operands, options, examples } = command
   const words = operands.map((operand): [string, string] => [operand.name, operand.description])
@@ -58,7 +58,7 @@ export function commandHelp(name: string, summary: string, command: Command): st
   ].join('\n')
 }
 
-/** The usage line of a command. */
+/** Returns the usage line of a command. */
 export function usageOf(name: string, { operands }: Command): string {
   const words = operands.map(({ name: operand, isOptional }) =>
     isOptional ? `[${operand}]` : `<${operand}>`,

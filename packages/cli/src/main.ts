@@ -6,13 +6,13 @@ import { commandHelp, groupHelp, rootHelp, usageOf } from './help.ts'
 import { COMMON, ExitCode, type Command, type Input } from './terminal/command.ts'
 import { createOutput, type Output } from './terminal/output.ts'
 
-/** Longer than any command runs, and short enough for a timer. */
+/** Longer than any command runs, but short enough for a timer. */
 const FOREVER_MS = 2 ** 30
 
 /** Runs the command named by the words after `skein`, and ends the process with its exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const output = createOutput({ noColor: args.includes('--no-color') })
-  // Keeps the process alive: a command may wait for something that does not, such as a timer of the runtime.
+  // Keeps the process alive, because a command may wait for a timer of the runtime, which does not.
   setInterval(() => undefined, FOREVER_MS)
   const code = await dispatch(args, output).catch((error: unknown) => fail(error, output))
   await output.flush()
@@ -74,7 +74,7 @@ async function runLeaf(
   return ExitCode.Usage
 }
 
-/** The flags and operands that were given, or a sentence that says what is wrong with them. */
+/** Parses the flags and operands. Returns them, or a sentence that says what is wrong with them. */
 function parse(
   name: string,
   { options, operands }: Command,
@@ -83,7 +83,7 @@ function parse(
   const known = { ...options, ...COMMON }
   try {
     const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
-    const values = parsed.values as Input['values'] // parsed by the command's own table
+    const values = parsed.values as Input['values'] // parsed with the command's options
     const given = parsed.positionals
     const missing = operands.filter(({ isOptional }) => !isOptional)[given.length]
     const extra = given[operands.length]
@@ -99,14 +99,17 @@ function parse(
   }
 }
 
-/** The known word that was probably meant; at least two letters may be wrong, because commands are short. */
+/**
+ * Finds the known word that was probably meant. At least two letters may be wrong, because commands are
+ * short.
+ */
 function nearest(word: string, known: readonly string[]): string | undefined {
   return closest(word, known, Math.max(2, Math.floor(word.length / 3)))
 }
 
 /** Prints an error: its message and code on one line, then the hint. Returns the exit code. */
 function fail(error: unknown, output: Output): ExitCode {
-  // Errors of ours carry a code and a hint; of others only the message is meant for people.
+  // Our own errors have a code and a hint; other errors have only a message.
   const { message, code, hint, exitCode } = (
     error instanceof Error ? error : { message: String(error) }
   ) as {

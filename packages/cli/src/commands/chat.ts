@@ -31,7 +31,7 @@ export const chat: Command = defineCommand({
   },
 })
 
-/** A conversation, line by line: with a person at a terminal, or with the lines of a pipe. */
+/** A conversation, line by line, with a person at a terminal or with lines from a pipe. */
 class Chat {
   readonly #client: Client
   readonly #thread: ThreadHead
@@ -65,7 +65,7 @@ class Chat {
         await this.#turn(before)
         while (this.#isPerson && this.#code === ExitCode.Waiting)
           if (!(await this.#decide(lines))) break
-        // From a pipe nobody can approve or resume, so the first turn that does not end well is the last.
+        // Nobody can approve or resume through a pipe, so the first turn that does not succeed ends the chat.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {
@@ -87,7 +87,7 @@ class Chat {
     }
   }
 
-  /** Asks for a line; undefined at the end of input and after Ctrl-C. */
+  /** Asks for a line; returns undefined at the end of input and after Ctrl-C. */
   async #ask(lines: Interface, prompt: string): Promise<string | undefined> {
     const left = new AbortController()
     const leave = (this.#leave = (): void => left.abort())

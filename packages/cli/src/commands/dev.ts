@@ -59,7 +59,7 @@ export const dev: Command = defineCommand({
   },
 })
 
-/** Serves on the port, or on the next one that is free. */
+/** Serves on the port or, if it is taken, on the next free one. */
 async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {
   const { serve } = await import('@skein/runtime/http')
   for (let port = options.port; ; port++) {
@@ -72,7 +72,7 @@ async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<
   }
 }
 
-/** Resolves at the first signal; then running threads may finish. A second signal ends the process. */
+/** Resolves at the first signal, after which running threads may finish. A second signal ends the process. */
 function untilStopped(output: Output): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false
@@ -117,7 +117,7 @@ async function reload(
   }
 }
 
-/** Editors write a file in several steps, so changes are reported after this long without another. */
+/** Editors write a file in several steps, so changes are reported after this long without another change. */
 const QUIET_MS = 60
 /** Hidden, installed and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
@@ -147,7 +147,7 @@ function watchFolder(
     watcher.on('error', () => watcher.close()) // the folder was removed; its parent reports that
     return watcher
   }
-  /** One recursive watcher per folder at the top, so that node_modules is never walked. */
+  /** Creates one recursive watcher per top-level folder, so that node_modules is never read. */
   const watchSubfolders = (): void => {
     const found = readdirSync(folder, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && !IGNORED.test(entry.name))

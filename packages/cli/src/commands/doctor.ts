@@ -11,7 +11,7 @@ interface Finding {
   readonly text: string
 }
 
-/** What the doctor looks at, in the order of its report. */
+/** The checks of `skein doctor`, in the order of its report. */
 const CHECKS: Readonly<Record<string, () => Finding | Promise<Finding>>> = {
   node() {
     const { node: version } = process.versions
@@ -55,7 +55,7 @@ const CHECKS: Readonly<Record<string, () => Finding | Promise<Finding>>> = {
     })
   },
 
-  /** Which API keys are set: their names, never their values. */
+  /** Lists which API keys are set: their names, never their values. */
   keys() {
     const names = vendors.flatMap(({ keyVariables }) => keyVariables)
     const present = names.filter((name) => (process.env[name] ?? '') !== '')

@@ -12,10 +12,10 @@ import {
   type Command,
 } from '../terminal/command.ts'
 
-/** An event; only those of a whole tree say which thread they are of. */
+/** An event; thread id and path are only present in the stream of a whole tree. */
 type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
 
-/** Longest JSON of an event on its line. */
+/** The maximum length of an event's JSON on its line. */
 const MAX_LENGTH = 120
 
 /** `skein thread tail` */
@@ -61,7 +61,7 @@ export const threadTail: Command = defineCommand({
   },
 })
 
-/** The events in the log. Without a server nothing is running, so no other events can come. */
+/** Yields the stored events. Without a server nothing is running, so no other events can follow. */
 async function* stored(
   { threads }: Client,
   { id }: ThreadHead,

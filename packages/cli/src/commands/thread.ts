@@ -78,7 +78,7 @@ export const threadShow: Command = defineCommand({
   },
 })
 
-/** A stored message in words. */
+/** Returns a stored message as lines of text. */
 function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {
   const message = messageFromJSON(stored)
   switch (message.type) {
@@ -185,7 +185,7 @@ export const threadImport: Command = defineCommand({
   },
 })
 
-/** Prints a thread that was just made. */
+/** Prints a thread that was just created. */
 function printNew(thread: ThreadHead, { json }: { json?: boolean }, output: Output): ExitCode {
   if (json) output.json(thread)
   else output.line(thread.id)

@@ -3,15 +3,15 @@ import { errorText, type Output } from '../terminal/output.ts'
 import { clientOf, loadDefinitions, modelsOf, openRuntime } from './embed.ts'
 import { isAnswering, readServerFile } from './server-file.ts'
 
-/** A client of a runtime: of a server, or of one opened in this process. */
+/** A client of a runtime, which is in a server or in this process. */
 export interface ServerConnection {
   readonly client: Client
-  /** Address of the server; absent when the runtime is in this process and ends with it. */
+  /** The address of the server; absent when the runtime is in this process and ends with it. */
   readonly url?: string
   close(): Promise<void>
 }
 
-/** The flags that say which runtime is meant. */
+/** The flags that select the runtime. */
 export interface ConnectTarget {
   readonly url?: string
   readonly key?: string
@@ -34,8 +34,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Uses the named server, or the one that runs in this folder. If there is none, this process opens the
- * store itself; `works` says whether it also runs threads, which commands that only read must not do.
+ * Connects to the named server, or to the one that runs in this folder. If there is none, this process opens
+ * the store itself; `works` says whether it also runs threads, which commands that only read must not do.
  */
 async function connect(
   target: ConnectTarget,

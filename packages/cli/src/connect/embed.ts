@@ -6,7 +6,10 @@ import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
 import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts'
 
-/** Loads the definitions of a folder; throws if there is no such folder, or with all their problems. */
+/**
+ * Loads the definitions of a folder. Throws if the folder does not exist, or with all problems of the
+ * definitions.
+ */
 export async function loadDefinitions(named: string | undefined): Promise<DiscoveredRegistry> {
   const folder = definitionsFolder(named)
   if (!existsSync(folder))
@@ -20,7 +23,7 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
 
 const SCRIPTED = 'scripted'
 
-/** The models that the agents use, in one line. */
+/** Returns the names of the models that the agents use, in one line. */
 export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
   const names = new Set<string>()
   for (const { a, b } of agents.values())
@@ -33,7 +36,7 @@ export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
   return [...names].join(', ')
 }
 
-/** Opens the store of this folder with a runtime on it. Threads run once the runtime is started. */
+/** Opens the store of this folder and creates a runtime for it. Threads run once the runtime is started. */
 export async function openRuntime(
   registry: Registry,
   onError: (error: unknown, threadId?: string) => void,
@@ -55,7 +58,9 @@ export async function openRuntime(
   }
 }
 
-/** A client of a runtime in this process. It speaks HTTP too, so every command is written once. */
+/**
+ * Creates a client of a runtime in this process. It also uses HTTP, so every command is written only once.
+ */
 export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
   const [{ createHttp }, { createClient }] = await Promise.all([
     import('@skein/runtime/http'),
@@ -94,13 +99,13 @@ async function fetchLocally(
   }
 }
 
-/** The person at this machine. The log records the name with each decision. */
+/** Returns the principal of the person at this machine. The log records the name with each decision. */
 export function localPerson(): Principal {
   let name = 'local'
   try {
     name = userInfo().username
   } catch {
-    // Some containers run a process under a user id without a name.
+    // In some containers the user id of the process has no name.
   }
   return { tenant: 'default', name, scopes: ['admin', 'metrics:read'] }
 }

@@ -4,7 +4,7 @@ import { CommandError } from '../terminal/command.ts'
 
 const UUID_LENGTH = 36
 
-/** The thread with this id, or the only one whose id begins or ends with the text. */
+/** Finds the thread with this id, or the only one whose id begins or ends with the text. */
 export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadHead> {
   if (text.length >= UUID_LENGTH) return threads.get(text)
   const all = await threads.list({ limit: 1000 })
@@ -24,12 +24,14 @@ export async function findThreadByPrefix({ threads }: Client, text: string): Pro
   })
 }
 
-/** Ids begin with the time they were made, so neighbours differ only at the end. */
+/**
+ * Whether a text abbreviates an id. Ids begin with their creation time, so recent ids differ only at the end.
+ */
 function isShortFor(text: string, id: string): boolean {
   return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
 }
 
-/** The only call that waits for approval and matches the ids, which may be shortened. */
+/** Finds the only call that waits for approval and matches the ids, which may be abbreviated. */
 export async function findWaiting(
   { inbox }: Client,
   thread: string,

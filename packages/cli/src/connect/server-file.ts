@@ -2,17 +2,19 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join, resolve } from 'node:path'
 import { isPlainObject } from '@skein/base'
 
-/** The folder of the store, its keys and the address of the running server. */
+/** Returns the folder of the store, its keys and the address of the running server. */
 export function stateFolder(): string {
   return resolve('.skein')
 }
 
-/** The database of this folder. */
+/** Returns the path of this folder's database. */
 export function storeFile(): string {
   return join(stateFolder(), 'skein.db')
 }
 
-/** The definitions to use: the named folder, this folder if it has `agents/`, or the examples. */
+/**
+ * Returns the folder of the definitions: the named folder, this folder if it has `agents/`, or the examples.
+ */
 export function definitionsFolder(named: string | undefined): string {
   if (named !== undefined) return resolve(named)
   if (existsSync(resolve('agents'))) return resolve('.')
@@ -23,7 +25,7 @@ export function definitionsFolder(named: string | undefined): string {
     : join(import.meta.dirname, '..', '..', '..', '..', 'examples', 'agents')
 }
 
-/** What `dev` writes into the folder, so that other commands find the server. */
+/** The contents of the file that `skein dev` writes, so that other commands find the server. */
 export interface ServerFile {
   readonly url: string
   readonly pid: number
@@ -58,7 +60,7 @@ export function readServerFile(): ServerFile | undefined {
 
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0) // signal 0 only asks
+    return process.kill(pid, 0) // signal 0 only checks
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM' // alive, but of another user
   }

@@ -10,11 +10,11 @@ export interface Followed {
   readonly tally: Tally
   /** Set when this process stopped the run: by Ctrl-C or by the timeout. */
   readonly parkedBy?: 'interrupt' | 'timeout'
-  /** Position in the stream; following the next turn begins here. */
+  /** The position in the stream from which the next turn can be followed. */
   readonly after: string
 }
 
-/** What to follow, and how it is shown. */
+/** The thread to follow, and how it is shown. */
 export interface FollowOptions {
   readonly client: Client
   readonly threadId: string
@@ -74,8 +74,8 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
 }
 
 /**
- * Reads the stream while waiting for the result. The result may arrive before the last events do: it
- * names the number of the last one (`thread.seq`), and reading ends when that one was shown.
+ * Reads the stream while waiting for the result. The result may arrive before the last events, so reading
+ * ends when the last event that the result names (`thread.seq`) was shown.
  */
 async function readUntilSettled(
   { client, threadId, view, after = '0', sinceMs = 0 }: FollowOptions,
@@ -98,7 +98,7 @@ async function readUntilSettled(
       throw ending.signal.aborted ? ending.signal.reason : error
     },
   )
-  settled.catch(() => undefined) // awaited below; the stream may end first
+  settled.catch(() => undefined) // awaited below; without this, an early rejection would be unhandled
   for await (const event of client.streamTree(threadId, { after, signal })) {
     position = event.position
     if (event.threadId === threadId) seen = Math.trunc(Number(event.id))
@@ -111,7 +111,10 @@ async function readUntilSettled(
   return { result: await settled, after: position }
 }
 
-/** Stops a thread and its subagents: the parent first, or the result of a child would wake it again. */
+/**
+ * Stops a thread and its subagents; the parent first, because otherwise the result of a child would wake it
+ * again.
+ */
 async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)
   const { rootId } = await client.threads.get(threadId)
@@ -120,7 +123,7 @@ async function parkTree(client: Client, threadId: string): Promise<void> {
   for (const { id } of running) if (id !== threadId) await client.threads.stop(id)
 }
 
-/** What a run has used so far, counted from its events. */
+/** The tokens, cost and turns of a run so far, counted from its events. */
 export class Tally {
   tokens = 0
   readonly startedAt: number = performance.now()
@@ -134,12 +137,15 @@ export class Tally {
     if (event.type !== 'model_answered' || event.error) return
     const { usage = {}, costUsd } = event
     this.tokens += Number(usage['input_tokens'] ?? 0) + Number(usage['output_tokens'] ?? 0)
-    // A sum with one unknown price would be too low, so the cost of the run is unknown then.
+    // If one price is unknown, the cost of the run is unknown, because the sum would be too low.
     if (costUsd === undefined) this.#isCostKnown = false
     else this.#costUsd = (this.#costUsd ?? 0) + costUsd
   }
 
-  /** Turns of the thread itself, without subagents. A turn that was stopped counts where it continues. */
+  /**
+   * The number of turns of the thread itself, without subagents. A turn that was stopped and continued counts
+   * once.
+   */
   get turns(): number {
     return this.#turns.size
   }

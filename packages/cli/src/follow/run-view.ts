@@ -6,22 +6,22 @@ import type { Tally } from './follow.ts'
 /** Shows the events of a run while it runs. */
 export interface RunView {
   show(event: TreeEvent, tally: Tally): void
-  /** Called a few times a second, also while no event comes. */
+  /** Called a few times a second, even while no events arrive. */
   tick(tally: Tally): void
   /** Prints the answer or the failure, before the summary. */
   end(result: SessionResult): void
 }
 
-/** Flags that decide how a run is shown. */
+/** The flags that determine how a run is shown. */
 export interface RunViewOptions {
   readonly json?: boolean
   readonly jsonl?: boolean
   readonly verbose?: boolean
-  /** Both sides are models: their messages are progress, and only the result is the answer. */
+  /** Whether both sides are models, so that their messages are progress and only the result is the answer. */
   readonly isDialogue?: boolean
 }
 
-/** The view for these flags: with `jsonl` the events as the HTTP API sends them, one per line. */
+/** Creates the view for these flags. With `jsonl`, it prints the events of the HTTP API, one per line. */
 export function createView(output: Output, options: RunViewOptions): RunView {
   if (!options.jsonl) return new PeopleView(output, options)
   return {
@@ -32,8 +32,8 @@ export function createView(output: Output, options: RunViewOptions): RunView {
 }
 
 /**
- * Progress lines on standard error, and the answer on standard output. A terminal shows the answer as it
- * is written; a pipe or a file gets only the final answer, after delivery.
+ * Prints progress lines on standard error and the answer on standard output. A terminal shows the answer
+ * while it is written; a pipe or a file gets only the final answer, after delivery.
  */
 class PeopleView implements RunView {
   readonly #output: Output
@@ -41,7 +41,7 @@ class PeopleView implements RunView {
   readonly #streams: boolean
   #isTextOpen = false
   #hasText = false
-  /** Deltas of the current step were printed, so its whole message must not be printed again. */
+  /** Whether deltas of the current step were printed, so that its whole message is not printed again. */
   #isShown = false
 
   constructor(output: Output, options: RunViewOptions) {
@@ -54,7 +54,7 @@ class PeopleView implements RunView {
     if (this.#streams && event.path.length === 1) this.#stream(event.event)
     const { verbose = false, isDialogue = false } = this.#options
     const { path, event: happened } = event
-    // What an agent says to a person is the answer, which `#stream` or `end` prints.
+    // The agent's messages to the person are the answer, which `#stream` or `end` prints.
     const isAnswer = happened.type === 'message_added' && path.length === 1 && !isDialogue
     const words = isAnswer ? undefined : progressText(happened, verbose)
     if (words !== undefined) {
@@ -90,7 +90,7 @@ class PeopleView implements RunView {
       this.#output.data(event.text)
       this.#isTextOpen = this.#hasText = this.#isShown = true
     }
-    // If we joined in the middle of a step, its deltas were missed and the whole message is printed.
+    // If following began in the middle of a step, its deltas were missed, so the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
       const text = textOf(event)
       if (!this.#isShown && text !== '') {
@@ -107,7 +107,7 @@ class PeopleView implements RunView {
   }
 }
 
-/** The progress line of an event; undefined for events that get none. */
+/** Returns the progress line of an event; undefined for events that get none. */
 function progressText(event: TreeEvent['event'], isVerbose: boolean): string | undefined {
   switch (event.type) {
     case 'tool_execution_start':
@@ -120,7 +120,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
       return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${text}`
     }
     case 'subagent_created':
-      // A subagent made by a tool call has the line of that call already.
+      // A subagent that a tool call created already has the line of that call.
       return event.toolCallId === undefined ? `subagent ${event.name}` : undefined
     case 'agent_handoff':
       return `handed over to ${event.toAgentId}`
@@ -134,7 +134,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
   }
 }
 
-/** The text of an assistant message; empty for other messages. */
+/** Returns the text of an assistant message; empty for other messages. */
 function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
   if (message.type !== 'assistant') return ''
   return message.content.map((block) => ('text' in block ? block.text : '')).join('')

@@ -5,16 +5,16 @@ import { formatDuration, type Output } from '../terminal/output.ts'
 import { follow, type Followed } from './follow.ts'
 import { createView, type RunViewOptions } from './run-view.ts'
 
-/** How a run is shown, and from where. */
+/** How a run is shown, and from which event on. */
 export interface ShowOptions extends RunViewOptions {
   readonly timeoutMs?: number
-  /** The thread before the run; only later events are shown. Without it, all events are. */
+  /** The thread before the run; only later events are shown. Without it, all events are shown. */
   readonly before?: ThreadHead
-  /** Position in the stream where an earlier turn ended. */
+  /** The position in the stream where an earlier turn ended. */
   readonly after?: string
 }
 
-/** Shows what a thread does until it rests or waits for a person, then a summary of the run. */
+/** Shows the events of a thread until it rests or waits for a person, then a summary of the run. */
 export async function showRun(
   client: Client,
   thread: Pick<ThreadHead, 'id' | 'agent'>,
@@ -36,8 +36,8 @@ export async function showRun(
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /**
- * Milliseconds of `--timeout`: `500ms`, `30s`, `5m`, `1h`; a number alone is seconds. Call it before
- * connecting, so that a wrong time is refused before anything has happened.
+ * Converts `--timeout` to milliseconds: `500ms`, `30s`, `5m`, `1h`; a number alone means seconds. Call it
+ * before connecting, so that an invalid time is refused before anything has happened.
  */
 export function timeoutOf({ timeout }: { readonly timeout?: string }): number | undefined {
   if (timeout === undefined) return undefined
@@ -47,7 +47,7 @@ export function timeoutOf({ timeout }: { readonly timeout?: string }): number | 
   return Number(amount) * UNITS[unit]!
 }
 
-/** Prints what a run waits for or how to continue it, then one line about it. Returns the exit code. */
+/** Prints the calls that wait or how to continue, then one line about the run. Returns the exit code. */
 function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitCode {
   const { code, status } = endOf(result, parkedBy)
   for (const item of result.waiting) for (const line of waitingLines(item)) output.say(line)
@@ -69,7 +69,7 @@ function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitC
 const LIMITS = new Set(['budget_exceeded', 'max_side_steps', 'max_session_turns'])
 const REFUSALS = new Set(['fail_safe', 'blocked'])
 
-/** The exit code for the end of a session, and its name in the summary. */
+/** Returns the exit code for the end of a session, and its name in the summary. */
 function endOf(
   { outcome, reason }: Pick<SessionResult, 'outcome' | 'reason'>,
   parkedBy: Followed['parkedBy'],
@@ -93,7 +93,7 @@ function endOf(
   }
 }
 
-/** The question that a waiting call asks, and the commands that answer it. */
+/** Returns the question of a waiting call, and the commands that answer it. */
 export function waitingLines(item: WaitingItem): string[] {
   const { threadId, interruptId, toolName, risk, kind, path } = item
   const call = `${toolName} ${JSON.stringify(item.arguments)}`

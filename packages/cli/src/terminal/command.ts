@@ -35,7 +35,7 @@ export type Values<Flags extends Options> = {
   readonly [Name in keyof Flags]?: Flags[Name]['type'] extends 'boolean' ? boolean : string
 }
 
-/** What a command is run with. */
+/** The input of a command. */
 export interface Input<Flags extends Options = Options> {
   readonly values: Values<Flags>
   /** The operands that the user gave, in order. */
@@ -43,7 +43,7 @@ export interface Input<Flags extends Options = Options> {
   readonly output: Output
 }
 
-/** One command: its operands, its flags, two examples for help, and its work. */
+/** One command: its operands, its flags, two examples for the help, and the function that runs it. */
 export interface Command<Flags extends Options = Options> {
   readonly operands: readonly Operand[]
   readonly options: Flags
@@ -51,9 +51,9 @@ export interface Command<Flags extends Options = Options> {
   readonly run: (input: Input<Flags>) => Promise<ExitCode>
 }
 
-/** Defines a command; the types of its flags follow from its table of options. */
+/** Defines a command; the types of its flags are inferred from its options. */
 export function defineCommand<const Flags extends Options>(command: Command<Flags>): Command {
-  // `main` parses the words by this same table, so `run` is given the values that it asks for.
+  // `main` parses the words with the same options, so `run` receives values of the right types.
   return command as unknown as Command
 }
 
@@ -63,12 +63,12 @@ export const COMMON: { readonly 'no-color': Switch; readonly help: Switch } = {
   help: { type: 'boolean', short: 'h', description: 'Shows this help.' },
 }
 
-/** `--json` of commands that can print their result as JSON. */
+/** The `--json` flag of commands that can print their result as JSON. */
 export const JSON_OPTION: { readonly json: Switch } = {
   json: { type: 'boolean', description: 'Prints one JSON object, as the HTTP API would.' },
 }
 
-/** Which runtime a command talks to. */
+/** The flags that select the runtime that a command uses. */
 export const SERVER_OPTIONS: { readonly [Name in 'url' | 'key' | 'folder']: TextOption } = {
   url: {
     type: 'string',
@@ -126,7 +126,7 @@ export const ExitCode = {
   Done: 0,
   Failed: 1,
   Usage: 2,
-  /** A person has to decide; the thread is printed. */
+  /** A person has to decide; the thread id is printed. */
   Waiting: 3,
   /** A gate refused the result: nothing was delivered. */
   FailedSafe: 4,
@@ -139,7 +139,7 @@ export const ExitCode = {
 /** One of the exit codes. */
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode]
 
-/** An error with an exit code of its own, for everything that the command cannot do. */
+/** An error with its own exit code. */
 export class CommandError extends SkeinError {
   readonly exitCode: ExitCode
 
@@ -157,7 +157,7 @@ export class CommandError extends SkeinError {
   }
 }
 
-/** The error for a command that was called with wrong words. */
+/** Creates the error for a command that was called with wrong words. */
 export function usageError(message: string, hint?: string): CommandError {
   return new CommandError(message, { code: 'USAGE', exitCode: ExitCode.Usage, hint })
 }

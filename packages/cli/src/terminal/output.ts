@@ -9,19 +9,19 @@ export interface Output {
   data(text: string): void
   /** Writes a line of the result. */
   line(text: string): void
-  /** Ends an unfinished line of the result, so that messages start on a line of their own. */
+  /** Ends an unfinished line of the result, so that messages start on a new line. */
   endLine(): void
   /** Writes one JSON value on one line of the result. */
   json(value: unknown): void
-  /** Writes a line of messages. */
+  /** Writes a line to standard error. */
   say(text: string): void
   /** Replaces the status line at the bottom; only a terminal has one. */
   status(text: string): void
-  /** Colours a message, if standard error shows colours. */
+  /** Colours a message, if standard error supports colours. */
   paint(style: Style, text: string): string
-  /** Colours a piece of the result, if standard output shows colours. */
+  /** Colours a piece of the result, if standard output supports colours. */
   paintData(style: Style, text: string): string
-  /** Aborts when the reader of standard output has gone away, as `| head` does. */
+  /** Aborts when the reader of standard output has closed it, as `| head` does. */
   readonly closed: AbortSignal
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean
@@ -41,7 +41,7 @@ class ProcessOutput implements Output {
   readonly #closed = new AbortController()
   readonly #noColor: boolean
   readonly #hasStatus: boolean = process.stderr.isTTY === true
-  /** Whether the result ended in the middle of a line, on the same terminal as the messages. */
+  /** Whether the result ended in the middle of a line, on the terminal that also shows the messages. */
   #isMidLine = false
   #status = ''
   #statusAt = 0
@@ -124,14 +124,14 @@ class ProcessOutput implements Output {
     this.#status = ''
   }
 
-  /** A reader that has gone away is not an error: the command just has nothing more to write. */
+  /** Handles a write error. A closed reader is not an error: there is just nothing more to write. */
   #broken(error: NodeJS.ErrnoException): void {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
     this.#closed.abort()
   }
 }
 
-/** Rows as aligned columns. */
+/** Formats rows as aligned columns. */
 export function textTable(rows: readonly (readonly string[])[]): string[] {
   const widths = rows.reduce<number[]>((found, row) => {
     row.forEach((cell, index) => (found[index] = Math.max(found[index] ?? 0, cell.length)))
@@ -144,7 +144,7 @@ export function textTable(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
-/** How long ago something was, in one unit. */
+/** Formats how long ago something was, in one unit. */
 export function timeAgo(at: number, now: number = Date.now()): string {
   const seconds = Math.max(Math.round((now - at) / 1000), 0)
   if (seconds < 60) return `${seconds} s ago`
@@ -153,20 +153,20 @@ export function timeAgo(at: number, now: number = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d ago`
 }
 
-/** A problem of a definition with its file and field. */
+/** Formats a problem of a definition with its file and field. */
 export function problemLine({ subject, field, message, file }: Problem): string {
   const place = file === undefined || file === subject ? subject : `${file}: ${subject}`
   return `${place}: ${field === '' ? '' : `${field}: `}${message}`
 }
 
-/** A duration in words. */
+/** Formats a duration. */
 export function formatDuration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   const seconds = Math.round(ms / 1000)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** What an error says to people. */
+/** Returns the message of an error. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -18,37 +18,37 @@ import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
 import type { FoldMemory } from '../drain.ts'
 
-/** What the API is built from. */
+/** The parts of a runtime that the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
-  /** Default: a cache of its own. */
+  /** The cache of folds that the API reads threads through. Default: a new cache. */
   readonly folds?: FoldCache
-  /** The audit log of a root thread, with a signed checkpoint. */
+  /** Returns the audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
 }
 
-/** What the functions of the API share. */
+/** The context that every function of the API receives. */
 export interface ApiContext extends ApiEnvironment {
   readonly folds: FoldCache
-  /** The time, as events have it. */
+  /** Returns the current time in the format of event timestamps (ISO 8601). */
   at(): string
 }
 
-/** What the API functions share, made from the parts of a runtime. */
+/** Creates the context of the API functions from the parts of a runtime. */
 export function createApiContext(environment: ApiEnvironment): ApiContext {
   const { clock, store, folds = createFoldCache(store) } = environment
   return { ...environment, folds, at: () => new Date(clock.now()).toISOString() }
 }
 
-/** The head alone, where the log is not needed. Rejects with `THREAD_NOT_FOUND`. */
+/** Reads only the head of a thread, for callers that do not need its log. Rejects with `THREAD_NOT_FOUND`. */
 export async function headOf({ store }: ApiContext, threadId: string): Promise<ThreadHead> {
   const head = await store.head(threadId)
   if (!head) throw threadNotFound(threadId)
   return head
 }
 
-/** Rejects with `THREAD_NOT_FOUND`. */
+/** Reads and folds the log of a thread. Rejects with `THREAD_NOT_FOUND`. */
 export async function load(context: ApiContext, threadId: string): Promise<LoadedThread> {
   const thread = await context.folds.load(threadId)
   if (!thread) throw threadNotFound(threadId)
@@ -67,24 +67,24 @@ export function isOver({ head }: LoadedThread): boolean {
   return head.lifecycle === 'terminated' || head.lifecycle === 'erased'
 }
 
-/** What is to be written, and what the caller gets once it is written. Without a change nothing is written. */
+/** A decision about a thread: the change to write (none when absent), and the result for the caller. */
 export interface Edit<T> {
   readonly result: T
   readonly change?: Omit<ThreadChange, 'id' | 'expectSeq'>
-  /** Other threads that change with it. */
+  /** Changes of other threads, written in the same commit. */
   readonly others?: readonly ThreadChange[]
   readonly blobs?: Commit['blobs']
 }
 
 interface EditTarget {
   readonly threadId: string
-  /** Names the point in the code. */
+  /** The name of the commit in traces, tests and crash coverage. */
   readonly point: string
   /** Whether a terminated thread may be changed. Default false: it is refused. */
   readonly allowsOver?: boolean
 }
 
-/** How often an edit is decided again because somebody else wrote first. */
+/** How often an edit is decided again because another writer committed first. */
 const MAX_TRIES = 1000
 
 /**
@@ -108,13 +108,13 @@ export async function editThread<T>(
       const { seqs } = await context.commit(commit)
       return { result, seq: seqs.get(threadId) ?? expectSeq }
     } catch (error) {
-      // Another writer came first: decide again, from what the log says now.
+      // Another writer committed first, so the edit is decided again from the current log.
       if (!isStoreError(error, 'LOG_MOVED') || tries >= MAX_TRIES) throw toRuntimeError(error)
     }
   }
 }
 
-/** Errors of the store that a caller can act on, as errors of the runtime; all others stay as they are. */
+/** Converts store errors that a caller can act on into runtime errors; returns all other errors unchanged. */
 export function toRuntimeError(error: unknown): unknown {
   if (!isStoreError(error)) return error
   const { message, hint, code } = error
@@ -130,7 +130,7 @@ export function toRuntimeError(error: unknown): unknown {
   }
 }
 
-/** The error of a change to a thread that has ended. */
+/** Creates the error for a change to a thread that has ended. */
 export function threadIsOver({ head }: LoadedThread): RuntimeError {
   return new RuntimeError(`Thread ${head.id} is ${head.lifecycle}.`, {
     code: 'THREAD_TERMINATED',
@@ -139,13 +139,13 @@ export function threadIsOver({ head }: LoadedThread): RuntimeError {
 }
 
 interface FacadeTarget extends EditTarget {
-  /** Whether the thread has to look at what was written. */
+  /** Whether the thread is woken after the commit, so that it acts on the change. */
   readonly wakes?: boolean
 }
 
 /**
- * Changes a thread through the same code that tools use, so that the same rules hold for callers from
- * outside. Everything it wrote is one commit; when it wrote nothing, there is no commit.
+ * Changes a thread through the same functions that tools use, so that callers from outside follow the same
+ * rules. All events are written in one commit; without events there is no commit.
  */
 export async function editWith<T>(
   context: ApiContext,
@@ -167,7 +167,9 @@ export async function editWith<T>(
   return result
 }
 
-/** A buffer over the state of a thread, for reading, or for collecting what the caller then commits. */
+/**
+ * Creates a buffer over the state of a thread, for reading, or for collecting events that the caller commits.
+ */
 export function bufferOf(context: ApiContext, kernel: KernelState): FacadeBuffer {
   return { kernel, environment: context, events: [], blobs: new Map(), at: context.at }
 }
@@ -176,7 +178,9 @@ const MAX_LABEL = 256
 const MAX_TAGS = 64
 const MAX_METADATA_BYTES = 64 * 1024
 
-/** Throws unless the value can be shown, searched or used as a key: a text, and short. */
+/**
+ * Throws unless the value is a non-empty text that is short enough to be shown, searched or used as a key.
+ */
 export function checkLabel(text: string, what: string): void {
   if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
   throw new RuntimeError(`${what} must be a text of 1 to ${MAX_LABEL} characters.`, {
@@ -193,16 +197,16 @@ export function checkTags(tags: readonly string[]): void {
   for (const tag of tags) checkLabel(tag, 'A tag of the thread')
 }
 
-/** A copy of metadata that can be kept. */
+/** Returns a copy of the metadata; throws when it cannot be stored as JSON. */
 export function checkedMetadata(metadata: JsonObject, what: string): JsonObject {
   return jsonCopy(metadata, {
     subject: `The metadata of ${what}`,
     code: 'INPUT_INVALID',
     maxBytes: MAX_METADATA_BYTES,
-  }) as JsonObject // a copy of an object is one
+  }) as JsonObject // the copy of an object is an object
 }
 
-/** What a commit goes through. */
+/** The parts that a commit passes through. */
 interface CommitParts {
   readonly store: Store
   readonly live: LiveBus
@@ -210,8 +214,8 @@ interface CommitParts {
 }
 
 /**
- * Commits, then publishes the events to readers, then interrupts and wakes threads. Nothing is published
- * that the store could still refuse.
+ * Creates the function that commits changes: it writes to the store, then publishes the events to readers,
+ * then interrupts and wakes threads. Nothing is published before the store has accepted it.
  */
 export function createCommit({
   store,
@@ -222,7 +226,8 @@ export function createCommit({
     const result = await store.commit(commit)
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
-      // First the drain whose work is in vain is interrupted, then the thread is woken for the next one.
+      // The running drain is interrupted first, because its work is no longer needed; then the thread is
+      // woken.
       if (append.some(({ type }) => type === 'thread_terminated'))
         dispatcher.interrupt(id, 'terminate')
       else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
@@ -234,7 +239,10 @@ export function createCommit({
   }
 }
 
-/** The events of each thread with their numbers. One thread may have several changes. */
+/**
+ * Returns the appended events of each thread with their sequence numbers. One thread may have several
+ * changes.
+ */
 function appended(
   changes: readonly ThreadChange[],
   { seqs }: CommitResult,
@@ -257,17 +265,17 @@ function appended(
 }
 
 /**
- * A thread as it was when it was read. The state is shared and moves on with the next read by anybody:
- * use it before the next `await`, or copy what is needed.
+ * A thread as it was when it was read. The state is shared with all readers and changes with the next read of
+ * this thread, so use it before the next `await` or copy the fields you need.
  */
 export interface LoadedThread {
   readonly head: ThreadHead
   readonly state: KernelState
 }
 
-/** Folds of threads that were read lately, so that reading a growing thread folds each event once. */
+/** A cache of folded threads, so that each event of a growing thread is folded only once. */
 export interface FoldCache {
-  /** Undefined when there is no such thread. */
+  /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
   /** How many folds are kept. */
@@ -282,17 +290,17 @@ interface FoldCacheOptions {
   readonly pageSize?: number
 }
 
-/** A cache of folds over a store; the ones used least recently are dropped. */
+/** Creates a cache of folds over a store; the least recently used folds are dropped. */
 export function createFoldCache(
   store: Pick<Store, 'head' | 'events'>,
   { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new Map<string, KernelFold>()
 
-  /** The fold, now the one used last. */
+  /** Returns the fold of a thread and marks it as the most recently used. */
   function use(threadId: string, head: ThreadHead): KernelFold {
     const known = folds.get(threadId)
-    // An erased thread has another log than the one that was folded.
+    // Erasing replaces the log of a thread, so a fold of the old log cannot be continued.
     const isCurrent = known?.state.isErased === (head.lifecycle === 'erased')
     const fold = isCurrent ? known : new KernelFold()
     folds.delete(threadId)
@@ -313,7 +321,8 @@ export function createFoldCache(
         const after = fold.state.seq
         if (after >= head.seq) break
         const page = await store.events(threadId, { after, limit: pageSize })
-        // Others may have folded some of these meanwhile; the fold passes over what it has.
+        // Another reader may have folded some of these events meanwhile; `push` ignores events it already
+        // has.
         for (const stored of page) fold.push(stored)
         if (page.length < pageSize) break
       }
@@ -326,7 +335,10 @@ export function createFoldCache(
   }
 }
 
-/** Folds of drains: each belongs to one drain while it runs, since a drain may see no mail but its own. */
+/**
+ * Keeps the folds of drains. A running drain takes its fold out, because no one else may advance it
+ * meanwhile.
+ */
 export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
   const folds = new Map<string, KernelFold>()
   return {

@@ -11,7 +11,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 
-/** The files of threads, under the same rules as for tools. */
+/** Creates the file functions of the API; they follow the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
   const open = async (threadId: string) =>
     facadeFiles(bufferOf(context, (await load(context, threadId)).state))
@@ -44,7 +44,7 @@ export function filesApi(context: ApiContext): ThreadFiles {
   }
 }
 
-/** The values of threads, under the same rules as for tools. */
+/** Creates the value functions of the API; they follow the same rules as for tools. */
 export function valuesApi(context: ApiContext): ThreadValues {
   const open = async (threadId: string) =>
     facadeValues(bufferOf(context, (await load(context, threadId)).state))
@@ -53,14 +53,16 @@ export function valuesApi(context: ApiContext): ThreadValues {
     get: async (threadId, key) => (await open(threadId)).getValue(key),
     set: (threadId, key, value) =>
       editWith(context, { threadId, point: 'set_value' }, (buffer) => {
-        // Removing what is not there says nothing.
+        // Removing a value that does not exist writes no event.
         if (value === null && !buffer.kernel.values.has(key)) return
         facadeValues(buffer).setValue(key, value)
       }),
   }
 }
 
-/** The variables of threads. What is set reaches the live descendants in the same commit. */
+/**
+ * Creates the variable functions of the API. A new value is written to live descendants in the same commit.
+ */
 export function envApi(context: ApiContext): ThreadEnv {
   const parts = { ...context, load: async (id: string) => (await context.folds.load(id))?.state }
   return {
@@ -89,7 +91,7 @@ export function envApi(context: ApiContext): ThreadEnv {
   }
 }
 
-/** Scheduled effects of threads, under the same rules as for tools. */
+/** Creates the functions for scheduled effects; they follow the same rules as for tools. */
 export function effectsApi(context: ApiContext): ThreadEffects {
   return {
     list: async (threadId) => scheduledEffects((await load(context, threadId)).state.effects),
@@ -98,7 +100,7 @@ export function effectsApi(context: ApiContext): ThreadEffects {
       const { result } = await editThread(context, target, ({ state }) => {
         const buffer = bufferOf(context, state)
         const id = facadeEffects(buffer).scheduleEffect(name, args, when)
-        const { runAt } = buffer.events.at(-1) as EffectScheduled // it was written just now
+        const { runAt } = buffer.events.at(-1) as EffectScheduled // the event that was written just above
         return { result: id, change: { append: buffer.events, wake: { by: Date.parse(runAt) } } }
       })
       return result

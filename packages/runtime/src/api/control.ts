@@ -16,7 +16,7 @@ type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<
   Parameters<Threads[Name]>[1]
 >
 
-/** The stop button. A thread that does nothing is left as it is. */
+/** Asks a thread to stop. A thread without work, or one that was already asked, is left as it is. */
 export async function stopThread(
   context: ApiContext,
   threadId: string,
@@ -26,7 +26,7 @@ export async function stopThread(
   await editThread(context, target, (thread): Edit<void> => {
     const { session, stop, queue } = thread.state
     const isAsked = stop === 'requested' || (stop === 'after_step' && afterStep)
-    // A message that no session has taken yet is work too.
+    // A message that is still in the queue counts as work, too.
     const hasWork = session !== undefined || (queue.length > 0 && stop !== 'stopped')
     if (isOver(thread) || !hasWork || isAsked) return { result: undefined }
     const event: RuntimeEvent = {
@@ -40,7 +40,9 @@ export async function stopThread(
   })
 }
 
-/** Goes on after a stop, a failure or a limit. A thread that is at work already is left as it is. */
+/**
+ * Continues a thread after a stop, a failure or a limit. A thread that is already working is left as it is.
+ */
 export async function resumeThread(
   context: ApiContext,
   threadId: string,
@@ -63,7 +65,7 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. The commit also raises the epoch, so that a drain which works on the thread can
+ * Ends a thread for good. The commit also raises the epoch, so that a drain that works on the thread can
  * write nothing more; a last drain then closes the session and terminates the children. Resolves when that
  * is done.
  */
@@ -131,8 +133,8 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
 }
 
 /**
- * Removes the contents of a thread and its descendants. What is left says that something happened, when,
- * by which agent and at what cost, and nothing of what was said.
+ * Removes the contents of a thread and its descendants. The remaining events still show that something
+ * happened, when, by which agent and at what cost, but contain nothing that was said.
  */
 export async function eraseThread(
   context: ApiContext,
@@ -154,7 +156,10 @@ export async function eraseThread(
   }
 }
 
-/** Terminates and removes a thread and its descendants, leaves first: a crash leaves no orphans. */
+/**
+ * Terminates and removes a thread and its descendants, children before parents, so that a crash leaves no
+ * orphans.
+ */
 export async function removeThread(context: ApiContext, threadId: string): Promise<void> {
   for (const head of await ended(context, threadId)) {
     await context.store.remove(head.id)
@@ -163,17 +168,20 @@ export async function removeThread(context: ApiContext, threadId: string): Promi
   }
 }
 
-/** The thread and its descendants, all at rest, leaves first. */
+/** Terminates a thread and its descendants and returns their heads, children before parents. */
 async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
-  // A child that a detached parent left behind is still at work.
+  // Children that a detached parent left running are terminated, too.
   for (const { id } of below) await terminateThread(context, id)
   return [head, ...below].toReversed()
 }
 
-/** An event without anything that was said, shown, read or written. Whatever is not named here is gone. */
+/**
+ * Returns an event without anything that was said, shown, read or written. Fields not listed here are
+ * dropped.
+ */
 function bare(event: RuntimeEvent): RuntimeEvent[] {
   const { at } = event
   switch (event.type) {

@@ -11,20 +11,20 @@ interface Copy {
   readonly owner: string | null
   readonly title: string | null
   readonly tags: readonly string[]
-  /** Begins with `thread_created` of this thread. */
+  /** The events of the copy, beginning with its own `thread_created`. */
   readonly events: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
   readonly point: string
 }
 
-/** Stores a copied history as a new thread of its own, at rest. */
+/** Stores a copied history as a new, independent thread that is at rest. */
 export async function storeCopy(context: ApiContext, copy: Copy): Promise<ThreadHead> {
   const { id, tenant, owner, title, tags, events, blobs = [], point } = copy
   const fold = new KernelFold()
   events.forEach((event, index) => pushChecked(fold, { seq: index + 1, event }, index + 1))
   const { state } = fold
   const append = [...events, ...settleCopied(state, context.at())]
-  // The agent may have changed by a handoff; the name must still be known.
+  // A handoff may have changed the agent; `agent()` throws when no agent has this name.
   const { name: agent } = context.registry.agent(state.agent)
   const create = {
     tenant,
@@ -45,7 +45,7 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
   return headOf(context, id)
 }
 
-/** The first event of a copy: a thread without parent. */
+/** Returns the first event of a copy: that of a thread without a parent. */
 export function rootCreated(
   event: RuntimeThreadCreated,
   { id, title }: { readonly id: string; readonly title: string | null },
@@ -54,7 +54,7 @@ export function rootCreated(
   return { ...rest, threadId: id, depth: 0, title: title ?? undefined }
 }
 
-/** Folds one event; one that cannot be folded is refused with its line. */
+/** Folds one event; throws an error with the line number when the event cannot be folded. */
 export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number): void {
   try {
     fold.push(stored)
@@ -67,12 +67,12 @@ export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number)
 const WHY = 'This is a copy; the call belongs to the thread it was copied from.'
 
 /**
- * The events that bring a copied history to rest: what was running, waiting or planned belongs to the
- * thread it was copied from, and nothing of it happens again.
+ * Yields the events that bring a copied history to rest. Running, waiting or scheduled work belongs to the
+ * original thread and must not happen again in the copy.
  */
 function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> {
   const { entries, session, queue, children, effects, variables } = state
-  // Calls without a result get one, because no vendor accepts a history without.
+  // Calls without a result get one, because no vendor accepts a history in which a call has no result.
   for (const { calls, turnId } of entries)
     for (const { call, outcome } of calls) {
       if (outcome) continue

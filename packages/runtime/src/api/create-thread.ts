@@ -21,7 +21,7 @@ import {
 } from './api-context.ts'
 import { queuedMessage } from './messages-api.ts'
 
-/** Creates a thread with everything it begins with, in one commit. */
+/** Creates a thread with its variables, values and first message, in one commit. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<ThreadHead> {
   const agent = context.registry.agent(thread.agent)
   const { tenant = 'default', owner = null, title = null, tags = [], clientId = null } = thread
@@ -56,7 +56,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     const change = { id, create, append, wake: wakes ? { by: now } : undefined }
     await context.commit({ point: 'create_thread', threads: [change] })
   } catch (error) {
-    // Creating twice with one client id is one thread, if both asked for the same kind of thread.
+    // Creating a thread again with the same client id returns the first one, if agent and owner are the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
     const known = isTaken ? await store.headByClientId(tenant, clientId) : undefined
     if (known && known.agent === thread.agent && known.owner === owner) return known
@@ -93,7 +93,7 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
       budget,
     },
     ...agentRegistrations(agent, at),
-    // A variable that the agent declares as a secret is one, also when it was given in `env`.
+    // A variable that the agent declares as a secret is stored as a secret, even when it was passed in `env`.
     ...Object.entries(env).map(([name, value]) => set(name, value, reader.isSecret(name))),
     ...Object.entries(secrets).map(([name, value]) => set(name, value, true)),
     ...Object.entries(values).map(([key, value]) => {

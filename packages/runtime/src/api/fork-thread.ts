@@ -9,7 +9,9 @@ import { isCopied } from './import-thread.ts'
 
 type ForkOptions = NonNullable<Parameters<Threads['fork']>[1]>
 
-/** A new thread with the history up to and with a message. Contents are shared by their hashes. */
+/**
+ * Copies a thread up to and including a message into a new thread. File contents are shared by their hashes.
+ */
 export async function forkStoredThread(
   context: ApiContext,
   threadId: string,
@@ -40,7 +42,8 @@ export async function forkStoredThread(
       ...rest.filter(isHistory).map((event) => {
         if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
           return event
-        // A sealed secret can be opened in its own thread only, so the copy is sealed anew.
+        // A sealed secret can be opened only in the thread it was sealed for, so it is sealed again for the
+        // copy.
         const secret = vault.open(event.value, envContext(threadId, event.name))
         return { ...event, value: vault.seal(secret, envContext(id, event.name)) }
       }),
@@ -57,7 +60,9 @@ const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
   'session_start',
 ])
 
-/** Where the next message or step after this one begins: results of its calls and the end of its turn go with it. */
+/**
+ * Returns the index where the copy ends: after the message, the results of its calls and the end of its turn.
+ */
 function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
   const place = log.findLastIndex(
     (event) => event.type === 'message_added' && event.message.id === messageId,
@@ -71,7 +76,10 @@ function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
   return next < 0 ? log.length : next
 }
 
-/** False for what stays with the original: requests to models, which it paid for, its queue, and its buttons. */
+/**
+ * Returns false for events that stay with the original: its paid model requests, its queue, its stops and
+ * resumes.
+ */
 function isHistory(event: RuntimeEvent): boolean {
   switch (event.type) {
     case 'message_queued':

@@ -13,7 +13,7 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
 
-/** Makes a thread of exported lines. Every line is checked before anything is stored. */
+/** Creates a thread from exported lines. Every line is checked before anything is stored. */
 export async function importThread(
   context: ApiContext,
   lines: string,
@@ -25,7 +25,7 @@ export async function importThread(
   const id = context.ids()
   const title = typeof header['title'] === 'string' ? header['title'] : null
   if (title !== null) checkLabel(title, 'The title of the thread')
-  const tags = (header['tags'] ?? []) as string[] // checked by the next line
+  const tags = (header['tags'] ?? []) as string[] // checkTags verifies the type
   checkTags(tags)
   const [first, ...rest] = events
   if (first?.type !== 'thread_created') throw invalid(2, 'it is not the event thread_created')
@@ -65,20 +65,20 @@ function readLines(context: ApiContext, text: string): Lines {
       return
     }
     if (blobs.length > 0) throw invalid(number, 'an event follows after the contents')
-    // The event may be of an older version: first it is written as this version would have written it.
+    // An event of an older version is first converted to the current version.
     const raw = value['event']
     const event = isPlainObject(raw)
-      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // upcasting looks at the type first
+      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // upcastEvent checks the type first
       : undefined
     const stored = eventOf({ seq: value['seq'], event }, number, events.length + 1)
     pushChecked(fold, stored, number)
     events.push(stored.event)
   })
-  // A file that was cut off is not a thread.
+  // The header announces how many lines follow, so that a truncated file is rejected.
   for (const [name, { length }] of Object.entries({ events, blobs }))
     if (header[name] !== length)
       throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
-  // A hash without its content could be that of somebody else's file.
+  // Every hash must come with its content, because otherwise an import could name another thread's file.
   const given = new Set(blobs.map(({ hash }) => hash))
   events.forEach((event, index) => {
     const absent = blobsOf([event]).find((hash) => !given.has(hash))
@@ -112,7 +112,7 @@ function eventOf(
     throw invalid(number, `the event ${JSON.stringify(type)} is not known`)
   if (typeof at !== 'string' || Number.isNaN(Date.parse(at)))
     throw invalid(number, 'its event has no time')
-  return { seq: expected, event: event as unknown as RuntimeEvent } // its type is known; the fold reads the rest
+  return { seq: expected, event: event as unknown as RuntimeEvent } // the fold checks the other fields
 }
 
 function blobOf(
@@ -134,7 +134,7 @@ function blobOf(
   return { hash: blob, bytes }
 }
 
-// A record, not a list, so that the compiler demands every event.
+// A record instead of a list, so that the compiler reports a missing event type.
 const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   call_reset: true,
   message_queued: true,
@@ -170,7 +170,7 @@ function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
   })
 }
 
-/** The log of a thread as JSON lines: a header, the events, then the contents they name. */
+/** Exports the log of a thread as JSON lines: a header, the events, then the contents that they name. */
 export async function exportThread(context: ApiContext, threadId: string): Promise<string> {
   const head = await headOf(context, threadId)
   const events = await context.store.events(threadId)
@@ -208,13 +208,16 @@ interface ThreadLinesHeader {
   readonly blobs: number
 }
 
-/** A content that the events name. */
+/** One line with a content that the events name by its hash. */
 interface BlobLine {
   readonly blob: string
   readonly base64: string
 }
 
-/** An event as it may leave the installation: without secrets, sealed or not, and without tokens. */
+/**
+ * Returns an event without secrets (sealed or open) and without tokens, so that it can leave the
+ * installation.
+ */
 function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
   switch (event.type) {
     case 'env_set':
@@ -235,14 +238,14 @@ function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
   }
 }
 
-/** False for what ends a thread, and for bookkeeping of things that are over: a copy begins a life of its own. */
+/** Returns false for the end of a thread and for transient records, which a copy does not take over. */
 export function isCopied(event: RuntimeEvent): boolean {
   const { type } = event
   if (type === 'custom_event') return event.isTransient !== true
   return type !== 'thread_terminated' && type !== 'thread_erased'
 }
 
-/** Hashes of contents that events name. */
+/** Returns the hashes of the contents that the events name. */
 function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {
   const hashes = new Set<string>()
   for (const event of events) {

@@ -19,7 +19,10 @@ import type { ThreadHead, ThreadQuery } from '../store/store.ts'
 /** Signs an approval for an authenticated person; returns the token. */
 type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
 
-/** What waits for people, and their answers. The first answer to each counts. */
+/**
+ * Creates the inbox: it lists what waits for people and records their answers. Only the first answer is
+ * accepted.
+ */
 export function createInbox(environment: ApiEnvironment, sign: SignApproval): Inbox {
   const context = createApiContext(environment)
   return {
@@ -31,7 +34,9 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   }
 }
 
-/** Records an approval. The request is answered once as many people have approved as the policy asks for. */
+/**
+ * Records an approval. The interrupt is answered once as many people have approved as the policy requires.
+ */
 async function approve(
   context: ApiContext,
   decision: ApprovalDecision,
@@ -48,8 +53,8 @@ async function approve(
     const tokens = [...earlier.flatMap((approval) => approval.tokens), ...own]
     if (tokens.length < quorum && own.length > 0) {
       const sealed = context.vault.seal(JSON.stringify(own), contextOf(threadId, interruptId))
-      // Sealed, so that nobody else can hand the tokens in; transient, because it is bookkeeping and not
-      // part of what was said.
+      // The tokens are sealed, so that nobody else can use them. The event is transient, because it is
+      // bookkeeping and not part of the conversation.
       const event: CustomEvent = {
         type: 'custom_event',
         at: context.at(),
@@ -71,7 +76,9 @@ async function approve(
   })
 }
 
-/** Signs for the person. The request is looked up first, so that no token is made for one that was answered already. */
+/**
+ * Signs for the person. The interrupt is looked up first, so that no token is created for an answered one.
+ */
 async function signed(
   context: ApiContext,
   { threadId, interruptId, by }: ApprovalDecision,
@@ -105,7 +112,7 @@ async function answer(
     subject: `The answer to ${interruptId}`,
     code: 'ANSWER_INVALID',
     maxBytes: context.limits.maxMessageBytes,
-  }) as InterruptAnswer // a copy of one
+  }) as InterruptAnswer // a copy of an answer
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
     const append = [answerEvent(context, { interruptId, by }, kept)]
@@ -159,16 +166,16 @@ function answered(threadId: string, interruptId: string): RuntimeError {
   })
 }
 
-/** The name of the event that records one approval of several. */
+/** The name of the event that records one person's approval where several people have to approve. */
 export const APPROVAL_GIVEN = 'approval_given'
 
-/** One person's approval of something that more than one has to approve. */
+/** One person's approval of a call that several people have to approve. */
 interface PartialApproval {
   readonly by: string
   readonly tokens: readonly string[]
 }
 
-/** The approvals given so far, read from the log. */
+/** Reads from the log the approvals that were given so far. */
 async function partialApprovals(
   { store, vault }: ApiContext,
   threadId: string,
@@ -184,7 +191,7 @@ async function partialApprovals(
       continue
     const { interruptId: of, by, sealed } = event.data
     if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
-    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // written below
+    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // see approve
     given.push({ by, tokens })
   }
   return given
@@ -196,10 +203,10 @@ function contextOf(threadId: string, interruptId: string): string {
 
 const PAGE = 1000
 
-/** Which waiting items are listed. */
+/** Selects which waiting items are listed. */
 type WaitingQuery = Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>
 
-/** Everything that waits for a person or a client, the oldest first. */
+/** Lists everything that waits for a person or a client, the oldest first. */
 export async function waitingItems(
   context: ApiContext,
   { limit = PAGE, ...query }: WaitingQuery = {},
@@ -229,7 +236,7 @@ export async function waitingItems(
     .slice(0, limit)
 }
 
-/** Interrupts that a person or a client has to answer. */
+/** Returns the unanswered interrupts that a person or a client has to answer. */
 function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && (kind === 'approval' || kind === 'input'),
@@ -266,15 +273,15 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
   }
 }
 
-/** What has to be signed: the request of an interrupt, or its `approval`. */
+/** Finds the approval request to be signed: the request of an interrupt itself, or its `approval` member. */
 function approvalOf(request: unknown): ApprovalRequest | undefined {
   if (!isPlainObject(request)) return undefined
   if (typeof request['digest'] === 'string' && isPlainObject(request['action']))
-    return request as unknown as ApprovalRequest // written by the governor; its marks were checked
+    return request as unknown as ApprovalRequest // written by the governor
   return approvalOf(request['approval'] ?? request['request'])
 }
 
-/** Agents from the root down, each thread looked up once. */
+/** Finds the names of the agents from the root thread down to a thread; each thread is looked up once. */
 class Paths {
   readonly #context: ApiContext
   readonly #known = new Map<string, Promise<readonly string[]>>()

@@ -26,7 +26,7 @@ import { type MessageJSON, messageOf } from '@skein/base'
 import type { MessageQueued } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 
-/** The messages of threads, under the same rules as for tools. */
+/** Creates the message functions of the API; they follow the same rules as for tools. */
 export function messagesApi(
   context: ApiContext,
 ): Pick<Threads, 'messages' | 'updateMessage' | 'deleteMessage'> {
@@ -39,11 +39,12 @@ export function messagesApi(
       const { state } = await load(context, threadId)
       const scratch = facadeOf(bufferOf(context, state))
       scratch.updateMessage(messageId, content)
-      let { message } = scratch.getMessage(messageId)! // it was found just now
-      // Hooks run once, before the edit, which may be tried several times: they may write themselves.
+      let { message } = scratch.getMessage(messageId)! // it was found above
+      // Hooks run once, before the edit. The edit may be tried several times, and hooks may write to the
+      // thread.
       for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
         const changed = await runHook(context, { threadId, hook, args: [messageId, message] })
-        if (changed) message = changed as Message // what the hook's signature says
+        if (changed) message = changed as Message // the type that the hook's signature declares
       }
       const target = { threadId, point: 'update_message' }
       await editWith(context, target, (buffer) =>
@@ -85,10 +86,10 @@ interface HookRun {
   readonly args: readonly unknown[]
 }
 
-/** A hook that throws or takes too long is recorded in the log and skipped. */
+/** Runs a hook. A hook that throws or takes too long is recorded in the log and skipped. */
 async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): Promise<unknown> {
   const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
-  const execute = hook.execute as (...all: unknown[]) => unknown // the name was compared before
+  const execute = hook.execute as (...all: unknown[]) => unknown // hooksOf selected it by name
   try {
     return await withState(context, threadId, (state) =>
       within(timeoutMs, async () => execute(state, ...args)),
@@ -101,7 +102,7 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
   }
 }
 
-/** Queues a message, once per message id, and wakes the thread. */
+/** Queues a message and wakes the thread. The same message id is queued only once. */
 export async function sendMessage(
   context: ApiContext,
   threadId: string,
@@ -127,7 +128,7 @@ export async function sendMessage(
   return { queueId, messageId: queueId, seq: result ?? seq }
 }
 
-/** Withdraws a message that is still in the queue; false when the thread has read it, or it was never sent. */
+/** Withdraws a message that is still in the queue. Returns false when it was already read or never sent. */
 export async function unsendMessage(
   context: ApiContext,
   threadId: string,
@@ -142,7 +143,10 @@ export async function unsendMessage(
   return result
 }
 
-/** The event of a message that somebody sends. Its queue id is the id of the message, so sending a message twice queues it once. */
+/**
+ * Creates the event that queues a sent message. The message id is its queue id, so sending it twice queues it
+ * once.
+ */
 export function queuedMessage(context: ApiContext, sent: SendMessage | string): MessageQueued {
   const message: SendMessage = typeof sent === 'string' ? { text: sent } : sent
   const { role = 'user', text, content = [], metadata } = message

@@ -9,13 +9,13 @@ import { waitingItems } from './inbox.ts'
 interface Wait {
   readonly threadId: string
   readonly signal: AbortSignal | undefined
-  /** The message whose session is awaited; without it, the wait is for the thread to be at rest. */
+  /** The message whose session is awaited; without it, the call waits until the thread is at rest. */
   readonly queueId?: string
-  /** Sessions that ended before this event do not count. */
+  /** Sessions that ended before this event are ignored. */
   readonly after?: number
 }
 
-/** Sends a message, and waits for the end of the session that took the message. */
+/** Sends a message and waits for the end of the session that answers it. */
 export async function runThread(
   context: ApiContext,
   threadId: string,
@@ -37,8 +37,8 @@ export async function settledThread(
 }
 
 /**
- * Looks after each commit to the thread, and to its descendants while it waits for them: one of these may
- * need a person. Aborting ends the waiting, not the session.
+ * Waits for the result. The thread is checked after each commit, and so are its descendants while it waits
+ * for them, because a descendant may need a person. Aborting ends the waiting, not the session.
  */
 async function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> {
   const { threadId, signal } = wait
@@ -51,14 +51,14 @@ async function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> 
       if (look.result) return look.result
       if (look.below.length === below.length) continue
       below = look.below
-      break // begin again, watching those too
+      break // watch again, now with the new descendants
     }
   }
 }
 
 interface Look {
   readonly result?: SessionResult
-  /** Descendants whose changes may decide the wait. */
+  /** Descendants whose changes may end the wait. */
   readonly below: readonly string[]
 }
 
@@ -70,13 +70,13 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const isQueued = state.queue.some((queued) => queued.queueId === queueId)
   const none = { attachments: [], waiting: [], thread: head }
 
-  // The drain has given up, before or after it took the message.
+  // The drain failed for good, before or after it read the message.
   const hasStuckWork = session !== undefined || (state.queue.length > 0 && stop === 'none')
   if (head.lifecycle === 'failed' && hasStuckWork && isAtRest) {
     const text = 'The thread could not continue; its log says why.'
     return { result: { outcome: 'failed', reason: 'drain_failed', text, ...none }, below: [] }
   }
-  // The message was withdrawn before any session took it.
+  // The message was withdrawn before a session read it.
   if (queueId !== undefined && !state.places.has(queueId) && !isQueued)
     return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
 
@@ -95,11 +95,11 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     return { result, below: [] }
   }
 
-  // Only a thread at rest waits for somebody; one that runs may still end by itself. Before its session
-  // begins, a thread may wait for a child that started by itself.
+  // Only a thread at rest waits for somebody; a running thread may still end by itself. A thread with a queue
+  // but no session yet may be waiting for a child that started by itself.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
-  const text = lastText(state) // read before the next await, which may move the state on
+  const text = lastText(state) // read before the next await, during which the shared state may change
   const tree = [head, ...(await descendantsOf(context, head))]
   const below = tree.slice(1).map(({ id }) => id)
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
@@ -110,7 +110,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }
 
-/** What side A said last. */
+/** Returns the last text that side A wrote. */
 function lastText({ entries }: KernelState): string {
   const last = entries.findLast(
     ({ side, isRemoved, message }) => side === 'a' && !isRemoved && message.type === 'assistant',

@@ -25,7 +25,7 @@ import { modelLogs, rebuildRequest } from '../model/log.ts'
 import type { JsonObject } from '@skein/base'
 import { descendantsOf } from '../store/thread-head.ts'
 
-/** Everything that can be done with threads from outside of them. */
+/** Creates the API of threads: everything that can be done with threads from outside. */
 export function createThreads(environment: ApiEnvironment): Threads {
   const context = createApiContext(environment)
   const { store } = context
@@ -71,7 +71,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
   }
 }
 
-/** What is read from the whole log of a thread. */
+/** Creates the functions that read the whole log of a thread. */
 function logsApi(
   context: ApiContext,
 ): Pick<Threads, 'events' | 'folded' | 'document' | 'logs' | 'log' | 'cost' | 'audit'> {
@@ -84,11 +84,11 @@ function logsApi(
     events,
     async folded(threadId) {
       const log = (await events(threadId)).map(({ event }) => event)
-      return foldThread(log as unknown as Iterable<UnknownThreadEvent>) // known ones too are plain JSON
+      return foldThread(log as unknown as Iterable<UnknownThreadEvent>) // every event is plain JSON
     },
     async document(threadId) {
       const log = await events(threadId)
-      // The runtime's own events are its machinery, not part of the history.
+      // The runtime's own events are internal and not part of the document.
       const history = log.flatMap(({ event }) => (isThreadEvent(event) ? [event] : []))
       return threadFromEvents(history, { includeRunning: true }).value
     },
@@ -107,7 +107,7 @@ function logsApi(
   }
 }
 
-/** What a thread and its descendants have spent on models. */
+/** Sums what a thread and its descendants have spent on models. */
 async function costOf(context: ApiContext, threadId: string): Promise<CostReport> {
   const head = await headOf(context, threadId)
   const total = { tokens: 0, costUsd: 0 }
@@ -120,7 +120,7 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
       costUsd: number,
       ...sums: { tokens: number; costUsd: number }[]
     ): void => {
-      // Thinking and cached tokens are parts of these two.
+      // Reasoning and cached tokens are already included in these two numbers.
       const tokens = Number(usage?.['input_tokens'] ?? 0) + Number(usage?.['output_tokens'] ?? 0)
       for (const sum of [total, own, ...sums]) {
         sum.tokens += tokens
@@ -128,7 +128,7 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
       }
     }
     const log = await context.store.events(id)
-    // Summaries, first instructions, failed requests: they cost something and have no message.
+    // Summaries, first instructions and failed requests have costs but no message.
     for (const { event } of log)
       if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd ?? 0)
     for (const { provider, model, usage, costUsd = 0 } of modelLogs(log)) {

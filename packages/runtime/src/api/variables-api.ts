@@ -5,7 +5,7 @@ import type { ThreadVariables } from '../contract/runtime-api.ts'
 import { envSet } from '../thread/env.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 
-/** Variables that a deferred child waits for. */
+/** Creates the functions for variables that a deferred child waits for. */
 export function variablesApi(context: ApiContext): ThreadVariables {
   return {
     async get(threadId, requestId) {
@@ -30,7 +30,7 @@ export function variablesApi(context: ApiContext): ThreadVariables {
         const wake = { by: context.clock.now() }
         return { result: undefined, change: { append: [event], wake } }
       })
-      // The thread itself creates the child; this waits until it has, or could not.
+      // The thread's own drain creates the child; this loop waits until it has succeeded or failed.
       for await (const _ of context.live.watch([threadId])) {
         const { state } = await load(context, threadId)
         const { reference, error } = find(state, requestId)
@@ -63,7 +63,7 @@ function isExpired({ clock }: ApiContext, expiresAt: string): boolean {
 
 type Values = Readonly<Record<string, string>>
 
-/** A request is answered once, in time, and in full. */
+/** Throws unless the request is unanswered, not expired, and all required values are provided. */
 function checkProvided(context: ApiContext, pending: PendingVariables, values: Values): void {
   const { requestId, required, missing, expiresAt } = pending.requested
   if (pending.provided)
@@ -90,7 +90,10 @@ function checkProvided(context: ApiContext, pending: PendingVariables, values: V
     })
 }
 
-/** The values as they are stored: sealed for this thread. The drain that creates the child opens them and seals them for the child. */
+/**
+ * Seals the values for this thread. The drain that creates the child opens them and seals them again for the
+ * child.
+ */
 function sealed(
   context: ApiContext,
   state: KernelState,
@@ -107,7 +110,7 @@ function sealed(
         ? tool.relation.requiredVariables
         : [],
     )
-  // A variable that is not declared as text is treated as a secret.
+  // A variable that is declared as a secret, or not declared at all, is treated as a secret.
   const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
   return Object.fromEntries(
     Object.entries(values).map(([name, given]) => {

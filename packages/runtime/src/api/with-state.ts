@@ -4,7 +4,7 @@ import { createThreadFacade } from '../thread/facade.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
 
-/** Gives code the state of a thread. What it changed is one commit when it returns. */
+/** Calls a function with the state of a thread. Its changes are written in one commit when it returns. */
 export async function withState<T>(
   context: ApiContext,
   threadId: string,
@@ -31,7 +31,7 @@ export async function withState<T>(
         await context.commit({ point: 'tell', threads: [{ id: threadId, append: safe(append) }] })
     },
   })
-  /** Without the secrets of the thread, and those that were just set. */
+  /** Returns the value with all secrets of the thread redacted, including those that were just set. */
   function safe<Value>(value: Value): Value {
     return vault.redactor(facade.secrets()).json(value)
   }
@@ -46,7 +46,7 @@ export async function withState<T>(
     append: events,
     ...(!allowsOver && { mustBeLive: true }),
     head: patch,
-    // A drain that works on the thread at this moment must not write any more.
+    // Raising the epoch prevents a running drain from writing anything more.
     ...(changes.terminates && { raisesEpoch: true }),
     wake: { by: context.clock.now() },
   }

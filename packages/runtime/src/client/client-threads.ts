@@ -16,8 +16,8 @@ import type { ThreadView } from '../view/index.ts'
 import { ClientError, isThere, type Requester } from './requester.ts'
 
 /**
- * Threads of a server, as `runtime.threads` has them. What differs is declared here: the tenant and the
- * author are those of the key, and messages travel as JSON.
+ * The threads of a server, with the functions of `runtime.threads`. The differences are declared here: tenant
+ * and author are determined by the key, and messages are sent as JSON.
  */
 export interface ClientThreads extends Pick<
   Threads,
@@ -45,7 +45,7 @@ export interface ClientThreads extends Pick<
   create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadHead>
   byClientId(clientId: string): Promise<ThreadHead | undefined>
   list(query?: Omit<ThreadQuery, 'tenant'>): Promise<readonly ThreadHead[]>
-  /** The thread as people are shown it; with `upTo`, as it was after the event with this number. */
+  /** The thread as it is shown to people; with `upTo`, as it was after the event with this number. */
   view(threadId: string, options?: { readonly upTo?: number }): Promise<ThreadView>
   stop(threadId: string, options?: { readonly afterStep?: boolean }): Promise<void>
   resume(threadId: string, options?: { readonly side?: Side }): Promise<void>
@@ -61,13 +61,13 @@ export interface ClientThreads extends Pick<
   readonly files: Omit<ThreadFiles, 'move'>
 }
 
-/** The threads of the server that a requester talks to. */
+/** Creates the thread functions of a client. */
 export function threadsOf(requester: Requester): ClientThreads {
   const { call, pick } = requester
   const settled: Threads['settled'] = async (threadId, { signal } = {}) => {
     for (;;) {
-      signal?.throwIfAborted() // a `fetch` of the application's own may not look at the signal
-      // The server answers with nothing when its own time is up and the thread still runs.
+      signal?.throwIfAborted() // a custom `fetch` may ignore the signal
+      // The server answers without content when its time limit is reached while the thread still runs.
       const result = await call('getResult', { threadId }, { signal })
       if (result !== undefined) return result as Awaited<ReturnType<Threads['settled']>>
     }
@@ -149,7 +149,7 @@ export function threadsOf(requester: Requester): ClientThreads {
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
-  /** Paths begin with a slash in the thread, and without one in an address. */
+  /** Removes the leading slash: paths begin with a slash in the thread, but not in an address. */
   const at = (threadId: string, name: string) => ({ threadId, path: name.replace(/^\//, '') })
   const list: ThreadFiles['list'] = (threadId, prefix) =>
     pick('listFiles', { threadId }, 'files', { query: { prefix } })

@@ -6,7 +6,7 @@ import { threadsOf, type ClientThreads } from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
 
-/** Where the server is, how to get in, and how streams are read. */
+/** The address of the server, the key, and how streams are read. */
 export interface ClientOptions extends RequesterOptions {
   /** How streams reconnect after a break. */
   readonly streams?: EventSourceOptions
@@ -14,7 +14,7 @@ export interface ClientOptions extends RequesterOptions {
 
 type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 
-/** What waits for a person. Decisions count as those of the person the key belongs to. */
+/** Everything that waits for a person. Decisions are recorded under the user of the key. */
 export interface ClientInbox {
   list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
   approve(
@@ -24,7 +24,7 @@ export interface ClientInbox {
   answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
 }
 
-/** A runtime on the other side of the network. */
+/** A runtime that is reached over the network. */
 export interface Client {
   readonly threads: ClientThreads
   readonly inbox: ClientInbox
@@ -32,9 +32,9 @@ export interface Client {
     list(): Promise<readonly AgentSummary[]>
     get(name: string): Promise<AgentSummary>
   }
-  /** Events of a thread, each once and in order, over as many connections as it takes. */
+  /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
-  /** As `stream`, with all descendants. */
+  /** Yields the events of a thread and of all its descendants, as `stream` does. */
   streamTree(
     threadId: string,
     options?: Omit<StreamOptions, 'untilParked'>,
@@ -42,7 +42,7 @@ export interface Client {
 }
 
 /**
- * A client of a server of this runtime. Runs in browsers too.
+ * Creates a client for a server of this runtime. Runs in browsers, too.
  *
  *     const client = createClient({ url: 'http://127.0.0.1:4111', apiKey })
  *     const thread = await client.threads.create({ agent: 'support', message: 'Hello' })
@@ -76,11 +76,11 @@ export function createClient(options: ClientOptions): Client {
     async *stream(threadId, stream = {}) {
       const until = stream.untilParked === true ? 'parked' : undefined
       for await (const { id, data } of read(threadId, { until }, stream))
-        yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server's own event
+        yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // sent by the server
     },
     async *streamTree(threadId, stream = {}) {
       for await (const { id, data } of read(threadId, { tree: true }, stream))
-        yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // the server's own event
+        yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // sent by the server
     },
   }
 }

@@ -1,18 +1,18 @@
 import { SseDecoder, type SseEvent } from '@skein/base'
 import { ClientError, notReached, type Requester } from './requester.ts'
 
-/** What of a stream to read. */
+/** The part of a stream to read. */
 export interface StreamOptions {
-  /** Id of the last event you have; absent begins at the first. */
+  /** Id of the last event you have; when absent, the stream begins with the first event. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Deltas of running steps. Default true. */
+  /** Whether deltas of running steps are sent. Default true. */
   readonly includesDeltas?: boolean
-  /** Ends when nothing runs any more: at once, if the thread is parked already. Default false. */
+  /** Whether the stream ends when the thread is parked (at once, if it is already). Default false. */
   readonly untilParked?: boolean
 }
 
-/** How streams reconnect. */
+/** How streams reconnect after a break. */
 export interface EventSourceOptions {
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
   readonly random?: () => number
@@ -24,8 +24,8 @@ const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 15_000
 
 /**
- * Reads a stream of the server. Whenever the connection breaks off it reconnects with the id of the last
- * event, until the server says that nothing more will come, refuses for good, or the signal aborts.
+ * Reads a stream of the server. Whenever the connection breaks, it reconnects with the id of the last event,
+ * until the server ends the stream or refuses it for good, or the signal aborts.
  */
 export async function* readEvents(
   requester: Requester,
@@ -66,7 +66,7 @@ export async function* readEvents(
     }
     if (signal?.aborted) return
     const backoff = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
-    // Spread at random: after a restart of the server all clients reconnect.
+    // The wait is randomised, because after a restart of the server all clients reconnect at once.
     await wait(waitMs ?? backoff * (0.5 + random() / 2), signal)
   }
 }
@@ -89,7 +89,10 @@ async function* decoded(
   }
 }
 
-/** Throws a temporary error when the connection breaks off or goes quiet, so that the caller reconnects. */
+/**
+ * Reads the next chunk. Throws a temporary error when the connection breaks or goes quiet, so that the caller
+ * reconnects.
+ */
 async function readWithin(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   quietMs: number,

@@ -1,7 +1,7 @@
 import { isPlainObject, SkeinError } from '@skein/base'
 import { addressOf, type OperationId, type PathParams } from '../operations/addresses.ts'
 
-/** Where the server is, and how to get in. */
+/** The address of the server and the key. */
 export interface RequesterOptions {
   /** The address of the server, with its prefix. */
   readonly url: string
@@ -18,17 +18,17 @@ interface RequestInput {
   readonly signal?: AbortSignal
 }
 
-/** Asks one server for operations. Refusals are thrown as `ClientError`. */
+/** Sends requests for the operations of one server. Refusals are thrown as `ClientError`. */
 export interface Requester {
-  /** The response as it came. */
+  /** Returns the response itself. */
   send<Id extends OperationId>(
     id: Id,
     params: PathParams<Id>,
     input?: RequestInput,
   ): Promise<Response>
-  /** The JSON of the answer; undefined when it has no content. */
+  /** Returns the JSON of the response; undefined when it has no content. */
   call<Id extends OperationId, T>(id: Id, params: PathParams<Id>, input?: RequestInput): Promise<T>
-  /** One field of the JSON of the answer: lists travel as `{ threads: […] }`. */
+  /** Returns one field of the JSON of the response, because lists are sent as `{ threads: […] }`. */
   pick<Id extends OperationId, T>(
     id: Id,
     params: PathParams<Id>,
@@ -37,7 +37,7 @@ export interface Requester {
   ): Promise<T>
 }
 
-/** A requester for a server. Methods and paths come from the list of operations. */
+/** Creates a requester for a server. Methods and paths come from the list of operations. */
 export function createRequester({
   url,
   apiKey,
@@ -54,11 +54,11 @@ export function createRequester({
     for (const [name, value] of Object.entries(input.query ?? {}))
       if (value !== undefined && value !== null) query.set(name, String(value))
     const search = query.size > 0 ? `?${query}` : ''
-    // Not called as a method of something else, which browsers refuse.
+    // `fetch` is called as a plain function, because browsers refuse it as a method of another object.
     const response = await fetch(`${base}${filled(path, params)}${search}`, {
       method,
       headers: { ...own, ...type, ...input.headers },
-      body: json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json), // bytes of any buffer are a body
+      body: json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json), // bytes are allowed
       signal,
     }).catch((error: unknown) => {
       throw signal?.aborted ? error : notReached(error)
@@ -84,19 +84,20 @@ function filled(path: string, params: Readonly<Record<string, string>>): string 
   return path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
     const value = params[name]!
     const segments = value.split('/')
-    // An address cannot hold an empty segment or `..` as a segment of its own; there the slashes are encoded too.
+    // An address cannot contain empty segments, `.` or `..`; a path with such segments is encoded with its
+    // slashes.
     const isPlain = segments.every((part) => part !== '' && part !== '.' && part !== '..')
     return rest && isPlain ? segments.map(encodeURIComponent).join('/') : encodeURIComponent(value)
   })
 }
 
-/** A request that the server refused, or that did not reach it. */
+/** The error for a request that the server refused, or that did not reach the server. */
 export class ClientError extends SkeinError {
-  /** The status of the answer; 0 when there was none. */
+  /** The status of the response; 0 when there was none. */
   readonly status: number
-  /** What is wrong with the request, field by field. */
+  /** The invalid fields of the request. */
   readonly problems: readonly { readonly field: string; readonly message: string }[]
-  /** How long the server asks to wait. */
+  /** How long the server asks the client to wait. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -122,7 +123,7 @@ export class ClientError extends SkeinError {
   }
 }
 
-/** The error that an answer describes. */
+/** Creates the error that a response describes. */
 async function toClientError(response: Response): Promise<ClientError> {
   const { status, headers } = response
   const wait = Number(headers.get('retry-after') ?? Number.NaN)
@@ -135,11 +136,11 @@ async function toClientError(response: Response): Promise<ClientError> {
     status,
     retryAfterMs,
     hint: typeof hint === 'string' ? hint : undefined,
-    problems: Array.isArray(problems) ? (problems as ClientError['problems']) : undefined, // as the server has it
+    problems: Array.isArray(problems) ? (problems as ClientError['problems']) : undefined, // of our server
   })
 }
 
-/** The error of a request that got no answer. */
+/** Creates the error for a request that got no response. */
 export function notReached(cause: unknown): ClientError {
   return new ClientError('The server could not be reached.', {
     code: 'NOT_REACHED',
@@ -149,7 +150,9 @@ export function notReached(cause: unknown): ClientError {
   })
 }
 
-/** False instead of the error with this code, which says that there is nothing to remove. */
+/**
+ * Returns false instead of throwing the error with this code, which means that there was nothing to remove.
+ */
 export async function isThere(done: Promise<void>, code: string): Promise<boolean> {
   try {
     await done

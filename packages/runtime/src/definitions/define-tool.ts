@@ -13,22 +13,22 @@ import type {
   VariableDefinition,
 } from './types.ts'
 
-/** What `defineTool` makes a tool of: the spelling of Standard Agents (§5). */
+/** The options of `defineTool`, in the spelling of Standard Agents (§5). */
 export interface ToolOptions<Args, Result> extends Omit<
   ToolGovernance<NoInfer<Args>, NoInfer<Result>>,
   'evidence'
 > {
   readonly name: string
   readonly description: string
-  /** Any Standard Schema; leave it out for a tool without arguments. */
+  /** Any Standard Schema; omit it for a tool without arguments. */
   readonly args?: ToolSchema<Args>
-  /** What a call proves about its result. Default: a `tool_result` with the result itself. */
+  /** Returns the evidence that a call provides. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
   /** The only tools that this one may invoke. */
   readonly uses?: readonly Ref<AnyTool>[]
-  /** Leave it out for a tool that runs at the client: its calls then wait for a result. */
+  /** Runs the tool. Omit it for a tool that runs at the client: its calls then wait for a result. */
   readonly execute?: (
     state: ThreadState,
     args: NoInfer<Args>,
@@ -36,16 +36,16 @@ export interface ToolOptions<Args, Result> extends Omit<
   ) => Result | Promise<Result>
 }
 
-/** The arguments of a tool that has none. */
+/** The type of the arguments of a tool without arguments. */
 export type NoArguments = Readonly<Record<string, never>>
 
 /**
- * A tool that runs here. It is a UPP tool too, so `llm()`, `agent()` and `governed()` accept it like one
- * of `tool()`; a tool that uses the state of its thread fails there with `TOOL_NOT_ALLOWED`.
+ * A tool that runs in this process. It is also a UPP tool, so `llm()`, `agent()` and `governed()` accept it.
+ * A tool that uses the state of its thread fails there with `TOOL_NOT_ALLOWED`.
  */
 export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
   readonly run: (params: unknown, context: ToolContext) => Promise<Result>
-  /** Never set; carries the types for wrappers such as `governed()`. */
+  /** Never set; only carries the types for wrappers such as `governed()`. */
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
 
@@ -87,14 +87,14 @@ export function defineTool<Args = NoArguments, Result = unknown>(
     parameters: checked.parameters,
     governance: Object.freeze(withCheckedArguments(checked, governance)),
   }
-  // What is not a function is kept as it is, so that loading reports it together with all other problems.
+  // A value that is not a function is kept, so that loading reports it together with all other problems.
   if (execute !== undefined) definition['run'] = typeof execute === 'function' ? run : execute
   return Object.freeze(definition) as unknown as ToolDefinition // built field by field above
 }
 
 /**
- * Governance calls `raise`, `rollback`, `probe` and `evidence` with the arguments that the model sent.
- * This wraps them so that they get checked arguments, as `execute` does. Absent ones stay absent.
+ * Wraps `raise`, `rollback`, `probe` and `evidence`, which governance calls with the raw arguments of the
+ * model, so that they get checked arguments, as `execute` does. Absent functions stay absent.
  */
 function withCheckedArguments<Args, Result>(
   { check, checkNow }: CheckedArguments<Args>,
@@ -103,7 +103,7 @@ function withCheckedArguments<Args, Result>(
   const { risk, raise, rollback, probe, evidence } = governance
   const wrapped: Record<string, unknown> = { ...governance }
   if (typeof raise === 'function') {
-    // Invalid arguments raise nothing: `run` rejects them before anything happens.
+    // Invalid arguments do not raise the risk, because `run` rejects them before anything happens.
     wrapped['raise'] = (params: unknown) => {
       const valid = checkNow(params)
       return valid ? raise(valid.value) : risk
@@ -118,14 +118,17 @@ function withCheckedArguments<Args, Result>(
       probe(await check(params), context)
   }
   if (typeof evidence === 'function') {
-    // Evidence is made of a call that has run, so its arguments were valid.
+    // Evidence is created from a call that has run, so its arguments are valid.
     wrapped['evidence'] = (result: Result, params: unknown) =>
       evidence(result, (checkNow(params) as { value: Args }).value)
   }
   return Object.fromEntries(Object.entries(wrapped).filter(([, value]) => value !== undefined))
 }
 
-/** The context of a call, also of one that `llm()`, `agent()` or a governor makes outside any thread. */
+/**
+ * Returns the context of a call; creates one for calls that `llm()`, `agent()` or a governor makes outside a
+ * thread.
+ */
 function threadContext(toolName: string, context: ToolContext): RuntimeToolContext {
   if ('state' in context && context.state) return context as RuntimeToolContext
   const { toolCallId, idempotencyKey = toolCallId } = context as Partial<RuntimeToolContext>
@@ -140,7 +143,7 @@ function threadContext(toolName: string, context: ToolContext): RuntimeToolConte
   return { ...context, toolName, idempotencyKey: idempotencyKey ?? '', state }
 }
 
-/** What a tool of another package lacks: its risk, and what else the runtime can use. */
+/** The settings that a tool of another package lacks: its risk, and others that the runtime uses. */
 export interface ToolFromOptions<Args, Result> extends ToolGovernance<Args, Result> {
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
@@ -148,7 +151,7 @@ export interface ToolFromOptions<Args, Result> extends ToolGovernance<Args, Resu
   readonly uses?: readonly Ref<AnyTool>[]
 }
 
-/** Types that some tools carry without a value. */
+/** The type information that some tools carry without a value. */
 interface Typed<Args, Result> {
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
@@ -178,7 +181,7 @@ export function toolFrom<Args, Result>(
     uses: uses && Object.freeze([...uses]),
     timeoutMs,
   }
-  // Arguments are JSON of unknown shape here; the tool's own `run` checks them.
+  // The arguments have an unknown type here; the tool's own `run` checks them.
   return Object.freeze(definition) as unknown as RunnableTool<Args, Result>
 }
 
@@ -189,7 +192,7 @@ async function runTool(
   params: JsonValue,
   context: RuntimeToolContext,
 ): Promise<unknown> {
-  // UPP types arguments as `never`, since any tool may narrow them.
+  // UPP types arguments as `never`, because each tool may narrow them.
   const { approval, run } = tool as unknown as {
     readonly approval?: Callable
     readonly run: Callable
@@ -206,36 +209,37 @@ async function runTool(
     const message = `The call of "${tool.name}" was denied${why}.`
     throw new RuntimeError(message, { code: 'TOOL_NOT_ALLOWED' })
   }
-  // UAP §8.4: a tool gets the context if it declares two parameters or is marked by `withToolContext`.
+  // UAP §8.4: a tool receives the context if it declares two parameters or is marked by `withToolContext`.
   const wantsContext = run.length >= 2 || Symbol.for('skein.tool-context') in tool
   return wantsContext ? run.call(tool, params, context) : run.call(tool, params)
 }
 
 /**
- * The risk of a tool that declares none. It counts as a write: policy decides about each call, the intent
- * is logged before the call, and a call that a crash interrupted is not repeated.
+ * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
+ * intent is logged before the call, and a call that a crash interrupted is not repeated.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
-/** One definition per tool object, so that two prompts that list the same tool mean the same one. */
+/** One definition per tool object, so that two prompts with the same tool share one definition. */
 const converted = new WeakMap<object, ToolDefinition>()
 
 /**
- * The runtime's form of a tool of any origin: `defineTool`, `tool()`, `governed()`, or an object of UPP's
- * shape. Undefined for a value that is not a tool.
+ * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or an object of UPP's shape) to the
+ * runtime's form. Returns undefined for a value that is not a tool.
  */
 export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('kind' in value)
     return isPlainObject(value) && value['kind'] === 'tool'
-      ? (value as unknown as ToolDefinition) // its fields are checked when it is loaded
+      ? (value as unknown as ToolDefinition) // loading checks its fields
       : undefined
   if (!('run' in value && 'parameters' in value && 'name' in value)) return undefined
   const known = converted.get(value)
   if (known) return known
   const core = toolCore(value)
   const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
-  // A governed tool refuses to be called outside a governed run; in the runtime every call is in one.
+  // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it uses
+  // the tool inside.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance)
     : toolFrom(value as Tool, { risk })

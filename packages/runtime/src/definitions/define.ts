@@ -34,12 +34,14 @@ export function defineAgent(agent: AgentDefinition): AgentDefinition {
   const { taskClass, ...rest } = agent
   const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenDefinition(v)]))
   const defined = taskClass === undefined ? copy : { ...copy, taskClass }
-  // Not enumerable: the brand only tells an agent from a configuration that names one.
+  // The brand only distinguishes an agent from a configuration that names one, so it is not enumerable.
   Object.defineProperty(defined, brand, { value: true })
-  return Object.freeze(defined) as unknown as AgentDefinition // the same fields, copied one by one
+  return Object.freeze(defined) as unknown as AgentDefinition // a copy of the same fields
 }
 
-/** True for an agent of `defineAgent`, and for any object with a side, even if the rest of it is wrong. */
+/**
+ * Whether this is an agent of `defineAgent`, or any object with a side, even if its other fields are wrong.
+ */
 export function isAgentLike(value: object): boolean {
   return brand in value || 'sideA' in value || 'sideB' in value
 }
@@ -86,7 +88,7 @@ export function defineHook<Name extends HookName>(
 
 /** Options of `defineEffect`. */
 export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run'> {
-  /** Any Standard Schema; checked before every run. Without it arguments are any JSON. */
+  /** Any Standard Schema, checked before every run. Without it, arguments are any JSON. */
   readonly args?: ToolSchema<Args>
   readonly execute: (state: ThreadState, args: NoInfer<Args>, signal: AbortSignal) => unknown
 }
@@ -103,23 +105,23 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
   const { args, execute, ...rest } = options
   if (typeof execute !== 'function') {
-    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading reports it
+    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading reports the problem
   }
   const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
   return Object.freeze({
     ...rest,
     kind: 'effect' as const,
     run: async (state: ThreadState, given: JsonValue, signal: AbortSignal) =>
-      execute(state, check ? await check(given) : (given as Args), signal), // Args is JSON without a schema
+      execute(state, check ? await check(given) : (given as Args), signal), // without a schema Args is JSON
   })
 }
 
-/** The function that answers requests to a route. */
+/** The function that handles requests to a route. */
 export type EndpointHandler = EndpointDefinition['execute']
 
 /**
- * Defines a route of every thread. Beneath `endpoints/` a file's name gives path and method, so that
- * the handler alone is enough there.
+ * Defines a route that every thread has. Below `endpoints/`, the file name determines path and method, so
+ * that the handler alone is sufficient.
  */
 export function defineEndpoint(handler: EndpointHandler): EndpointHandler
 export function defineEndpoint(endpoint: Omit<EndpointDefinition, 'kind'>): EndpointDefinition
@@ -131,11 +133,11 @@ export function defineEndpoint(
 }
 
 /**
- * A frozen copy of plain data. Objects with an identity inside it (definitions, models, schemas, tools,
- * class instances, anything already frozen) are not copied.
+ * Returns a frozen copy of plain data. Objects with an identity (definitions, models, schemas, tools, class
+ * instances, and frozen objects) are not copied.
  */
 export function frozenDefinition<T>(value: T): T {
-  return copy(value, new Map()) as T // a copy has the type of what it copies
+  return copy(value, new Map()) as T // a copy has the same type
 }
 
 function copy(value: unknown, seen: Map<object, unknown>): unknown {
@@ -154,23 +156,26 @@ function copy(value: unknown, seen: Map<object, unknown>): unknown {
   return Object.freeze(fields)
 }
 
-/** Keys of definitions, schemas, models and tools. */
+/** The keys that identify definitions, schemas, models and tools. */
 const identifying = ['kind', 'sideA', '~standard', 'provider', 'run'] as const
 
-/** The arguments of a tool or an effect: their JSON Schema for models, and how they are checked. */
+/** The arguments of a tool or an effect: the JSON Schema for models, and the functions that check them. */
 export interface CheckedArguments<Args> {
   readonly parameters: JsonSchema
   readonly check: (params: unknown) => Promise<Args>
-  /** The synchronous check, for `raise` and `evidence`; undefined when the arguments are invalid. */
+  /** Checks synchronously, for `raise` and `evidence`; returns undefined when the arguments are invalid. */
   readonly checkNow: (params: unknown) => { readonly value: Args } | undefined
 }
 
-/** Reads a schema. Without one there are no arguments: `check` returns an empty object whatever was sent. */
+/**
+ * Creates the checks of a schema. Without a schema there are no arguments, and `check` always returns an
+ * empty object.
+ */
 export function checkedArguments<Args>(
   subject: { readonly kind: string; readonly name: string },
   schema: ToolSchema<Args> | undefined,
 ): CheckedArguments<Args> {
-  const none = Object.freeze({}) as Args // the only value of "no arguments"
+  const none = Object.freeze({}) as Args // the only value without arguments
   if (schema === undefined) {
     return { parameters: NO_PARAMETERS, check: async () => none, checkNow: () => ({ value: none }) }
   }

@@ -2,14 +2,14 @@ import type { JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 import type { StoredMessage, ThreadState } from '../contract/thread-state.ts'
 
-/** A tool call, for hooks. */
+/** A tool call, as hooks receive it. */
 export interface HookToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly arguments: JsonValue
 }
 
-/** The result of a tool call, for hooks. */
+/** The result of a tool call, as hooks receive it. */
 export interface HookToolResult {
   readonly result: unknown
   readonly isError: boolean
@@ -17,21 +17,24 @@ export interface HookToolResult {
 
 type Answer<T> = T | Promise<T>
 
-/** What each hook is called with and may return. A hook that returns nothing changes nothing. */
+/** The parameters and results of all hooks. A hook that returns nothing changes nothing. */
 export interface HookSignatures {
   readonly after_thread_created: (state: ThreadState) => Answer<void>
   readonly after_subagent_created: (
     state: ThreadState,
     child: { readonly reference: string; readonly name: string },
   ) => Answer<void>
-  /** The system text of a request; null leaves it out. */
+  /** Changes the system text of a request; null removes it. */
   readonly after_system_message: (state: ThreadState, text: string) => Answer<string | null | void>
-  /** Which stored messages are sent. */
+  /** Selects which stored messages are sent. */
   readonly filter_messages: (
     state: ThreadState,
     messages: readonly StoredMessage[],
   ) => Answer<readonly StoredMessage[] | void>
-  /** The messages of a request, after all other hooks. Throwing `{ block: true }` ends the session without a request. */
+  /**
+   * Changes the messages of a request after all other hooks. Throwing `{ block: true }` ends the session
+   * without a request.
+   */
   readonly prefilter_llm_history: (
     state: ThreadState,
     messages: readonly Message[],
@@ -52,7 +55,7 @@ export interface HookSignatures {
     call: HookToolCall,
     result: HookToolResult,
   ) => Answer<HookToolResult | void>
-  /** Null hides the call from models; the log keeps it. */
+  /** Changes the result. Null hides the call from models; the log keeps it. */
   readonly after_tool_call_success: (
     state: ThreadState,
     call: HookToolCall,

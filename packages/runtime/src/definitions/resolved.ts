@@ -17,27 +17,27 @@ import type {
 } from './types.ts'
 import { RuntimeError } from '../contract/error.ts'
 
-/** An agent with every reference found and every default in place. */
+/** An agent with all references resolved and all defaults filled in. */
 export interface ResolvedAgent {
   readonly definition: AgentDefinition
   readonly name: string
   readonly type: 'ai_human' | 'dual_ai'
   readonly a: ResolvedSide
-  /** Present for `dual_ai` only. */
+  /** Only present for `dual_ai`. */
   readonly b: ResolvedSide | undefined
-  /** Infinity for `ai_human` without a cap. */
+  /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
 }
 
-/** A side with its prompt found and its defaults in place. */
+/** A side with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
   readonly label: string
-  /** Of a side with an `agent`: a prompt made of the agent's model, system text and tools. */
+  /** The prompt. For a side with an `agent`, it is built from the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
   readonly agent: Agent | undefined
-  /** The prompt's hooks, or the agent's when the prompt lists none. */
+  /** The prompt's hooks, or the agent's hooks when the prompt lists none. */
   readonly hooks: readonly HookDefinition[]
   readonly stopOnResponse: boolean
   readonly stopTool: string | undefined
@@ -48,20 +48,20 @@ export interface ResolvedSide {
   readonly sessionStatus: ResolvedBinding | undefined
 }
 
-/** A tool that controls the session, by name. */
+/** A tool that controls the session. */
 export interface ResolvedBinding {
   readonly name: string
   readonly messageProperty: string | undefined
   readonly attachmentsProperty: string | undefined
 }
 
-/** A prompt with everything it refers to. */
+/** A prompt with all references resolved. */
 export interface ResolvedPrompt {
   readonly definition: PromptDefinition
   readonly name: string
-  /** Includes are replaced by their contents, so only text and variables are left. */
+  /** Text and variables; includes are replaced with their contents. */
   readonly parts: readonly Exclude<PromptPart, { type: 'include' }>[]
-  /** The model and then its fallbacks. */
+  /** The model, followed by its fallbacks. */
   readonly models: readonly ResolvedModel[]
   readonly tools: readonly ResolvedTool[]
   readonly variables: readonly VariableDefinition[]
@@ -69,14 +69,14 @@ export interface ResolvedPrompt {
 
 /** A model that a prompt uses, first or as a fallback. */
 export interface ResolvedModel {
-  /** Name of the model's definition, or of the model itself without one. */
+  /** The name of the model's definition; without a definition, the name of the model itself. */
   readonly name: string
   readonly model: ModelReference
-  /** Absent when the prompt names a model directly. */
+  /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
 }
 
-/** What a call by this name does: runs a tool, hands the thread over, or talks to a subagent. */
+/** The effect of a call by this name: running a tool, handing the thread over, or messaging a subagent. */
 export type ResolvedTool =
   | {
       readonly kind: 'tool'
@@ -92,7 +92,7 @@ export type ResolvedTool =
     }
   | { readonly kind: 'subagent'; readonly name: string; readonly relation: Relation }
 
-/** The link of a prompt to an agent whose threads it may create as children. */
+/** The relation of a prompt to an agent whose threads it may create as children. */
 export interface Relation {
   /** Name of the agent; also the name of the tool unless the child is resumable. */
   readonly key: string
@@ -102,7 +102,7 @@ export interface Relation {
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly receives: Side
-  /** Infinity without a cap. */
+  /** Infinity without a limit. */
   readonly maxInstances: number
   readonly communication: 'implicit' | 'explicit'
   readonly isImmediate: boolean
@@ -110,11 +110,11 @@ export interface Relation {
   readonly descriptionEnv: string | undefined
   readonly scopedEnv: readonly string[]
   readonly optional: string | undefined
-  /** Scoped variables that the child's prompts and their descendants require. */
+  /** The scoped variables that the child's prompts and its descendants require. */
   readonly requiredVariables: readonly VariableDefinition[]
 }
 
-/** All definitions, found and checked. */
+/** All definitions, resolved and checked. */
 export interface Registry {
   readonly agents: ReadonlyMap<string, ResolvedAgent>
   readonly tools: ReadonlyMap<string, ToolDefinition>
@@ -122,22 +122,22 @@ export interface Registry {
   readonly effects: ReadonlyMap<string, EffectDefinition>
   readonly endpoints: readonly EndpointDefinition[]
   readonly warnings: readonly Problem[]
-  /** Throws `AGENT_NOT_FOUND` naming the agents there are. */
+  /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
   agent(name: string): ResolvedAgent
 }
 
-/** Something wrong with a definition. */
+/** A problem of a definition. */
 export interface Problem {
   /** e.g. `agent "support"`. */
   readonly subject: string
   /** e.g. `sideA.prompt`. */
   readonly field: string
   readonly message: string
-  /** The file it came from, where it was discovered. */
+  /** The file of the definition, if it was loaded by `discover`. */
   readonly file?: string
 }
 
-/** Lists everything that is wrong with a set of definitions. */
+/** The error that lists all problems of a set of definitions. */
 export class DefinitionError extends RuntimeError {
   readonly problems: readonly Problem[]
 

@@ -12,10 +12,10 @@ import type { Governance, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
 
-/** A definition, or the name of one that is registered. */
+/** A definition, or the name of a registered one. */
 export type Ref<Definition> = string | Definition
 
-/** An agent (Standard Agents §1): two sides, and when their conversation ends. */
+/** An agent (Standard Agents §1): its sides, and the conditions under which a session ends. */
 export interface AgentDefinition {
   readonly name: string
   readonly sideA: SideConfig
@@ -23,31 +23,34 @@ export interface AgentDefinition {
   readonly sideB?: SideConfig
   /** Default `ai_human`. */
   readonly type?: 'ai_human' | 'dual_ai'
-  /** Turns of both sides together after which a session fails. Default 250 for `dual_ai`. */
+  /** The total turns of both sides after which a session fails. Default 250 for `dual_ai`. */
   readonly maxSessionTurns?: number
   readonly title?: string
   readonly description?: string
   readonly icon?: string
-  /** Whether prompts may list the agent as a tool: an `ai_human` agent is a handoff, a `dual_ai` one a subagent. */
+  /**
+   * Whether prompts may list the agent as a tool. An `ai_human` agent is then a handoff, a `dual_ai` agent a
+   * subagent.
+   */
   readonly exposeAsTool?: boolean
   readonly toolDescription?: string
   /** Default values of variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** Used by prompts that list no hooks themselves. */
+  /** Hooks for prompts that list no hooks themselves. */
   readonly hooks?: readonly Ref<HookDefinition>[]
   readonly packageName?: string
   readonly version?: string
   readonly author?: string
   readonly license?: string
-  /** What must hold before a session of this agent may deliver (UAICP). */
+  /** The conditions under which a session of this agent may deliver (UAICP). */
   readonly taskClass?: AgentTaskClass
   readonly budget?: Budget
 }
 
-/** A task class whose tools are the agent's own. */
+/** A task class that uses the agent's own tools. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
-/** Limits of one thread, or with `tree` of a thread and all its descendants. */
+/** Limits of one thread or, with `tree`, of a thread and all its descendants. */
 export interface Budget {
   readonly maxTokens?: number
   readonly maxCostUsd?: number
@@ -59,26 +62,28 @@ export interface Budget {
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
   /**
-   * An `agent()` of `@skein/agents`, in place of a prompt: its model, system text, tools, params and
-   * execution strategy. Each of its inferences and calls is committed and gated like those of a prompt,
-   * so its strategy has to ask the same again when it is run again (see `InferenceRecorded`).
+   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and
+   * execution strategy. Its inferences and calls are committed and gated like those of a prompt, so its
+   * strategy must make the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
   readonly label?: string
-  /** Text without tool calls ends the turn. Default true. */
+  /** Whether text without tool calls ends the turn. Default true. */
   readonly stopOnResponse?: boolean
-  /** A call of this tool ends the turn, whether or not it succeeds. */
+  /** A tool whose call ends the turn, whether or not the call succeeds. */
   readonly stopTool?: Ref<AnyTool>
-  /** Property of the stop tool's arguments, else of its JSON result, that becomes the turn's text. */
+  /**
+   * The property of the stop tool's arguments, or else of its JSON result, that becomes the text of the turn.
+   */
   readonly stopToolResponseProperty?: string
-  /** Steps of this side in one session, after which the session fails. */
+  /** The number of steps of this side in one session after which the session fails. */
   readonly maxSteps?: number
   readonly sessionStop?: SessionToolBinding
   readonly sessionFail?: SessionToolBinding
   readonly sessionStatus?: SessionToolBinding
 }
 
-/** A tool whose success controls the session (Standard Agents §4). */
+/** A tool that controls the session when its call succeeds (Standard Agents §4). */
 export type SessionToolBinding =
   | Ref<AnyTool>
   | {
@@ -98,41 +103,41 @@ export interface PromptDefinition {
   readonly includeChat?: boolean
   /** Whether calls and results of earlier turns are sent. Default true. */
   readonly includePastTools?: boolean
-  /** Lets neighbouring calls of `read_only` tools overlap. Default false. */
+  /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** Arguments of an agent whose side A uses this prompt, when it is called as a tool. */
+  /** The arguments for calling an agent as a tool, if its side A uses this prompt. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The side answers in JSON of this shape. */
+  /** The JSON shape of this side's answers. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
   readonly env?: Readonly<Record<string, string>>
   readonly reasoning?: ReasoningOptions
-  /** Images older than this many messages become a line of text. Default 10. */
+  /** Images older than this many messages are replaced with a line of text. Default 10. */
   readonly recentImageThreshold?: number
-  /** Options for the vendor; they override those of the model definition. */
+  /** Vendor options; they override those of the model definition. */
   readonly providerOptions?: Params
   /** An empty list means no hooks; without a list the agent's hooks are used. */
   readonly hooks?: readonly Ref<HookDefinition>[]
   readonly compaction?: CompactionOptions
 }
 
-/** How much the model reasons, and what becomes of its reasoning. */
+/** How much the model reasons, and whether its reasoning is kept. */
 export interface ReasoningOptions {
-  /** Translated to the setting of the vendor, if it has one. */
+  /** Translated to the vendor's setting, if it has one. */
   readonly effort?: 'low' | 'medium' | 'high'
-  /** Reasoning is neither stored nor sent back to the model. */
+  /** Whether reasoning is dropped instead of stored and sent back to the model. */
   readonly exclude?: boolean
 }
 
 /** When and how a long conversation is summarised for the model. The log keeps everything. */
 export interface CompactionOptions {
-  /** Estimated tokens of a request at which it is summarised. Default: 80 % of the model's context. */
+  /** The estimated tokens of a request above which it is summarised. Default: 80 % of the model's context. */
   readonly maxTokens?: number
-  /** Messages at the end that are not summarised. Default 20. */
+  /** The number of last messages that are not summarised. Default 20. */
   readonly keepMessages?: number
-  /** False never compacts. */
+  /** False disables compaction. */
   readonly enabled?: boolean
 }
 
@@ -140,7 +145,7 @@ export interface CompactionOptions {
 export type PromptPart =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'include'; readonly prompt: Ref<PromptDefinition> }
-  /** The value of a variable. A secret is refused when the prompt is loaded. */
+  /** The value of a variable. Loading rejects a prompt that contains a secret. */
   | { readonly type: 'env'; readonly property: string }
 
 /** A variable of the thread that a prompt or a tool reads. */
@@ -148,18 +153,18 @@ export interface VariableDefinition {
   readonly name: string
   readonly type?: 'text' | 'secret'
   readonly required?: boolean
-  /** Belongs to one child thread and is never inherited by others. */
+  /** Whether the variable belongs to a single child thread and is never inherited. */
   readonly scoped?: boolean
   readonly description?: string
 }
 
-/** What a prompt may list as a tool. */
+/** An entry in the tools of a prompt. */
 export type PromptTool = Ref<AnyTool> | AgentDefinition | SubagentToolConfig | PromptToolConfig
 
-/** A tool with settings of its own in this prompt. */
+/** A tool with settings for this prompt. */
 export interface PromptToolConfig {
   readonly name: Ref<AnyTool>
-  /** Values of the tool's variables; they override all others. */
+  /** Values of the tool's variables; they override all other values. */
   readonly env?: Readonly<Record<string, string>>
   readonly options?: JsonObject
 }
@@ -167,32 +172,32 @@ export interface PromptToolConfig {
 /** A `dual_ai` agent as a tool (Standard Agents §7.4). */
 export interface SubagentToolConfig {
   readonly name: Ref<AgentDefinition>
-  /** The parent waits for the result. Default true. */
+  /** Whether the parent waits for the result. Default true. */
   readonly blocking?: boolean
-  /** Name of the argument that is the child's first message. Default: all arguments as JSON. */
+  /** Name of the argument that becomes the child's first message. Default: all arguments as JSON. */
   readonly initUserMessageProperty?: string
-  /** Name of the argument that holds the path, or the paths, of files for the child. */
+  /** Name of the argument that contains the path or paths of files for the child. */
   readonly initAttachmentsProperty?: string
-  /** Name of the argument that names the instance. */
+  /** Name of the argument that contains the name of the instance. */
   readonly initAgentNameProperty?: string
-  /** Creates the child as soon as the prompt becomes active, before the first step. */
+  /** Whether the child is created as soon as the prompt becomes active, before the first step. */
   readonly immediate?: boolean | ImmediateOptions
-  /** Name of a variable. The tool exists only while its value is `true`, `1` or `yes`. */
+  /** Name of a variable. The tool is available only while its value is `true`, `1` or `yes`. */
   readonly optional?: string
   readonly resumable?: false | ResumableOptions
 }
 
-/** Settings of a subagent that is created at once. */
+/** Settings of a subagent that is created immediately. */
 export interface ImmediateOptions {
   readonly nameEnv?: string
   readonly descriptionEnv?: string
-  /** Variables handed to the child, never shown to a model. */
+  /** Variables that are passed to the child and never shown to a model. */
   readonly scopedEnv?: readonly string[]
 }
 
-/** Settings of a subagent that lives on after its first session. */
+/** Settings of a subagent that continues to exist after its first session. */
 export interface ResumableOptions {
-  /** Which side gets the parent's messages: `side_a` (default) or `side_b`. */
+  /** The side that receives the parent's messages: `side_a` (default) or `side_b`. */
   readonly receives_messages?: 'side_a' | 'side_b'
   readonly receivesMessages?: 'side_a' | 'side_b'
   readonly maxInstances?: number
@@ -206,26 +211,26 @@ export interface ModelDefinition {
   readonly name: string
   readonly model: ModelReference
   readonly config?: ProviderConfig
-  /** Used in this order when the model fails. */
+  /** Models that are tried in this order when the model fails. */
   readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference)[]
   /** US dollars per million tokens. */
   readonly inputPrice?: number
   readonly outputPrice?: number
   readonly cachedPrice?: number
   readonly capabilities?: { readonly maxContextTokens?: number; readonly maxOutputTokens?: number }
-  /** Sent to the vendor unchanged. */
+  /** Options that are sent to the vendor unchanged. */
   readonly providerOptions?: Params
 }
 
-/** The risk of a tool, how to undo it, and how to find out whether it ran; see `@skein/governance`. */
+/** The risk of a tool, how to undo a call, and how to find out whether it ran; see `@skein/governance`. */
 export interface ToolGovernance<Args = never, Result = unknown> extends Governance<Args, Result> {
   readonly risk: Risk
 }
 
 /**
  * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
- * `@skein/governance`, by an MCP server, or an object of UPP's shape. One that declares no `risk` counts as
- * `write_low_risk`. A tool that wants the thread finds its state in the context (`context.state`).
+ * `@skein/governance`, by an MCP server, or an object of UPP's shape. Without a `risk` it is treated as
+ * `write_low_risk`. A tool can access the state of its thread as `context.state`.
  */
 export type AnyTool = ToolDefinition | Tool
 
@@ -235,9 +240,9 @@ export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
-  /** Absent for a tool that runs at the client: its calls wait for a result. */
+  /** Runs the tool. Absent for a tool that runs at the client: its calls wait for a result. */
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
-  /** The tier, as in `governance`; here for those who take the tool as a UPP tool. */
+  /** The same risk as in `governance`, for code that uses the tool as a UPP tool. */
   readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
@@ -246,12 +251,12 @@ export interface ToolDefinition {
   readonly timeoutMs?: number
 }
 
-/** What a tool is given in the runtime: the context of UPP, and the thread. */
+/** The context that a tool receives in the runtime: the context of UPP, and the thread. */
 export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
-  /** The same for every attempt of one call, also after a crash. */
+  /** A key that is the same for every attempt of one call, even after a crash. */
   readonly idempotencyKey: string
-  /** Settings of the prompt for this tool. */
+  /** The prompt's settings for this tool. */
   readonly options?: JsonObject
 }
 
@@ -265,7 +270,7 @@ export interface HookDefinition<Name extends HookName = HookName> {
   readonly timeoutMs?: number
 }
 
-/** Scheduled work: once after a delay, or repeatedly by a calendar. */
+/** Scheduled work that runs once after a delay, or repeatedly by a calendar. */
 export interface EffectDefinition {
   readonly kind: 'effect'
   readonly name: string

@@ -4,26 +4,26 @@ import { type Clock, systemClock } from '@skein/base'
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<void>
 
 /**
- * Wakes threads. It guarantees three things: a wake-up in the store is never forgotten, at most one drain
- * per thread runs at a time, and a drain that failed is run again. A thread that waits is data in the
- * store, never a suspended function.
+ * Wakes threads. It guarantees that a wake-up in the store is never forgotten, that at most one drain per
+ * thread runs at a time, and that a failed drain is run again. A waiting thread is data in the store, never a
+ * suspended function.
  */
 export interface Dispatcher {
-  /** Starts draining, beginning with the threads that the store says are due. */
+  /** Starts draining, beginning with the threads that are due in the store. */
   start(drain: Drain): Promise<void>
-  /** Asks for a drain of the thread, now or at a time in ms. Repeating it is harmless. */
+  /** Requests a drain of the thread, now or at a time in ms. Calling it repeatedly is harmless. */
   wake(threadId: string, at?: number): void
-  /** Aborts the running drain of a thread, if there is one here. */
+  /** Aborts the running drain of a thread, if one runs in this process. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is asked for now. */
+  /** Resolves when no drain of this thread runs and none is queued. */
   settled(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. */
   idle(): Promise<void>
-  /** Starts no more drains; running ones may go on for `graceMs` and are then aborted. */
+  /** Starts no more drains; running drains may continue for `graceMs` and are then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
-/** What `Timers.set` returns, for `clear`. */
+/** The handle that `Timers.set` returns, for `clear`. */
 export type TimerHandle = unknown
 
 /** The clock and the timers of a dispatcher. Tests and simulations pass their own. */
@@ -32,10 +32,10 @@ export interface Timers extends Clock {
   clear(handle: TimerHandle): void
 }
 
-/** Longer waits than this overflow `setTimeout` and would end at once. */
+/** A longer delay overflows `setTimeout` and would fire immediately. */
 const LONGEST_MS = 2 ** 31 - 1
 
-/** Timers of the operating system. They do not keep the process alive; one beyond 24 days fires early. */
+/** Creates timers that do not keep the process alive. A timer beyond 24 days fires early. */
 export function systemTimers(clock: Clock = systemClock): Timers {
   return {
     now: () => clock.now(),

@@ -12,7 +12,7 @@ import {
 /** Options of `inProcessDispatcher`. */
 export interface InProcessDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'nextWake' | 'head'>
-  /** Time of the default timers. */
+  /** The clock of the default timers. */
   readonly clock?: Clock
   readonly timers?: Timers
   /** How many drains may run at once. Default 128. */
@@ -22,21 +22,21 @@ export interface InProcessDispatcherOptions {
 }
 
 /**
- * Wakes the threads of one process. Which thread wants to be woken when is in the store, so nothing is lost
- * with the process; this keeps one timer, for the earliest of them.
+ * Creates a dispatcher for one process. The wake-up times of threads are in the store, so none is lost with
+ * the process; the dispatcher keeps a single timer for the earliest one.
  */
 export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
   return new InProcessDispatcher(options)
 }
 
-/** Threads taken from the store at a time, beyond those known already. */
+/** How many due threads are read from the store at a time, besides those that are already known. */
 const BATCH = 100
-/** How long `stop` waits by default, and how long it then waits for aborted drains. */
+/** How long `stop` waits by default, and how long it then waits for the aborted drains to end. */
 const GRACE_MS = 5000
 
 interface Running {
   readonly controller: AbortController
-  /** Whether the thread was woken while it ran. */
+  /** Whether the thread was woken while its drain ran. */
   again: boolean
 }
 
@@ -55,18 +55,18 @@ class InProcessDispatcher implements Dispatcher {
   /** Threads to be drained, in the order of their wake-ups. */
   readonly #queue = new Set<string>()
   readonly #running = new Map<string, Running>()
-  /** Drains that failed, and those that left their thread due. */
+  /** Threads whose drain failed, or left the thread due. */
   readonly #retries = new RetryTable<string>()
   readonly #waiters = new Set<Waiter>()
-  /** The earliest time the store is known to want something. */
+  /** The earliest known wake-up time in the store. */
   #wakeAt = Infinity
   #timer: { readonly at: number; readonly handle: TimerHandle } | undefined
   #isAsking = false
   #asksAgain = false
   readonly #endedMeanwhile = new Set<string>()
-  /** The store may want more threads than were taken. */
+  /** Whether the store may have more due threads than were read. */
   #hasBacklog = false
-  /** No drain has run since the store was asked. */
+  /** Whether no drain has ended since the store was last read. */
   #isFresh = false
 
   constructor({ store, clock, timers, maxConcurrent = 128, onError }: InProcessDispatcherOptions) {
@@ -107,7 +107,7 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   settled(threadId: string): Promise<void> {
-    // Before the start nothing runs that could be waited for.
+    // Before the start nothing can run, so queued threads are not waited for.
     return this.#wait(
       () => !this.#running.has(threadId) && (!this.#drain || !this.#queue.has(threadId)),
     )
@@ -130,7 +130,7 @@ class InProcessDispatcher implements Dispatcher {
     await this.#ended(GRACE_MS)
   }
 
-  /** Asks the store what is due, one question at a time. */
+  /** Reads due threads from the store, one query at a time. */
   async #ask(): Promise<void> {
     this.#asksAgain = true
     if (this.#isAsking || !this.#drain) return
@@ -162,7 +162,10 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** False for a thread whose drain ended after the store was asked: that drain has seen newer data. */
+  /**
+   * Whether a thread that the store reported as due is to be queued. Returns false if its drain ended after
+   * the query, because that drain has seen newer data.
+   */
   #isNews(id: string): boolean {
     return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
   }
@@ -205,15 +208,16 @@ class InProcessDispatcher implements Dispatcher {
       if (isFailed) this.#retries.add(threadId, this.#timers.now())
       else if (running.again) this.#enqueue(threadId)
       else if (!isDue) this.#retries.forget(threadId)
-      // A due thread is drained again at once, since a message may have come; the second time it waits,
-      // because a drain that leaves its thread due again and again does not park.
+      // A thread that is still due is drained again at once the first time, because a message may have
+      // arrived. After that it has to wait, because a drain that keeps leaving its thread due would otherwise
+      // loop.
       else if (this.#retries.addOrRunNow(threadId, this.#timers.now())) this.#enqueue(threadId)
     }
     this.#pump()
     if (this.#queue.size === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
   }
 
-  /** An error of a drain that was aborted is not a failure. */
+  /** Runs a drain. An error after an abort is not a failure. */
   async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<void> {
     try {
       await drain(threadId, signal)
@@ -230,7 +234,7 @@ class InProcessDispatcher implements Dispatcher {
     return false
   }
 
-  /** Keeps one timer, for the earliest of what the store wants and what is tried again. */
+  /** Sets the single timer to the earliest wake-up or retry. */
   #arm(): void {
     const at =
       this.#isStopped || !this.#drain ? Infinity : Math.min(this.#wakeAt, this.#retries.earliest())
@@ -273,7 +277,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** Resolves when nothing runs any more, or after that long. */
+  /** Resolves when no drain runs any more, or after this time. */
   async #ended(ms: number): Promise<void> {
     if (this.#running.size === 0 || ms <= 0) return
     await new Promise<void>((resolve) => {
@@ -285,12 +289,12 @@ class InProcessDispatcher implements Dispatcher {
     })
   }
 
-  /** A listener that throws must not end the work. */
+  /** Reports an error. A handler that throws must not stop the dispatcher. */
   #report(error: unknown, threadId?: string): void {
     try {
       this.#onError(error, threadId)
     } catch {
-      // The error handler itself failed; there is no other place to report to.
+      // The error handler itself failed, and there is nowhere else to report to.
     }
   }
 }
@@ -299,17 +303,17 @@ const FIRST_MS = 100
 const LONGEST_MS = 30_000
 
 interface Retry {
-  /** Failures in a row. */
+  /** The number of consecutive failures. */
   readonly count: number
-  /** When to try again; Infinity while the try runs. */
+  /** When to try again; Infinity while a try is running. */
   readonly at: number
 }
 
-/** When to retry which key: after 100 ms, then twice as long each time, up to 30 s. */
+/** The retry times of keys: after 100 ms, then twice as long each time, up to 30 s. */
 class RetryTable<Key> {
   readonly #retries = new Map<Key, Retry>()
 
-  /** Number of keys, with those that are being tried now. */
+  /** The number of keys, including those that are being tried now. */
   get size(): number {
     return this.#retries.size
   }
@@ -325,7 +329,7 @@ class RetryTable<Key> {
     this.#retries.set(key, { count, at: now + wait })
   }
 
-  /** As `add`; returns true the first time, when the key may be tried without waiting. */
+  /** Like `add`, but returns true the first time, when the key may be tried without waiting. */
   addOrRunNow(key: Key, now: number): boolean {
     const isFirst = !this.#retries.has(key)
     if (isFirst) this.#retries.set(key, { count: 0, at: Infinity })
@@ -333,7 +337,7 @@ class RetryTable<Key> {
     return isFirst
   }
 
-  /** Marks the key as being tried now; the number of its failures is kept. */
+  /** Marks the key as being tried now; its number of failures is kept. */
   take(key: Key): void {
     const retry = this.#retries.get(key)
     if (retry) this.#retries.set(key, { ...retry, at: Infinity })
@@ -349,7 +353,7 @@ class RetryTable<Key> {
     return earliest
   }
 
-  /** The keys whose time has come, marked as being tried. */
+  /** Returns the keys whose retry time has come, and marks them as being tried. */
   takeDue(now: number): readonly Key[] {
     const due = [...this.#retries].flatMap(([key, { at }]) => (at <= now ? [key] : []))
     for (const key of due) this.take(key)

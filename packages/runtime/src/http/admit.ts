@@ -20,9 +20,9 @@ import type { Services } from './services.ts'
 type Params = Readonly<Record<string, string>>
 
 /**
- * Takes a request to its operation, in an order that gives nothing away: first who asks, then whether
- * they may, then the thread, then the query, and only then is the body read. Each step throws the error
- * that is answered.
+ * Checks a request and prepares the call of its operation, in an order that reveals nothing to strangers:
+ * first the client, then its scopes, then the thread, then the query; the body is read last. Each step throws
+ * the error that is sent as the response.
  */
 export function admitRequest(
   runtime: Runtime,
@@ -66,14 +66,13 @@ export function admitRequest(
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
     const call = { request, runtime, principal, params, query, body, bytes, services, disconnect }
-    return { ...call, thread } as ThreadCall // a route about a thread has one by now
+    return { ...call, thread } as ThreadCall // routes about a thread have found it by now
   }
 }
 
 /**
- * The parameters of the query as the types that their schemas name; in an address everything is text.
- * A parameter that the operation does not have is refused: a misspelt filter would otherwise be ignored,
- * and the answer would look right.
+ * Converts the query parameters, which are text in an address, to the types that their schemas name. Unknown
+ * parameters are refused, because a misspelt filter would otherwise be ignored without notice.
  */
 function parseQuery({ query }: OperationRoute, request: Request): Call['query'] {
   const values: Record<string, string | number | boolean> = {}
@@ -165,12 +164,12 @@ function refuseProblems(problems: readonly RequestProblem[]): void {
 
 interface BodyLimits {
   readonly maxBytes: number
-  /** For the whole body. */
+  /** The time for the whole body to arrive. */
   readonly timeoutMs: number
   readonly timers: Timers
 }
 
-/** The body of a request, read no further than the limit and no longer than the time. */
+/** Reads the body of a request; throws when it exceeds the limit in size or time. */
 async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { maxBytes, timeoutMs, timers } = limits
   const declared = Number(request.headers.get('content-length') ?? 0)
@@ -197,7 +196,7 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
       chunks.push(step.value)
     }
   } catch (error) {
-    reader.cancel().catch(() => undefined) // the request has failed already; the rest is not needed
+    reader.cancel().catch(() => undefined) // the request has failed, so the rest of the body is not needed
     if (error instanceof HttpError) throw error
     throw new HttpError('The connection broke off before the whole body had arrived.', {
       code: 'BODY_INVALID',
@@ -217,7 +216,7 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
   return bytes
 }
 
-/** What is left of the body would be read as the next request. */
+/** Closes the connection, because the unread rest of the body would be taken for the next request. */
 const closing = { connection: 'close' }
 
 function tooLarge(maxBytes: number): HttpError {
@@ -225,7 +224,7 @@ function tooLarge(maxBytes: number): HttpError {
   return new HttpError(message, { code: 'BODY_TOO_LARGE', headers: closing })
 }
 
-/** JSON from bytes, no deeper than the limit. */
+/** Parses bytes as JSON; throws when the value is nested deeper than the limit. */
 function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
   let value: JsonValue
   try {
@@ -241,7 +240,10 @@ function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
   return value
 }
 
-/** Looks level by level and without recursion, so that a value which is nested too deep cannot exhaust the stack. */
+/**
+ * Checks the depth level by level instead of recursively, so that a deeply nested value cannot exhaust the
+ * stack.
+ */
 function isDeeperThan(value: JsonValue, maxDepth: number): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {

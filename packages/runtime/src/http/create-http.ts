@@ -15,51 +15,59 @@ import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
 
-/** Who may call, from where, and with which limits. */
+/** Who may call the server, from where, and with which limits. */
 export interface HttpOptions {
-  /** Who may call. `'none'` lets everyone in who can reach the address: for this machine alone. */
+  /** Who may call. `'none'` accepts every request that reaches the address; use it only for this machine. */
   readonly auth: Auth
   /** Put before every path, e.g. `/api`. Default none. */
   readonly prefix?: string
-  /** Host names that requests may name, besides those of this machine. `'*'` allows any: only behind a proxy that checks them. */
+  /**
+   * Host names accepted in requests, besides those of this machine. `'*'` accepts any; use it only behind a
+   * proxy that checks them.
+   */
   readonly allowedHosts?: readonly string[] | '*'
-  /** Pages of other origins that may call. Default none. */
+  /** Origins of other sites whose pages may call the server. Default none. */
   readonly cors?: { readonly origins: readonly string[] }
   readonly limits?: Partial<HttpLimits>
-  /** The address that a request came from, as a trusted proxy reports it. Default: the address of the connection. */
+  /**
+   * Returns the address of the client as a trusted proxy reports it. Default: the address of the connection.
+   */
   readonly clientAddress?: (request: Request) => string | undefined
-  /** Chats: `hold` shows words of governed agents only once the gate has delivered them. Default false: they are shown at once and marked as unverified. */
+  /**
+   * Whether chats show text of governed agents only after the gate has delivered it. By default it is shown
+   * at once and marked as unverified.
+   */
   readonly chat?: { readonly hold?: boolean }
   /**
-   * Called before our routes, e.g. to serve pages: returns a `Response`, or undefined to continue with our
-   * routes. Host and origin have been checked by then, the key has not.
+   * Called before our routes, e.g. to serve pages. Return a `Response`, or undefined to continue with our
+   * routes. Host and origin are already checked at this point, the key is not.
    */
   readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
-  /** Routes besides ours. */
+  /** Additional routes. */
   readonly routes?: readonly OperationRoute[]
-  /** The client of all requests where `auth` is `'none'`. Default: tenant `default`, all scopes. */
+  /** The principal of all requests when `auth` is `'none'`. Default: tenant `default`, all scopes. */
   readonly local?: Principal
-  /** Called with every error whose message the client does not get; the client gets the id. */
+  /** Called with every error whose message is not sent to the client; the client receives only the id. */
   readonly onError?: (error: unknown, id: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
   readonly timers?: Timers
 }
 
-/** What a server knows about a connection and a `Request` does not say. */
+/** Facts about the client's connection that a `Request` does not contain. */
 export interface ClientConnection {
-  /** The address of the client, for limits. */
+  /** The address of the client, used for rate limits. */
   readonly address?: string
   /** Closes the connection at once. */
   readonly disconnect?: () => void
 }
 
-/** The runtime on the network: a `fetch` handler that can be mounted in any server. */
+/** The HTTP interface of a runtime: a `fetch` handler that can be mounted in any server. */
 export interface Http {
   fetch(request: Request, connection?: ClientConnection): Promise<Response>
   readonly routes: readonly OperationRoute[]
   openapi(): Record<string, unknown>
-  /** Ends all streams; clients that want more reconnect. Requests are still answered. */
+  /** Ends all streams; clients that need more reconnect. Requests are still answered. */
   endStreams(): void
 }
 
@@ -143,7 +151,7 @@ class HttpSurface implements Http {
     for (const route of this.routes) {
       const paths = [`${prefix}${route.path}`, ...(route.isAlsoAtRoot ? [route.path] : [])]
       for (const path of new Set(paths)) {
-        // `{name}` is `:name` to Hono, and `{name*}` takes the rest.
+        // Hono writes `{name}` as `:name` and `{name*}` as `:name{.+}`.
         const pattern = path.replace(/\{(\w+)(\*?)\}/g, (_, name, rest) =>
           rest ? `:${name}{.+}` : `:${name}`,
         )
@@ -156,7 +164,7 @@ class HttpSurface implements Http {
           this.#answer(route, context.req.raw, context.req.param(), context.env.connection),
         )
     }
-    // After all routes, so that a fixed path of one is not hidden by a pattern of another.
+    // Registered after all routes, so that the fallback of one path does not hide another route.
     for (const [path, routes] of byPath) {
       const allow = [...new Set(routes.map(({ method }) => method))].join(', ')
       const message = `This address does not accept this method. It accepts ${allow}.`
@@ -185,12 +193,12 @@ class HttpSurface implements Http {
     let response: Response
     try {
       const call = await this.#admit(route, request, params, connection)
-      // `admit` has found the thread of a route that addresses one.
+      // `admit` has already found the thread of a route that addresses one.
       response = await route.handle(call as ThreadCall)
     } catch (error) {
       response = this.#refuse(error)
     }
-    // The router drops the body of an answer to HEAD, so a stream would stay open.
+    // The router drops the body of a response to HEAD; cancelling it prevents a stream from staying open.
     if (request.method === 'HEAD') await response.body?.cancel()
     metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
     return response

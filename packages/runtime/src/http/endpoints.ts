@@ -15,9 +15,9 @@ const IDS = {
   PATCH: 'patchEndpoint',
   DELETE: 'deleteEndpoint',
 } as const
-const METHODS = Object.keys(IDS) as readonly Method[] // the keys of the record above
+const METHODS = Object.keys(IDS) as readonly Method[] // keys of the record above
 
-/** Endpoints that agents bring along: `endpoints` of the registry, under the thread they belong to. */
+/** The operations that serve the endpoints that agents define, under the thread they belong to. */
 export const endpointOperations: readonly OperationRoute[] = METHODS.map((method) =>
   operation(IDS[method], {
     tag: 'endpoints',
@@ -55,7 +55,9 @@ function notFound(endpoints: readonly EndpointDefinition[], path: string): HttpE
   })
 }
 
-/** The request as the endpoint sees it: with its body read, and without the client's key. */
+/**
+ * Creates the request that the endpoint receives: with its body already read, and without the client's key.
+ */
 function forwarded({ request, bytes }: Pick<Call, 'request' | 'bytes'>): Request {
   const headers = new Headers(request.headers)
   for (const name of ['authorization', 'x-api-key', 'cookie']) headers.delete(name)
@@ -69,7 +71,7 @@ interface Found {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The endpoint for a path: fixed segments win over `[name]`, and both over `[*]`. */
+/** Finds the endpoint for a path: fixed segments take precedence over `[name]`, and both over `[*]`. */
 export function findEndpoint(
   endpoints: readonly EndpointDefinition[],
   method: string,
@@ -85,7 +87,10 @@ export function findEndpoint(
   return best && { endpoint: best.endpoint, params: best.params }
 }
 
-/** `rank` has one letter per segment: fixed before dynamic before catch-all, the leftmost counting most. */
+/**
+ * Matches segments with a pattern. `rank` has one letter per segment, so that comparing ranks as text prefers
+ * fixed segments over dynamic ones over catch-alls, from left to right.
+ */
 function matched(
   pattern: readonly string[],
   segments: readonly string[],

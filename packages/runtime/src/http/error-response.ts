@@ -8,7 +8,10 @@ import {
 } from '../operations/http-error.ts'
 import { jsonResponse } from '../operations/operation.ts'
 
-/** The response to an error. An unexpected error is reported to the operator, and the client gets its id only. */
+/**
+ * Creates the response to an error. An unexpected error is reported to the operator; the client gets only its
+ * id.
+ */
 export function errorResponse(
   error: unknown,
   unexpected: { readonly id: () => string; readonly report: (error: unknown, id: string) => void },
@@ -25,16 +28,16 @@ export function errorResponse(
   )
 }
 
-/** The code under which metrics count an error. */
+/** Returns the code under which an error is counted in the metrics. */
 export function errorCodeOf(error: unknown): ApiErrorCode {
   return toKnown(error)?.code ?? 'INTERNAL'
 }
 
-/** The errors whose messages a client may read; undefined for all others. */
+/** Returns the error if a client may read its message; undefined for all other errors. */
 function toKnown(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   if (!SkeinError.is(error) || !(error.code in STATUS)) return undefined
   if (error.code === 'THREAD_NOT_FOUND') return threadNotFound()
-  const known = error as SkeinError & { code: ApiErrorCode } // looked up just above
+  const known = error as SkeinError & { code: ApiErrorCode } // its code was found in STATUS
   return STATUS[known.code] === 500 ? undefined : known
 }
 

@@ -2,24 +2,24 @@ import { HttpError } from '../operations/http-error.ts'
 import type { Clock } from '@skein/base'
 
 interface GuardOptions {
-  /** Host names that requests may name, besides those of this machine. `'*'` allows any. */
+  /** Host names accepted in requests, besides those of this machine. `'*'` accepts any. */
   readonly allowedHosts?: readonly string[] | '*'
-  /** Pages of other origins that may call, e.g. `https://app.example`. Default none. */
+  /** Origins of other sites whose pages may call the server, e.g. `https://app.example`. Default none. */
   readonly cors?: { readonly origins: readonly string[] }
   readonly maxUrlLength: number
 }
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
-/** Whether a name or address means this machine alone. */
+/** Whether a host name or address refers only to this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '').toLowerCase()
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
 }
 
 /**
- * Refuses requests that a hostile page could have made: those with a host name that is not ours (a
- * name that was rebound to this machine), and those from pages of other origins.
+ * Refuses requests that a hostile web page could have made: those with an unknown host name (DNS rebinding),
+ * and those from pages of other origins.
  */
 export class RequestGuard {
   readonly #hosts: ReadonlySet<string> | undefined
@@ -53,12 +53,12 @@ export class RequestGuard {
       })
   }
 
-  /** Whether pages of this origin may read answers. */
+  /** Whether pages of this origin may read responses. */
   allows(origin: string): boolean {
     return this.#origins.has(origin)
   }
 
-  /** The answer to a preflight request of a browser; undefined for other requests. */
+  /** Returns the response to a browser's preflight request; undefined for other requests. */
   preflight(request: Request): Response | undefined {
     const origin = request.headers.get('origin')
     const method = request.headers.get('access-control-request-method')
@@ -74,7 +74,7 @@ export class RequestGuard {
     })
   }
 
-  /** Adds the headers that every answer has. Headers that the handler has set stay. */
+  /** Adds the headers that every response has. Headers that the handler has set are kept. */
   finish(request: Request, response: Response): Response {
     const headers = new Headers(response.headers)
     const origin = request.headers.get('origin')
@@ -116,7 +116,10 @@ interface Bucket {
   filledAt: number
 }
 
-/** Counts requests per account in buckets that refill steadily. Memory of this process, bounded. */
+/**
+ * Limits requests per account with token buckets that refill steadily. Kept in memory, with a bounded number
+ * of accounts.
+ */
 export class TokenBuckets {
   readonly #perMinute: number
   readonly #clock: Clock
@@ -141,7 +144,7 @@ export class TokenBuckets {
     return this.#buckets.size
   }
 
-  /** Takes one token and returns 0, or returns the ms until there is one. */
+  /** Takes one token and returns 0, or returns the milliseconds until the next token is available. */
   take(account: string): number {
     if (this.#perMinute === Infinity) return 0
     const now = this.#clock.now()
@@ -149,7 +152,7 @@ export class TokenBuckets {
     const refill = (Math.max(0, now - bucket.filledAt) * this.#perMinute) / MINUTE
     bucket.tokens = Math.min(this.#perMinute, bucket.tokens + refill)
     bucket.filledAt = now
-    // Put at the end, so that the map is ordered by last use.
+    // Moved to the end, so that the map is ordered by last use.
     this.#buckets.delete(account)
     this.#buckets.set(account, bucket)
     this.#forgetOldest()
@@ -158,7 +161,10 @@ export class TokenBuckets {
     return 0
   }
 
-  /** An account that is forgotten begins with a full bucket again; that is better than unbounded memory. */
+  /**
+   * Drops the least recently used account. It begins with a full bucket again, which is the price of bounded
+   * memory.
+   */
   #forgetOldest(): void {
     if (this.#buckets.size <= this.#maxAccounts) return
     const [oldest] = this.#buckets.keys()

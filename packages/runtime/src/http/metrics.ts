@@ -6,7 +6,7 @@ import type { OpenStreams } from './stream/event-stream.ts'
 
 const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** Threads are counted this often at most, and no more of them than this per lifecycle. */
+/** Threads are counted at most this often, and at most `MAX_COUNTED` of them per lifecycle. */
 const COUNT_AGE_MS = 15_000
 const MAX_COUNTED = 20_000
 const PAGE = 1000
@@ -25,7 +25,7 @@ interface ThreadCounts {
   readonly costUsd: number
 }
 
-/** Counters of one server, as Prometheus reads them. Labels are routes, statuses and codes: never ids. */
+/** The counters of one server in the Prometheus format. Labels are routes, statuses and codes, never ids. */
 export class Metrics {
   readonly #runtime: Runtime
   readonly #streams: OpenStreams

@@ -5,7 +5,7 @@ import { SCHEMAS } from '../operations/schemas.ts'
 
 type Json = Record<string, unknown>
 
-/** The OpenAPI 3.1 document of a list of routes. */
+/** Creates the OpenAPI 3.1 document of a list of routes. */
 export function openApi(routes: readonly OperationRoute[], prefix: string): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
@@ -102,7 +102,7 @@ function responses(route: OperationRoute): Json {
   return all
 }
 
-/** Every code that a route can answer with. */
+/** Returns every error code that a route can answer with. */
 export function errorsOf(route: OperationRoute): readonly ApiErrorCode[] {
   const { scope, addresses, body, query, errors = [] } = route
   return [

@@ -17,7 +17,10 @@ import { endpointOperations } from './endpoints.ts'
 import { serverOperations } from './server-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
 
-/** The table of operations. The server, the OpenAPI document, `docs/http.md` and the tests of tenancy are made from it. */
+/**
+ * The table of operations, from which the server, the OpenAPI document, `docs/http.md` and the tenancy tests
+ * are built.
+ */
 export const ROUTES: readonly OperationRoute[] = [
   ...serverOperations,
   ...agentOperations,

@@ -7,34 +7,40 @@ import { createHttp, type Http, type HttpOptions } from './create-http.ts'
 import { isLoopback } from './guard.ts'
 import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
 
-/** Where the server listens, and who may call. */
+/** The address on which the server listens, and who may call it. */
 export interface ServeOptions extends HttpOptions {
-  /** 0 chooses any port that is free. */
+  /** The port; 0 chooses a free one. */
   readonly port: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** Allows `auth: 'none'` on a `host` that is not this machine alone: everyone may call. */
+  /** Allows `auth: 'none'` on a `host` that other machines can reach, so that everyone may call. */
   readonly allowUnauthenticated?: boolean
   /** Receivers of webhooks about approvals and ended sessions, as for `startWebhooks`. */
   readonly webhooks?: WebhooksOptions
 }
 
-/** A server that listens. */
+/** A running server. */
 export interface Serving {
   readonly http: Http
   readonly url: string
   readonly port: number
-  /** Accepts no more requests, ends streams and lets running requests finish; connections that are open after `graceMs` are closed. */
+  /**
+   * Accepts no more requests, ends streams and lets running requests finish; closes remaining connections
+   * after `graceMs`.
+   */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
-/** Longer than proxies keep idle connections, so that no proxy sends into one that is just being closed. */
+/**
+ * Longer than proxies keep idle connections, so that no proxy sends a request on a connection that is being
+ * closed.
+ */
 const KEEP_ALIVE_MS = 75_000
 const DEFAULT_GRACE_MS = 10_000
 
-/** Serves a runtime. The caller handles signals of the process. */
+/** Serves a runtime over HTTP. The caller handles process signals. */
 export async function serve(runtime: Runtime, options: ServeOptions): Promise<Serving> {
   const { port, host = '127.0.0.1', auth, allowUnauthenticated = false } = options
   if (auth === 'none' && !isLoopback(host) && !allowUnauthenticated)
@@ -51,7 +57,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   })
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
-      const { socket } = incoming as IncomingMessage // this server is not one of HTTP/2
+      const { socket } = incoming as IncomingMessage // this server does not use HTTP/2
       return http.fetch(request, {
         address: socket.remoteAddress ?? '',
         disconnect: () => void (outgoing as ServerResponse).destroy(),
@@ -66,7 +72,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (incoming, outgoing) => {
-      // A connection that is kept alive would delay a closing server.
+      // An idle keep-alive connection would delay closing the server.
       outgoing.once('close', () =>
         setImmediate(() => server.listening || server.closeIdleConnections()),
       )
@@ -75,7 +81,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   )
   await listen(server, port, host)
   const webhooks = options.webhooks && (await startWebhooks(runtime, options.webhooks))
-  const { port: bound } = server.address() as AddressInfo // it listens on a port, not a pipe
+  const { port: bound } = server.address() as AddressInfo // it listens on a port, not on a pipe
   return {
     http,
     port: bound,

@@ -4,7 +4,10 @@ import { answer, object, outline, string } from '../operations/shape.ts'
 
 const status = answer({ status: string })
 
-/** The server itself. Monitors add parameters of their own to these addresses, so the query is not checked. */
+/**
+ * The operations about the server itself. Monitors add their own parameters to these addresses, so the query
+ * is not checked.
+ */
 export const serverOperations: readonly OperationRoute[] = [
   operation('getHealth', {
     tag: 'server',

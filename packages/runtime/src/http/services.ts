@@ -3,7 +3,7 @@ import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
-/** What operations share. */
+/** The services that all operations share. */
 export interface Services {
   readonly clock: Clock
   readonly timers: Timers
@@ -11,10 +11,10 @@ export interface Services {
   readonly streams: OpenStreams
   readonly metrics: Metrics
   readonly prefix: string
-  /** Whether chats show words of governed agents only once they are delivered. */
+  /** Whether chats show text of governed agents only after delivery. */
   readonly holdsGoverned: boolean
   readonly openapi: () => object
-  /** Reports an error to the operator that no client gets to see. */
+  /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void
   /** Whether the server is shutting down. */
   readonly isClosing: () => boolean
@@ -22,35 +22,35 @@ export interface Services {
 
 /** How much one request, client or address may use. */
 export interface HttpLimits {
-  /** Of a JSON body. Default 1 MiB. */
+  /** Size of a JSON body. Default 1 MiB. */
   readonly maxBodyBytes: number
-  /** Of a file. Default 32 MiB. */
+  /** Size of a file. Default 32 MiB. */
   readonly maxFileBytes: number
-  /** Of an import. Default 64 MiB. */
+  /** Size of an import. Default 64 MiB. */
   readonly maxImportBytes: number
-  /** Default 64. */
+  /** Nesting of a JSON body. Default 64. */
   readonly maxJsonDepth: number
   /** Default 8192. */
   readonly maxUrlLength: number
-  /** For a whole body to arrive. Default 30 s. */
+  /** Time for a whole body to arrive. Default 30 s. */
   readonly bodyTimeoutMs: number
   /** Default 6000. */
   readonly requestsPerMinute: number
-  /** Also without a key. Default 6000. */
+  /** Requests from one address, including those without a key. Default 6000. */
   readonly requestsPerMinutePerAddress: number
   /** Default 5000. */
   readonly maxStreams: number
   /** Default 500. */
   readonly maxStreamsPerClient: number
-  /** Bytes that wait for a client that does not read; with a full buffer it is cut off. Default 256 KiB. */
+  /** Bytes buffered for a slow client; a client whose buffer stays full is disconnected. Default 256 KiB. */
   readonly streamBufferBytes: number
-  /** A comment on a quiet stream. Default 15 s. */
+  /** How often a comment is sent on a quiet stream. Default 15 s. */
   readonly heartbeatMs: number
-  /** Threads that one tree stream follows. Default 1000. */
+  /** How many threads one tree stream follows. Default 1000. */
   readonly maxTreeThreads: number
 }
 
-/** The limits that hold where options say nothing else. */
+/** The default limits. */
 export const DEFAULT_LIMITS: HttpLimits = {
   maxBodyBytes: 1024 * 1024,
   maxFileBytes: 32 * 1024 * 1024,

@@ -1,17 +1,19 @@
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
-/** How many events of the log a watched thread keeps in memory. A reader further behind reads the store. */
+/**
+ * How many recent events of a watched thread stay in memory. Readers that are further behind read the store.
+ */
 const RECENT = 256
 
-/** True for events after which deltas or progress may follow that are not in the log. */
+/** Whether deltas or progress, which are not in the log, may follow this event. */
 export function beginsToShow({ type }: RuntimeEvent): boolean {
   return type === 'step_start' || type === 'tool_execution_start'
 }
 
 /**
- * Events from the middle of a running session. A commit of nothing else cannot end the wait for the end of
- * a session, for a question to a person, or for a parked thread.
+ * Events that occur in the middle of a running session. A commit with only these events cannot end a session,
+ * ask a person or park the thread, so callers that wait for one of these are not notified.
  */
 const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_start',
@@ -27,17 +29,17 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
 ] as const)
 
 /**
- * The live state of one thread for all its readers. It only tells them that something is new; each reader
- * then takes what it lacks, from here or from the store.
+ * The live state of one thread, shared by all its readers. It only notifies readers that something is new;
+ * each reader then fetches the events it is missing, from here or from the store.
  */
 export class Channel {
   /** Number of the last event that was published here. */
   seq = 0
-  /** Number of the event that was published first. */
+  /** Number of the first event that was published here. */
   firstSeq: number = Infinity
-  /** Rises with every commit, also with one that appended nothing. */
+  /** Increases with every commit, even with one that appends no event. */
   version = 0
-  /** As `version`, without commits from the middle of a running session (`UNDER_WAY`). */
+  /** Like `version`, but not increased by commits from the middle of a running session (`UNDER_WAY`). */
   turns = 0
   /** Number of the last published event that ended a draft. */
   endedAt = 0
@@ -45,7 +47,7 @@ export class Channel {
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
   #recent: StoredEvent[] = []
-  /** What may still show something: the running step (as '') and running calls (by id). */
+  /** What may still emit deltas or progress: the running step (as '') and running calls (by id). */
   readonly #sources = new Set<string>()
 
   constructor(maxDraftSize: number) {
@@ -56,7 +58,7 @@ export class Channel {
     return this.#bells.size
   }
 
-  /** True when the channel can be dropped without losing anything. */
+  /** Whether the channel can be dropped without losing anything. */
   get isIdle(): boolean {
     return this.readers === 0 && this.draft.isEmpty && this.#sources.size === 0
   }
@@ -90,14 +92,17 @@ export class Channel {
     for (const bell of this.#bells) bell()
   }
 
-  /** The events after a number, if they are in memory. */
+  /** Returns the events after a number; undefined when they are not all in memory. */
   after(seq: number): readonly StoredEvent[] | undefined {
     const first = this.#recent[0]?.seq
     if (first === undefined || first > seq + 1) return undefined
     return this.#recent.slice(seq + 1 - first)
   }
 
-  /** Two writers may publish in the wrong order; then `#recent` has a gap, is dropped, and readers ask the store. */
+  /**
+   * Adds a published event. Two writers may publish out of order; then `#recent` is cleared because of the
+   * gap, and readers read the store.
+   */
   #add(stored: StoredEvent): void {
     const { seq, event } = stored
     if (this.firstSeq === Infinity) this.firstSeq = seq
@@ -122,7 +127,7 @@ export class Channel {
   }
 }
 
-/** A signal between one writer and one waiting reader. A ring without a waiter is remembered. */
+/** A signal from one writer to one waiting reader. A ring while nobody waits is remembered. */
 export class Bell {
   #hasRung = false
   #listener: (() => void) | undefined
@@ -133,7 +138,9 @@ export class Bell {
     this.#listener = undefined
   }
 
-  /** Forgets earlier rings. Call it before looking for news, or a ring in between would be lost. */
+  /**
+   * Forgets earlier rings. Call it before checking for news; otherwise a ring during the check would be lost.
+   */
   mute(): void {
     this.#hasRung = false
   }
@@ -147,8 +154,8 @@ export class Bell {
 }
 
 /**
- * Lets a loop wait for one promise at a time until a signal aborts: when the gate closes, the current wait
- * resolves at once. It adds one listener to the signal, however often the loop waits.
+ * Lets a loop wait for one promise at a time until a signal aborts; closing the gate ends the current wait.
+ * It adds only one listener to the signal, however often the loop waits.
  */
 export class AbortGate {
   #isClosed = false
@@ -166,7 +173,7 @@ export class AbortGate {
     return this.#isClosed
   }
 
-  /** The value of the promise, or undefined once the gate is closed. */
+  /** Resolves to the value of the promise, or to undefined once the gate is closed. */
   through<T>(promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       promise.then(resolve, reject)

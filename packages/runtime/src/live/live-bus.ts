@@ -6,18 +6,21 @@ import { AbortGate, beginsToShow, Bell, Channel } from './channel.ts'
 import type { ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
 
-/** Delivers events of threads to their readers as they happen. The log is the truth; this only makes it early. */
+/**
+ * Delivers events of threads to readers as they happen. It only saves time: all stored events can be read in
+ * the log.
+ */
 export interface LiveBus {
-  /** Publishes the events of a commit. The list is empty when a commit has changed only the head. */
+  /** Publishes the events of a commit. The list is empty when the commit changed only the head. */
   publish(threadId: string, events: readonly StoredEvent[]): void
-  /** Shows events that are not in the log, such as deltas of the running step. */
+  /** Sends events that are not stored, such as deltas of the running step. */
   show(threadId: string, events: readonly ShownEvent[]): void
-  /** Ends the readers of a thread that was removed or whose log was replaced. */
+  /** Ends all readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
   /**
-   * Yields at once, and after each commit to these threads that may change what a waiting caller looks for:
+   * Yields once immediately, and then after each commit to these threads that could end a caller's wait;
    * commits from the middle of a running session are skipped. Ends when the first thread is removed.
    */
   watch(
@@ -35,13 +38,13 @@ interface LiveBusOptions {
   readonly clock: Clock
   /** Events read from the store at once. Default 500. */
   readonly pageSize?: number
-  /** Characters of one running step that are kept for late readers. Default 4 Mi. */
+  /** How many characters of a running step are kept for late readers. Default 4 Mi. */
   readonly maxDraftSize?: number
 }
 
 /**
- * Creates the bus. Readers pull: each knows the number of its last event and takes what follows, from
- * memory or from the store. So a slow reader needs no queue, misses no event of the log, and gets the
+ * Creates the bus. Readers pull: each remembers the number of its last event and fetches the following ones,
+ * from memory or from the store. So a slow reader needs no queue, misses no stored event, and receives the
  * deltas that it has missed merged into one.
  */
 export function createLiveBus(options: LiveBusOptions): LiveBus {
@@ -69,7 +72,8 @@ class Bus implements LiveBus {
 
   publish(threadId: string, events: readonly StoredEvent[]): void {
     for (const reader of this.#headReaders) reader.note(threadId)
-    // The channel of a step is made before its first delta, so that it knows the event that began the step.
+    // The channel is created with the event that begins a step, because it must know that event before the
+    // first delta.
     const isSource = events.some(({ event }) => beginsToShow(event))
     const channel = isSource ? this.#channel(threadId) : this.#channels.get(threadId)
     channel?.publish(events)
@@ -113,7 +117,7 @@ class Bus implements LiveBus {
     return closable(signal, (gate) => readHeads(this.#options.store, this.#headReaders, gate))
   }
 
-  /** Joins the channels, reads, and leaves them when the reader ends. */
+  /** Registers a reader with the channels, reads, and unregisters it when it ends. */
   async *#reading<T>(
     threadIds: readonly [string, ...string[]],
     gate: AbortGate,
@@ -164,8 +168,8 @@ async function* readTurns(
 }
 
 /**
- * An iterable that ends at once when the signal aborts or the consumer leaves, even while it waits. A plain
- * generator would run its `return` only after the promise that it currently awaits.
+ * Creates an iterable that ends immediately when the signal aborts or the consumer leaves, even during a
+ * wait. A plain generator would end only after the promise that it currently awaits.
  */
 function closable<T>(
   signal: AbortSignal | undefined,
@@ -190,12 +194,12 @@ function closable<T>(
   }
 }
 
-/** One reader of changes. A thread that changed often before it was read is given once. */
+/** A reader of changes. A thread that changes several times before it is read is yielded once. */
 interface HeadReader {
   note(threadId: string, removed?: ThreadHead): void
 }
 
-/** Heads of threads as they change, until the gate closes. */
+/** Yields the heads of threads that change, until the gate closes. */
 async function* readHeads(
   store: Store,
   readers: Set<HeadReader>,

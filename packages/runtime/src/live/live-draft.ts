@@ -1,31 +1,33 @@
 import type { ThreadEvent } from '@skein/threads'
 import type { RuntimeEvent } from '../contract/event.ts'
 
-/** What readers of a live thread can be shown: events of its log, and events that are never stored. */
+/** The events that readers of a live thread receive: those of its log, and those that are never stored. */
 export type ShownEvent = RuntimeEvent | ThreadEvent
 
-/** The next part of the draft for a reader, and how many pieces the reader has after it. */
+/** The next part of the draft for a reader, and the number of pieces that the reader has after it. */
 export interface DraftPiece {
   readonly event: ShownEvent
   readonly count: number
 }
 
-/** Neighbouring pieces that a late reader gets as one: deltas of one block, or progress of one call. */
+/**
+ * Consecutive pieces that a late reader receives as one event: deltas of one block, or progress of one call.
+ */
 interface Run {
   readonly from: number
   to: number
   event: ShownEvent
-  /** The text of deltas, piece by piece, so that a reader who keeps up is sent only the new pieces. */
+  /** The texts of the deltas, one per piece, so that a reader that keeps up receives only the new pieces. */
   readonly words: string[]
-  /** Shown only to readers that were connected when the event happened. */
+  /** Whether only readers that were connected at the time receive the event. */
   readonly isTransient: boolean
   readonly order: number
   size: number
 }
 
 /**
- * True for events of the log that replace the draft: the message is stored, the call has its result, or a
- * new step begins. Everything that was shown before such an event can then be read in the log.
+ * Whether a stored event replaces the draft: the message is stored, the call has its result, or a new step
+ * begins. Everything that the draft contained can then be read in the log.
  */
 export function endsDraft(event: ShownEvent): boolean {
   switch (event.type) {
@@ -44,13 +46,13 @@ export function endsDraft(event: ShownEvent): boolean {
 }
 
 /**
- * What the running step of one thread has shown so far and the log does not hold yet. Neighbouring deltas
- * are merged, so memory grows with the length of the text and not with the number of deltas.
+ * The events of the running step that are not in the log yet. Consecutive deltas are merged, so memory grows
+ * with the length of the text and not with the number of deltas.
  */
 export class LiveDraft {
-  /** Number of pieces shown since the draft began; part of the event ids that readers get. */
+  /** Number of pieces since the draft began; part of the event ids that readers receive. */
   count = 0
-  /** Number of pieces shown in all drafts; tells a reader which pieces came after it connected. */
+  /** Number of pieces in all drafts so far; used to find the pieces that came after a reader connected. */
   order = 0
   /** Pieces up to this number were dropped, because the draft became too large. */
   #droppedTo = 0
@@ -69,7 +71,7 @@ export class LiveDraft {
   add(event: ShownEvent): void {
     this.count++
     this.order++
-    // Roughly the characters that are kept.
+    // The approximate number of characters that are kept.
     const size = isWords(event) ? textOf(event).length + 8 : JSON.stringify(event).length
     this.#size += size
     const last = this.#runs.at(-1)
@@ -81,8 +83,8 @@ export class LiveDraft {
   }
 
   /**
-   * The next piece for a reader that has `count` of them; undefined when there is none. `since` is the
-   * order of the draft when the reader came.
+   * Returns the next piece for a reader that has `count` pieces; undefined when there is none. `since` is the
+   * value of `order` when the reader connected.
    */
   after(count: number, since: number): DraftPiece | undefined {
     if (count < this.#droppedTo) return undefined
@@ -104,14 +106,17 @@ export class LiveDraft {
     return undefined
   }
 
-  /** The step starts over without an event of the log: its pieces are dropped, the count continues. */
+  /** Drops all pieces when the step starts over without a stored event; the count continues. */
   restart(): void {
     this.#droppedTo = 0
     this.#size = 0
     this.#runs = []
   }
 
-  /** The log replaces the draft. After the end of one call, the progress of other running calls is kept. */
+  /**
+   * Ends the draft, because the log replaces it. When one call ends, the progress of other running calls is
+   * kept.
+   */
   end(event: ShownEvent): void {
     const kept = new Map<string, Progress>()
     if (event.type === 'tool_execution_end')
@@ -136,8 +141,8 @@ export class LiveDraft {
   }
 
   /**
-   * Drops the older half. A reader that has not got all of it sees nothing more of this step until its
-   * message is stored; a reader that keeps up notices nothing.
+   * Drops the older half. A reader that has not received all of it gets nothing more of this step until its
+   * message is stored; a reader that keeps up is not affected.
    */
   #drop(): void {
     let place = 0
@@ -151,7 +156,7 @@ export class LiveDraft {
 
 type Words = Extract<ShownEvent, { type: 'text_delta' | 'reasoning_delta' | 'tool_call_delta' }>
 
-/** True for deltas of a model's text, reasoning or arguments. */
+/** Whether the event is a delta of a model's text, reasoning or arguments. */
 export function isWords(event: ShownEvent): event is Words {
   const { type } = event
   return type === 'text_delta' || type === 'reasoning_delta' || type === 'tool_call_delta'
@@ -161,7 +166,7 @@ function textOf(event: Words): string {
   return event.type === 'tool_call_delta' ? event.argumentsText : event.text
 }
 
-/** Merges an event into the last run; false if it belongs to another block or call. */
+/** Merges an event into the last run; returns false if it belongs to another block or call. */
 function extend(run: Run, event: ShownEvent): boolean {
   if (isProgress(run.event) && isProgress(event)) {
     if (run.event.toolCallId !== event.toolCallId) return false
@@ -169,7 +174,7 @@ function extend(run: Run, event: ShownEvent): boolean {
     return true
   }
   if (!isWords(run.event) || !isWords(event) || blockOf(run.event) !== blockOf(event)) return false
-  run.event = event // for its time; the words are kept beside
+  run.event = event // the latest event, for its time; the text is in `words`
   run.words.push(textOf(event))
   return true
 }

@@ -17,8 +17,8 @@ interface Reading {
 }
 
 /**
- * Reads one thread: the log after the reader's position, then the draft of the running step, then both as
- * they come. Events of the log always come first, because deltas make sense only after the log before them.
+ * Reads one thread: first the log after the reader's position, then the draft of the running step, then new
+ * events of both. Stored events always come first, because deltas make sense only after the log before them.
  */
 export async function* readThread(
   reading: Reading,
@@ -50,12 +50,12 @@ class Reader {
   readonly #reading: Reading
   readonly #includesDeltas: boolean
   readonly #untilParked: boolean
-  /** `order` of the draft when this reader connected. */
+  /** The value of the draft's `order` when this reader connected. */
   readonly #since: number
-  /** Whether the store may hold events that were not published here, such as those of another process. */
+  /** Whether the store may contain events that were not published here, such as those of another process. */
   #isBehind = true
   #checked = -1
-  /** Whether deltas of the running step were given. A reader that reconnects may have got some before. */
+  /** Whether this reader may have received deltas of the running step, possibly before it reconnected. */
   #hasWords: boolean
   #stepId: string | undefined
 
@@ -80,7 +80,7 @@ class Reader {
     })
   }
 
-  /** The next events of the log, from memory or else from the store. */
+  /** Returns the next stored events, from memory or else from the store. */
   async log(): Promise<readonly StoredEvent[]> {
     const { channel, gate, store, threadId, pageSize } = this.#reading
     const { seq } = this.cursor
@@ -99,7 +99,10 @@ class Reader {
     if (event.type === 'step_start') this.#stepId = event.stepId
   }
 
-  /** A reset before the end of a turn whose last message was never stored: the reader drops its deltas. */
+  /**
+   * Returns a `step_reset` for a turn that ended before its last message was stored, so that the reader drops
+   * its deltas.
+   */
   async takeBack({ event }: StoredEvent): Promise<NumberedEvent | undefined> {
     if (event.type !== 'turn_end' || event.outcome === 'completed' || !this.#hasWords)
       return undefined
@@ -109,7 +112,10 @@ class Reader {
     return { id: this.cursor.id, event: { type: 'step_reset', at, turnId, stepId } }
   }
 
-  /** The step that runs at the reader's position. A reader that reconnected has not got its `step_start`. */
+  /**
+   * Finds the step that runs at the reader's position, because a reader that reconnected has not received its
+   * `step_start`.
+   */
   async #lastStep(): Promise<string | undefined> {
     const { gate, store, threadId } = this.#reading
     const { seq } = this.cursor
@@ -122,7 +128,10 @@ class Reader {
     }
   }
 
-  /** The next piece of the draft. None if the reader has read in the store that the draft has ended. */
+  /**
+   * Returns the next piece of the draft; none if the reader has already read the end of the draft from the
+   * store.
+   */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
     const { cursor } = this
@@ -135,7 +144,7 @@ class Reader {
     return { id: cursor.id, event: piece.event }
   }
 
-  /** Whether the thread is parked and all its events were given. Checked once per commit. */
+  /** Whether the thread is parked and all its events were sent. Checked once per commit. */
   async isDone(): Promise<boolean> {
     const { channel, gate, store, threadId, clock } = this.#reading
     if (!this.#untilParked || this.#checked === channel.version) return false
@@ -152,20 +161,20 @@ class Reader {
   }
 }
 
-/** True when a thread neither runs nor is due. */
+/** Whether a thread neither runs nor is due. */
 export function isParked({ lifecycle, wakeAt }: ThreadHead, now: number): boolean {
   return lifecycle !== 'running' && (wakeAt === null || wakeAt > now)
 }
 
 /**
- * The position of a reader: the number of its last event of the log, and how many pieces of the draft it
- * has got since. `id` is the id of the event that was given last.
+ * The position of a reader: the number of the last stored event, and how many pieces of the draft it has
+ * received since. `id` is the id of the last event that was sent.
  */
 class Cursor {
   seq: number
-  /** Pieces of the draft that were given; 0 without a draft. */
+  /** Pieces of the draft that were sent; 0 without a draft. */
   count: number
-  /** Number of the last given event that ended a draft. */
+  /** Number of the last sent event that ended a draft. */
   endedAt = 0
 
   constructor(after: string | undefined) {
@@ -179,7 +188,7 @@ class Cursor {
     this.count = Number(found[2] ?? 0)
   }
 
-  /** Moves past an event of the log. */
+  /** Moves the position past a stored event. */
   pass({ seq, event }: StoredEvent): void {
     this.seq = seq
     if (!endsDraft(event)) return
@@ -188,8 +197,8 @@ class Cursor {
   }
 
   /**
-   * `12` or, with pieces of a draft, `12.3`. An event of the log that comes during a step has the fraction
-   * too; otherwise a reader that resumes from it would be sent the deltas that it already has.
+   * The id: `12` or, with pieces of a draft, `12.3`. A stored event that occurs during a step keeps the
+   * fraction, because otherwise a reader that resumes from it would receive the same deltas again.
    */
   get id(): string {
     return this.count > 0 ? `${this.seq}.${this.count}` : `${this.seq}`

@@ -1,9 +1,7 @@
 /**
- * Every operation of the runtime: its name, its method and its path. `{name}` is a parameter of the
- * path, and `{name*}` takes the rest of the path with its slashes.
- *
- * This list is plain text, apart from the entries that say what each operation takes and does, because
- * the client needs it in a browser: it builds its requests from here and carries no server code.
+ * The name, method and path of every operation. `{name}` is a parameter of the path, and `{name*}` matches
+ * the rest of the path with its slashes. The list is plain text and separate from the definitions of the
+ * operations, because the client builds its requests from it in a browser, without any server code.
  */
 export const ADDRESSES = {
   getHealth: 'GET /healthz',
@@ -101,7 +99,7 @@ export type PathParams<Id extends OperationId> = {
   readonly [Name in NamesIn<(typeof ADDRESSES)[Id]>]: string
 }
 
-/** The method and the path of an operation. */
+/** Returns the method and the path of an operation. */
 export function addressOf(id: OperationId): { readonly method: string; readonly path: string } {
   const [method = '', path = ''] = ADDRESSES[id].split(' ')
   return { method, path }

@@ -4,7 +4,7 @@ import { json, operation, type OperationRoute } from './operation.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf } from './shape.ts'
 
-/** An agent as the catalogue shows it: names, never texts of prompts or values of variables. */
+/** An agent in the catalogue: only names, never the texts of prompts or the values of variables. */
 export interface AgentSummary {
   readonly name: string
   readonly type: 'ai_human' | 'dual_ai'
@@ -28,7 +28,7 @@ export interface AgentSummary {
   }[]
 }
 
-/** What can be asked about agents. */
+/** The operations that read agents. */
 export const agentOperations: readonly OperationRoute[] = [
   operation('listAgents', {
     tag: 'agents',

@@ -5,7 +5,7 @@ import { answer, eitherOf, anything, between, exactly, arrayOf, shape, maxText }
 
 const reason = maxText(10_000)
 
-/** What waits for a person, and how it is decided. */
+/** The operations that list waiting calls and record decisions about them. */
 export const approvalOperations: readonly OperationRoute[] = [
   operation('listApprovals', {
     tag: 'approvals',

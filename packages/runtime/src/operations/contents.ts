@@ -14,7 +14,7 @@ import {
   maxText,
 } from './shape.ts'
 
-/** Durable values of a thread. */
+/** The operations on the values of a thread. */
 export const valueOperations: readonly OperationRoute[] = [
   operation('listValues', {
     tag: 'values',
@@ -59,7 +59,7 @@ export const valueOperations: readonly OperationRoute[] = [
   }),
 ]
 
-/** Environment variables of a thread. */
+/** The operations on the environment variables of a thread. */
 export const envOperations: readonly OperationRoute[] = [
   operation('listEnv', {
     tag: 'env',
@@ -69,7 +69,7 @@ export const envOperations: readonly OperationRoute[] = [
     answers: [json('The variables.', answer({ variables: arrayOf(ref('Variable')) }))],
     async run({ runtime, thread }) {
       const variables = await runtime.threads.env.list(thread.id)
-      // The runtime gives no secrets either; this holds for any implementation of it.
+      // Secrets are removed here too, in case an implementation of the runtime returns them.
       return {
         variables: variables.map(({ name, type, value }) => ({
           name,
@@ -100,7 +100,10 @@ export const envOperations: readonly OperationRoute[] = [
   }),
 ]
 
-/** Standard Agents §7.8: a child that lacked variables is created when they are provided. */
+/**
+ * The operations on variables that a child lacks; it is created once they are provided (Standard Agents
+ * §7.8).
+ */
 export const variableOperations: readonly OperationRoute[] = [
   operation('getVariablesRequest', {
     tag: 'variables',
@@ -136,7 +139,7 @@ export const variableOperations: readonly OperationRoute[] = [
 
 const YEAR_MS = 31_536_000_000
 
-/** Work that a thread has scheduled. */
+/** The operations on the scheduled effects of a thread. */
 export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',

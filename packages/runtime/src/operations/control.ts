@@ -3,7 +3,7 @@ import { actorOf } from './principal.ts'
 import { ref, side } from './schemas.ts'
 import { between, boolean, shape, maxText } from './shape.ts'
 
-/** Stopping, resuming, ending and copying threads, and waiting for what comes of them. */
+/** The operations that stop, resume, end and copy threads, and wait for their results. */
 export const controlOperations: readonly OperationRoute[] = [
   operation('stopThread', {
     tag: 'control',

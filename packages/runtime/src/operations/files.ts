@@ -5,7 +5,10 @@ import { actorOf } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf, maxText } from './shape.ts'
 
-/** Files of a thread. Paths begin with a slash there; the runtime refuses those that could leave the thread. */
+/**
+ * The operations on the files of a thread. Paths begin with a slash; the runtime refuses paths that leave the
+ * thread.
+ */
 export const fileOperations: readonly OperationRoute[] = [
   operation('listFiles', {
     tag: 'files',
@@ -69,7 +72,7 @@ function fileNotFound(): HttpError {
   return new HttpError('There is no such file in this thread.', { code: 'FILE_NOT_FOUND' })
 }
 
-/** Media types that a browser shows without running anything in them. */
+/** Media types that a browser displays without executing anything in them. */
 const SAFE_TYPES: ReadonlySet<string> = new Set([
   'text/plain',
   'text/markdown',
@@ -89,8 +92,8 @@ const SAFE_TYPES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Headers for the bytes of a stored file. Name and type were chosen by the writer of the file, a model
- * perhaps: neither may add a header, and what could run as a page is only offered for download.
+ * Creates the headers for a stored file. Its name and type were chosen by its writer, possibly a model, so
+ * neither may inject a header, and types that a browser could execute are sent as downloads.
  */
 export function fileHeaders({ path, mediaType, hash, sizeBytes }: FileStat): {
   readonly [name: string]: string
@@ -113,7 +116,7 @@ export function fileHeaders({ path, mediaType, hash, sizeBytes }: FileStat): {
 }
 
 function encodeName(name: string): string {
-  // Half a character, which a name may hold, cannot be encoded.
+  // A name may contain unpaired surrogates, which cannot be encoded.
   const wellFormed = name.replace(/\p{Surrogate}/gu, '_')
   return encodeURIComponent(wellFormed).replace(
     /['()*]/g,

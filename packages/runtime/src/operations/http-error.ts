@@ -2,7 +2,7 @@ import { SkeinError } from '@skein/base'
 import type { RuntimeErrorCode } from '../contract/error.ts'
 import type { StoreErrorCode } from '../store/store.ts'
 
-/** What the HTTP surface itself refuses. */
+/** The codes of errors that the HTTP layer itself raises. */
 export type HttpErrorCode =
   | 'ROUTE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -24,10 +24,10 @@ export type HttpErrorCode =
   | 'NOT_READY'
   | 'INTERNAL'
 
-/** Every code that can stand in an error of the HTTP surface. */
+/** Every code that an error response can contain. */
 export type ApiErrorCode = HttpErrorCode | RuntimeErrorCode | StoreErrorCode
 
-/** The status of each code: the only place that says so. */
+/** The HTTP status of each error code; defined only here. */
 export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   ROUTE_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
@@ -91,14 +91,14 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   STORE_CORRUPT: 500,
 }
 
-/** One thing that is wrong with a request. */
+/** One problem of a request. */
 export interface RequestProblem {
   /** e.g. `body.message.text`. */
   readonly field: string
   readonly message: string
 }
 
-/** The one form of every error that is answered. */
+/** The body of every error response. */
 export interface ErrorBody {
   readonly error: {
     readonly code: string
@@ -108,7 +108,7 @@ export interface ErrorBody {
   }
 }
 
-/** A refusal of the HTTP surface. */
+/** An error that the HTTP layer raises. */
 export class HttpError extends SkeinError {
   declare readonly code: ApiErrorCode
   readonly problems: readonly RequestProblem[]
@@ -130,7 +130,7 @@ export class HttpError extends SkeinError {
   }
 }
 
-/** The same error whether a thread is somebody else's or does not exist. */
+/** Creates the same error for a thread of another client as for a thread that does not exist. */
 export function threadNotFound(): HttpError {
   return new HttpError('There is no such thread.', {
     code: 'THREAD_NOT_FOUND',
@@ -138,7 +138,7 @@ export function threadNotFound(): HttpError {
   })
 }
 
-/** The error of a client that sends too many requests. */
+/** Creates the error for a client that sends too many requests. */
 export function rateLimited(waitMs: number): HttpError {
   return new HttpError('Too many requests.', {
     code: 'RATE_LIMITED',

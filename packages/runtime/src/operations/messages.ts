@@ -17,7 +17,7 @@ import {
   maxText,
 } from './shape.ts'
 
-/** The conversation of a thread. */
+/** The operations on the messages of a thread. */
 export const messageOperations: readonly OperationRoute[] = [
   operation('listMessages', {
     tag: 'messages',
@@ -90,7 +90,7 @@ export const messageOperations: readonly OperationRoute[] = [
   }),
 ]
 
-/** A message that a client sent: its blocks are checked, and its author is the client's user. */
+/** Converts a client's message: checks its blocks and sets its author to the client's user. */
 export function toSendMessage(message: string | MessageBody, { user }: Principal): SendMessage {
   if (typeof message === 'string') return { text: message, userId: user }
   const { content, ...rest } = message

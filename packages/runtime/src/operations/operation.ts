@@ -7,10 +7,10 @@ import type { ApiErrorCode } from './http-error.ts'
 import type { Principal, Scope } from './principal.ts'
 import type { ShapeFields, Infer, Shape } from './shape.ts'
 
-/** Methods that operations use. */
+/** The HTTP methods that operations use. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** A request that was let in: who asks is known, the input is checked, and the thread was found. */
+/** An admitted request: the client is authenticated, the input is checked, and the thread was found. */
 export interface Call {
   readonly request: Request
   readonly runtime: Runtime
@@ -21,19 +21,19 @@ export interface Call {
   readonly query: Readonly<Record<string, string | number | boolean>>
   /** The JSON body, checked by the route's `body`; an empty object where an optional body is missing. */
   readonly body: JsonValue
-  /** The body of a route that takes bytes. */
+  /** The body of a route that accepts bytes. */
   readonly bytes: Uint8Array
   readonly services: Services
-  /** Cuts the connection, where the server knows of one. */
+  /** Closes the connection, where the server provides access to it. */
   readonly disconnect?: () => void
 }
 
-/** A request about one thread that the client may see. */
+/** A request about one thread, which the client is allowed to see. */
 export interface ThreadCall extends Call {
   readonly thread: ThreadHead
 }
 
-/** One way in which a route answers. */
+/** One of the responses that a route can send. */
 export interface RouteAnswer {
   readonly status: number
   readonly description: string
@@ -42,14 +42,14 @@ export interface RouteAnswer {
   readonly schema?: JsonSchema
 }
 
-/** What a route takes as its body. */
+/** The body that a route accepts. */
 export type RouteBody =
-  /** JSON. An optional body may be missing; a large one may be as large as a file. */
+  /** JSON. An optional body may be missing; a large body may be as large as a file. */
   | { readonly json: JsonSchema; readonly isOptional?: boolean; readonly isLarge?: boolean }
-  /** Bytes: a file, lines of an exported thread, or anything. Each has a limit of its own. */
+  /** Bytes: a file, lines of an exported thread, or anything. Each kind has its own size limit. */
   | { readonly bytes: 'file' | 'lines' | 'any' }
 
-/** A request that works, given the ids of a thread: an example in the OpenAPI document, and sent by tests of tenancy. */
+/** An example of a valid request, for the OpenAPI document and for the tenancy tests, which send it. */
 export interface Probe {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -57,32 +57,32 @@ export interface Probe {
 }
 
 interface RouteBase {
-  /** Names the operation in the OpenAPI document and in metrics. */
+  /** The name of the operation in the OpenAPI document and in metrics. */
   readonly id: string
   readonly method: Method
-  /** As in OpenAPI: `/threads/{threadId}`; `{path*}` takes the rest with its slashes. */
+  /** The path as in OpenAPI: `/threads/{threadId}`; `{path*}` matches the rest with its slashes. */
   readonly path: string
   readonly tag: string
   readonly summary: string
   readonly scope: Scope | 'public'
-  /** Parameters of the query. Others are refused; without `query` nothing is checked. */
+  /** The accepted query parameters; others are refused. Without `query` nothing is checked. */
   readonly query?: Readonly<Record<string, JsonSchema>>
   readonly body?: RouteBody
   readonly answers: readonly RouteAnswer[]
-  /** Errors beyond those that every route can answer with. */
+  /** Error codes in addition to those that every route can answer with. */
   readonly errors?: readonly ApiErrorCode[]
-  /** Also served without the prefix, because a specification names the address. */
+  /** Also served without the prefix, because a specification defines the address. */
   readonly isAlsoAtRoot?: boolean
 }
 
-/** A route about no thread, or about all that the client may see. */
+/** A route that is not about a single thread. */
 export interface OpenRoute extends RouteBase {
   readonly addresses: 'nothing'
   readonly probe?: Probe
   readonly handle: (call: Call) => Response | Promise<Response>
 }
 
-/** A route about one thread. `{threadId}` is looked up, and refused if unknown, before anything else is read. */
+/** A route about one thread. The thread is looked up before the query and the body are read. */
 export interface ThreadRoute extends RouteBase {
   readonly addresses: 'thread'
   /** `{threadId}` may also be the id that the client chose for the thread. */
@@ -94,19 +94,19 @@ export interface ThreadRoute extends RouteBase {
 /** An operation with its address, as the server serves it. */
 export type OperationRoute = OpenRoute | ThreadRoute
 
-/** An answer whose type the compiler knows: the operation has to give such a value. */
+/** A response with a typed value, which `run` has to return. */
 interface Answer<T> extends RouteAnswer {
   readonly schema?: Shape<T>
 }
 
-/** A JSON body whose type the compiler knows. */
+/** A JSON body with a typed value. */
 interface JsonBody<T> {
   readonly json: Shape<T>
   readonly isOptional?: boolean
   readonly isLarge?: boolean
 }
 
-/** A call with the types that the address and the shapes of its operation give it. */
+/** A call with the parameter, query and body types of its operation. */
 export type OperationCall<Id extends OperationId, Query extends ShapeFields, Body> = Omit<
   Call,
   'params' | 'query' | 'body'
@@ -116,7 +116,7 @@ export type OperationCall<Id extends OperationId, Query extends ShapeFields, Bod
   readonly body: Body
 } & ('threadId' extends keyof PathParams<Id> ? { readonly thread: ThreadHead } : unknown)
 
-/** What an operation takes, who may ask for it, how it answers, and what it does. */
+/** The definition of an operation: its input, its scope, its responses and its work. */
 export interface Operation<
   Id extends OperationId,
   Query extends ShapeFields,
@@ -126,18 +126,18 @@ export interface Operation<
   readonly tag: string
   readonly summary: string
   readonly scope: Scope | 'public'
-  /** Default: no parameters. `'any'` lets everything pass unchecked. */
+  /** The query parameters. Default: none. `'any'` accepts everything unchecked. */
   readonly query?: Query | 'any'
   readonly body?: JsonBody<Body> | { readonly bytes: 'file' | 'lines' | 'any' }
   readonly answers: Answers
   readonly errors?: readonly ApiErrorCode[]
   readonly isAlsoAtRoot?: boolean
   readonly isChat?: boolean
-  /** Default, for an operation about a thread: the address is enough. */
+  /** An example request. Default for an operation about a thread: its address without a body. */
   readonly probe?: Probe
   /**
-   * Does the work. A value becomes the JSON of the first answer; nothing becomes the first answer without
-   * content. A `Response` is sent as it is: for streams, files and headers.
+   * Does the work. A returned value is sent as the JSON of the first response; undefined sends the first
+   * response without content. A `Response` is sent unchanged, for streams, files and headers.
    */
   readonly run: (
     call: OperationCall<Id, Query, Body>,
@@ -169,7 +169,7 @@ export function operation<
   const { method, path } = addressOf(id)
   const isAboutThread = path.includes('{threadId}')
   const handle = async (call: Call): Promise<Response> => {
-    // The request was checked by the very shapes that these types are taken from.
+    // The request was checked with the same shapes from which these types are derived.
     const value: unknown = await run(call as unknown as OperationCall<Id, Query, Body>)
     if (value instanceof Response) return value
     const { status } = rest.answers.find(
@@ -180,7 +180,7 @@ export function operation<
   return {
     ...rest,
     id,
-    method: method as Method, // addresses are written with these methods only
+    method: method as Method, // ADDRESSES contains only these methods
     path,
     query: query === 'any' ? undefined : (query ?? {}),
     handle,
@@ -190,27 +190,27 @@ export function operation<
   }
 }
 
-/** An answer in JSON. */
+/** Describes a JSON response. */
 export function json<T>(description: string, schema: Shape<T>, status = 200): Answer<T> {
   return { status, description, schema }
 }
 
-/** An answer without content. */
+/** Describes a response without content. */
 export function done(description: string, status = 204): Answer<void> {
   return { status, description }
 }
 
-/** An answer that `run` makes itself, as a `Response`. */
+/** Describes a response that `run` creates itself as a `Response`. */
 export function raw(description: string, mediaType: string, schema?: JsonSchema): Answer<never> {
-  return { status: 200, description, mediaType, schema: schema as Shape<never> } // nothing else is allowed
+  return { status: 200, description, mediaType, schema: schema as Shape<never> } // has no value
 }
 
-/** Server-sent events. */
+/** Describes a response with server-sent events. */
 export function stream(description: string): Answer<never> {
   return raw(description, 'text/event-stream', { type: 'string' })
 }
 
-/** A JSON answer. The value only has to survive `JSON.stringify`. */
+/** Creates a JSON response. The value must be serialisable with `JSON.stringify`. */
 export function jsonResponse(
   value: unknown,
   {
@@ -224,12 +224,12 @@ export function jsonResponse(
   })
 }
 
-/** An answer without content. */
+/** Creates a response without content. */
 export function noContent(): Response {
   return new Response(null, { status: 204 })
 }
 
-/** The names of the parameters in a path, in order. */
+/** Returns the names of the parameters in a path, in order. */
 export function pathParams(path: string): readonly string[] {
   return [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name]) => name!)
 }

@@ -4,8 +4,8 @@ import type { ThreadHead } from '../store/store.ts'
 import { threadNotFound } from './http-error.ts'
 
 /**
- * Every scope. `threads:all` shows the threads of every owner of the tenant; `admin` includes all others
- * except `metrics:read`, which looks over all tenants.
+ * Every scope. `threads:all` gives access to the threads of all owners of the tenant; `admin` includes all
+ * scopes except `metrics:read`, which covers all tenants.
  */
 export const ALL_SCOPES = [
   'threads:read',
@@ -18,44 +18,44 @@ export const ALL_SCOPES = [
   'admin',
 ] as const
 
-/** What a client may do. */
+/** A permission of a client. */
 export type Scope = (typeof ALL_SCOPES)[number]
 
 /** The authenticated client behind a request. */
 export interface Principal {
   readonly tenant: string
-  /** With a user, only the threads of that user are seen, unless a scope says otherwise. */
+  /** With a user, the client sees only the threads of that user, unless a scope allows more. */
   readonly user?: string
   readonly scopes: readonly Scope[]
-  /** For limits and for the log of decisions, where there is no user. Never a secret. */
+  /** A name for limits and for recorded decisions, where there is no user. Never a secret. */
   readonly name?: string
   /** When the key expires, in ms since 1970; streams end then. */
   readonly expiresAt?: number
 }
 
-/** Whether a client may do this. */
+/** Whether a client has a scope. */
 export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'metrics:read' && scopes.includes('admin'))
 }
 
-/** Whether threads of other owners of the tenant are seen too. */
+/** Whether the client may see the threads of all owners of its tenant. */
 export function seesAllOwners(principal: Principal): boolean {
   return principal.user === undefined || hasScope(principal, 'threads:all')
 }
 
-/** The name that the log records with a decision. */
+/** Returns the name that the log records with a decision. */
 export function actorOf({ user, name, tenant }: Principal): string {
   return user ?? name ?? tenant
 }
 
-/** The account that limits are counted for. */
+/** Returns the account for which limits are counted. */
 export function accountOf({ tenant, user, name }: Principal): string {
   return JSON.stringify([tenant, user ?? null, name ?? null])
 }
 
 const THREAD_ID = /^[\w.:~-]{1,200}$/
 
-/** The thread, if this client may see it; otherwise the same refusal as for an id that does not exist. */
+/** Finds a thread that this client may see. Otherwise throws the same error as for an unknown id. */
 export async function findThread(
   runtime: Runtime,
   principal: Principal,
@@ -65,13 +65,13 @@ export async function findThread(
   const head = await ifFound(runtime.threads.get(threadId))
   if (!head || head.tenant !== principal.tenant) throw threadNotFound()
   if (seesAllOwners(principal) || head.owner === principal.user) return head
-  // The owner of a root thread also sees its descendants, which have no owner of their own.
+  // The owner of a root thread may also see its descendants, which have no owner themselves.
   const root = head.rootId === head.id ? head : await ifFound(runtime.threads.get(head.rootId))
   if (root?.tenant === principal.tenant && root.owner === principal.user) return head
   throw threadNotFound()
 }
 
-/** The thread of a chat: `chatId` is the id that the client chose for it, or the id of the thread. */
+/** Finds the thread of a chat by the id that the client chose for it, or by the id of the thread. */
 export async function findChat(
   runtime: Runtime,
   principal: Principal,
@@ -82,7 +82,7 @@ export async function findChat(
   return findThread(runtime, principal, chatId)
 }
 
-/** Undefined instead of the error that there is no such thread. */
+/** Returns undefined instead of throwing that there is no such thread. */
 export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
   try {
     return await thread

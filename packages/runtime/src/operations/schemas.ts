@@ -43,20 +43,20 @@ import {
   type Shape,
 } from './shape.ts'
 
-/** A message as a client sends it: its content is JSON that is read and checked later. */
+/** A message as a client sends it; its content is still unchecked JSON. */
 export type MessageBody = Omit<SendMessage, 'content' | 'userId'> & {
   readonly content?: readonly object[]
 }
 
-/** A thread as a client asks for it. Its tenant is the client's. */
+/** A client's request for a new thread. The tenant is always the client's. */
 export type ThreadBody = Omit<CreateThread, 'tenant' | 'message'> & {
   readonly message?: string | MessageBody
 }
 
-/** A stored message as it travels: `messageFromJSON` of `@skein/ai` makes a message of it. */
+/** A stored message as it is sent; `messageFromJSON` of `@skein/ai` converts it to a message. */
 export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }
 
-/** What the named shapes below describe. The compiler holds each shape to its type. */
+/** The types of the named shapes below. The compiler checks each shape against its type. */
 interface NamedTypes {
   readonly Error: ErrorBody
   readonly Thread: ThreadHead
@@ -81,12 +81,12 @@ interface NamedTypes {
   readonly Agent: AgentSummary
 }
 
-/** A reference to one of `SCHEMAS`. */
+/** Creates a reference to one of `SCHEMAS`. */
 export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes[Name]> {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** Every lifecycle that a thread can have. */
+/** All lifecycles of threads. */
 export const LIFECYCLES: readonly ThreadLifecycle[] = [
   'idle',
   'running',
@@ -97,7 +97,7 @@ export const LIFECYCLES: readonly ThreadLifecycle[] = [
   'erased',
 ]
 
-/** What a thread is doing. */
+/** The shape of a thread's lifecycle. */
 export const lifecycle: Shape<ThreadLifecycle> = choice(...LIFECYCLES)
 
 /** One of the two sides of a conversation. */
@@ -144,7 +144,7 @@ const modelLog = {
   'error?': answer({ code: string, message: string }),
 }
 
-/** Everything that several operations take or answer, under the name that the OpenAPI document has for it. */
+/** The shapes that several operations accept or return, by their name in the OpenAPI document. */
 export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Name]> } = {
   Error: answer({
     error: answer({

@@ -2,25 +2,24 @@ import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from 
 import type { RequestProblem } from './http-error.ts'
 
 /**
- * A JSON Schema that also tells the compiler which values pass it. There is nothing to convert: the
- * shape of a body is what the OpenAPI document shows, what `checkSchema` checks, and the type that the
- * code behind the check works with.
+ * A JSON Schema that also has a type, so that the compiler can check the values it accepts. The same shape
+ * is shown in the OpenAPI document, checked by `checkSchema`, and used as the type in the code.
  *
  *     const fork = shape({ 'upTo?': maxText(200), 'title?': maxText(256) })
  *     type Fork = Infer<typeof fork> // { upTo?: string; title?: string }
  */
 export type Shape<T> = JsonSchema & {
-  /** Only for the compiler; never there when the program runs. */
+  /** Only for the compiler; never present at run time. */
   readonly '~type'?: () => T
 }
 
-/** The type of the values that a shape lets through. */
+/** The type of the values that a shape accepts. */
 export type Infer<S> = S extends { readonly '~type'?: () => infer T } ? T : never
 
 /** The fields of an object by name. A name that ends in `?` may be missing. */
 export type ShapeFields = Readonly<Record<string, Shape<unknown>>>
 
-/** The object that such fields describe. */
+/** The type of the object that these fields describe. */
 export type Shaped<F extends ShapeFields> = {
   readonly [K in keyof F as K extends `${string}?` ? never : K]: Infer<F[K]>
 } & {
@@ -74,30 +73,30 @@ export function eitherOf<const S extends readonly Shape<unknown>[]>(
 
 /** A value of the shape, or null. */
 export function nullable<T>(shape: Shape<T>): Shape<T | null> {
-  return { ...shape, type: [shape['type'], 'null'] } as Shape<T | null> // the phantom is never there
+  return { ...shape, type: [shape['type'], 'null'] } as Shape<T | null> // `~type` is never set
 }
 
-/** A list of such items. */
+/** A list of items of this shape. */
 export function arrayOf<T>(items: Shape<T>, maxItems?: number): Shape<readonly T[]> {
   return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) }
 }
 
-/** An object with any keys and such values. */
+/** An object with any keys and values of this shape. */
 export function mapOf<T>(additionalProperties: Shape<T>): Shape<Readonly<Record<string, T>>> {
   return { type: 'object', additionalProperties }
 }
 
-/** An object with exactly these fields: what we accept. */
+/** An object with exactly these fields, for values that clients send. */
 export function shape<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
-  return { ...answer(fields), additionalProperties: false } as Shape<Shaped<F>> // the phantom is never there
+  return { ...answer(fields), additionalProperties: false } as Shape<Shaped<F>> // `~type` is never set
 }
 
-/** An object with at least these fields: what we answer. More fields may come with time. */
+/** An object with at least these fields, for values that we send. Later versions may add fields. */
 export function answer<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
   return outline<Shaped<F>>(fields)
 }
 
-/** As `answer`, for a value of a type that has more fields than clients need to be promised. */
+/** Like `answer`, for a type with more fields than are promised to clients. */
 export function outline<T>(fields: ShapeFields): Shape<T> {
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []
@@ -109,16 +108,16 @@ export function outline<T>(fields: ShapeFields): Shape<T> {
   return { type: 'object', properties, required }
 }
 
-/** Schemas that others refer to as `#/components/schemas/<name>`. */
+/** Schemas that can be referenced as `#/components/schemas/<name>`. */
 export type NamedSchemas = Readonly<Record<string, JsonSchema>>
 
-/** The list of problems ends here: nobody reads more. */
+/** The maximum number of problems that are reported. */
 const MAX_PROBLEMS = 20
 
 /**
- * What is wrong with a value, by the part of JSON Schema 2020-12 that the route table uses: `type`,
- * `enum`, `const`, `properties`, `required`, `additionalProperties`, `propertyNames`, `items`,
- * `anyOf`, bounds, `pattern` and local `$ref`.
+ * Returns the problems of a value according to a schema. Supports the part of JSON Schema 2020-12 that the
+ * operations use: `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `propertyNames`,
+ * `items`, `anyOf`, bounds, `pattern` and local `$ref`.
  */
 export function checkSchema(
   value: unknown,
@@ -180,7 +179,7 @@ function checkAnyOf(
   for (const choice of choices) {
     const problems = checkSchema(value, choice, { field, named: context.named })
     if (problems.length === 0) return
-    // A choice that fails deeper inside is likelier the one that was meant.
+    // The alternative that matched furthest before it failed is probably the intended one.
     if (!best || depthOf(problems) > depthOf(best)) best = problems
   }
   context.problems.push(...(best ?? []))

@@ -35,7 +35,7 @@ const listQuery = {
   offset: between(0, MAX_OFFSET),
 }
 
-/** Finding, creating, reading and removing threads. */
+/** The operations that find, create, read and remove threads. */
 export const threadOperations: readonly OperationRoute[] = [
   operation('listThreads', {
     tag: 'threads',
@@ -123,7 +123,7 @@ export const threadOperations: readonly OperationRoute[] = [
   }),
 ]
 
-/** Clients without `threads:all` see the threads of their own user only, whatever they ask for. */
+/** Converts the query of a list. Clients without `threads:all` only see the threads of their own user. */
 function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
@@ -143,7 +143,10 @@ function threadQuery(
   }
 }
 
-/** The tenant is always the client's, and so is the owner where the client is a person. */
+/**
+ * Converts a client's request for a thread. The tenant is the client's, and so is the owner if the client has
+ * a user.
+ */
 function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal): CreateThread {
   if ((rest.env || rest.secrets) && !hasScope(principal, 'env:write'))
     throw new HttpError('Variables can only be set with the scope env:write.', {
@@ -159,7 +162,7 @@ function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal
 
 const LINES = 'application/jsonl'
 
-/** The log of a thread, and threads as files. */
+/** The operations that read, export and import the logs of threads. */
 export const logOperations: readonly OperationRoute[] = [
   operation('listEvents', {
     tag: 'events',
@@ -200,7 +203,7 @@ export const logOperations: readonly OperationRoute[] = [
   operation('importThread', {
     tag: 'transfer',
     summary: 'A new thread from exported JSON lines.',
-    // A log can contain anything, also decisions of other people, so not everybody may write one.
+    // An imported log can contain anything, even decisions of other people, so importing requires `admin`.
     scope: 'admin',
     body: { bytes: 'lines' },
     answers: [json('The new thread.', ref('Thread'), 201)],

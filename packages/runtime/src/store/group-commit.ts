@@ -7,12 +7,12 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-/** How a job ended inside the transaction. Its promise settles once the transaction is durable. */
+/** The result of a job inside the transaction. Its promise settles once the transaction is durable. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 /**
- * Puts the writes of one turn of the event loop into one transaction, so that they share the wait for the
- * disk. Each write still succeeds or fails by itself, and its promise settles when it is durable.
+ * Combines all writes of one turn of the event loop into one transaction, so that they wait for the disk only
+ * once. Each write still succeeds or fails by itself, and its promise settles when it is durable.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync
@@ -22,7 +22,10 @@ export class GroupCommit {
     this.#database = database
   }
 
-  /** `isLazy`: the write survives a crash of the process, but a power cut only once a later write is synced. */
+  /**
+   * Adds a write. A lazy one survives a crash of the process, but a power failure only once a later write is
+   * synced.
+   */
   write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#jobs.length === 0) setImmediate(() => this.flush())
@@ -30,7 +33,7 @@ export class GroupCommit {
     })
   }
 
-  /** Runs the writes that were asked for so far. */
+  /** Runs the pending writes in one transaction. */
   flush(): void {
     const jobs = this.#jobs
     this.#jobs = []
@@ -42,7 +45,7 @@ export class GroupCommit {
       const [only, ...others] = jobs
       const outcomes =
         only && others.length === 0
-          ? [{ value: only.work() }] // the transaction is its savepoint
+          ? [{ value: only.work() }] // a single write needs no savepoint
           : jobs.map((job) => this.#attempt(job.work))
       this.#database.exec('COMMIT')
       for (const [index, { resolve, reject }] of jobs.entries()) {
@@ -65,7 +68,8 @@ export class GroupCommit {
       this.#database.exec('RELEASE job')
       return { value }
     } catch (error) {
-      // A full disk may have ended the whole transaction; then this throws, and all writes are rejected.
+      // A full disk may have ended the whole transaction; then this statement throws, and all writes are
+      // rejected.
       this.#database.exec('ROLLBACK TO job; RELEASE job')
       return { error }
     }

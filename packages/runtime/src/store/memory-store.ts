@@ -22,20 +22,23 @@ import {
 } from './store.ts'
 import { erasedHead, selectThreads } from './thread-head.ts'
 
-/** A store that is lost with the process: for tests, for trying things out, for threads that need not last. */
+/**
+ * Creates a store in memory, which is lost when the process ends: for tests, experiments and temporary
+ * threads.
+ */
 export function memoryStore(): Store {
   return new MemoryStore()
 }
 
 type NumberedLine = AuditLine & { readonly index: number }
 
-// Every method works synchronously, so no other call can come between its checks and its writes.
+// Every method works synchronously, so that no other call can run between its checks and its writes.
 class MemoryStore implements Store {
   readonly #heads = new Map<string, ThreadHead>()
   readonly #events = new Map<string, StoredEvent[]>()
   readonly #clientIds = new Map<string, string>()
   readonly #blobs = new Map<string, Uint8Array>()
-  /** By hash, the threads that need it. */
+  /** The threads that need each blob, by the blob's hash. */
   readonly #blobUsers = new Map<string, Set<string>>()
   readonly #audit = new Map<string, NumberedLine[]>()
   readonly #auditKeys = new Set<string>()

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from './store.ts'
 
-/** One step of the schema, from the version before it. A step that was released is never changed. */
+/** One step of the schema from the previous version. A step that was released is never changed. */
 export interface StoreMigration {
   readonly version: number
   readonly sql: string
 }
 
-/** The schema, step by step; a new file goes through all of them. */
+/** All steps of the schema, in order; a new file goes through all of them. */
 export const migrations: readonly StoreMigration[] = [
   {
     version: 1,
@@ -86,10 +86,10 @@ CREATE TABLE settings (
   },
 ]
 
-/** Marks a file as ours ("skei"). */
+/** The application id that identifies our database files ("skei"). */
 const APPLICATION_ID = 0x73_6b_65_69
 
-/** Brings a database to the newest version, each step whole or not at all. */
+/** Migrates a database to the newest version. Each step is applied completely or not at all. */
 export function migrate(
   database: DatabaseSync,
   path: string,

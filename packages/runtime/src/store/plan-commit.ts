@@ -10,7 +10,7 @@ import {
 import { changeHead, newHead } from './thread-head.ts'
 import { isPlainObject } from '@skein/base'
 
-/** What `planCommit` asks a store about its present contents. */
+/** The current contents of a store, as far as `planCommit` needs them. */
 export interface StoreView {
   head(id: string): ThreadHead | undefined
   hasClientId(tenant: string, clientId: string): boolean
@@ -20,9 +20,9 @@ export interface StoreView {
   isSpent(jti: string): boolean
 }
 
-/** A commit whose conditions hold, as rows to be written. */
+/** The rows to be written for a commit whose conditions hold. */
 export interface CommitPlan {
-  /** Each head after the commit and before it; `before` is undefined for a new thread. */
+  /** Each head before and after the commit; `before` is undefined for a new thread. */
   readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
@@ -42,8 +42,8 @@ export interface EventRow {
 }
 
 /**
- * Checks the conditions of a commit against the present contents of a store and returns the rows to write.
- * All stores share this function, so they agree on what is refused. Throws before anything is written.
+ * Checks the conditions of a commit against the current contents of a store and returns the rows to write.
+ * All stores share this function, so they refuse the same commits. Throws before anything is written.
  */
 export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const before = checkThreads(commit.threads, view)
@@ -82,7 +82,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   }
 }
 
-/** The events of a change as rows, numbered from `after + 1`. */
+/** Converts the events of a change to rows, numbered from `after + 1`. */
 export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
   return (change.append ?? []).map((event, index) => ({
     threadId: change.id,
@@ -93,7 +93,7 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
   }))
 }
 
-/** The error for a thread that does not exist. */
+/** Creates the error for a thread that does not exist. */
 export function notFound(id: string): StoreError {
   return new StoreError(`There is no thread ${id}.`, {
     code: 'THREAD_NOT_FOUND',
@@ -101,7 +101,7 @@ export function notFound(id: string): StoreError {
   })
 }
 
-/** The heads before the commit, with heads made for new threads. Throws if a condition does not hold. */
+/** Returns the heads before the commit; for new threads, new heads. Throws if a condition does not hold. */
 function checkThreads(
   changes: readonly ThreadChange[],
   view: StoreView,
@@ -163,8 +163,8 @@ function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit
 }
 
 /**
- * A whole string of JSON that is a hash, with or without `sha256:`. A match too many only keeps a blob for
- * longer; a match too few would lose a file.
+ * Matches a JSON string that is a hash, with or without `sha256:`. A false match only keeps a blob for
+ * longer, while a missed match would lose a file.
  */
 const HASH_IN_JSON = /"(?:sha256:)?([0-9a-f]{64})"/g
 
@@ -175,8 +175,8 @@ export interface BlobName {
 }
 
 /**
- * Which threads need which blobs after a commit. A blob that no event names, such as evidence, belongs
- * to the first thread of the commit that brought it.
+ * Lists which threads need which blobs after a commit. A blob that no event names, such as evidence, is
+ * assigned to the first thread of its commit.
  */
 export function blobNames(
   commit: Commit,
@@ -192,13 +192,12 @@ export function blobNames(
   return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
 }
 
-/** Deeper JSON would overflow the stack of code that walks it. */
+/** The maximum depth of JSON; deeper values would overflow the stack of recursive code. */
 const MAX_DEPTH = 1000
 
 /**
- * The JSON of a value. Throws `NOT_JSON` for anything that would come back from the store as something
- * else, such as a Date or NaN. Members that are undefined are left out, as by `JSON.stringify`. `what`
- * names the value in the error.
+ * Encodes a value as JSON. Throws `NOT_JSON` for anything that the store would return differently, such as a
+ * Date or NaN. Undefined members are omitted, as by `JSON.stringify`. `what` names the value in the error.
  */
 export function storedText(value: unknown, what: string): string {
   const problem = findProblem(value, [])
@@ -210,7 +209,10 @@ export function storedText(value: unknown, what: string): string {
   return JSON.stringify(value)
 }
 
-/** What is not JSON in a value, with its path. `above` holds the objects around the value. */
+/**
+ * Returns the path and kind of a part that is not JSON. `above` contains the objects around the value, to
+ * find cycles.
+ */
 function findProblem(value: unknown, above: object[]): string | undefined {
   switch (typeof value) {
     case 'string':

@@ -4,11 +4,11 @@ import { isStoreError, StoreError } from './store.ts'
 import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Opens a database, new or old, as durably as SQLite can, and brings it to the newest version. */
+/** Opens or creates a database with SQLite's most durable settings, and migrates it to the newest version. */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
   try {
-    // FULL: an answered commit survives a power cut. secure_delete: what is erased is overwritten.
+    // FULL: a confirmed commit survives a power failure. secure_delete: erased data is overwritten.
     database.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
@@ -25,7 +25,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   }
 }
 
-/** A lock on a store. It is held until `release`, or until the process dies in whatever way. */
+/** A lock on a store, held until `release` or until the process ends. */
 export interface OwnerLock {
   release(): void
 }
@@ -33,9 +33,9 @@ export interface OwnerLock {
 const BUSY = 5
 
 /**
- * Makes this process the only owner of a store. The lock is a write transaction on a small database
- * beside the store, which is never ended: the operating system drops it when the process dies. Other
- * processes can still read in that database who the owner is.
+ * Makes this process the only owner of a store. The lock is a write transaction on a small database beside
+ * the store, which is never ended, so the operating system releases it when the process dies. Other processes
+ * can still read from that database who the owner is.
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {
   const lockPath = `${path}.lock`
@@ -49,8 +49,8 @@ export function lockOwner(path: string, startedAt: number): OwnerLock {
     database
       .prepare('REPLACE INTO owner (one, pid, started_at) VALUES (1, ?, ?)')
       .run(process.pid, startedAt)
-    // Committed, so that others can read it. A process that locks between the two statements is the owner
-    // then, and the second BEGIN fails here.
+    // Committed first, so that other processes can read the owner. If another process takes the lock between
+    // the two statements, it becomes the owner and this BEGIN fails.
     database.exec('COMMIT; BEGIN IMMEDIATE')
   } catch (error) {
     const problem =
@@ -70,22 +70,25 @@ export function lockOwner(path: string, startedAt: number): OwnerLock {
   return { release: () => database.close() }
 }
 
-/** The process that is named in a lock, in words. */
+/** Describes the process that a lock names. */
 function ownerIn(database: DatabaseSync): string {
   try {
     const row = database.prepare('SELECT pid, started_at FROM owner').get()
     if (row)
       return `process ${Number(row['pid'])}, since ${new Date(Number(row['started_at'])).toISOString()}`
   } catch {
-    // The owner is writing its name at this moment.
+    // The owner is writing its own row at this moment.
   }
   return 'another process'
 }
 
-/** All pages in one step: a copy in several steps would start again after every commit between them. */
+/**
+ * Copies all pages in one step, because a copy in several steps would start again after every commit in
+ * between.
+ */
 const ALL_PAGES = 2 ** 31 - 1
 
-/** Copies a database while it is in use. The copy has another name until it is complete. */
+/** Copies a database while it is in use. The copy has a temporary name until it is complete. */
 export async function copyDatabase(
   database: DatabaseSync,
   path: string,
@@ -94,7 +97,7 @@ export async function copyDatabase(
   const part = `${to}.part`
   rmSync(part, { force: true })
   createPrivately(part)
-  // SQLite copies in another thread, over a connection of its own; this thread goes on using ours.
+  // SQLite copies in another thread over a separate connection, while this thread continues to use ours.
   const source = path === ':memory:' ? database : new DatabaseSync(path)
   try {
     await backup(source, part, { rate: ALL_PAGES })
@@ -104,7 +107,7 @@ export async function copyDatabase(
   renameSync(part, to)
 }
 
-/** Reads a whole database and lists what SQLite finds wrong; empty if nothing is. */
+/** Checks a whole database and lists the problems that SQLite finds; empty if there are none. */
 export function findDamage(database: DatabaseSync): readonly string[] {
   try {
     const rows = database.prepare('PRAGMA integrity_check').all()
@@ -115,9 +118,9 @@ export function findDamage(database: DatabaseSync): readonly string[] {
 }
 
 /**
- * Makes sure that deleted data is in no file any more. `secure_delete` overwrites deleted rows in place,
- * but older copies may be left in the write-ahead log and in pages from which rows were moved. So the
- * whole file is rewritten. That takes about 10 ms per MB and blocks the process.
+ * Removes deleted data from the files. `secure_delete` overwrites deleted rows in place, but older copies may
+ * remain in the write-ahead log and in pages from which rows were moved, so the whole file is rewritten. That
+ * takes about 10 ms per MB and blocks the process.
  */
 export function scrub(database: DatabaseSync, path: string): void {
   database.exec('VACUUM')
@@ -133,8 +136,8 @@ export function scrub(database: DatabaseSync, path: string): void {
 }
 
 /**
- * Creates an empty file that only its owner can read, and the folders above it; returns false if it
- * exists. An existing file is not even opened: closing it would drop the locks of this process on it.
+ * Creates an empty file that only its owner can read, and its folders; returns false if the file exists. An
+ * existing file is not even opened, because closing it would drop this process's locks on it.
  */
 export function createPrivately(path: string): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -150,13 +153,13 @@ export function createPrivately(path: string): boolean {
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
-/** SQLite's primary result code of an error. */
+/** Returns SQLite's primary result code of an error. */
 function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error && 'errcode' in error)) return undefined
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
 }
 
-/** The error for callers: `STORE_CORRUPT` for a damaged file, any other error unchanged. */
+/** Converts the error of a damaged file to `STORE_CORRUPT`; returns any other error unchanged. */
 export function sqliteFailure(error: unknown, path: string): unknown {
   const code = sqliteCode(error)
   if (isStoreError(error) || (code !== CORRUPT && code !== NOT_A_DATABASE)) return error

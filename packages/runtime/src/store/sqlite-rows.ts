@@ -5,7 +5,7 @@ import { pageOf, searchText } from './thread-head.ts'
 /** A row as SQLite returns it. */
 export type Row = Record<string, SQLOutputValue>
 
-/** A row of the table `threads`. */
+/** Converts a row of the table `threads` to a head. */
 export function headFrom(row: Row): ThreadHead {
   return {
     id: row['id'] as string,
@@ -30,34 +30,37 @@ export function headFrom(row: Row): ThreadHead {
   }
 }
 
-/** Inserts a new thread; its values are those of `newRow`. */
+/** Inserts a new thread, with the values of `newRow`. */
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
   lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts
 ) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** Columns that change with nearly every commit. */
+/** Updates the columns that change with nearly every commit. */
 export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
   updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
 
-/** Columns that seldom change; apart, because their indexes and the search text cost time. */
+/**
+ * Updates the columns that seldom change; separate, because updating their indexes and the search text is
+ * slow.
+ */
 export const updateLabels =
   'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, search = ? WHERE id = ?'
 
-/** The values for `insertHead`. */
+/** Returns the values for `insertHead`. */
 export function newRow(head: ThreadHead): SQLInputValue[] {
   const { id, tenant, parentId, rootId, clientId, createdAt } = head
   return [id, tenant, parentId, rootId, clientId, createdAt, ...labels(head), ...progress(head)]
 }
 
-/** The values for `updateHead`. */
+/** Returns the values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
   return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
 }
 
-/** The values for `updateLabels`. */
+/** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
   return [head.owner, head.agent, head.title, JSON.stringify(head.tags), searchText(head)]
 }
@@ -68,7 +71,7 @@ const orders = {
   oldest: 'created_at, id',
 }
 
-/** The statement of a list. Values are always parameters. */
+/** Builds the statement of a list. Values are always passed as parameters. */
 export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
   const parts: [condition: string, value?: SQLInputValue][] = []

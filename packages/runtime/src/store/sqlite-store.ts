@@ -30,9 +30,9 @@ import { erasedHead } from './thread-head.ts'
 export interface SqliteStoreOptions {
   /** The file; it and its folder are created if missing. `:memory:` keeps nothing after `close`. */
   readonly path: string
-  /** How long to wait for a program that reads the file from outside. Default 5 s. */
+  /** How long to wait for another program that reads the file. Default 5 s. */
   readonly busyTimeoutMs?: number
-  /** Time for the record of who owns the file. */
+  /** The clock for the start time in the owner's record. */
   readonly clock?: Clock
 }
 
@@ -41,7 +41,7 @@ export interface SqliteStore extends Store {
   readonly path: string
   /** Copies the store into a new file while it is in use. To restore, open the copy. */
   backup(toPath: string): Promise<void>
-  /** Reads the whole file and lists what is wrong with it; empty if nothing is. */
+  /** Checks the whole file and lists its problems; empty if there are none. */
   check(): Promise<readonly string[]>
 }
 
@@ -70,7 +70,7 @@ function openFile(path: string, database: DatabaseSync, lock: OwnerLock): Sqlite
   }
 }
 
-/** The setting that says that erased bytes may still be in the file. */
+/** The setting that records that erased bytes may still be in the file. */
 const SCRUB = ' scrub'
 
 class FileStore implements SqliteStore {
@@ -100,7 +100,8 @@ class FileStore implements SqliteStore {
   }
 
   claim(threadId: string): Promise<Claim | undefined> {
-    // A claim alone need not be synced: the first commit of the drain that depends on it syncs it too.
+    // A claim need not be synced by itself: the first commit of the drain that relies on it also syncs the
+    // claim.
     return this.#write(
       () => {
         const head = this.#tables.claim(threadId)
@@ -226,14 +227,14 @@ class FileStore implements SqliteStore {
     }
   }
 
-  /** Finishes the erasures that were committed, also those of a process that died before it could. */
+  /** Finishes committed erasures, including those of a process that died before it could. */
   scrub(): void {
     if (this.#tables.setting(SCRUB) === undefined) return
     if (this.path !== ':memory:') scrub(this.#database, this.path)
     this.#tables.removeSetting(SCRUB)
   }
 
-  /** Erasures that are asked for together are scrubbed together. */
+  /** Scrubs the file once for all erasures that were requested together. */
   #scrub(): Promise<void> {
     this.#nextScrub ??= this.#inTurn(() => {
       this.#nextScrub = undefined
@@ -243,7 +244,7 @@ class FileStore implements SqliteStore {
     return this.#nextScrub
   }
 
-  /** Copies and scrubs read or write the whole file: one after the other. */
+  /** Runs copies and scrubs one after the other, because each reads or writes the whole file. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const done = this.#wholeFile.then(work)
     this.#wholeFile = done.catch(() => {})

@@ -14,7 +14,7 @@ import {
 } from './sqlite-rows.ts'
 import type { ThreadHead, ThreadQuery } from './store.ts'
 
-/** The tables of a store, read and written at once; transactions are the caller's. */
+/** Reads and writes the tables of a store synchronously; the caller manages transactions. */
 export class SqliteTables implements StoreView {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -157,7 +157,7 @@ export class SqliteTables implements StoreView {
 
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
-    // Events and names of blobs go with it.
+    // The database deletes the thread's events and blob names with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run('DELETE FROM audit WHERE tree = ?', id)
     this.#dropUnnamed(hashes)
@@ -230,7 +230,7 @@ export class SqliteTables implements StoreView {
   }
 }
 
-/** SQLite knows no infinity as a limit. */
+/** Converts a limit for SQLite, which does not accept infinity. */
 function rowCount(limit: number): number {
   return Math.min(limit, Number.MAX_SAFE_INTEGER)
 }

@@ -1,25 +1,25 @@
 import { SkeinError, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
-/** What a thread is doing, as lists show it. */
+/** The state of a thread in lists. */
 export type ThreadLifecycle =
   'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
 
-/** One row per thread: what lists and queries need, so that they do not read logs. */
+/** One row per thread with the facts that lists and queries need, so that they do not read logs. */
 export interface ThreadHead {
   readonly id: string
   readonly tenant: string
   readonly owner: string | null
   readonly agent: string
   readonly parentId: string | null
-  /** The outermost ancestor; its own id for a thread without parent. */
+  /** The outermost ancestor; a thread without a parent has its own id here. */
   readonly rootId: string
   readonly title: string | null
   readonly tags: readonly string[]
-  /** An id of the client's choosing, unique within the tenant. */
+  /** An id chosen by the client, unique within the tenant. */
   readonly clientId: string | null
   readonly lifecycle: ThreadLifecycle
-  /** Interrupts that wait for a person. */
+  /** The number of interrupts that wait for a person. */
   readonly waiting: number
   readonly tokens: number
   readonly costUsd: number
@@ -27,11 +27,14 @@ export interface ThreadHead {
   readonly updatedAt: number
   /** Number of the last event. */
   readonly seq: number
-  /** The fence: each claim raises it, and a writer with a lower one is refused. */
+  /**
+   * A number that each claim raises; writes with a lower epoch are refused, so that an old drain cannot
+   * write.
+   */
   readonly epoch: number
-  /** When the thread wants to be drained, in ms; null when it waits for a message or an answer. */
+  /** When the thread is to be drained, in ms; null while it waits for a message or an answer. */
   readonly wakeAt: number | null
-  /** Claims since the last progress. */
+  /** The number of claims since the last progress. */
   readonly attempts: number
 }
 
@@ -51,31 +54,36 @@ export type HeadPatch = Partial<
   >
 >
 
-/** The columns of a new thread that the writer gives; the store sets the others. */
+/** The columns of a new thread that the writer sets; the store sets the others. */
 export type NewThread = Pick<
   ThreadHead,
   'tenant' | 'owner' | 'agent' | 'parentId' | 'rootId' | 'title' | 'tags' | 'clientId' | 'createdAt'
 >
 
-/** What one commit does to one thread. Conditions are checked before anything is written. */
+/** The changes of one commit to one thread. All conditions are checked before anything is written. */
 export interface ThreadChange {
   readonly id: string
-  /** The thread must not exist (`THREAD_EXISTS`). Without it, it must (`THREAD_NOT_FOUND`). */
+  /**
+   * Creates the thread, which must not exist yet (`THREAD_EXISTS`). Without `create`, the thread must exist
+   * (`THREAD_NOT_FOUND`).
+   */
   readonly create?: NewThread
-  /** The epoch the writer claimed; another one is refused (`FENCED`). */
+  /**
+   * The epoch that the writer has claimed; if the thread has another one, the commit is refused (`FENCED`).
+   */
   readonly fence?: number
-  /** The last event the writer has seen; a later one is refused (`LOG_MOVED`). */
+  /** The last event that the writer has seen; if the log is longer, the commit is refused (`LOG_MOVED`). */
   readonly expectSeq?: number
-  /** A terminated or erased thread is refused (`THREAD_TERMINATED`). */
+  /** Refuses the commit if the thread is terminated or erased (`THREAD_TERMINATED`). */
   readonly mustBeLive?: boolean
   readonly append?: readonly RuntimeEvent[]
   readonly head?: HeadPatch
-  /** Raises the epoch, so that the drain that has claimed the thread can write no more. */
+  /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
   readonly raisesEpoch?: boolean
   /**
-   * `by`: the thread wants to be drained by then; an earlier time stays. `exactly` replaces the time and is
-   * for a drain that parks. Use it with `expectSeq`: otherwise a message that arrived during the drain
-   * would have its wake-up erased and would never be processed.
+   * The next drain of the thread. `by` requests a drain by this time and keeps an earlier one. `exactly`
+   * replaces the time and is for a drain that parks. Use it with `expectSeq`: otherwise it would erase the
+   * wake-up of a message that arrived during the drain, and the message would never be processed.
    */
   readonly wake?: { readonly by: number } | { readonly exactly: number | null }
 }
@@ -85,23 +93,23 @@ export interface AuditLine {
   /** The root thread. */
   readonly tree: string
   readonly requestId: string
-  /** Position in the request; a second line with the same one is refused (`STATE_CONFLICT`). */
+  /** The position in the request; a second line with the same position is refused (`STATE_CONFLICT`). */
   readonly seq: number
   readonly line: string
 }
 
 /**
- * Writes that belong together. A store does all of them or none, in one transaction, and its promise
- * resolves when they are durable. A commit is plain data, so every store and every test sees the same.
+ * Writes that belong together. A store performs all of them or none, in one transaction, and its promise
+ * resolves when they are durable. A commit is plain data, so it is the same for every store and every test.
  */
 export interface Commit {
-  /** Names the point in the code, for traces, tests and crash coverage. */
+  /** The name of the place in the code, for traces, tests and crash coverage. */
   readonly point: string
   readonly threads: readonly ThreadChange[]
-  /** Contents by hash; a hash that is stored already is not written again. */
+  /** Contents by hash; a hash that is already stored is not written again. */
   readonly blobs?: readonly Blob[]
   readonly audit?: readonly AuditLine[]
-  /** Spent approval tokens: one that is spent already is refused (`TOKEN_SPENT`). */
+  /** Approval tokens to be marked as spent; a token that is already spent is refused (`TOKEN_SPENT`). */
   readonly spent?: readonly { readonly jti: string; readonly exp: number }[]
 }
 
@@ -112,7 +120,7 @@ export interface Blob {
   readonly bytes: Uint8Array
 }
 
-/** What a store returns for a commit that is durable. */
+/** The result of a durable commit. */
 export interface CommitResult {
   /** Number of the last event of each thread, by id. */
   readonly seqs: ReadonlyMap<string, number>
@@ -120,13 +128,13 @@ export interface CommitResult {
   readonly auditFrom?: number
 }
 
-/** The right to write to a thread: writes with its epoch are accepted until somebody claims the thread again. */
+/** The right to write to a thread: writes with this epoch are accepted until the thread is claimed again. */
 export interface Claim {
   readonly head: ThreadHead
   readonly epoch: number
 }
 
-/** Which threads `list` returns. Conditions that are left out do not filter. */
+/** Selects the threads that `list` returns. Absent conditions do not filter. */
 export interface ThreadQuery {
   readonly tenant?: string
   readonly owner?: string
@@ -134,7 +142,7 @@ export interface ThreadQuery {
   readonly lifecycle?: ThreadLifecycle
   readonly parentId?: string | null
   readonly rootId?: string
-  /** With interrupts that wait for a person. */
+  /** Whether the thread has interrupts that wait for a person. */
   readonly isWaiting?: boolean
   readonly search?: string
   readonly tag?: string
@@ -145,42 +153,45 @@ export interface ThreadQuery {
   readonly offset?: number
 }
 
-/** Where threads are stored. Memory, SQLite and others implement it, and all pass one suite (`describeStore`). */
+/**
+ * Where threads are stored. All implementations, such as memory and SQLite, pass one test suite
+ * (`describeStore`).
+ */
 export interface Store {
-  /** Resolves when all of it is durable; rejects with a `StoreError` and then nothing was written. */
+  /** Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written. */
   commit(commit: Commit): Promise<CommitResult>
-  /** Raises the epoch and `attempts` of a thread, and returns its head after that. */
+  /** Raises the epoch and `attempts` of a thread, and returns the changed head. */
   claim(threadId: string): Promise<Claim | undefined>
   head(threadId: string): Promise<ThreadHead | undefined>
   headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
   list(query: ThreadQuery): Promise<readonly ThreadHead[]>
-  /** Events after a number, in order. */
+  /** Returns the events after a number, in order. */
   events(
     threadId: string,
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
-  /** Threads that want to be drained by then, the longest waiting first. */
+  /** Returns the threads that are due at this time, the longest waiting first. */
   due(now: number, limit: number): Promise<readonly string[]>
-  /** The earliest time any thread wants to be drained; with `after`, the earliest later than that. */
+  /** Returns the earliest wake-up time of all threads; with `after`, the earliest one later than that. */
   nextWake(after?: number): Promise<number | undefined>
-  /** Tokens and cost of a whole tree. */
+  /** Returns the tokens and the cost of a root thread with all descendants. */
   treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }>
   blob(hash: string): Promise<Uint8Array | undefined>
   audit(
     tree: string,
     options?: { readonly from?: number; readonly requestId?: string },
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
-  /** Replaces the events of a thread by `skeleton` and deletes blobs that no other thread names. */
+  /** Replaces the events of a thread with `skeleton` and deletes blobs that no other thread names. */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
   /** Removes a thread with its events, audit log and blobs. */
   remove(threadId: string): Promise<void>
-  /** Small settings of the whole store, such as the development key. */
+  /** Reads a setting of the whole store, such as the development key. */
   setting(name: string): Promise<JsonObject | undefined>
   setSetting(name: string, value: JsonObject): Promise<void>
   close(): Promise<void>
 }
 
-/** Why a commit was refused or a store cannot be used. */
+/** The reason why a commit was refused or a store cannot be used. */
 export type StoreErrorCode =
   | 'THREAD_EXISTS'
   | 'THREAD_NOT_FOUND'
@@ -196,7 +207,7 @@ export type StoreErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_CORRUPT'
 
-/** A commit that was refused, or a store that cannot be used. */
+/** The error for a commit that was refused, or a store that cannot be used. */
 export class StoreError extends SkeinError {
   declare readonly code: StoreErrorCode
 
@@ -208,7 +219,7 @@ export class StoreError extends SkeinError {
   }
 }
 
-/** True for an error of a store, also from another copy of this package; with `code`, for that code. */
+/** Whether this is a store error (with this code, if given), also from another copy of this package. */
 export function isStoreError(error: unknown, code?: StoreErrorCode): error is StoreError {
   return SkeinError.is(error) && error.name === 'StoreError' && (!code || error.code === code)
 }

@@ -1,6 +1,6 @@
 import type { NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
 
-/** The head of a thread that has no events yet. */
+/** Creates the head of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread): ThreadHead {
   const { tenant, owner, agent, parentId, rootId, title, tags, clientId, createdAt } = thread
   return {
@@ -26,10 +26,11 @@ export function newHead(id: string, thread: NewThread): ThreadHead {
   }
 }
 
-/** A head after a change. */
+/** Returns the head after a change. */
 export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
-  // Named one by one: nothing else of a patch may reach the head. Null is a value, undefined means unchanged.
+  // Fields are picked one by one, so that no other field of a patch gets into the head. Undefined means
+  // unchanged, null is a value.
   const { agent, title, tags, owner, lifecycle, waiting, tokens, costUsd, attempts } = patch
   return {
     ...head,
@@ -53,7 +54,7 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   }
 }
 
-/** The head of a thread after its contents were erased: its owner and its cost stay. */
+/** Returns the head of a thread after its contents were erased; owner and cost are kept. */
 export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]): ThreadHead {
   return {
     ...head,
@@ -63,27 +64,27 @@ export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]
     waiting: 0,
     updatedAt: latest(head.updatedAt, skeleton),
     seq: skeleton.length,
-    // Fences off a drain that still holds the erased contents in memory.
+    // Raises the epoch, so that a drain that still has the erased contents in memory cannot write them.
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,
   }
 }
 
-/** The text that a search looks through, in lower case. */
+/** Returns the text that searches match against, in lower case. */
 export function searchText(head: ThreadHead): string {
   return [head.id, head.title ?? '', head.agent, head.clientId ?? '', ...head.tags]
     .join('\n')
     .toLowerCase()
 }
 
-/** Time never goes back, and an event without a readable time does not move it. */
+/** Returns the time of the latest event. It never goes back, and events without a valid time are ignored. */
 function latest(before: number, events: readonly { readonly at: string }[]): number {
   const times = events.map(({ at }) => Date.parse(at)).filter((time) => time > before)
   return Math.max(before, ...times)
 }
 
-/** The heads that a query asks for, in its order. */
+/** Selects and sorts the heads for a query. */
 export function selectThreads(
   heads: Iterable<ThreadHead>,
   query: ThreadQuery,
@@ -106,7 +107,7 @@ export function selectThreads(
     .slice(offset, offset + limit)
 }
 
-/** The part of a list that a query asks for: 50 by default, never more than 1000. */
+/** Returns limit and offset of a query: 50 entries by default, at most 1000. */
 export function pageOf({ limit = 50, offset = 0 }: ThreadQuery): { limit: number; offset: number } {
   return {
     limit: Math.min(Math.max(Math.trunc(limit), 0), 1000),
@@ -128,14 +129,14 @@ function byId(a: ThreadHead, b: ThreadHead): number {
 
 const PAGE = 1000
 
-/** A thread's children, grandchildren and so on; parents before their children. */
+/** Returns all descendants of a thread, parents before their children. */
 export async function descendantsOf(
   { store }: { readonly store: Pick<Store, 'list'> },
   { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
 ): Promise<readonly ThreadHead[]> {
   const tree: ThreadHead[] = []
   for (let offset = 0; ; offset += PAGE) {
-    // Sorted by age, so that pages neither overlap nor skip while threads change.
+    // Sorted by age, so that pages neither overlap nor skip threads while threads change.
     const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
     tree.push(...page)
     if (page.length < PAGE) break
@@ -148,7 +149,7 @@ export async function descendantsOf(
     siblings.push(head)
   }
   const found = [...(children.get(id) ?? [])]
-  // The list grows while it is walked: level by level.
+  // The list grows while the loop runs, so that all levels are visited.
   for (const head of found) found.push(...(children.get(head.id) ?? []))
   return found
 }

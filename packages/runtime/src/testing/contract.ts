@@ -2,7 +2,7 @@ import { canonicalJson } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { isStoreError, type NewThread, type Store, type StoreErrorCode } from '../store/store.ts'
 
-/** Compares as JSON, so that the order of fields does not matter. */
+/** Compares two values as JSON, so that the order of fields does not matter. */
 export function same(actual: unknown, expected: unknown, what: string): void {
   const [is, should] = [actual, expected].map((value) =>
     value === undefined ? 'undefined' : canonicalJson(JSON.parse(JSON.stringify(value))),
@@ -10,7 +10,7 @@ export function same(actual: unknown, expected: unknown, what: string): void {
   if (is !== should) throw new Error(`Expected ${what} to be ${should}, but it is ${is}.`)
 }
 
-/** The promise must be refused with this code. */
+/** Checks that the promise rejects with this code. */
 export async function refused(promise: Promise<unknown>, code: StoreErrorCode): Promise<void> {
   const error = await promise.then(
     () => undefined,
@@ -20,7 +20,7 @@ export async function refused(promise: Promise<unknown>, code: StoreErrorCode): 
     throw new Error(`Expected a refusal with ${code}, but got ${String(error)}.`, { cause: error })
 }
 
-/** A root thread with little in it. */
+/** Returns the columns of a small root thread. */
 export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThread {
   return {
     tenant: 'acme',
@@ -36,9 +36,9 @@ export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThr
   }
 }
 
-/** A small event; `time` is in ms. */
+/** Returns a small event; `time` is in ms. */
 export function valueSet(value: unknown, time = 2000): RuntimeEvent {
-  // Not always JSON: some tests want it refused.
+  // The value is not always JSON, because some tests expect it to be refused.
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
 }
 

@@ -8,11 +8,11 @@ import { manualTimers, type ManualTimers } from './simulation.ts'
 /** The dispatcher that `describeDispatcher` tests. */
 export interface DispatcherContract {
   readonly name: string
-  /** A dispatcher over this store that lives by these timers. */
+  /** Creates a dispatcher that uses this store and these timers. */
   readonly open: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
 }
 
-/** What every dispatcher has to do, as tests for any runner. Time is virtual. */
+/** Defines the tests that every dispatcher has to pass, for any test runner. Time is virtual. */
 export function describeDispatcher(functions: TestFunctions, contract: DispatcherContract): void {
   functions.describe(`dispatcher ${contract.name}`, () => {
     for (const [title, body] of Object.entries(cases))
@@ -34,7 +34,7 @@ type Case = (rig: Rig) => Promise<void>
 interface Run {
   readonly id: string
   readonly signal: AbortSignal
-  /** Parks the thread, or leaves it as it is, and ends the drain. */
+  /** Ends the drain; before that, it parks the thread unless `parks` is false. */
   end(outcome?: {
     readonly wakeAt?: number
     readonly parks?: boolean
@@ -42,14 +42,14 @@ interface Run {
   }): void
 }
 
-/** A dispatcher with drains that end when the test says so. */
+/** A dispatcher whose drains end when the test ends them. */
 class Rig {
   readonly store: Store
   readonly timers: ManualTimers
   readonly dispatcher: Dispatcher
-  /** Every drain that was begun, in order. */
+  /** Every drain that was started, in order. */
   readonly runs: Run[] = []
-  /** Set to let drains end by themselves. */
+  /** Whether drains end by themselves. */
   isAutomatic = false
 
   constructor(store: Store, timers: ManualTimers, dispatcher: Dispatcher) {
@@ -73,7 +73,7 @@ class Rig {
     return this.runs.map(({ id }) => id).join('')
   }
 
-  /** Puts a time into the store, and tells the dispatcher as the kernel does. */
+  /** Writes a wake-up time to the store, and notifies the dispatcher as the kernel does. */
   async ask(id: string, by: number, isTold = true): Promise<void> {
     await this.store.commit({ point: 'ask', threads: [{ id, wake: { by } }] })
     if (isTold) this.dispatcher.wake(id, by)
@@ -91,7 +91,7 @@ class Rig {
   }
 }
 
-/** Follows a promise without waiting for it. */
+/** Records whether a promise has resolved, without waiting for it. */
 function watch(promise: Promise<void>): { isDone: boolean } {
   const state = { isDone: false }
   void promise.then(() => (state.isDone = true))

@@ -3,18 +3,18 @@ import type { Claim, Commit, CommitResult, Store } from '../store/store.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /**
- * Chooses at random, but repeatably, which job runs next. Every job waits for its turn; when nothing else
- * runs, one waiting job is chosen. The same random numbers give the same order, as long as jobs wait only
- * for promises: no real timers, sockets or threads.
+ * Chooses the next job at random, but reproducibly. Every job waits for its turn; when nothing else runs, one
+ * waiting job is chosen. The same random numbers produce the same order, as long as jobs wait only for
+ * promises, not for real timers, sockets or threads.
  */
 export interface SeededScheduler {
-  /** A group that is stopped, frozen or killed together, such as one runtime. */
+  /** Creates a group of jobs that are stopped, frozen or killed together, such as one runtime. */
   lane(name: string): Lane
-  /** Lets one waiting job run. False when none waits. */
+  /** Runs one waiting job. Returns false when none is waiting. */
   step(): Promise<boolean>
-  /** Resolves when nothing moves any more. */
+  /** Resolves when all pending promises have run. */
   quiet(): Promise<void>
-  /** Number of jobs that may run. */
+  /** The number of waiting jobs that may run. */
   readonly waiting: number
 }
 
@@ -24,19 +24,19 @@ export interface Lane {
   readonly state: LaneState
   /** Waits for a turn; an abort ends the wait. Never resolves once the lane is dead. */
   turn(label: string, signal?: AbortSignal): Promise<void>
-  /** Does the work when its turn comes; no other job runs at the same time. */
+  /** Does the work at its turn; no other job runs at the same time. */
   perform<T>(label: string, work: () => Promise<T>): Promise<T>
-  /** No job of the lane runs until it is thawed. */
+  /** Prevents all jobs of the lane from running until `thaw`. */
   freeze(): void
   thaw(): void
-  /** No job of the lane ever runs or settles again, as when its process dies. */
+  /** Prevents all jobs of the lane from ever running or settling again, as when a process dies. */
   kill(): void
 }
 
 /** Whether the jobs of a lane may run. */
 export type LaneState = 'running' | 'frozen' | 'dead'
 
-/** Thrown by the work of `perform` to be run again at a later turn. */
+/** The work of `perform` throws this error to be run again at a later turn. */
 export class NotNowError extends Error {}
 
 interface Job {
@@ -141,34 +141,37 @@ class OwnLane implements Lane {
   }
 }
 
-/** Promises that are resolved already run their course before the next turn of the event loop. */
+/** Waits for the next turn of the event loop, before which all pending promise callbacks run. */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** When the process dies: before the commit, or after it is durable and before its promise resolves. */
+/**
+ * The moment when the process dies: before the commit, or after it is durable but before its promise
+ * resolves.
+ */
 export type CrashMoment = 'before' | 'after'
 
 /** Options of `crashStore`. */
 export interface CrashStoreOptions {
-  /** The lane of the runtime that uses the store; every write waits for its turn there. */
+  /** The lane of the runtime that uses the store; every write waits for its turn in this lane. */
   readonly lane: Lane
-  /** Asked once per commit. */
+  /** Decides whether the process dies at a commit. Called once per commit. */
   readonly crashAt?: (commit: Commit) => CrashMoment | undefined
-  /** Ends the runtime: kills or freezes its lane. */
+  /** Ends the runtime, by killing or freezing its lane. */
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
-  /** Called with what was written, or with the reason of a refusal. */
+  /** Called with the result of each commit, or with the reason why it was refused. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
   readonly onClaim?: (threadId: string, claim: Claim | undefined) => void
 }
 
-/** What became of a commit. */
+/** The outcome of a commit. */
 export type CommitOutcome =
   | { readonly type: 'written'; readonly seqs: ReadonlyMap<string, number> }
   | { readonly type: 'refused'; readonly error: unknown }
 
 /**
- * The store as one runtime sees it, whose process may die at any commit. Closing it leaves the store
+ * Wraps a store for one runtime whose process may die at any commit. Closing it leaves the underlying store
  * open for the next runtime.
  */
 export function crashStore(store: Store, options: CrashStoreOptions): Store {
@@ -213,13 +216,13 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
   })
 }
 
-/** Timers that ring only when time is moved by hand. */
+/** Timers that fire only when a test advances the time. */
 export interface ManualTimers extends Timers {
-  /** Moves time on, ringing what comes due in order; the work of each is done before the next. */
+  /** Advances the time and fires due timers in order; the work of each one finishes before the next fires. */
   advance(ms: number): Promise<void>
-  /** Moves time to the next ring. False when there is none. */
+  /** Advances the time to the next timer. Returns false when there is none. */
   advanceToNext(): Promise<boolean>
-  /** Times of the rings to come, the earliest first. */
+  /** The times of the pending timers, the earliest first. */
   pending(): readonly number[]
 }
 
@@ -228,7 +231,7 @@ interface Ring {
   readonly callback: () => void
 }
 
-/** Virtual time for tests and simulations; `clock` is moved along with it. */
+/** Creates virtual time for tests and simulations; `clock` advances with it. */
 export function manualTimers(clock: ManualClock = manualClock()): ManualTimers {
   const rings = new Set<Ring>()
   const next = () => [...rings].toSorted((a, b) => a.at - b.at)[0]

@@ -3,7 +3,7 @@ import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
 
-/** Lists, times, sums, and what erasing and removing leave. */
+/** The tests of lists, times, sums, erasing and removing. */
 export const readingCases: Readonly<Record<string, Case>> = {
   'lists are filtered, sorted and cut': async (store) => {
     await library(store)
@@ -64,7 +64,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
   'a patch sets what it names and nothing else': async (store) => {
     await library(store)
     const before = await store.head('a')
-    // As a program without types might: columns that are not for writers, and one that is undefined.
+    // What an untyped program might pass: columns that writers may not set, and an undefined one.
     const wrong = { seq: 99, epoch: 99, id: 'x', wakeAt: 1, title: undefined } as object
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
     same(await store.head('a'), { ...before, owner: null } as ThreadHead, 'the head')
@@ -175,7 +175,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
   },
 }
 
-/** Four threads: `a` with the children `b` and `c`, and `d` of another tenant. */
+/** Creates four threads: `a` with the children `b` and `c`, and `d` of another tenant. */
 async function library(store: Store): Promise<void> {
   const threads: Readonly<Record<string, Partial<NewThread>>> = {
     a: { owner: 'ada', agent: 'planner', title: 'Der Ärger', tags: ['red', 'blue'] },

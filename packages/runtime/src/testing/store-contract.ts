@@ -6,14 +6,14 @@ import { readingCases } from './store-contract-reading.ts'
 /** The store that `describeStore` tests. */
 export interface StoreContract {
   readonly name: string
-  /** A fresh, empty store for every test. */
+  /** Creates a new, empty store for each test. */
   readonly open: () => Store | Promise<Store>
-  /** Closes a store and opens it again, as a new process would; absent if it keeps nothing. */
+  /** Closes a store and opens it again, as a new process would; absent for stores that are not durable. */
   readonly reopen?: (store: Store) => Promise<Store>
 }
 
 /**
- * What every store has to do, as tests for any runner:
+ * Defines the tests that every store has to pass, for any test runner:
  *
  *     describeStore({ describe, test }, { name: 'postgres', open: () => postgresStore(url) })
  */
@@ -37,7 +37,7 @@ type Case = (store: Store) => Promise<void>
 
 const BLOB = { hash: 'a'.repeat(64), bytes: Uint8Array.of(0, 1, 255) }
 
-/** One commit that does one thing to the thread `t`. */
+/** Creates a commit with one change to the thread `t`. */
 function change(rest: Omit<ThreadChange, 'id'>, more: Partial<Commit> = {}): Commit {
   return { point: 'test', threads: [{ id: 't', ...rest }], ...more }
 }

@@ -4,10 +4,10 @@ type AnyEvent = NumberedEvent['event']
 
 const HIDDEN = '[secret]'
 
-/** All readers of a thread are given the same event objects, so each is written as JSON once. */
+/** The JSON of events that were already encoded. All readers of a thread get the same event objects. */
 const written = new WeakMap<AnyEvent, string>()
 
-/** The JSON of an event as clients may see it. */
+/** Returns the JSON of an event without anything that clients must not see. */
 export function publicEventJson(event: AnyEvent): string {
   const known = written.get(event)
   if (known !== undefined) return known
@@ -16,9 +16,9 @@ export function publicEventJson(event: AnyEvent): string {
   return json
 }
 
-/** An event as clients may see it: without sealed values and approval tokens. */
+/** Returns an event without sealed values and approval tokens, which clients must not see. */
 export function publicEvent<Event extends AnyEvent>(event: Event): Event {
-  return withoutSecrets(event) as Event // an event keeps its type when values in it are hidden
+  return withoutSecrets(event) as Event // removing values does not change the type of an event
 }
 
 function withoutSecrets(event: AnyEvent): AnyEvent {

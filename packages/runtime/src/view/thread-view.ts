@@ -3,9 +3,9 @@ import type { SessionOutcome } from '../contract/event.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 
 /**
- * A thread as people are shown it. It is a fold of the thread's events and of nothing else, so the
- * command, the API and a page show the same thing, live or from a file, and the thread as it was at any
- * earlier moment is the fold of fewer events.
+ * A thread as it is shown to people. It is a fold of the thread's events alone, so the command line, the API
+ * and a page show the same, whether live or from a file. A fold of fewer events shows the thread at an
+ * earlier time.
  */
 export interface ThreadView {
   readonly threadId: string
@@ -18,18 +18,18 @@ export interface ThreadView {
   /** The number of the last event of the log. */
   readonly seq: number
   readonly status: ThreadLifecycle
-  /** What the agent said about its own state. */
+  /** The status text that the agent has set. */
   readonly statusText?: string
-  /** What was said and done, in order. */
+  /** The messages, calls and notes of the thread, in order. */
   readonly items: readonly ViewItem[]
-  /** What the model has streamed of its next message. */
+  /** The part of the next message that the model has streamed so far. */
   readonly draft?: string
   /** Messages that the thread has not read yet. */
   readonly queued: readonly ViewMessage[]
-  /** What the thread waits for, the oldest first. */
+  /** Everything that the thread waits for, the oldest first. */
   readonly waiting: readonly ViewWait[]
   readonly children: readonly ViewChild[]
-  /** Of this thread alone, without its children. */
+  /** The usage of this thread alone, without its children. */
   readonly usage: ViewUsage
   readonly failures: readonly ViewFailure[]
   /** How the last session ended; absent while one runs. */
@@ -40,25 +40,25 @@ export interface ThreadView {
   }
 }
 
-/** One thing in the course of a thread. */
+/** One entry in the history of a thread. */
 export type ViewItem = ViewMessage | ViewCall | ViewNote
 
-/** Something that was said. Silent messages, which only models see, are not shown. */
+/** A message. Silent messages, which only models see, are not shown. */
 export interface ViewMessage {
   readonly type: 'message'
   readonly id: string
   readonly at: string
   readonly from: 'user' | 'agent'
-  /** `<agent>/<side>`, for messages of agents. */
+  /** `<agent>/<side>`, only for messages of agents. */
   readonly agentId?: string
   readonly userId?: string
-  /** The child that reported this. */
+  /** The child that reported this message. */
   readonly subagentId?: string
   readonly text: string
   readonly reasoning?: string
   /** Kinds of the other blocks: `image`, `document`, … */
   readonly media: readonly string[]
-  /** Paths of files of the thread. */
+  /** Paths of attached files of the thread. */
   readonly attachments: readonly string[]
 }
 
@@ -70,7 +70,7 @@ export interface ViewCall {
   readonly agentId?: string
   readonly toolName: string
   readonly arguments: unknown
-  /** `requested` until it runs, `waiting` while somebody has to answer, `running`, then how it ended. */
+  /** `requested` before it runs, `waiting` while somebody has to answer, `running`, then its outcome. */
   readonly state: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly result?: unknown
   readonly endedAt?: string
@@ -78,7 +78,7 @@ export interface ViewCall {
   readonly childId?: string
 }
 
-/** Something else that a reader should know of: a handoff, a summary, a refused answer. */
+/** Another event worth showing: a handoff, a summary, a refused answer. */
 export interface ViewNote {
   readonly type: 'note'
   readonly at: string
@@ -87,19 +87,19 @@ export interface ViewNote {
 
 /** Something that the thread waits for. */
 export interface ViewWait {
-  /** Who or what has to act: a person, the client's own code, a child, the clock, or the vendor of a model. */
+  /** Who has to act: a person, the client's own code, a child, a timer, or the vendor of a model. */
   readonly for: 'person' | 'client' | 'child' | 'timer' | 'model'
   readonly since: string
-  /** When the wait ends by itself. */
+  /** The time when the wait ends by itself. */
   readonly until?: string
   readonly interruptId?: string
   readonly toolCallId?: string
   readonly toolName?: string
-  /** What is asked, or why the thread waits. */
+  /** The question, or the reason for the wait. */
   readonly reason?: string
 }
 
-/** A child thread as its parent knows it. */
+/** A child thread, with the facts that are in its parent's log. */
 export interface ViewChild {
   readonly threadId: string
   readonly name: string
@@ -109,24 +109,24 @@ export interface ViewChild {
   readonly statusText?: string
 }
 
-/** What was spent on models. */
+/** The tokens and the cost of model requests. */
 export interface ViewUsage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Absent when the price of a request is not known: the sum would be a guess. */
+  /** Absent when the price of any request is unknown, because the sum would be too low. */
   readonly costUsd?: number
-  /** Requests to models. */
+  /** The number of requests to models. */
   readonly requests: number
-  /** Turns of agents; one that was parked and continued counts once. */
+  /** The number of turns of agents; a turn that was parked and continued is counted once. */
   readonly turns: number
 }
 
-/** Something that went wrong. */
+/** A failure that the log records. */
 export interface ViewFailure {
   readonly at: string
   readonly code: string
   readonly message: string
   readonly hint?: string
-  /** When it is tried again. */
+  /** When the failed request is tried again. */
   readonly retryAt?: string
 }

@@ -14,7 +14,7 @@ type AnyEvent = NumberedEvent['event']
 type EventOf<Type extends AnyEvent['type']> = Extract<AnyEvent, { type: Type }>
 type Draft<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The view of a thread after some of its events. `upTo` is the number of the last event that counts. */
+/** Creates the view of a thread from its events. With `upTo`, events after this number are ignored. */
 export function threadView(
   events: Iterable<{ readonly seq: number; readonly event: AnyEvent }>,
   { upTo = Infinity }: { readonly upTo?: number } = {},
@@ -28,7 +28,7 @@ export function threadView(
 }
 
 /**
- * A view that grows with its thread. It takes events of the log and those that are only streamed.
+ * Builds the view of a thread event by event, from stored events and from those that are only streamed.
  *
  *     const fold = new ViewFold()
  *     for await (const { id, event } of client.stream(threadId)) {
@@ -51,13 +51,16 @@ export class ViewFold {
   #items: Draft<ViewItem>[] = []
   readonly #calls = new Map<string, Draft<ViewCall>>()
   readonly #queued = new Map<string, ViewMessage>()
-  /** By the id of the interrupt; a retry of a model has none and is kept under its step. */
+  /**
+   * What the thread waits for, by interrupt id. A model retry has no interrupt and is stored under its step
+   * id.
+   */
   readonly #waiting = new Map<string, ViewWait>()
   readonly #children = new Map<string, Draft<ViewChild>>()
   readonly #failures: ViewFailure[] = []
   #agentId: string | undefined
 
-  /** The view after all events that were pushed. */
+  /** The view after all events pushed so far. */
   get view(): ThreadView {
     return {
       ...this.#view,
@@ -69,16 +72,16 @@ export class ViewFold {
     }
   }
 
-  /** Takes the next event. Events of types that this version does not know change nothing. */
+  /** Adds the next event. Events of unknown types change nothing. */
   push(event: AnyEvent, seq: number): void {
     this.#view.seq = Math.max(this.#view.seq, seq)
     this.#view.updatedAt = event.at
     if (!Object.hasOwn(this.#handlers, event.type)) return
-    const handle = this.#handlers[event.type] as (event: AnyEvent) => void // looked up by its type
+    const handle = this.#handlers[event.type] as (event: AnyEvent) => void // the handler of this type
     handle(event)
   }
 
-  // A record, so that the compiler demands an answer for every event there is.
+  // A record, so that the compiler reports a missing event type.
   readonly #handlers: { readonly [Type in AnyEvent['type']]: (event: EventOf<Type>) => void } = {
     thread_created: (event) => {
       const { threadId, at, title, parentThreadId } = event
@@ -190,7 +193,7 @@ export class ViewFold {
     model_answered: ({ usage, costUsd, error }) => {
       if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
     },
-    // Its request and answer are counted as such.
+    // Nothing to add: its request and answer have events of their own.
     inference_recorded: () => {},
     usage_recorded: (event) =>
       this.#spend({
@@ -277,7 +280,7 @@ export class ViewFold {
     if (!call) return
     Object.assign(call, change)
     if (change.endedAt === undefined) return
-    // A call that ended waits for nothing, however its end came about.
+    // A call that has ended no longer waits, however it ended.
     for (const [id, wait] of this.#waiting)
       if (wait.toolCallId === toolCallId) this.#waiting.delete(id)
   }
@@ -318,7 +321,7 @@ export class ViewFold {
 
 function nothing(): void {}
 
-/** One request without a price makes the sum unknown. */
+/** Adds a cost to a sum; one unknown cost makes the sum unknown. */
 function added(sum: number | undefined, costUsd: number | undefined): number | undefined {
   return sum === undefined || costUsd === undefined ? undefined : sum + costUsd
 }

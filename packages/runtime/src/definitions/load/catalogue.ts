@@ -2,7 +2,7 @@ import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
 import type { Registry, ResolvedAgent } from '../resolved.ts'
 import type { VariableDefinition } from '../types.ts'
 
-/** An agent for lists and forms: plain JSON without functions. */
+/** An agent in lists and forms: plain JSON without functions. */
 export interface CatalogueEntry {
   readonly name: string
   readonly type: 'ai_human' | 'dual_ai'
@@ -10,9 +10,12 @@ export interface CatalogueEntry {
   readonly description?: string
   readonly icon?: string
   readonly sides: { readonly a: string; readonly b: string | null }
-  /** Names of what its prompts may call. */
+  /** Names of the tools that its prompts may call. */
   readonly tools: readonly string[]
-  /** The variables that a thread of this agent reads; those of children are asked for when a child is made. */
+  /**
+   * The variables that a thread of this agent reads. Variables of a child are requested when the child is
+   * created.
+   */
   readonly variables: readonly CatalogueVariable[]
   readonly exposeAsTool: boolean
   readonly maxSessionTurns: number | null
@@ -25,7 +28,7 @@ export interface CatalogueVariable {
   readonly required: boolean
   readonly scoped: boolean
   readonly description?: string
-  /** Whether the agent or a prompt gives it a value already. */
+  /** Whether the agent or a prompt already sets a value. */
   readonly hasDefault: boolean
 }
 
@@ -34,7 +37,7 @@ export function catalogue(registry: Registry): readonly CatalogueEntry[] {
   const entries = [...registry.agents.values()].map((agent): CatalogueEntry => {
     const { name, type, definition, a, b, maxSessionTurns } = agent
     const { title, description, icon, exposeAsTool = false } = definition
-    // Fields that the agent does not give are absent, so that an entry equals its own JSON.
+    // Undefined fields are omitted, so that an entry equals its own JSON.
     const given = Object.entries({ title, description, icon }).filter(
       ([, text]) => text !== undefined,
     )
@@ -53,7 +56,7 @@ export function catalogue(registry: Registry): readonly CatalogueEntry[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** The agent's own variables, and the unscoped ones of its children, which they inherit from it. */
+/** Returns the agent's own variables and the unscoped variables of its children, which inherit them. */
 function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVariable[] {
   const reached = new Set([agent])
   const declared: VariableDefinition[] = []

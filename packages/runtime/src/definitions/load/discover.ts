@@ -7,11 +7,11 @@ import type { Found, Reads } from './gather.ts'
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** A registry made of files. It holds the last state of the files that had no problems. */
+/** A registry that is loaded from files. It contains the last version of the files without problems. */
 export interface DiscoveredRegistry extends Registry {
   readonly folder: string
   /**
-   * Reads the files again and returns their problems. If there are any, the registry keeps its present
+   * Reads the files again and returns their problems. If there are any, the registry keeps its current
    * definitions.
    */
   reload(): Promise<readonly Problem[]>
@@ -19,7 +19,7 @@ export interface DiscoveredRegistry extends Registry {
 
 /** Options of `discover`. */
 export interface DiscoverOptions {
-  /** Counts warnings as problems. Default false. */
+  /** Whether warnings are treated as problems. Default false. */
   readonly strict?: boolean
 }
 
@@ -50,7 +50,8 @@ export async function discover(
   return Object.assign(registry, {
     folder: root,
     reload(): Promise<readonly Problem[]> {
-      // One reload after the other; otherwise an older state of the files could come last.
+      // Reloads run one after the other, because otherwise an older version of the files could be loaded
+      // last.
       const next = last.then(reloadNow)
       last = next.catch(() => undefined)
       return next
@@ -79,7 +80,7 @@ async function load(folder: string, round: number, { strict }: DiscoverOptions):
   return loadRegistry(definitions, { problems, files: known, isStrict: strict === true })
 }
 
-/** The default export of a file; undefined, with a problem reported, if there is none. */
+/** Imports the default export of a file. If there is none, reports a problem and returns undefined. */
 async function importDefault(
   { path, file }: DefinitionFile,
   where: { readonly folder: string; readonly round: number },
@@ -92,7 +93,7 @@ async function importDefault(
     const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
     problems.push(toProblem(file, `has no default export${hint}`))
   } catch (error) {
-    // A `define…` function may throw; its error names the problem.
+    // A `define…` function may throw an error that contains the problems.
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
@@ -107,7 +108,7 @@ function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }
 
-/** Checks that tools and effects have the names of their files; makes endpoints out of handlers. */
+/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
 function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value
@@ -143,17 +144,17 @@ function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Pr
   return value
 }
 
-/** A file that should hold one definition. */
+/** A file that should export one definition. */
 interface DefinitionFile {
   readonly kind: keyof Reads
   readonly path: string
-  /** Relative to the folder that was searched, with forward slashes. */
+  /** The path relative to the searched folder, with forward slashes. */
   readonly file: string
-  /** Relative to the folder of its kind, without the ending: `orders/[id].get`. */
+  /** The path relative to the folder of its kind, without the extension: `orders/[id].get`. */
   readonly stem: string
 }
 
-/** Where definitions of each kind live. */
+/** The folders of definitions, and the kind in each. */
 const FOLDERS: Readonly<Record<string, keyof Reads>> = {
   agents: 'agent',
   prompts: 'prompt',
@@ -164,7 +165,7 @@ const FOLDERS: Readonly<Record<string, keyof Reads>> = {
   endpoints: 'endpoint',
 }
 
-/** All definition files beneath a folder, in a fixed order. */
+/** Finds all definition files below a folder, in a fixed order. */
 async function findDefinitionFiles(folder: string): Promise<readonly DefinitionFile[]> {
   const lists = await Promise.all(
     Object.entries(FOLDERS).map(async ([name, kind]) => {
@@ -206,10 +207,12 @@ function slashes(path: string): string {
   return path.split(sep).join('/')
 }
 
-/** The URL parameter that makes a module new. */
+/** The URL parameter that makes Node load a module again. */
 const PARAMETER = 'skein-reload'
 const folders = new Set<string>()
-/** Counts reloads in the whole process, because two registries of one folder must not share modules. */
+/**
+ * The number of reloads in this process; shared, because two registries of one folder must not share modules.
+ */
 let rounds = 0
 
 /**
@@ -226,8 +229,8 @@ function freshImport(
   if (round > 0) url.searchParams.set(PARAMETER, String(round))
   if (round > 0 && !folders.has(prefix)) {
     folders.add(prefix)
-    // Imports within the folder get the round of the module that imports them. The hook stays registered:
-    // a tool may import a module long after it was loaded itself.
+    // Imports within the folder get the round of the importing module. The hook stays registered, because a
+    // tool may import a module long after it was loaded.
     registerHooks({
       resolve(specifier, context, nextResolve) {
         const resolved = nextResolve(specifier, context)

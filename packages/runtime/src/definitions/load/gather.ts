@@ -18,7 +18,7 @@ import {
 import { readAgent, type ReadAgent } from './read-agent.ts'
 import { readPrompt, type ReadPrompt } from './read-prompt.ts'
 
-/** A definition that was found: the object itself, and those of its fields that are right. */
+/** A definition that was found: the object itself, and its valid fields. */
 export interface GatheredDefinition<Read> {
   readonly definition: object
   readonly read: Read
@@ -34,7 +34,7 @@ export interface Shelf<Read> {
   readonly byObject: Map<object, GatheredDefinition<Read>>
 }
 
-/** What the reader of each kind returns. */
+/** The results of the readers, by kind of definition. */
 export interface Reads {
   readonly agent: ReadAgent
   readonly prompt: ReadPrompt
@@ -49,14 +49,16 @@ export interface Reads {
 export type Catalog = { readonly [Kind in keyof Reads]: Shelf<Reads[Kind]> }
 type DefinitionKind = keyof Reads
 
-/** A value to be read. `from` says where it was found, for problems with a definition that has no name. */
+/**
+ * A value to be read. `from` is the place where it was found, for problems of a definition without a name.
+ */
 export interface Found {
   readonly kind: DefinitionKind
   readonly value: unknown
   readonly from: string
 }
 
-/** Reads every given definition, and all definitions that they refer to by object. */
+/** Reads the given definitions and all definitions that they refer to by object. */
 export function gather(
   found: readonly Found[],
   files: ReadonlyMap<unknown, string>,
@@ -90,7 +92,7 @@ function shelf<Read>(): Shelf<Read> {
   return { all: [], byName: new Map(), byObject: new Map() }
 }
 
-/** Puts one definition on its shelf, and returns the objects that it refers to. */
+/** Adds one definition to its shelf, and returns the objects that it refers to. */
 function take<Kind extends DefinitionKind>(
   catalog: Catalog,
   { kind, value }: { readonly kind: Kind; readonly value: Record<string, unknown> },
@@ -98,7 +100,7 @@ function take<Kind extends DefinitionKind>(
 ): Found[] {
   const shelf: Shelf<Reads[Kind]> = catalog[kind]
   if (shelf.byObject.has(value)) return []
-  // An endpoint is called by its method and path.
+  // Endpoints have no name; they are identified by method and path.
   const words = kind === 'endpoint' ? [value['method'], value['path']] : [value[nameField(kind)]]
   const isNamed = words.every((word) => typeof word === 'string')
   const label = isNamed ? words.join(' ') : undefined
@@ -138,7 +140,7 @@ const readers: { readonly [Kind in DefinitionKind]: Reader<Reads[Kind]> } = {
 
 type Target = Omit<Found, 'from'>
 
-/** The definitions that a definition refers to by object. */
+/** Functions that return the definitions to which a definition refers by object. */
 const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => Target[] } = {
   agent({ sideA, sideB, hooks = [] }) {
     const sides = [sideA, sideB].filter((side) => side !== undefined)
@@ -176,7 +178,7 @@ const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => T
   model: ({ fallbacks = [] }) => models(fallbacks),
 }
 
-/** Models that are definitions; the models of vendors are not checked here. */
+/** Selects the models that are definitions; models of vendors are not checked here. */
 function models(references: readonly unknown[]): Target[] {
   return objects('model', references).filter(({ value }) => isKind(value, 'model'))
 }
@@ -187,7 +189,7 @@ function objects(kind: DefinitionKind, references: readonly unknown[]): Target[]
     .map((value) => ({ kind, value }))
 }
 
-/** The definition that a reference means; undefined, with a problem reported, if there is none. */
+/** Finds the definition of a reference. If there is none, reports a problem and returns undefined. */
 export function find<Read>(
   shelf: Shelf<Read>,
   reference: string | object | undefined,
@@ -200,7 +202,7 @@ export function find<Read>(
   return report(place, unknownName(kind, reference, shelf.byName.keys()))
 }
 
-/** The problem of a name that nothing has, with a suggestion. */
+/** Returns the text of the problem that a name is unknown, with a suggestion. */
 export function unknownName(kind: string, name: string, known: Iterable<string>): string {
   return `there is no ${kind} "${name}"${suggest(name, known)}`
 }

@@ -5,14 +5,14 @@ import type { LoadedTool } from './resolve-tools.ts'
 import type { Relation, ResolvedAgent, ResolvedTool } from '../resolved.ts'
 import type { VariableDefinition } from '../types.ts'
 
-/** Reports problems that can be found only when all agents are known. */
+/** Reports problems that can only be found when all agents are known. */
 export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
   for (const agent of agents) checkHandoffs(agent)
   checkImmediateCycles(agents)
   checkSecrets(agents, prompts)
 }
 
-/** A thread of two models cannot be handed over to an agent that talks with a person. */
+/** Reports handoffs from a `dual_ai` agent to an `ai_human` agent, because its thread has no person. */
 function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   if (type !== 'dual_ai') return
   const seen = new Set<LoadedPrompt>()
@@ -29,7 +29,7 @@ function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   }
 }
 
-/** Immediate subagents that create each other would create threads without end. */
+/** Reports immediate subagents that create each other, because they would create threads endlessly. */
 function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
   const done = new Set<LoadedAgent>()
@@ -60,7 +60,7 @@ function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   for (const agent of agents) visit(agent)
 }
 
-/** A secret in the text of a prompt would be sent to the vendor and stored in logs. */
+/** Reports secrets in the text of a prompt, because they would be sent to the vendor and stored in logs. */
 function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
   const reported = new Set<string>()
   const together = [
@@ -86,9 +86,9 @@ function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPr
 }
 
 /**
- * Sets `requiredVariables` of every relation: the scoped variables that the prompts of its agent require,
- * and those of all children that the agent may have. Relations are made before all agents are known, so
- * this is done afterwards, before the registry is returned.
+ * Sets `requiredVariables` of every relation: the scoped variables that the prompts of its agent require, and
+ * those of all children that the agent may have. Relations are created before all agents are known, so this
+ * is done last, before the registry is returned.
  */
 export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
   /** The variables that each agent declares itself, and the children that it may create. */
@@ -124,17 +124,17 @@ export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>
   }
 }
 
-/** The sides that are played by models. */
+/** Returns the sides that are played by models. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
 }
 
-/** The subagents among the tools of a prompt. */
+/** Returns the subagents among the tools of a prompt. */
 export function relationsOf(tools: readonly ResolvedTool[]): readonly Relation[] {
   return tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : []))
 }
 
-/** One declaration per name. If several differ, secret, required and scoped win. */
+/** Merges declarations with the same name. If they differ, secret, required and scoped take precedence. */
 export function mergeVariables(
   declared: Iterable<VariableDefinition>,
 ): readonly VariableDefinition[] {

@@ -33,7 +33,7 @@ import {
   word,
 } from './readers.ts'
 
-/** Those fields of an agent that are right. */
+/** The valid fields of an agent. */
 export interface ReadAgent extends Partial<
   Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass'>
 > {
@@ -45,23 +45,23 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
-/** Those fields of a side that are right. */
+/** The valid fields of a side. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
   readonly sessionStop?: ReadBinding
   readonly sessionFail?: ReadBinding
   readonly sessionStatus?: ReadBinding
 }
 
-/** Both forms of a binding in one. */
+/** A session tool binding, read from either of its two forms. */
 export interface ReadBinding {
   readonly name?: Ref<ToolDefinition>
-  /** True for the object form, whose name is a field of its own. */
+  /** Whether it was the object form, in which the name is a separate field. */
   readonly isObject: boolean
   readonly messageProperty?: string
   readonly attachmentsProperty?: string
 }
 
-/** Those fields of a task class that are right. */
+/** The valid fields of a task class. */
 export interface ReadTaskClass extends Partial<Omit<AgentTaskClass, 'needs' | 'verifiers'>> {
   readonly needs?: readonly (Need | undefined)[]
   readonly verifiers?: readonly unknown[]
@@ -87,7 +87,7 @@ const binding: Reader<ReadBinding> = (value, place) => {
   return read && { ...read, isObject: true }
 }
 
-/** An `agent()` that has a model, and no tools that run other agents. */
+/** Reads an `agent()`; it must have a model, and no tools that run other agents. */
 const uapAgent: Reader<Agent> = (value, place) => {
   const { id, tools, generate, model } = (value ?? {}) as Partial<Record<keyof Agent, unknown>>
   if (typeof id !== 'string' || !Array.isArray(tools) || typeof generate !== 'function')

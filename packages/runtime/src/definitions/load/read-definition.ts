@@ -31,44 +31,46 @@ import {
   word,
 } from './readers.ts'
 
-/** Definitions with a field `kind`; an agent is recognised by its sides instead. */
+/** The kinds of definitions that have a `kind` field; an agent is recognised by its sides instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
-/** The name of a definition, or one that was made with its `define` function. */
+/** Reads a reference: the name of a definition, or a definition made with its `define` function. */
 export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   const maker = `define${kind[0]?.toUpperCase()}${kind.slice(1)}()`
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
-    // The definition's own fields are checked when it is gathered.
+    // The fields of the definition are checked when it is gathered.
     const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
     if (found) return found as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
   }
 }
 
-/** True for an object of a `define` function of this kind. */
+/** Whether the value was made by the `define` function of this kind. */
 export function isKind(value: unknown, kind: Kind): value is Record<string, unknown> {
   return isPlainObject(value) && value['kind'] === kind
 }
 
-/** A `Params` or `ProviderConfig` of `@skein/ai`. Its fields are the vendor's and are not checked. */
+/**
+ * Reads `Params` or a `ProviderConfig` of `@skein/ai`. Their fields depend on the vendor and are not checked.
+ */
 export const settings: Reader<Params & ProviderConfig> = (value, place) =>
   plainObject(value, place) as (Params & ProviderConfig) | undefined
 
-/** What a vendor's factory makes, e.g. `anthropic('…')`. */
+/** Reads a model of a vendor, e.g. `anthropic('…')`. */
 export const modelReference: Reader<ModelReference> = (value, place) =>
   isModelReference(value)
     ? value
     : report(place, `must be a model such as anthropic('…'), not ${kindOf(value)}`)
 
-/** True for a model of a vendor's factory. */
+/** Whether the value is a model of a vendor. */
 export function isModelReference(value: unknown): value is ModelReference {
   if (typeof value !== 'object' || value === null) return false
   const { modelId, provider } = value as { modelId?: unknown; provider?: unknown }
   return typeof modelId === 'string' && typeof provider === 'function' && 'handlers' in provider
 }
 
-/** The definition of a model, its name, or a model of a vendor. */
+/** Reads a model definition, its name, or a model of a vendor. */
 export const modelOrReference: Reader<Ref<ModelDefinition> | ModelReference> = (value, place) =>
   isModelReference(value) ? value : reference<ModelDefinition>('model')(value, place)
 
@@ -94,7 +96,7 @@ const governance: Fields<ToolGovernance> = {
   evidence: callback(),
 }
 
-/** Those fields of a tool that are right. */
+/** The valid fields of a tool. */
 export interface ReadTool extends Partial<Omit<ToolDefinition, 'variables' | 'uses'>> {
   readonly variables?: readonly (VariableDefinition | undefined)[]
   readonly uses?: readonly (Ref<ToolDefinition> | undefined)[]
@@ -104,7 +106,7 @@ const toolFields: Fields<ReadTool> = {
   kind: oneOf('tool'),
   name: word,
   description: text,
-  risk: (value) => value as Risk, // the same value is checked in `governance`
+  risk: (value) => value as Risk, // `governance` checks it
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
   governance: readFields(governance, ['risk']),
@@ -122,7 +124,7 @@ export const readTool: Reader<ReadTool> = readFields(toolFields, [
   'governance',
 ])
 
-/** Those fields of a model that are right. */
+/** The valid fields of a model. */
 export interface ReadModel extends Partial<Omit<ModelDefinition, 'fallbacks'>> {
   readonly fallbacks?: readonly (Ref<ModelDefinition> | ModelReference | undefined)[]
 }
@@ -146,7 +148,7 @@ const modelFields: Fields<ReadModel> = {
 /** Reads a model. */
 export const readModel: Reader<ReadModel> = readFields(modelFields, ['kind', 'name', 'model'])
 
-/** All hooks; the type makes sure that none is missing. */
+/** The names of all hooks; the type ensures that none is missing. */
 const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   after_thread_created: true,
   after_subagent_created: true,
@@ -164,7 +166,7 @@ const hookNames: { readonly [Name in keyof HookSignatures]: true } = {
   tool_call_done: true,
 }
 
-/** Those fields of a hook that are right. */
+/** The valid fields of a hook. */
 export type ReadHook = Partial<HookDefinition>
 
 const hookFields: Fields<ReadHook> = {
@@ -178,7 +180,7 @@ const hookFields: Fields<ReadHook> = {
 /** Reads a hook. */
 export const readHook: Reader<ReadHook> = readFields(hookFields, ['kind', 'id', 'hook', 'execute'])
 
-/** Those fields of an effect that are right. */
+/** The valid fields of an effect. */
 export type ReadEffect = Partial<EffectDefinition>
 
 const effectFields: Fields<ReadEffect> = {
@@ -196,7 +198,7 @@ const effectFields: Fields<ReadEffect> = {
 /** Reads an effect. */
 export const readEffect: Reader<ReadEffect> = readFields(effectFields, ['kind', 'name', 'run'])
 
-/** Those fields of an endpoint that are right. */
+/** The valid fields of an endpoint. */
 export type ReadEndpoint = Partial<EndpointDefinition>
 
 const endpointFields: Fields<ReadEndpoint> = {

@@ -36,7 +36,7 @@ import {
 } from './readers.ts'
 import { modelOrReference, reference, settings, variable } from './read-definition.ts'
 
-/** Those fields of a prompt that are right. */
+/** The valid fields of a prompt. */
 export interface ReadPrompt extends Partial<
   Omit<PromptDefinition, 'prompt' | 'tools' | 'variables' | 'hooks'>
 > {
@@ -46,7 +46,10 @@ export interface ReadPrompt extends Partial<
   readonly hooks?: readonly (Ref<HookDefinition> | undefined)[]
 }
 
-/** An entry of `tools`. The fields of a `config` are read later, when it is known what its name refers to. */
+/**
+ * An entry of `tools`. The fields of a `config` are read later, when it is known whether it names a tool or
+ * an agent.
+ */
 export type ReadPromptTool =
   | { readonly form: 'name'; readonly name: string }
   | { readonly form: 'tool'; readonly tool: ToolDefinition }
@@ -70,7 +73,7 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
   }
   const name = targetName(value['name'], at(place, 'name'))
   if (name !== undefined) return { form: 'config', name, config: value }
-  // What it configures is unknown, but its other fields are checked as far as possible.
+  // Its name is invalid, so only its other fields are checked, as far as possible.
   const isOfTool = 'env' in value || 'options' in value
   void (isOfTool ? readToolConfig(value, place) : readSubagentConfig(value, place))
   return undefined
@@ -82,7 +85,7 @@ function definition(
   const tool = asToolDefinition(value)
   if (tool) return { form: 'tool', tool }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
-  return { form: 'agent', agent: value as unknown as AgentDefinition } // checked on its own
+  return { form: 'agent', agent: value as unknown as AgentDefinition } // checked separately
 }
 
 function targetName(
@@ -158,10 +161,10 @@ export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
   'model',
 ])
 
-/** The name was checked before, so any value is accepted here. */
+/** Accepts any name, because the name was already checked. */
 const anyName: Reader<never> = (value) => value as never
 
-/** Reads a tool with settings of its own. */
+/** Reads a tool with settings for this prompt. */
 export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolConfig>({
   name: anyName,
   env: textRecord,
@@ -171,7 +174,7 @@ export const readToolConfig: Reader<PromptToolConfig> = readFields<PromptToolCon
 const immediate = readFields<ImmediateOptions>({
   nameEnv: word,
   descriptionEnv: word,
-  scopedEnv: readList(word) as Reader<readonly string[]>, // holes are problems already
+  scopedEnv: readList(word) as Reader<readonly string[]>, // invalid items are already reported
 })
 
 const side = oneOf('side_a', 'side_b')

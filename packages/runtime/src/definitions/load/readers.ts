@@ -10,15 +10,15 @@ import type { ToolSchema } from '@skein/ai'
 import type { Problem } from '../resolved.ts'
 
 /**
- * Reads one unknown value. It returns the value if it is right; otherwise it reports the problem and
- * returns undefined, so that later checks see only right values.
+ * Reads one unknown value. Returns the value if it is valid; otherwise reports the problem and returns
+ * undefined, so that later checks see only valid values.
  */
 export type Reader<T> = (value: unknown, place: Place) => T | undefined
 
-/** A reader per field. */
+/** One reader for each field. */
 export type Fields<T> = { readonly [Key in keyof T]-?: Reader<NonNullable<T[Key]>> }
 
-/** Reads an object field by field. Unknown keys are problems; undefined is the same as absent. */
+/** Reads an object field by field. Unknown keys are problems; undefined fields are treated as absent. */
 export function readFields<T extends object>(
   fields: Fields<T>,
   required: readonly (keyof T & string)[] = [],
@@ -41,40 +41,40 @@ export function readFields<T extends object>(
     for (const key of required) {
       if (value[key] === undefined) report(at(place, key), 'is required')
     }
-    return read as T // every field was answered by its own reader
+    return read as T // each field was read by its reader
   }
 }
 
-/** A string. */
+/** Reads a string. */
 export const text: Reader<string> = (value, place) =>
   typeof value === 'string' ? value : report(place, `must be a string, not ${kindOf(value)}`)
 
-/** A string that names something. */
+/** Reads a non-empty string, such as a name. */
 export const word: Reader<string> = (value, place) => {
   if (typeof value !== 'string') return report(place, `must be a string, not ${kindOf(value)}`)
   return value.trim() === '' ? report(place, 'must not be empty') : value
 }
 
-/** True or false. */
+/** Reads true or false. */
 export const flag: Reader<boolean> = (value, place) =>
   typeof value === 'boolean' ? value : report(place, `must be true or false, not ${kindOf(value)}`)
 
-/** A whole number above zero. */
+/** Reads a whole number above zero. */
 export const count: Reader<number> = (value, place) =>
   Number.isSafeInteger(value) && (value as number) > 0
     ? (value as number)
     : report(place, `must be a whole number above zero, not ${kindOf(value)}`)
 
-/** A number that is not negative. */
+/** Reads a number that is not negative. */
 export const amount: Reader<number> = (value, place) =>
   typeof value === 'number' && value >= 0 && value < Infinity
     ? value
     : report(place, `must be a number that is not negative, not ${kindOf(value)}`)
 
-/** One of these values. */
+/** Reads one of these values. */
 export function oneOf<T extends string | boolean>(...values: readonly T[]): Reader<T> {
   const list = values.map((value) => JSON.stringify(value)).join(', ')
-  // A wrong word is quoted, because it helps to find the right one in the list.
+  // A wrong string is quoted, because that helps to find the right value in the list.
   const quoted = (value: unknown): string =>
     typeof value === 'string'
       ? JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
@@ -85,7 +85,7 @@ export function oneOf<T extends string | boolean>(...values: readonly T[]): Read
       : report(place, `must be one of ${list}, not ${quoted(value)}`)
 }
 
-/** A list. A wrong item becomes undefined, so that the indexes in later problems stay right. */
+/** Reads a list. An invalid item becomes undefined, so that the indexes in later problems stay correct. */
 export function readList<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
   return (value, place) => {
     if (!Array.isArray(value)) return report(place, `must be a list, not ${kindOf(value)}`)
@@ -93,22 +93,22 @@ export function readList<T>(item: Reader<T>): Reader<readonly (T | undefined)[]>
   }
 }
 
-/** Strings by name, e.g. variables. Problems never quote a value: it may be a secret. */
+/** Reads an object of strings, e.g. variables. Problems never quote a value, because it may be a secret. */
 export const textRecord: Reader<Readonly<Record<string, string>>> = (value, place) => {
   if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
   for (const [key, entry] of Object.entries(value)) {
     if (typeof entry !== 'string') report(at(place, key), `must be a string, not ${typeof entry}`)
   }
-  return value as Readonly<Record<string, string>> // if not, it was just reported
+  return value as Readonly<Record<string, string>> // other types were reported above
 }
 
-/** An object of unknown fields. */
+/** Reads an object with any fields. */
 export const plainObject: Reader<JsonObject> = (value, place) =>
   isPlainObject(value)
     ? (value as JsonObject)
     : report(place, `must be an object, not ${kindOf(value)}`)
 
-/** A function. Its parameters cannot be checked. */
+/** Reads a function. Its parameters cannot be checked. */
 export function callback<T>(): Reader<T> {
   return (value, place) =>
     typeof value === 'function'
@@ -116,21 +116,24 @@ export function callback<T>(): Reader<T> {
       : report(place, `must be a function, not ${kindOf(value)}`)
 }
 
-/** A schema that can validate and describe itself. */
+/** Reads a schema that can validate values and convert itself to JSON Schema. */
 export const schema: Reader<ToolSchema<unknown>> = (value, place) => {
   if (!isStandardSchema(value)) {
     return report(place, `must be a Standard Schema, e.g. z.object({ … }), not ${kindOf(value)}`)
   }
   try {
     toJsonSchema(value)
-    return value as ToolSchema<unknown> // it has just described itself
+    return value as ToolSchema<unknown> // its JSON Schema was read above
   } catch (error) {
     const hint = SkeinError.is(error) && error.hint !== undefined ? ` ${error.hint}` : ''
     return report(place, `${error instanceof Error ? error.message : 'cannot be described'}${hint}`)
   }
 }
 
-/** What a value is, in few words. Texts and the contents of objects are not quoted: they may be secret. */
+/**
+ * Describes the type of a value for messages. Strings and object contents are not quoted, because they may be
+ * secret.
+ */
 export function kindOf(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (value === null || value === undefined) return String(value)
@@ -138,7 +141,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** A place in a definition, and the list for problems there. */
+/** A place in a definition, and the list to which its problems are added. */
 export interface Place {
   /** e.g. `agent "support"`. */
   readonly subject: string
@@ -148,7 +151,7 @@ export interface Place {
   readonly problems: Problem[]
 }
 
-/** The place of a field or of an item below a place. */
+/** Returns the place of a field or an item below a place. */
 export function at(place: Place, key: string | number): Place {
   if (typeof key === 'number') return { ...place, field: `${place.field}[${key}]` }
   return { ...place, field: place.field === '' ? key : `${place.field}.${key}` }
@@ -159,7 +162,10 @@ export function report({ subject, file, field, problems }: Place, message: strin
   problems.push({ subject, field, message, file })
 }
 
-/** `; did you mean "x"?` when a known name is close, else the list of few known names, else nothing. */
+/**
+ * Returns `; did you mean "x"?` when a known name is similar, else the known names if they are few, else
+ * nothing.
+ */
 export function suggest(name: string, known: Iterable<string>): string {
   const names = [...known]
   const near = closest(name, names)

@@ -23,17 +23,17 @@ import type {
   ToolDefinition,
 } from '../types.ts'
 
-/** The definitions to load. What an agent refers to by object need not be listed. */
+/** The definitions to load. Definitions that an agent refers to by object need not be listed. */
 export interface RegistryOptions {
   readonly agents: readonly AgentDefinition[]
-  /** Tools, prompts, models and hooks that others refer to by name. */
+  /** Tools, prompts, models and hooks that other definitions refer to by name. */
   readonly tools?: readonly AnyTool[]
   readonly prompts?: readonly PromptDefinition[]
   readonly models?: readonly ModelDefinition[]
   readonly hooks?: readonly HookDefinition[]
   readonly effects?: readonly EffectDefinition[]
   readonly endpoints?: readonly EndpointDefinition[]
-  /** Counts warnings as problems. Default false. */
+  /** Whether warnings are treated as problems. Default false. */
   readonly strict?: boolean
 }
 
@@ -52,7 +52,7 @@ export function createRegistry(options: RegistryOptions): Registry {
 export function loadRegistry(
   found: readonly Found[],
   given: {
-    /** Problems found before; they are thrown together with the others. */
+    /** Problems found earlier; they are thrown together with the others. */
     readonly problems: Problem[]
     readonly files?: ReadonlyMap<unknown, string>
     readonly isStrict?: boolean
@@ -124,7 +124,7 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
   })
 }
 
-/** Names of tools that the runtime adds itself. */
+/** Names of tools that the runtime itself adds. */
 const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
 
 function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
@@ -140,7 +140,7 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
   const agents = catalog.agent.all.map((entry) => resolveAgent(entry, catalog, prompts))
   checkGraph(agents, [...prompts.values()])
   for (const { entry, type } of agents) {
-    // Two models can talk to each other for a long time.
+    // Two models may talk to each other for very long, so a missing limit is a warning.
     const { maxSessionTurns } = entry.definition as { readonly maxSessionTurns?: unknown }
     if (type !== 'dual_ai' || maxSessionTurns !== undefined) continue
     const place = at({ ...entry.place, problems: warnings }, 'maxSessionTurns')
@@ -150,13 +150,13 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
 }
 
 function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
-  // No problems were found, so every definition on the shelf has the type of its reader.
+  // No problems were found, so every definition has the type of its reader.
   return new Map(
     [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
   )
 }
 
-/** A registry whose contents can be replaced. Code that holds it uses the new ones at once. */
+/** A registry whose contents can be replaced. Code that holds it uses the new contents at once. */
 export interface ReplaceableRegistry extends Registry {
   replace(registry: Registry): void
 }

@@ -9,19 +9,19 @@ import type { ReadPrompt } from './read-prompt.ts'
 import { promptOfAgent, type LoadedPrompt } from './resolve-prompt.ts'
 import { typeOf } from './resolve-tools.ts'
 
-/** An agent with its references looked up; `resolved` is undefined if one was not found. */
+/** An agent whose references were looked up; `resolved` is undefined if one of them was not found. */
 export interface LoadedAgent {
   readonly entry: GatheredDefinition<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  /** The prompts of the sides, where they were found. */
+  /** The prompts of the sides, as far as they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
 
-/** Most turns of a `dual_ai` session whose agent sets no `maxSessionTurns`. */
+/** The limit of turns in a `dual_ai` session whose agent sets no `maxSessionTurns`. */
 export const DEFAULT_SESSION_TURNS = 250
 
-/** Looks up what an agent refers to, and fills in the defaults. */
+/** Looks up the definitions that an agent refers to, and fills in the defaults. */
 export function resolveAgent(
   entry: GatheredDefinition<ReadAgent>,
   catalog: Catalog,
@@ -49,7 +49,7 @@ export function resolveAgent(
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  // Evidence can only come from a tool that a side can call.
+  // Evidence can only come from tools that a side can call.
   const names = [a, b].flatMap(
     (side) => side?.resolved?.prompt.tools.map((tool) => tool.name) ?? [],
   )
@@ -98,12 +98,12 @@ function resolveSide(
   const prompt = entry && prompts.get(entry)
   if (!prompt) return { prompt: undefined, resolved: undefined }
   const listed = prompt.entry.read.hooks
-  // An empty list says "none".
+  // An empty list means no hooks; without a list the agent's hooks are used.
   const hooks = listed ? findHooks(listed, undefined, catalog) : given.hooks
   return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
 }
 
-/** A side that is an `agent()`. Its tools are its own: nothing of it is registered by name. */
+/** Resolves a side that is an `agent()`. Its tools belong to it alone and are not registered by name. */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
   catalog: Catalog,
@@ -151,7 +151,10 @@ function toSide(
   }
 }
 
-/** The name of a tool that the side can call; reported when its prompt does not list it. */
+/**
+ * Returns the name of a tool that the side can call; reports a problem when its prompt does not list the
+ * tool.
+ */
 function toolName(
   reference: string | object | undefined,
   {
@@ -175,7 +178,7 @@ function toolName(
   return report(place, `${message}${suggest(name, callable)}`)
 }
 
-/** The hooks of a list. Without a place, unknown names are not reported (they were before). */
+/** Finds the hooks of a list. Without a place, unknown names are not reported, because they already were. */
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,

@@ -46,8 +46,8 @@ export function resolvePrompts(
 }
 
 /**
- * What an `agent()` is told and may use, as a prompt: everything that looks at the prompt of a side then
- * works for it too. A tool without a risk tier counts as a low-risk write.
+ * Converts the settings of an `agent()` to a prompt, so that all code that uses the prompt of a side works
+ * for it, too. A tool without a risk is treated as a low-risk write.
  */
 export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
   const { model, system = '', config, params, structure, tools } = agent
@@ -67,7 +67,7 @@ export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
     tools: tools.map((tool) => ({
       kind: 'tool',
       name: tool.name,
-      tool: asToolDefinition(tool)!, // an agent takes nothing else as a tool
+      tool: asToolDefinition(tool)!, // agents accept only tools
       config: undefined,
     })),
     variables: [],
@@ -82,7 +82,8 @@ function resolveModels(
 ): ResolvedModel[] {
   find(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
   const models = new Map<object, ResolvedModel>()
-  // The list grows while it is walked: fallbacks of fallbacks come last, and `models` ends cycles.
+  // The list grows while the loop runs: fallbacks of fallbacks come last, and `models` prevents endless
+  // cycles.
   const pending: ModelRef[] = [read.model]
   for (const reference of pending) {
     const entry =
@@ -106,7 +107,7 @@ function nameIn(reference: unknown): string | undefined {
   return typeof reference === 'string' ? reference : undefined
 }
 
-/** Reports names of fallbacks that no model has. */
+/** Reports fallbacks whose names are unknown. */
 export function checkFallbacks(
   { read, place }: GatheredDefinition<ReadModel>,
   { model: shelf }: Catalog,
@@ -125,10 +126,13 @@ interface Unfolded {
   readonly prompts: ReadonlySet<GatheredDefinition<ReadPrompt>>
 }
 
-/** More parts than this are a mistake, such as includes that double at every level. */
+/** The maximum number of parts; more are a mistake, such as includes that double at every level. */
 const MAX_PARTS = 10_000
 
-/** Replaces includes by their contents. Each prompt is resolved once, so each problem is reported once. */
+/**
+ * Creates a function that replaces includes with their contents. Each prompt is resolved once, so that each
+ * problem is reported once.
+ */
 function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>) => Unfolded {
   const known = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
   const path: GatheredDefinition<ReadPrompt>[] = []

@@ -11,17 +11,19 @@ import {
   type ReadPromptTool,
 } from './read-prompt.ts'
 
-/** An entry in the tools of a prompt, resolved. */
+/** A resolved entry in the tools of a prompt. */
 export interface LoadedTool {
   readonly resolved: ResolvedTool
   readonly place: Place
-  /** Whether the prompt lists it with a configuration; an agent must be listed in one way only. */
+  /**
+   * Whether the prompt lists it with a configuration; an agent must not be listed both with and without one.
+   */
   readonly isConfigured: boolean
-  /** The definition of the tool, for its variables. */
+  /** The definition of the tool, from which its variables are read. */
   readonly entry: GatheredDefinition<ReadTool> | undefined
 }
 
-/** Resolves the tools of a prompt, and reports every problem of the list. */
+/** Resolves the tools of a prompt, and reports every problem in the list. */
 export function resolveTools(
   entry: GatheredDefinition<ReadPrompt>,
   catalog: Catalog,
@@ -59,7 +61,7 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
     resolved: {
       kind: 'tool',
       name,
-      tool: definition as ToolDefinition, // its fields were read on their own
+      tool: definition as ToolDefinition, // its fields were read separately
       config: read && { ...read, name },
     },
     place,
@@ -122,7 +124,7 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** The type of an agent; undefined if its `type` is not valid. */
+/** Returns the type of an agent; undefined if its `type` is invalid. */
 export function typeOf({
   read,
   definition,
@@ -157,11 +159,11 @@ function toRelation(
     descriptionEnv: hints.descriptionEnv,
     scopedEnv: hints.scopedEnv ?? [],
     optional,
-    requiredVariables: [], // known when all agents are; see `fillRequiredVariables`
+    requiredVariables: [], // set later by `fillRequiredVariables`
   }
 }
 
-/** The tools, the tools that they may use, and so on. */
+/** Returns the tools, the tools that they may use, and so on. */
 export function withUses(
   tools: Iterable<GatheredDefinition<ReadTool>>,
   catalog: Catalog,
@@ -179,7 +181,7 @@ export function withUses(
   return reached
 }
 
-/** Reports names in `uses` that no tool has. */
+/** Reports names in `uses` that are unknown. */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {
     find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })

@@ -5,8 +5,8 @@ import { sha256, sha256Hex, SkeinError } from '@skein/base'
 export type Verify = (request: Request) => Principal | null | Promise<Principal | null>
 
 /**
- * Who may call: keys, a function of yours, several of them in order, or everyone on this machine
- * (`'none'`, for development).
+ * Who may call the server: holders of API keys, clients that your function accepts, several such ways in
+ * order, or everyone on this machine (`'none'`, for development).
  */
 export type Auth =
   | 'none'
@@ -14,14 +14,14 @@ export type Auth =
   | { readonly keys: readonly ApiKey[] }
   | readonly (Verify | { readonly keys: readonly ApiKey[] })[]
 
-/** The client on this machine that works without signing in. */
+/** The principal of all requests when authentication is off. */
 const LOCAL_PRINCIPAL: Principal = {
   tenant: 'default',
   name: 'local',
   scopes: ALL_SCOPES,
 }
 
-/** One function from all the ways to authenticate; the first that recognises the client counts. */
+/** Combines all ways to authenticate into one function; the first way that recognises the client is used. */
 export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify {
   if (auth === 'none') return () => local
   const ways = [auth].flat().map((way) => (typeof way === 'function' ? way : apiKeys(way.keys)))
@@ -34,7 +34,10 @@ export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify
   }
 }
 
-/** A key and what it opens. Give the key, or its SHA-256 in hex, so that the key itself is written nowhere. */
+/**
+ * An API key and the rights of its holder. Give the key itself, or its SHA-256 in hex to avoid storing the
+ * key.
+ */
 export type ApiKey = Principal & ({ readonly key: string } | { readonly sha256: string })
 
 /** Finds the principal of `authorization: Bearer …` or `x-api-key`. */

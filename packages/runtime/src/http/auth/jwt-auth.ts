@@ -2,18 +2,18 @@ import { type Clock, decodeBase64Url, isPlainObject, systemClock } from '@skein/
 import { ALL_SCOPES, type Principal, type Scope } from '../../operations/principal.ts'
 import { presentedKey, type Verify } from './authenticate.ts'
 
-/** Whose tokens are accepted, and what in them names the client. */
+/** Which tokens are accepted, and which claims identify the client. */
 export interface JwtAuthOptions {
-  /** Where the issuer publishes its keys, or the keys themselves. */
+  /** The address where the issuer publishes its keys, or the keys themselves. */
   readonly jwks: string | { readonly keys: readonly Jwk[] }
   readonly issuer: string
   readonly audience: string
   /** Names of claims. Defaults: `tenant`, `sub`, `scope`. */
   readonly claims?: { readonly tenant?: string; readonly user?: string; readonly scopes?: string }
-  /** The tenant of all tokens that do not name one. */
+  /** The tenant of tokens that contain no tenant claim. */
   readonly tenant?: string
   readonly scopes?: readonly Scope[]
-  /** Clocks may differ by this much. Default 30 s. */
+  /** The tolerated difference between the clocks of issuer and server. Default 30 s. */
   readonly leewayMs?: number
   readonly fetch?: typeof fetch
   readonly clock?: Clock
@@ -55,7 +55,7 @@ async function isSigned(
 ): Promise<boolean> {
   const head = decoded(header)
   const name = head?.['alg']
-  // `none` and all symmetric algorithms are not in the list.
+  // The list contains neither `none` nor any symmetric algorithm.
   const algorithm = ALGORITHMS.find(({ names }) => typeof name === 'string' && names.includes(name))
   // `crit` names extensions that a verifier must understand; we understand none.
   if (!head || !algorithm || head['crit'] !== undefined) return false
@@ -73,7 +73,7 @@ function principalOf(claims: Claims, options: JwtAuthOptions): Principal | null 
   const tenant = claims[names.tenant] ?? options.tenant
   const user = claims[names.user]
   if (typeof tenant !== 'string' || tenant === '') return null
-  // Without a user a client sees all of its tenant; a token that forgot to name one must not.
+  // A client without a user sees all threads of its tenant, so a token that names no user is refused.
   if (typeof user !== 'string' || user === '') return null
   const claim = claims[names.scopes]
   const words: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : [claim].flat()
@@ -106,9 +106,9 @@ function base64(text: string): Uint8Array<ArrayBuffer> | undefined {
 /** A public key as JSON (RFC 7517). */
 export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
 
-/** How a signature is checked, and which keys can have made it. */
+/** One signature algorithm, and the kind of key that belongs to it. */
 interface JwtAlgorithm {
-  /** As heads of tokens and keys name it. */
+  /** The names of the algorithm in token headers and keys. */
   readonly names: readonly string[]
   readonly kty: string
   readonly crv?: string
@@ -133,9 +133,12 @@ const ALGORITHMS: readonly JwtAlgorithm[] = [
   { names: ['EdDSA', 'Ed25519'], kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
 ]
 
-/** Keys are read again after this time, or when a token names one that is not there. */
+/** Keys are fetched again after this time, or when a token names an unknown key. */
 const MAX_AGE_MS = 600_000
-/** But not more often than this, or tokens with made-up key ids would hammer the issuer. */
+/**
+ * The minimum time between two fetches, so that tokens with made-up key ids cannot flood the issuer with
+ * requests.
+ */
 const MIN_AGE_MS = 30_000
 
 type FindKeys = (wanted: {
@@ -143,7 +146,10 @@ type FindKeys = (wanted: {
   readonly kid: unknown
 }) => Promise<readonly CryptoKey[]>
 
-/** The keys that may have signed a token: by id where it names one, and always by kind. */
+/**
+ * Creates a function that finds the keys that may have signed a token: by kind, and by id if the token has
+ * one.
+ */
 function keySource(
   jwks: string | { readonly keys: readonly Jwk[] },
   { clock, fetch }: { readonly clock: Clock; readonly fetch: typeof globalThis.fetch },
@@ -183,7 +189,7 @@ function keySource(
 }
 
 function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
-  // Only the public parts: a private key that was put there by mistake is not used as one.
+  // Only the public members are imported, so that a private key published by mistake is not used as such.
   const { kty, n, e, x, y, crv } = key
   const jwk = Object.fromEntries(
     Object.entries({ kty, n, e, x, y, crv }).filter(([, value]) => value !== undefined),
@@ -191,7 +197,10 @@ function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
   return crypto.subtle.importKey('jwk', jwk, algorithm.import, false, ['verify'])
 }
 
-/** Undefined when the issuer cannot be reached: the keys that are known stay. */
+/**
+ * Fetches the issuer's keys. Returns undefined when the issuer cannot be reached, so that the known keys
+ * stay.
+ */
 async function fetchKeys(
   url: string,
   fetch: typeof globalThis.fetch,

@@ -22,20 +22,20 @@ import { historyIsFixed, parseChatBody, type ChatBody, type PageBody } from './c
 import { findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
 
-/** A request of a page: what the operations of chats have in common. */
+/** The part of a call that all chat operations use. */
 type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'disconnect'> & {
   readonly query: { readonly hold?: boolean; readonly children?: boolean }
 }
 
 /**
- * Takes what a page has to say and streams the answer: new messages of the person, decisions, and
- * results of the page's own tools. Everything else in the body is history that the thread has itself.
+ * Reads a chat request of a page and streams the answer. New user messages, decisions, and results of tools
+ * that ran in the page are taken from the body; the rest is history that the thread already has.
  */
 export async function answerChat(
   call: ChatCall & { readonly params: { readonly agent: string }; readonly body: PageBody },
 ): Promise<Response> {
   const { runtime, principal, params, services } = call
-  // First, so that a request which cannot be answered changes nothing.
+  // Checked first, so that a request which cannot be answered changes nothing.
   services.streams.checkRoom(accountOf(principal))
   const body = parseChatBody(call.body, principal)
   const thread = await openChat(runtime, principal, { chatId: body.chatId, agent: params.agent })
@@ -45,7 +45,7 @@ export async function answerChat(
   let queueId = ''
   for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
 
-  // A page that names no message and sends no new one continues its last message.
+  // A page that names no message and sends no new one continues the message that holds its answers.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
   if (messageId !== undefined) {
     if (answerCount === 0) return nothingNew(call, messageId)
@@ -58,13 +58,14 @@ export async function answerChat(
     return streamAnswer(call, thread, { after: isAtRest ? place.seq : place.after, queueId })
   }
   if (body.messages.length === 0) return nothingNew(call)
-  // The page sends a message that the thread has already: it gets the same answer, or the thread is resumed.
+  // The thread already has this message: its answer is streamed again, and a failed or stopped thread is
+  // resumed.
   if (lifecycle === 'failed' || lifecycle === 'stopped')
     await runtime.threads.resume(thread.id, { by: actorOf(principal) })
   return streamAnswer(call, thread, { after: place.after })
 }
 
-/** Streams an answer of a thread. */
+/** Streams an answer of a thread to the page. */
 export function streamAnswer(
   call: ChatCall,
   thread: ThreadHead,
@@ -77,12 +78,18 @@ export function streamAnswer(
   )
 }
 
-/** Whether words of governed agents are held back: because the server does so, or because the page asks for it. */
+/**
+ * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
+ * page.
+ */
 export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
   return services.holdsGoverned || query.hold === true
 }
 
-/** An empty answer. `interrupted` keeps a page that sends by itself from sending the same again without end. */
+/**
+ * Returns an empty answer. `interrupted` stops pages that send automatically from repeating the request
+ * forever.
+ */
 function nothingNew(call: ChatCall, messageId?: string): Response {
   return chatResponse(call, async function* (): AsyncGenerator<UIMessageChunk> {
     yield { type: 'start', messageId }
@@ -90,7 +97,10 @@ function nothingNew(call: ChatCall, messageId?: string): Response {
   })
 }
 
-/** The messages that the thread does not have yet. One that it has with another text is refused. */
+/**
+ * Returns the messages that the thread does not have yet. Throws when a known message id comes with another
+ * text.
+ */
 async function newMessages(
   runtime: Runtime,
   { id, seq }: ThreadHead,
@@ -108,10 +118,13 @@ async function newMessages(
   })
 }
 
-/** A thread with no more events than these has only been created. */
+/** A thread with at most this many events has just been created and contains no messages. */
 const FIRST_EVENTS = 2
 
-/** Sends chunks as the UI message stream that `useChat` reads. Closing the connection does not stop the run. */
+/**
+ * Sends chunks as the UI message stream that `useChat` reads. Closing the connection does not stop the
+ * thread.
+ */
 function chatResponse(
   call: ChatCall,
   chunks: (signal: AbortSignal) => AsyncIterable<UIMessageChunk>,
@@ -134,7 +147,7 @@ function chatResponse(
   return response
 }
 
-/** The thread of a chat; created when the id is new. */
+/** Finds the thread of a chat; creates it when the chat id is new. */
 async function openChat(
   runtime: Runtime,
   principal: Principal,
@@ -148,7 +161,7 @@ async function openChat(
     return await runtime.threads.create({ agent, tenant, clientId: chatId, owner: user })
   } catch (error) {
     if (!SkeinError.is(error) || error.code !== 'CLIENT_ID_TAKEN') throw error
-    // Two requests came at once and the other was first, or the id is another user's.
+    // A simultaneous request created the thread first, or the id belongs to another user.
     const created = await ifFound(findChat(runtime, principal, chatId))
     if (created) return created
     throw threadNotFound()

@@ -12,24 +12,24 @@ import { isDelivered } from './hold-back.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
 import { untilSettled } from './find-answer.ts'
 
-/** Which answer of a thread is streamed, and what of it the client has already. */
+/** Which answer of a thread is streamed, and which part of it the client already has. */
 export interface AnswerStreamOptions {
-  /** Number of the event before the answer, or before what leads to it. */
+  /** Number of the event after which the answer, or the message that leads to it, begins. */
   readonly after: number
-  /** The message that is answered; it may still wait in the queue. */
+  /** The message to be answered; it may still be in the queue. */
   readonly queueId?: string
-  /** The client has the answer up to this event, and continues this message. */
+  /** The message that the client continues, and the number of the last event that it contains. */
   readonly continues?: { readonly messageId: string; readonly seq: number }
-  /** Holds words of governed agents back until they are delivered. */
+  /** Whether text of governed agents is held back until it is delivered. */
   readonly hold: boolean
-  /** Shows what children say, as data of its own. */
+  /** Whether the output of children is sent, as `data-child-chunk`. */
   readonly children?: boolean
   readonly signal: AbortSignal
 }
 
 /**
- * One answer as chunks of the UI message stream, from `start` to `finish`, as it is given. It ends when
- * the thread is at rest, when somebody has to answer, or when the next answer begins.
+ * Streams one answer, while it is written, as chunks of the UI message stream, from `start` to `finish`. The
+ * stream ends when the thread is at rest, when somebody has to answer, or when the next answer begins.
  */
 export function answerStream(
   runtime: Runtime,
@@ -78,14 +78,14 @@ class Answer {
   readonly #options: AnswerStreamOptions
   #encoder: UIStreamEncoder
   #shown: ShownEvents
-  /** Chunks that are kept until it is known that they belong to the answer. */
+  /** Chunks that are buffered until it is certain that they belong to the requested answer. */
   #kept: UIMessageChunk[] | undefined
   #hasStarted = false
   #hasTurn = false
   #isTurnOpen = false
   #wasSpokenTo = false
   #hasFailed = false
-  /** Approvals that this response asks for. */
+  /** Ids of the approvals that this response has asked for. */
   readonly #asked = new Set<string>()
 
   constructor(runtime: Runtime, thread: ThreadHead, options: AnswerStreamOptions) {
@@ -97,7 +97,10 @@ class Answer {
     if (options.queueId !== undefined) this.#kept = []
   }
 
-  /** Whether another answer begins here. While the message still waits, that may be the one. */
+  /**
+   * Whether another answer begins with this event. Before the requested message is read, it restarts the
+   * output instead.
+   */
   isNext(event: NumberedEvent['event']): boolean {
     if (event.type !== 'turn_start' || !this.#hasTurn || !this.#wasSpokenTo) return false
     if (this.#kept === undefined) return true
@@ -111,7 +114,7 @@ class Answer {
     if (event.type === 'turn_end') this.#isTurnOpen = false
     if (isShownUserMessage(event)) {
       this.#wasSpokenTo = this.#hasTurn
-      return taken // a message of its own
+      return taken // a user message is not part of the answer
     }
     return [...taken, ...this.#emit(this.#encode(event), Math.trunc(Number(id)))]
   }
@@ -123,9 +126,9 @@ class Answer {
     ]
   }
 
-  /** The thread is at rest, or waits for somebody. */
+  /** Ends the answer when the thread is at rest or waits for somebody. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
-    const kept = this.#release() // the message is still in the queue: what runs before it is shown
+    const kept = this.#release() // if the message is still in the queue, the turns before it are shown
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
     const isWaiting = result?.outcome === 'waiting'
     const below = isWaiting
@@ -137,7 +140,7 @@ class Answer {
     return [...kept, ...rest, ...told, ...finish]
   }
 
-  /** Asks the page again, where more decisions are needed than the one it has given. */
+  /** Asks the page again when an approval needs more decisions than the one that the page has sent. */
   #askAgain(waiting: readonly WaitingItem[]): readonly UIMessageChunk[] {
     if (!this.#options.continues) return []
     return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId }) =>
@@ -147,7 +150,10 @@ class Answer {
     )
   }
 
-  /** The thread has read the message: the running turn answers it, or the next one. */
+  /**
+   * Notices when the thread reads the requested message: an open turn answers it, otherwise the next turn
+   * does.
+   */
   #take(event: NumberedEvent['event']): readonly UIMessageChunk[] {
     const { queueId } = this.#options
     if (queueId === undefined || event.type !== 'message_added') return []
@@ -177,7 +183,7 @@ class Answer {
       .flatMap((shown) => [...this.#encoder.push(shown), ...this.#mark(shown)])
   }
 
-  /** Says of a governed answer that it may be relied on. */
+  /** Marks a governed answer as verified once it is delivered. */
   #mark(event: ThreadEvent): readonly UIMessageChunk[] {
     if (!this.#shown.isGoverned || !isDelivered(event)) return []
     return [{ type: 'message-metadata', messageMetadata: { skein: { isVerified: true } } }]
@@ -225,7 +231,9 @@ class Answer {
     return [...start, ...chunks, told]
   }
 
-  /** An answer without anything in it; `interrupted` keeps the client from asking again by itself. */
+  /**
+   * Starts an answer without content; `interrupted` stops the client from repeating the request by itself.
+   */
   #emptyStart(): UIMessageChunk[] {
     const messageId = this.#options.continues?.messageId
     return [{ type: 'start', messageId }]

@@ -29,16 +29,16 @@ export type ClientAnswer = {
   | { readonly type: 'failure'; readonly message: string }
 )
 
-/** What a page sends, reduced to what it may decide. */
+/** A chat request, reduced to the parts that a page may decide. */
 export interface ChatBody {
   readonly chatId: string
-  /** Messages after the last answer. Those that the thread has already are not sent again. */
+  /** Messages after the last answer. Messages that the thread already has are not sent again. */
   readonly messages: readonly (SendMessage & { readonly messageId: string })[]
-  /** Answers in the messages of the assistant. Those that the thread does not wait for have no effect. */
+  /** Answers found in the assistant's messages. Answers that the thread does not wait for have no effect. */
   readonly answers: readonly ClientAnswer[]
-  /** The message of the assistant that holds the answers. */
+  /** The assistant message that contains the answers. */
   readonly answered?: string
-  /** The message of the assistant that the page continues: it has the beginning and wants only the rest. */
+  /** The assistant message that the page continues: the page has its beginning and needs only the rest. */
   readonly continued?: string
 }
 
@@ -54,7 +54,7 @@ export interface PageBody {
   readonly messageId?: string
 }
 
-/** The shape of such a body. */
+/** The shape of a chat request. */
 export const CHAT_BODY: Shape<PageBody> = answer({
   id: label(200),
   messages: arrayOf(
@@ -68,7 +68,7 @@ export const CHAT_BODY: Shape<PageBody> = answer({
   'messageId?': maxText(200),
 })
 
-/** Reads the body of a chat request. The history in it is not used: the thread has its own. */
+/** Parses a chat request. The history in it is ignored, because the thread has its own. */
 export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
   const { id: chatId, messages, trigger = 'submit-message', messageId } = body
   if (trigger === 'regenerate-message') throw historyIsFixed()
@@ -100,7 +100,7 @@ export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
   }
 }
 
-/** The history of a thread is not rewritten: another answer to a message belongs in a copy of the thread. */
+/** Creates the error for rewriting history: another answer to a message belongs in a copy of the thread. */
 export function historyIsFixed(): HttpError {
   return new HttpError('A message of a thread cannot be answered again or replaced.', {
     code: 'HISTORY_FIXED',
@@ -143,7 +143,7 @@ function invalid(field: string, message: string): HttpError {
   })
 }
 
-/** Text and files of a message that a page sent, as blocks for a model. */
+/** Converts the text and files of a page's message to content blocks for a model. */
 function toUserContent(
   parts: readonly JsonObject[],
   field: string,
@@ -152,7 +152,7 @@ function toUserContent(
     const { type, text: words } = part
     const at = `${field}.parts[${index}]`
     if (type === 'file') return [fileBlock(part, at)]
-    if (type !== 'text') return [] // data of the page is for the page
+    if (type !== 'text') return [] // other parts are data for the page itself
     if (typeof words !== 'string') throw invalid(`${at}.text`, 'must be a string')
     return words === '' ? [] : [{ type: 'text', text: words }]
   })

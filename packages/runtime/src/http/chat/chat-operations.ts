@@ -15,7 +15,10 @@ import { isGovernedAgent, ShownEvents } from './shown-events.ts'
 const uiMessage: Shape<UIMessage> = { type: 'object' }
 const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')
 
-/** What `useChat` of the AI SDK speaks. `{threadId}` is the id that the page gave its chat, or the thread's own. */
+/**
+ * The operations that `useChat` of the AI SDK calls. `{threadId}` is the page's id of the chat, or the
+ * thread's id.
+ */
 export const chatOperations: readonly OperationRoute[] = [
   operation('chat', {
     tag: 'chat',
@@ -89,7 +92,10 @@ export const chatOperations: readonly OperationRoute[] = [
   }),
 ]
 
-/** The messages of a chat as a page needs them when it opens: what its own streams would have made of it. */
+/**
+ * Returns the messages that a page needs when it opens a chat: the same that its own streams would have
+ * built.
+ */
 async function chatHistory(
   runtime: Runtime,
   thread: ThreadHead,
@@ -129,7 +135,7 @@ function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIM
   return { ...message, metadata: { ...metadata, skein } }
 }
 
-/** The last message with the approvals that its calls ask for now. */
+/** Adds the approvals that are currently asked for to the calls of the last message. */
 function withChunks(
   messages: readonly UIMessage[],
   chunks: readonly UIMessageChunk[],

@@ -5,10 +5,10 @@ import { MergeQueue } from '../stream/merge-queue.ts'
 import { agentNames, type ChatView, isShownUserMessage, ShownEvents } from './shown-events.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
-/** Chunks that wait to be sent; each thread may have one more in hand. */
+/** How many chunks may wait to be sent; each followed thread may hold one more. */
 const CAPACITY = 64
 
-/** Follows all descendants of a thread and sends what they say as `data-child-chunk`. */
+/** Follows all descendants of a thread and sends their output as `data-child-chunk`. */
 export class ChildChunks {
   readonly #runtime: Runtime
   readonly #hold: boolean
@@ -21,19 +21,19 @@ export class ChildChunks {
     this.#hold = hold
   }
 
-  /** Follows the child that an event has created. */
+  /** Follows the child that a `subagent_created` event names. */
   follow(event: NumberedEvent['event'], path: readonly string[] = []): void {
     if (event.type !== 'subagent_created') return
     const place = [...path, event.name]
     const pump = this.#pump(event.reference, place).catch((error: unknown) => {
-      // A child that was removed says nothing more.
+      // A child that was removed has no more events.
       if (!SkeinError.is(error) || error.code !== 'THREAD_NOT_FOUND') throw error
     })
     this.#pumps.add(pump)
     void pump.finally(() => this.#pumps.delete(pump)).catch(() => this.#queue.close())
   }
 
-  /** Merges the chunks of an answer with those of the children; ends with the answer. */
+  /** Merges the chunks of an answer with those of the children; ends when the answer ends. */
   async *merge(chunks: AsyncGenerator<UIMessageChunk, void>): AsyncGenerator<UIMessageChunk, void> {
     const own = (async () => {
       for await (const chunk of chunks) if (!(await this.#queue.put(chunk))) return
@@ -65,8 +65,8 @@ export class ChildChunks {
 }
 
 /**
- * Approvals that descendants wait for, each shown on the call that created the child, because the page
- * knows that call. A call can show one approval at a time; the next follows when it is answered.
+ * Returns the approvals that descendants wait for, each shown on the call that created the child, because the
+ * page has that call. A call can show one approval at a time; the next one follows when it is answered.
  */
 export async function approvalsBelow(
   runtime: Runtime,
@@ -90,7 +90,7 @@ export async function approvalsBelow(
   return [...chunks.values()]
 }
 
-/** The child of a thread on the way down to a descendant. */
+/** Finds the child of an ancestor through which a descendant is reached. */
 async function childOn(
   runtime: Runtime,
   ancestorId: string,

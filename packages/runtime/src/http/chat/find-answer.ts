@@ -4,13 +4,13 @@ import { isShownUserMessage, isVisible } from './shown-events.ts'
 import { isParked } from '../../live/read-thread.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
-/** Where the last answer of a thread begins. */
+/** The place in the log where the last answer of a thread begins. */
 export interface AnswerPlace {
-  /** Number of the event before it. */
+  /** Number of the event before the answer. */
   readonly after: number
-  /** The id of the message of the answer: that of its first turn. Absent until a turn begins. */
+  /** The message id of the answer, which is the id of its first turn. Absent until a turn begins. */
   readonly messageId?: string
-  /** The last event of the log. */
+  /** Number of the last event in the log. */
   readonly seq: number
 }
 
@@ -18,9 +18,8 @@ const FIRST_WINDOW = 256
 const PAGE = 1000
 
 /**
- * Finds where the current or last answer begins. Turns that follow one another are one answer; a message
- * of a person begins the next. Reads the log backwards in growing windows, so that a long thread is not
- * read whole.
+ * Finds where the current or last answer begins. Consecutive turns are one answer; a message of a person
+ * begins the next. The log is read backwards in growing windows, so that a long thread is not read whole.
  */
 export async function findAnswer(
   runtime: Runtime,
@@ -42,7 +41,7 @@ export async function findAnswer(
   }
 }
 
-/** Whether a session begins here with a message of a person: before it, no turn is open. */
+/** Whether a session begins at this event and reads a message of a person before its first turn. */
 function isOpening(events: readonly StoredEvent[], index: number): boolean {
   if (events[index]!.event.type !== 'session_start') return false
   for (let next = index + 1; next < events.length; next++) {
@@ -70,15 +69,15 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
     isNew = false
   }
   const seq = events.at(-1)?.seq ?? before
-  // There is a message that no turn has begun to answer.
+  // No turn has begun to answer the last message yet.
   const isUnanswered = openTurn === undefined && (isNew || queued.size > 0)
   return isUnanswered ? { after: seq, seq } : { ...place, seq }
 }
 
 /**
- * Numbered events of a thread until it is at rest, or until it or a descendant needs an answer from
- * somebody. A thread that waits for a working child is not at rest. Returns the result; undefined when the
- * reader left.
+ * Yields the numbered events of a thread until it is at rest, or until it or a descendant needs an answer
+ * from somebody. A thread that waits for a working child is not at rest. Returns the result, or undefined
+ * when the reader has left.
  */
 export async function* untilSettled(
   runtime: Runtime,
@@ -107,7 +106,7 @@ export async function* untilSettled(
     await waiting
     if (signal.aborted) return undefined
     if (failure !== undefined) throw failure
-    // Events that were committed between the last one read and the moment the thread came to rest.
+    // Events that were committed after the last one read and before the thread came to rest.
     const tail = { after: last, signal: own, untilParked: true }
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
@@ -116,7 +115,7 @@ export async function* untilSettled(
   }
 }
 
-/** Whether the thread or a child that it waits for is working. False when a person has to answer first. */
+/** Whether the thread, or a child that it waits for, is working. False while a person has to answer first. */
 export async function isAnsweringChat(
   runtime: Runtime,
   thread: ThreadHead,

@@ -6,8 +6,8 @@ import { actorOf, hasScope, type Principal } from '../../operations/principal.ts
 import type { ClientAnswer } from './chat-body.ts'
 
 /**
- * Gives a thread the answers of a page, each once: decisions about approvals, and results of tools that
- * run in the page. Answers that the thread does not wait for are skipped. Returns how many counted.
+ * Hands the answers of a page to a thread, each once: decisions about approvals, and results of tools that
+ * ran in the page. Answers that the thread does not wait for are skipped. Returns how many were accepted.
  */
 export async function giveAnswers(
   runtime: Runtime,
@@ -26,7 +26,7 @@ export async function giveAnswers(
     )
     return item ? [{ item, answer }] : []
   })
-  // All are checked before the first is given.
+  // All answers are checked before the first one is recorded.
   for (const { item, answer } of given)
     if (answer.type === 'decision') checkDecision(principal, thread, item, answer)
   let count = 0
@@ -34,7 +34,7 @@ export async function giveAnswers(
   return count
 }
 
-/** Refuses a decision unless the page showed the call exactly as it would run. */
+/** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
 function checkDecision(
   principal: Principal,
   thread: ThreadHead,
@@ -43,7 +43,7 @@ function checkDecision(
 ): void {
   if (!hasScope(principal, 'approvals:write'))
     throw new HttpError('Approvals need the scope approvals:write.', { code: 'SCOPE_MISSING' })
-  // The request of a child is shown on the call that created the child, so there is nothing to compare.
+  // A child's approval is shown on the call that created the child, so there are no arguments to compare.
   if (item.threadId !== thread.id) return
   const isSame = input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)
   if (item.toolCallId === toolCallId && isSame) return
@@ -76,7 +76,7 @@ async function give(
         return true
     }
   } catch (error) {
-    // Another page answered first, and the first answer counts.
+    // Another page answered first, and only the first answer is accepted.
     if (SkeinError.is(error) && error.code === 'ALREADY_ANSWERED') return false
     throw error
   }

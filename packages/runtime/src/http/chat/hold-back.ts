@@ -3,8 +3,8 @@ import type { ThreadEvent } from '@skein/threads'
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
 /**
- * Holds the words of a governed answer back until the gate has delivered them. Tool calls are shown as
- * they happen, without the text around them; an answer that the gate refuses is never shown.
+ * Holds back the text of a governed answer until the gate has delivered it. Tool calls are shown immediately,
+ * without the text around them; an answer that the gate refuses is never shown.
  */
 export class HoldBack {
   /** The candidate answer, and all events after it, in order. */
@@ -33,7 +33,7 @@ export class HoldBack {
     }
   }
 
-  /** Nothing more will come: what was not delivered is not shown. */
+  /** Ends the stream: text that was not delivered is dropped. */
   end(): readonly ThreadEvent[] {
     return this.#settle(false)
   }

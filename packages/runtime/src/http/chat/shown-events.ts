@@ -7,10 +7,12 @@ import { isPlainObject, type JsonObject } from '@skein/base'
 import { APPROVAL_GIVEN } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
-/** The events of a thread as a chat shows them: those for people, and words of governed agents only once they are delivered. */
+/**
+ * Selects the events that a chat shows: those for people, with text of governed agents only after delivery.
+ */
 export class ShownEvents {
   readonly view: ChatView = new ChatView()
-  /** Whether the answers of the agent that speaks have to pass a gate. */
+  /** Whether the answers of the current agent have to pass a gate. */
   isGoverned = false
   readonly #registry: Registry
   readonly #holds: boolean
@@ -28,12 +30,12 @@ export class ShownEvents {
     return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
   }
 
-  /** The remaining events, when nothing more will come. */
+  /** Returns the events that are left when no more events follow. */
   end(): readonly ThreadEvent[] {
     return this.#hold?.end() ?? []
   }
 
-  /** Sets the speaker, where the events begin in the middle of a turn. */
+  /** Sets the current agent, for streams that begin in the middle of a turn. */
   speaks(agent: string): void {
     this.isGoverned = isGovernedAgent(this.#registry, agent)
     this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
@@ -46,13 +48,13 @@ export class ShownEvents {
   }
 }
 
-/** Whether results of an agent pass a gate before they count. */
+/** Whether the answers of an agent have to pass a gate before delivery. */
 export function isGovernedAgent(registry: Registry, name: string): boolean {
   if (!registry.agents.has(name)) return false
   return registry.agent(name).definition.taskClass !== undefined
 }
 
-/** Names of the sides of all agents, as their turns refer to them. */
+/** Returns the names of the sides of all agents by the agent id in their turns. */
 export function agentNames(registry: Registry): Readonly<Record<string, string>> {
   const agents = [...registry.agents.values()].flatMap((agent) => agentRegistrations(agent, ''))
   return Object.fromEntries(agents.map(({ agent }) => [agent.agent_id, agent.agent_name]))
@@ -61,16 +63,16 @@ export function agentNames(registry: Registry): Readonly<Record<string, string>>
 type AnyEvent = NumberedEvent['event']
 
 /**
- * What of a thread a chat shows, as events that both the live stream and the stored history are made
- * from: silent messages, reports of children and the runtime's own book-keeping are left out; gates,
- * evidence and children become data of the application (`data-gate`, `data-evidence`, `data-child`).
+ * Converts the events of a thread to those that a chat shows; the live stream and the stored history are both
+ * built from them. Silent messages, reports of children and internal events are left out; gates, evidence and
+ * children become application data (`data-gate`, `data-evidence`, `data-child`).
  */
 export class ChatView {
-  /** Calls of this thread that made a child, by the child's thread id. */
+  /** The calls of this thread that created a child, by the child's thread id. */
   readonly callOfChild: Map<string, string> = new Map()
   readonly #approvals = new Set<string>()
   readonly #children = new Map<string, JsonObject>()
-  /** The turn that events without a turn id belong to. */
+  /** The turn to which events without a turn id are assigned. */
   #turnId: string | undefined
   #failedTurn: Extract<ThreadEvent, { type: 'turn_end' }> | undefined
 
@@ -105,7 +107,7 @@ export class ChatView {
         return this.#child(shown)
       case 'turn_end':
         if (shown.outcome !== 'failed') return [shown]
-        this.#failedTurn = shown // shown at the end of the session, which says why
+        this.#failedTurn = shown // sent at the end of the session, whose message says why
         return []
       case 'custom_event':
         return shown.name === APPROVAL_GIVEN ? [] : [shown]
@@ -117,7 +119,7 @@ export class ChatView {
     }
   }
 
-  /** Shows a turn that failed with the message of its session, which is written for people. */
+  /** Sends the failed turn with the message of its session, which is written for people. */
   #endSession(message: string | undefined): readonly ThreadEvent[] {
     const turn = this.#failedTurn
     this.#failedTurn = undefined
@@ -141,18 +143,18 @@ export class ChatView {
   }
 }
 
-/** False for messages that only models see. */
+/** Returns false for messages that only models see. */
 export function isVisible(event: AnyEvent): boolean {
   const { isSilent, subagentId } = event as { isSilent?: boolean; subagentId?: string }
   return isSilent !== true && subagentId === undefined
 }
 
-/** Whether this is a message of a person: what follows it is another answer. */
+/** Whether the event is a message of a person, which is followed by a new answer. */
 export function isShownUserMessage(event: AnyEvent): boolean {
   return event.type === 'message_added' && event.message.type === 'user' && isVisible(event)
 }
 
-/** Without what has to be signed, which is for the inbox: a page only needs the question. */
+/** Removes the request to be signed, which only the inbox needs; the page gets only the question. */
 function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }>): ThreadEvent {
   const { request, ...interrupt } = event.interrupt
   const reason = isPlainObject(request) ? request['reason'] : undefined
@@ -177,7 +179,7 @@ function childFields(
   }
 }
 
-/** Without undefined members, which would overwrite what is known of the child. */
+/** Drops undefined members, because they would overwrite known fields of the child. */
 function defined(fields: Readonly<Record<string, string | undefined>>): JsonObject {
   const object: Record<string, string> = {}
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value

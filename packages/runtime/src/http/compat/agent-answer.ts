@@ -8,7 +8,7 @@ import type { Runtime } from '../../contract/runtime-api.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** An agent as a model: each request is answered by a thread of the agent. */
+/** Serves an agent as a model: each request is answered by a thread of the agent. */
 export function agentAnswer(
   call: Pick<Call, 'runtime' | 'principal' | 'services'>,
   agent: string,
@@ -24,7 +24,7 @@ export function agentAnswer(
         request,
       })
       const { signal, stream } = request
-      // A thread that was created for this answer alone stops when its client leaves.
+      // A thread that was created only for this answer stops when its client disconnects.
       const stop = (): void =>
         void runtime.threads
           .stop(thread.id, { by: principal.user ?? principal.tenant })
@@ -55,23 +55,23 @@ export function agentAnswer(
   }
 }
 
-/** Parameters that mean something to an agent. */
+/** The parameters that agents support. */
 const KNOWN: ReadonlySet<string> = new Set([
   'conversation',
   'previous_response_id',
   'store',
-  'max_tokens', // Anthropic asks for it
+  'max_tokens', // Anthropic requires it
 ])
 
 const INTERVAL_MS = 60_000
 const PAGE = 100
 
-/** When a tenant's threads were looked at, by runtime; forgotten with it. */
+/** When each tenant's threads were last swept, per runtime. */
 const sweptAt = new WeakMap<Runtime, Map<string, number>>()
 
 /**
- * Removes threads that were created for one answer and have been idle for a day. Until then their log can
- * be read, and they can continue with a result of the client's tools or a decision. At most once a minute.
+ * Removes threads that were created for one answer and have been idle for a day. Until then their log can be
+ * read, and they can continue with a result of the client's tools or a decision. Runs at most once a minute.
  */
 async function sweepEphemeral(
   runtime: Runtime,

@@ -11,21 +11,21 @@ import { untilSettled } from '../chat/find-answer.ts'
 import { ApprovalRequiredError, compatRefusal } from './compat-error.ts'
 import { compatId } from './compat-id.ts'
 
-/** Which answer of a thread, and how it is sent. */
+/** Which answer of a thread is sent, and how. */
 export interface AgentEventsOptions {
   /** Number of the event after which the answer begins. */
   readonly after: number
-  /** The message that is answered; nothing before it is taken counts. */
+  /** The message to be answered; all events before the thread reads it are ignored. */
   readonly queueId?: string
-  /** Whether words are wanted as they come. */
+  /** Whether text is sent while it is generated. */
   readonly isStream: boolean
   readonly signal: AbortSignal
   readonly prefix: string
 }
 
 /**
- * What an agent answers, as the events of one message. Its own tools and children stay hidden; calls of
- * the client's tools end the message. Words of a governed agent come when they are delivered.
+ * Yields the answer of an agent as the events of one message. The agent's own tools and children stay hidden;
+ * a call of a client's tool ends the message. Text of a governed agent is sent when it is delivered.
  */
 export async function* agentEvents(
   runtime: Runtime,
@@ -58,7 +58,7 @@ class AgentAnswer {
   #usage: TokenUsage = zeroUsage
   #isTaken: boolean
   #index = 0
-  /** The block that is being written, and what of its step was given. */
+  /** The open text block, and the text of the current step that was already sent. */
   #block: string | undefined
   #given = ''
   #hasWords = false
@@ -113,7 +113,7 @@ class AgentAnswer {
     if (outcome === 'stopped')
       throw compatRefusal('The run was stopped.', { code: ErrorCode.Cancelled, statusCode: 409 })
     if (outcome === 'waiting') return this.#calls(waiting)
-    // When a tool ended the session, its result is the answer, and no message contains it.
+    // When a tool ended the session, its result is the answer and has not been sent as a message.
     const rest = this.#hasWords || text === '' ? [] : this.#message([{ type: 'text', text }])
     return [...rest, this.#stop('end_turn')]
   }
@@ -168,7 +168,7 @@ class AgentAnswer {
     return [...events, { type: 'text_delta', index: this.#index, delta: { text } }]
   }
 
-  /** The whole message: what was not given word by word is given now. */
+  /** Completes a message: sends the part of its text that was not yet streamed, and closes the block. */
   #message(
     content: readonly { readonly type: string; readonly text?: string }[],
   ): readonly StreamEvent[] {
@@ -195,7 +195,7 @@ class AgentAnswer {
   }
 }
 
-/** Messages of side B are for side A. */
+/** Whether the agent id belongs to side A. Messages of side B are meant for side A and are not sent. */
 function isOfSideA(agentId: string | undefined): boolean {
   return agentId === undefined || agentId.endsWith('/a')
 }

@@ -2,7 +2,7 @@ import { SkeinError, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from '@skein/ai'
 import type { WaitingItem } from '../../contract/runtime-api.ts'
 
-/** An error that clients of both vendors understand. */
+/** Creates an error that clients of both vendors can read. */
 export function compatRefusal(
   message: string,
   {
@@ -13,12 +13,12 @@ export function compatRefusal(
   return new UPPError(message, { code, provider: 'gateway', modality: 'llm', statusCode })
 }
 
-/** The same error for a thread of somebody else as for one that does not exist. */
+/** Creates the error for a missing conversation; the same one is used for conversations of other clients. */
 export function conversationNotFound(): UPPError {
   return compatRefusal('There is no such conversation.', { statusCode: 404 })
 }
 
-/** Errors of the runtime that a client may read; everything else stays as it is. */
+/** Converts runtime errors that a client may read; returns all other errors unchanged. */
 export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
@@ -35,7 +35,7 @@ const STATUS: Readonly<Record<string, number>> = {
   RUNTIME_STOPPED: 503,
 }
 
-/** A person has to decide before the answer can be given. */
+/** The error for an answer that needs a person's decision first. */
 export class ApprovalRequiredError extends UPPError {
   readonly fields: JsonObject
 

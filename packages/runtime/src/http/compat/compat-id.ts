@@ -1,22 +1,25 @@
 import { decodeBase64Url, encodeBase64Url } from '@skein/base'
 
-/** Ids that clients get. They contain the thread and the part of it that is meant, so the server stores nothing. */
+/**
+ * The kinds of ids that are sent to clients. An id contains the thread id and the part of the thread that it
+ * names, so the server need not store it.
+ */
 export type CompatIdKind = 'resp' | 'conv' | 'call'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** An id without its prefix, for encoders that add one. */
+/** Encodes an id without its prefix, for encoders that add a prefix themselves. */
 export function compatToken(threadId: string, part = ''): string {
   return encodeBase64Url(encoder.encode(JSON.stringify([threadId, part])))
 }
 
-/** The id of a response, conversation or call. */
+/** Encodes the id of a response, conversation or call. */
 export function compatId(kind: CompatIdKind, threadId: string, part = ''): string {
   return `${kind}_${compatToken(threadId, part)}`
 }
 
-/** Undefined when it is not one of ours. */
+/** Decodes an id; returns undefined when this server did not create it. */
 export function parseCompatId(
   kind: CompatIdKind,
   id: string,
@@ -28,6 +31,6 @@ export function parseCompatId(
     const [threadId, part] = value as unknown[]
     return typeof threadId === 'string' && typeof part === 'string' ? { threadId, part } : undefined
   } catch {
-    return undefined // an id from elsewhere
+    return undefined // not created by this server
   }
 }

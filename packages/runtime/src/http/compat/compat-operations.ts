@@ -18,8 +18,8 @@ const events = stream('With `stream: true`, the events of the vendor.')
 const question = [{ role: 'user', content: 'Hello' }]
 
 /**
- * Agents as models for ordinary clients of OpenAI and Anthropic. These clients add parameters of their
- * own (`?beta=true`), so the query is not checked.
+ * The operations that serve agents as models to ordinary clients of OpenAI and Anthropic. These clients add
+ * their own parameters (`?beta=true`), so the query is not checked.
  */
 export const compatOperations: readonly OperationRoute[] = [
   inference('chatCompletions', { body: { model: 'desk', messages: question } }),
@@ -55,7 +55,10 @@ function models(id: OperationId, summary: string): OperationRoute {
   })
 }
 
-/** Asks the gateway of `@skein/ai`, which speaks the formats of the vendors, with our agents as its models. */
+/**
+ * Passes the request to the gateway of `@skein/ai`, which implements the vendor formats, with our agents as
+ * its models.
+ */
 async function answerVendor(
   call: Pick<Call, 'request' | 'runtime' | 'principal' | 'services'> & { readonly body: unknown },
 ): Promise<Response> {
@@ -68,7 +71,7 @@ async function answerVendor(
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
     limits: { maxBodyBytes: services.limits.maxFileBytes },
     clock: services.clock,
-    onError: () => undefined, // every error is in the answer to the client
+    onError: () => undefined, // every error is sent to the client
   })
   const { url, method } = request
   const headers = new Headers(request.headers)
@@ -89,7 +92,7 @@ async function answerVendor(
     : response
 }
 
-/** The stream, which counts as one until it ends or its reader leaves. */
+/** Wraps a stream so that it counts as open until it ends or its reader leaves. */
 function counted(response: Response, release: () => void): Response {
   const { status, headers } = response
   const reader = response.body!.getReader() // a stream has a body
@@ -108,7 +111,7 @@ function counted(response: Response, release: () => void): Response {
   return new Response(body, { status, headers })
 }
 
-/** An error of a vendor's format with the code that all our errors have; vendors leave it out at times. */
+/** Adds our error code to an error in a vendor's format, where the vendor leaves it out. */
 async function withCode(response: Response): Promise<Response> {
   const { status, headers } = response
   const body: unknown = await response.json()

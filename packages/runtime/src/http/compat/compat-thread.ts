@@ -8,16 +8,16 @@ import { findChat, findThread, ifFound, type Principal } from '../../operations/
 import { conversationNotFound, compatRefusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
 
-/** The tag of threads that are created for one answer. */
+/** The tag of threads that are created for only one answer. */
 export const EPHEMERAL = 'ephemeral'
 
-/** The thread that answers a request, and from where. */
+/** The thread that answers a request, and where its answer begins. */
 interface Asked {
   readonly thread: ThreadHead
-  /** Number of the event before the answer. */
+  /** Number of the event after which the answer begins. */
   readonly after: number
   readonly queueId?: string
-  /** Whether later requests can continue the thread by its name. */
+  /** Whether later requests can continue the thread by its id. */
   readonly isDurable: boolean
 }
 
@@ -29,8 +29,8 @@ interface Asking {
 }
 
 /**
- * Puts the question of a request to a thread: the one that it names, the one whose call it answers, or
- * a new one made from the history that it sends.
+ * Sends the question of a request to a thread: the thread that the request names, the thread whose call it
+ * answers, or a new thread with the history that the request contains.
  */
 export async function askThread(asking: Asking): Promise<Asked> {
   const { request } = asking
@@ -48,7 +48,10 @@ export async function askThread(asking: Asking): Promise<Asked> {
   return begin(asking, start)
 }
 
-/** `conversation`, or `previous_response_id`; only Responses have them. */
+/**
+ * Finds the thread that `conversation` or `previous_response_id` names; only the Responses format has these
+ * fields.
+ */
 async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
   const { runtime, principal, request } = asking
   if (request.wire !== 'openai-responses') return undefined
@@ -70,7 +73,9 @@ async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
   return branchAt(runtime, principal, thread, response.part)
 }
 
-/** To continue from an answer that is not the last one, the thread is copied up to it, as the vendor does. */
+/**
+ * Copies the thread up to an earlier answer, so that a client can continue from there, as with the vendor.
+ */
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
@@ -85,7 +90,10 @@ async function branchAt(
   return runtime.threads.fork(thread.id, { upTo, owner: user })
 }
 
-/** The thread that waits for the results; undefined when it no longer does, so that a new thread is created from the history the client sends. */
+/**
+ * Finds the thread that waits for these results. When there is none, the caller creates one from the client's
+ * history.
+ */
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
@@ -131,7 +139,8 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
-  // A thread continues with results at once; a message has to be read from the queue first.
+  // Results continue a thread immediately, but a message must first be read from the queue, so its id is
+  // awaited.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
 }
@@ -155,7 +164,7 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
   })
   await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
   const thread = await runtime.threads.get(created.id)
-  // Results of calls that were not made here become words.
+  // Results of calls that no thread of this server made are converted to text.
   const text =
     last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')
   const question =
@@ -179,7 +188,10 @@ async function sendAll(
   return queueId
 }
 
-/** The client's tools. A tool with the name of one of the agent's own is refused, because calls of the two could not be told apart. */
+/**
+ * Returns the client's tools. A name that the agent's own tools use is refused, because calls would be
+ * ambiguous.
+ */
 function declaredTools({ runtime, agent, request }: Asking): JsonValue {
   const own = new Set(runtime.registry.agent(agent).a.prompt.tools.map(({ name }) => name))
   return request.tools.map(({ name, description, parameters }) => {
@@ -189,8 +201,8 @@ function declaredTools({ runtime, agent, request }: Asking): JsonValue {
 }
 
 /**
- * Gives a new thread the history that a client sends. Calls and results in it were not made by this
- * thread, so they become text.
+ * Copies the history that a client sends into a new thread. Calls and results in it were not made by this
+ * thread, so they are converted to text.
  */
 async function injectHistory(
   runtime: Runtime,
@@ -229,7 +241,7 @@ function toldMessage(message: Message): UserMessage | AssistantMessage | undefin
   }
 }
 
-/** The result of a call in words. */
+/** Returns the result of a call as text. */
 function spokenResult(result: unknown): string {
   return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
 }

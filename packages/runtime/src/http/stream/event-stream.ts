@@ -7,32 +7,35 @@ import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
 import { parsePosition, threadStream, treeStream } from './tree-stream.ts'
 
-/** What a stream is made from. */
+/** The source of a stream, and the connection it is sent on. */
 export interface EventStreamOptions {
-  /** Encoded events. Must end when the signal aborts. */
+  /** Returns the encoded events. The iteration must end when the signal aborts. */
   readonly events: (signal: AbortSignal) => AsyncIterable<string>
   readonly client: string
   readonly streams: OpenStreams
   readonly limits: Pick<HttpLimits, 'heartbeatMs' | 'streamBufferBytes'>
   readonly timers: Timers
   readonly clock: Clock
-  /** Of the request. */
+  /** The abort signal of the request. */
   readonly signal: AbortSignal
-  /** When the client's right to listen ends. */
+  /** The time when the client's key expires, which ends the stream. */
   readonly expiresAt?: number | undefined
-  /** Cuts the connection of a client that does not read. */
+  /** Closes the connection of a client that does not read. */
   readonly disconnect?: (() => void) | undefined
   readonly onError: (error: unknown) => void
 }
 
 const RETRY_MS = 1000
-/** One for all: an error of its own for each stream that ends costs more than the stream. */
+/**
+ * One shared error, because creating an error for each stream that ends would cost more than the stream
+ * itself.
+ */
 const LEFT = new Error('The client has left.')
 
 /**
- * A stream of server-sent events. Events are taken one by one, as fast as the client reads; at most
- * `streamBufferBytes` wait for it. A client that has read nothing between two heartbeats, with a full
- * buffer, is cut off and can come back with its last id.
+ * Creates a response with server-sent events. Events are read one by one, as fast as the client reads; at
+ * most `streamBufferBytes` are buffered. A client that reads nothing between two heartbeats while its buffer
+ * is full is disconnected and can reconnect with its last event id.
  */
 export function eventStream(options: EventStreamOptions): Response {
   options.streams.checkRoom(options.client)
@@ -44,13 +47,13 @@ export function eventStream(options: EventStreamOptions): Response {
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
-      // Proxies that buffer would make a live stream wait.
+      // Keeps proxies from buffering the live stream.
       'x-accel-buffering': 'no',
     },
   })
 }
 
-/** A stream that answers a request. */
+/** Answers a request with a stream of events. */
 export function eventResponse(
   call: Pick<Call, 'request' | 'principal' | 'services' | 'disconnect'>,
   events: EventStreamOptions['events'],
@@ -112,7 +115,7 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
     }
   }
 
-  /** The client has gone. */
+  /** Called when the client has disconnected. */
   cancel(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
@@ -148,7 +151,7 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
   }
 }
 
-/** Runs something again and again. The returned function ends it. */
+/** Calls `run` at regular intervals. The returned function stops it. */
 function every(timers: Timers, ms: number, run: () => void): () => void {
   let handle = timers.set(ms, ring)
   function ring(): void {
@@ -158,9 +161,9 @@ function every(timers: Timers, ms: number, run: () => void): () => void {
   return () => timers.clear(handle)
 }
 
-/** A stream that can be ended from outside. */
+/** An open stream that the server can end. */
 interface OpenStream {
-  /** Says good-bye and ends; a client that wants more comes back. */
+  /** Sends a last comment and ends the stream; a client that needs more reconnects. */
   end(): void
 }
 
@@ -178,7 +181,7 @@ export class OpenStreams {
     return this.#open.size
   }
 
-  /** Throws before there are too many. */
+  /** Throws when the server or this client has no room for another stream. */
   checkRoom(client: string): void {
     const { maxStreams, maxStreamsPerClient } = this.#limits
     if (this.#open.size < maxStreams && this.#countOf(client) < maxStreamsPerClient) return
@@ -189,7 +192,7 @@ export class OpenStreams {
     })
   }
 
-  /** The returned function takes it off again. */
+  /** Adds a stream; the returned function removes it. */
   add(stream: OpenStream, client: string): () => void {
     this.#open.add(stream)
     this.#perClient.set(client, this.#countOf(client) + 1)
@@ -210,7 +213,7 @@ export class OpenStreams {
   }
 }
 
-/** The log of a thread as it grows. */
+/** The operations that stream the log of a thread as it grows. */
 export const streamOperations: readonly OperationRoute[] = [
   operation('streamThread', {
     tag: 'events',
@@ -227,7 +230,7 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, until } = query
-      // A browser that reconnects sends the address it first had, so the header is the later word.
+      // A reconnecting browser repeats its first address, so the `last-event-id` header overrides `after`.
       const after = request.headers.get('last-event-id') || query.after || '0'
       const position = parsePosition(after)
       if (!position || (position.children.length > 0 && !isTree))

@@ -10,7 +10,7 @@ export class MergeQueue<T> {
     this.#capacity = capacity
   }
 
-  /** Answers false when nobody reads any more. */
+  /** Adds an item, waiting while the queue is full. Returns false when the queue was closed. */
   async put(item: T): Promise<boolean> {
     while (!this.#isClosed && this.#items.length >= this.#capacity)
       await new Promise<void>((resolve) => this.#waitingWriters.push(resolve))
@@ -26,11 +26,11 @@ export class MergeQueue<T> {
     for (const wake of this.#waitingWriters.splice(0)) wake()
   }
 
-  /** Ends when closed and read to the end. */
+  /** Yields the items; ends when the queue is closed and empty. */
   async *read(): AsyncGenerator<T, void, undefined> {
     for (;;) {
       while (this.#items.length > 0) {
-        const item = this.#items.shift()! // there is one
+        const item = this.#items.shift()! // the queue is not empty
         this.#waitingWriters.shift()?.()
         yield item
       }

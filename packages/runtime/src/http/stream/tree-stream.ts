@@ -4,12 +4,12 @@ import type { ThreadHead } from '../../store/store.ts'
 import { MergeQueue } from './merge-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'
 
-/** An event of a thread or of one of its descendants, with its place in the hierarchy. */
+/** An event of a thread or of one of its descendants, with its path in the tree. */
 export interface TreeEvent extends NumberedEvent {
   readonly threadId: string
   /** Names of the agents from the streamed thread down to this one. */
   readonly path: readonly string[]
-  /** The position in the whole stream: what `after` takes. */
+  /** The position in the whole stream; pass it as `after` to continue from here. */
   readonly position: string
 }
 
@@ -29,7 +29,7 @@ interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
 /** How many events may wait to be sent; each followed thread may hold one more. */
 const CAPACITY = 64
 
-/** Numbered events of a thread and all its descendants as server-sent events. */
+/** Yields the numbered events of a thread and all its descendants as server-sent events. */
 export async function* treeStream(
   runtime: Runtime,
   root: ThreadHead,
@@ -38,7 +38,7 @@ export async function* treeStream(
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
     const { threadId, path, id } = event
-    // Joined by hand, because the JSON of the event is shared between all readers.
+    // The JSON is joined as text, because the encoded event is shared between all readers.
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
     yield encodeSse({
       id: event.position,
@@ -69,7 +69,10 @@ class Tree {
     this.#options = options
   }
 
-  /** The position moves when an event is given to the reader, not when it is read from its thread. */
+  /**
+   * Yields the events. The position advances when the reader receives an event, not when it is read from its
+   * thread.
+   */
   async *read(): AsyncGenerator<TreeEvent, void, undefined> {
     const leave = (): void => this.#leave()
     this.#options.signal.addEventListener('abort', leave, { once: true })
@@ -99,7 +102,7 @@ class Tree {
   async #resume(thread: Followed): Promise<void> {
     const children = await this.#createdBefore(thread)
     this.#follow(thread)
-    // A position with more children than there are was not made by this server.
+    // Surplus children in the position are dropped; only a position that this server did not create has them.
     thread.position.children.length = children.length
     for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
   }
@@ -143,11 +146,14 @@ class Tree {
       signal: this.#abort.signal,
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
-    // A child that was removed just ends; without the root thread the stream ends.
+    // When a child is removed, only its events end; when the root thread is removed, the whole stream ends.
     if (source === this.#root) this.#queue.close()
   }
 
-  /** Whether the thread is really a child of the parent: a copied log names the children of the original, and a forged log could name any thread. */
+  /**
+   * Whether the thread is really a child of the parent. A copied log names the children of the original
+   * thread, and a forged log could name any thread.
+   */
   async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
     if (parentId === undefined) return true
     try {
@@ -168,10 +174,13 @@ function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
 }
 
-/** Tells the client that nothing more will come: the thread was removed, or is parked and the client asked for that end. */
+/**
+ * Tells the client that no more events follow: the thread was removed, or it is parked and the client asked
+ * for `untilParked`.
+ */
 const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
 
-/** Numbered events of one thread as server-sent events. */
+/** Yields the numbered events of one thread as server-sent events. */
 export async function* threadStream(
   runtime: Runtime,
   threadId: string,
@@ -183,24 +192,24 @@ export async function* threadStream(
 }
 
 /**
- * How far a reader has come in a thread and its descendants. A child is named by its place among the
- * children of its parent, so that a position is short: `12(5,7.2(1),0)` is event 12 of the thread,
- * 5 of its first child, 7.2 of the second, 1 of the second's first child, and nothing yet of the third.
+ * How far a reader has come in a thread and its descendants. A child is identified by its index among the
+ * children of its parent, which keeps positions short: `12(5,7.2(1),0)` is event 12 of the thread, event 5 of
+ * its first child, 7.2 of the second, 1 of the second's first child, and no event yet of the third.
  */
 export interface TreePosition {
   id: string
   readonly children: TreePosition[]
 }
 
-/** Deeper than any tree of threads. */
+/** A limit that is deeper than any tree of threads. */
 const MAX_DEPTH = 64
 
-/** A position as text. */
+/** Formats a position as text. */
 export function formatPosition({ id, children }: TreePosition): string {
   return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
 }
 
-/** Undefined when the text is no position. */
+/** Parses a position; returns undefined when the text is not a position. */
 export function parsePosition(text: string): TreePosition | undefined {
   let at = 0
   const number = /\d+(\.\d+)?/y

@@ -19,7 +19,7 @@ const TIMEOUT_MS = 15_000
 /** Posts JSON and returns the status. Redirects are not followed, and the body of the answer is not read. */
 export function post({ url, headers, body, allowsPrivate, signal }: Post): Promise<number> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // Numeric addresses are not looked up, so `publicLookup` never sees them.
+  // Numeric addresses are not resolved, so `publicLookup` does not check them.
   if (!allowsPrivate && isIP(host) && isPrivateAddress(host))
     return Promise.reject(privateAddress(host))
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -80,8 +80,8 @@ export function isPrivateAddress(address: string): boolean {
 }
 
 /**
- * Resolves names to public addresses only. It is the resolver of the connection itself, so that a name
- * cannot mean one address when it is checked and another when it is used.
+ * Resolves host names to public addresses only. The connection itself uses this resolver, so that a name
+ * cannot resolve to another address between the check and the use.
  */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
@@ -101,7 +101,7 @@ function privateAddress(hostname: string): SkeinError {
   })
 }
 
-/** The key inside a secret of the form `whsec_<base64>`. */
+/** Decodes the key from a secret of the form `whsec_<base64>`. */
 export function keyOf(secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   if (secret.startsWith('whsec_') && key.length >= 24 && key.length <= 64) return key
@@ -111,7 +111,10 @@ export function keyOf(secret: string): Buffer {
   })
 }
 
-/** Headers of Standard Webhooks: with the secret, a receiver can verify that body and time are from this server. */
+/**
+ * Creates the headers of Standard Webhooks. With the secret, a receiver can verify the origin of body and
+ * time.
+ */
 export function signedHeaders(
   { id, body, at }: { readonly id: string; readonly body: string; readonly at: number },
   key: Buffer,

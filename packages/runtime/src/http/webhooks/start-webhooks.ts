@@ -5,15 +5,15 @@ import type { Store, ThreadHead } from '../../store/store.ts'
 import type { Post } from './post.ts'
 import { toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
 
-/** Who receives webhooks, and how delivery is remembered. */
+/** The receivers of webhooks, and where the progress of delivery is stored. */
 export interface WebhooksOptions {
   readonly webhooks: readonly Webhook[]
   /**
-   * Stores the time up to which everything was delivered; a store of the runtime will do. Without it,
-   * messages that were not delivered when the process ends are not sent again.
+   * Stores the time up to which everything was delivered; a store of the runtime can be used. Without it,
+   * messages that were not delivered when the process ends are lost.
    */
   readonly settings?: Pick<Store, 'setting' | 'setSetting'>
-  /** Also `http:` and addresses of this machine and its network. Default false. */
+  /** Also allows `http:` and addresses of this machine and its network. Default false. */
   readonly allowPrivateAddresses?: boolean
   readonly onError?: (error: unknown) => void
   readonly clock?: Clock
@@ -21,25 +21,25 @@ export interface WebhooksOptions {
   readonly post?: (post: Post) => Promise<number>
 }
 
-/** Webhooks that are being sent. */
+/** Webhooks that are running. */
 export interface Webhooks {
-  /** Stops sending; what was not delivered is sent after the next start. */
+  /** Stops sending; undelivered messages are sent after the next start. */
   stop(): Promise<void>
-  /** Messages that are not delivered yet. */
+  /** The number of messages that are not delivered yet. */
   readonly pending: number
 }
 
-/** The name of the setting that holds the time. */
+/** The name of the setting that stores the delivery times. */
 const SETTING = 'webhooks'
-/** An event may become visible this much after its time; it is looked for again that long. */
+/** An event may become visible this long after its timestamp, so this much of the past is read again. */
 const MARGIN_MS = 60_000
-/** Above this many unsent messages the log is not read further. */
+/** While this many messages are unsent, the log is not read further. */
 const MAX_PENDING = 10_000
 const MAX_REMEMBERED = 10_000
 const PAGE = 500
 
 /**
- * Sends webhooks about approvals and ended sessions. Messages are made from the log and sent at least
+ * Sends webhooks about approvals and ended sessions. Messages are created from the log and sent at least
  * once: after a restart, messages whose delivery was not recorded are sent again with the same `webhook-id`.
  */
 export async function startWebhooks(runtime: Runtime, options: WebhooksOptions): Promise<Webhooks> {
@@ -54,11 +54,11 @@ class Watcher implements Webhooks {
   readonly #clock: Clock
   readonly #queues: readonly WebhookQueue[]
   readonly #abort = new AbortController()
-  /** How far each thread was read, the latest at the end. */
+  /** The last event that was read of each thread; the most recently read thread is last. */
   readonly #read = new Map<string, number>()
   /**
-   * Changes come in the order in which they were noticed, so what was not read yet is later than the
-   * first event that the last change brought.
+   * The time up to which events were read. Changes arrive in the order in which they were noticed, so unread
+   * events are later than the first event of the last change.
    */
   #scannedTo = 0
   #hasCaughtUp = false
@@ -105,9 +105,9 @@ class Watcher implements Webhooks {
       const since = known[queue.name]
       queue.since = typeof since === 'number' ? since : this.#clock.now()
     }
-    // Written at once, so that what happens from now on is sent even if this process ends before.
+    // Written at once, so that events from now on are sent even if this process ends early.
     await this.#write()
-    // Subscribed before the past is read, so that no event falls in between.
+    // Subscribed before the past is read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
       () => undefined,
@@ -143,7 +143,9 @@ class Watcher implements Webhooks {
     this.#hasCaughtUp = !this.#abort.signal.aborted
   }
 
-  /** Scans run one after the other: two at once would send the events of one thread twice. */
+  /**
+   * Scans run one after the other, because two concurrent scans would send the events of one thread twice.
+   */
   #scan(head: ThreadHead): Promise<void> {
     const scanned = this.#scanning.then(() => this.#scanNow(head))
     this.#scanning = scanned.catch(() => undefined) // the caller of this scan gets the error
@@ -172,7 +174,7 @@ class Watcher implements Webhooks {
     this.#scannedTo = Math.max(this.#scannedTo, scannedTo ?? 0)
   }
 
-  /** No events, when the thread was removed meanwhile. */
+  /** Reads events of a thread; returns none when the thread was removed meanwhile. */
   async #eventsOf(threadId: string, after: number): ReturnType<Runtime['threads']['events']> {
     try {
       return await this.#runtime.threads.events(threadId, { after, limit: PAGE })

@@ -9,12 +9,12 @@ interface WebhookQueueOptions {
   readonly timers: Timers
   readonly allowsPrivate: boolean
   readonly onError: (error: unknown) => void
-  /** Told when a message needs no more tries. */
+  /** Called when a message was delivered or given up. */
   readonly onSettled: () => void
   readonly post?: (post: Post) => Promise<number>
 }
 
-/** Waits between tries; after the last one a message is given up. About two days in all. */
+/** The waits between tries; after the last one a message is given up, about two days after the first try. */
 const BACKOFF_MS: readonly number[] = [
   5_000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000,
 ]
@@ -26,12 +26,14 @@ interface Delivery {
   tries: number
 }
 
-/** Sends messages to one receiver, a few at a time, each until it is accepted. */
+/**
+ * Sends messages to one receiver, a few at a time; each message is repeated until it is accepted or given up.
+ */
 export class WebhookQueue {
   readonly webhook: Webhook
-  /** Tells receivers apart in settings. */
+  /** Identifies the receiver in the settings. */
   readonly name: string
-  /** Everything before was taken; ms. */
+  /** All messages before this time (ms) were delivered or given up. */
   since = 0
   readonly #url: URL
   readonly #key: Buffer
@@ -54,7 +56,7 @@ export class WebhookQueue {
     return this.#pending.size
   }
 
-  /** Takes a message if it is for this receiver, new and not under way. */
+  /** Adds a message if the receiver subscribes to it, and it is neither delivered nor pending. */
   add(message: WebhookMessage): void {
     const { id, type, timestamp } = message
     const isWanted = this.webhook.events.includes(type) && Date.parse(timestamp) >= this.since
@@ -65,7 +67,7 @@ export class WebhookQueue {
     this.#run()
   }
 
-  /** Moves `since` on to a time, or to the oldest message that is not taken. Answers whether it moved. */
+  /** Moves `since` forward to a time, or to the oldest pending message. Returns whether it moved. */
   moveOn(to: number): boolean {
     let since = to
     for (const { message } of this.#pending.values())
@@ -128,29 +130,29 @@ export class WebhookQueue {
   }
 }
 
-/** What a webhook can be about. */
+/** The kinds of events that a webhook can report. */
 export type WebhookEvent = 'approval.requested' | 'session.ended'
 
-/** A receiver: its address, the events it wants, and the secret that signs them. */
+/** A receiver: its address, the events it subscribes to, and the secret that signs them. */
 export interface Webhook {
   readonly url: string
   /** `whsec_` and 24 to 64 bytes in base64. */
   readonly secret: string
   readonly events: readonly WebhookEvent[]
-  /** Default all. */
+  /** The tenants whose events are sent. Default: all. */
   readonly tenants?: readonly string[]
 }
 
-/** What is sent. The id is the same for every try, so that a receiver can tell a repetition. */
+/** The message that is sent. All tries have the same id, so that a receiver can recognise repetitions. */
 export interface WebhookMessage {
   readonly id: string
   readonly type: WebhookEvent
-  /** ISO 8601, of the event. */
+  /** The time of the event, ISO 8601. */
   readonly timestamp: string
   readonly data: JsonObject
 }
 
-/** The message about an event of the log; undefined for events that no webhook is about. */
+/** Creates the message about an event of the log; undefined for events that webhooks do not report. */
 export function toWebhookMessage(
   { id, rootId, tenant, owner, agent }: ThreadHead,
   { seq, event }: StoredEvent,
