@@ -1,6 +1,6 @@
 /**
- * Aborts `controller` as soon as one of the signals aborts, with that signal's reason. Call the returned function when
- * the work is over: a signal that lives longer than the work would otherwise collect listeners.
+ * Aborts `controller` as soon as one of the signals aborts, with that signal's reason. Call the returned
+ * function when the work is over; otherwise a signal that outlives the work would collect listeners.
  */
 export function linkAbort(
   signals: readonly (AbortSignal | undefined)[],
@@ -17,8 +17,9 @@ export function linkAbort(
 }
 
 /**
- * Settles as the work does, or rejects as soon as the signal aborts: with its reason, or with what `toError` makes of
- * it. The abandoned work keeps running; its late outcome is dropped and never an unhandled rejection.
+ * Settles with the result of `work`, or rejects as soon as the signal aborts: with the signal's reason, or
+ * with the error that `toError` returns. After an abort the work keeps running; its late result is ignored,
+ * and a late rejection is not reported as unhandled.
  */
 export function untilAborted<T>(
   signal: AbortSignal,

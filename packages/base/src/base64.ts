@@ -1,28 +1,31 @@
 import { SkeinError } from './error.ts'
 
-/** Bytes as base64 with padding (RFC 4648 §4). */
+/** Encodes bytes as base64 with padding (RFC 4648 §4). */
 export function encodeBase64(bytes: Uint8Array): string {
   return encode(bytes, 'base64')
 }
 
-/** Bytes of a base64 text. Strict: padded, no white space, no stray bits; one text per bytes. */
+/**
+ * Decodes base64. Strict: the text must be padded, without white space and without stray bits, so that each
+ * sequence of bytes has exactly one accepted text.
+ */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return decode(text, 'base64')
 }
 
-/** Bytes as base64url without padding (RFC 4648 §5, as in JWS). */
+/** Encodes bytes as base64url without padding (RFC 4648 §5, as in JWS). */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encode(bytes, 'base64url')
 }
 
-/** Bytes of a base64url text. Strict: unpadded, no white space, no stray bits. */
+/** Decodes base64url. Strict: the text must be unpadded, without white space and without stray bits. */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return decode(text, 'base64url')
 }
 
 type Alphabet = 'base64' | 'base64url'
 
-/** The ES2026 methods, where the platform has them. */
+/** The base64 method of ES2026, which not every platform has. */
 interface NativeToBase64 {
   toBase64?(options: { alphabet: Alphabet; omitPadding: boolean }): string
 }
@@ -40,9 +43,9 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 }
 
 /**
- * Platforms differ in what they accept: white space, both alphabets at once, stray bits at the end,
- * and in Node even characters beyond Latin-1. Encoding the bytes again and comparing the texts is
- * strict everywhere, and still fast.
+ * Decodes a text and checks it by encoding the bytes again and comparing the two texts. The check is needed
+ * because platforms differ in what they accept: white space, both alphabets at once, stray bits at the end,
+ * and in Node even characters beyond Latin-1.
  */
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as NativeFromBase64
@@ -51,7 +54,7 @@ function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
     try {
       bytes = native.fromBase64(text, { alphabet })
     } catch {
-      // A SyntaxError with the position; the error below is the same on every platform.
+      // The native SyntaxError is ignored: the error thrown below is the same on every platform.
     }
   } else {
     const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
@@ -62,7 +65,7 @@ function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
     } else bytes = decodePortable(text, length, alphabet === 'base64url')
   }
   if (bytes !== undefined && encode(bytes, alphabet) === text) return bytes
-  // The text itself is not repeated: it may be a key or a token.
+  // The error does not contain the text, because it may be a key or a token.
   throw new SkeinError(
     `The text is not valid ${alphabet}, or not the only way to write its bytes.`,
     {
@@ -78,7 +81,10 @@ function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
 const common = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const PADDING = 61
 
-/** Base64 where the platform has neither `toBase64` nor `Buffer`; base64url is without padding. */
+/**
+ * Encodes base64 on platforms that have neither `toBase64` nor `Buffer`; base64url is written without
+ * padding.
+ */
 function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
   const alphabet = new TextEncoder().encode(common + (isUrl ? '-_' : '+/'))
   const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4).fill(PADDING)
@@ -94,8 +100,8 @@ function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
 }
 
 /**
- * The first `length` bytes a text stands for. Characters outside the alphabet count as zero bits:
- * the caller compares what the bytes encode to, and so needs no second check here.
+ * Decodes the first `length` bytes of a text. Characters outside the alphabet are read as zero bits; the
+ * caller detects them, because it encodes the bytes again and compares the texts.
  */
 function decodePortable(text: string, length: number, isUrl: boolean): Uint8Array<ArrayBuffer> {
   const values = new Uint8Array(128)

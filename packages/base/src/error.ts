@@ -1,21 +1,24 @@
 const brand = Symbol.for('skein.error')
 
-/** What every Skein error is made of. */
+/** The fields of a Skein error. */
 export interface SkeinErrorOptions {
-  /** A stable word that a program can switch on. */
+  /** A stable identifier for programs to compare with. */
   readonly code: string
-  /** What the reader can do about it. */
+  /** How the reader can fix the problem. */
   readonly hint?: string | undefined
-  /** The error that led here; kept on the error, left out of its JSON. */
+  /** The error that caused this one; it is kept on the error but left out of its JSON. */
   readonly cause?: unknown
 }
 
-/** Base of all Skein errors: a code for programs, a message naming the thing, a hint for people. */
+/**
+ * The base class of all Skein errors: a code for programs, a message that names the problem, a hint for
+ * people.
+ */
 export class SkeinError extends Error {
   readonly code: string
   readonly hint: string | undefined
 
-  // On the prototype, so that it shows in no listing of an error's fields.
+  // The brand is defined on the prototype, so that it does not appear when an error's fields are listed.
   static {
     Object.defineProperty(this.prototype, brand, { value: true })
   }
@@ -32,14 +35,20 @@ export class SkeinError extends Error {
     return error instanceof Error && brand in error
   }
 
-  /** Safe to send: no stack and no cause, which may hold paths or request headers. */
+  /**
+   * Returns the error as JSON that is safe to send: without stack and cause, which may contain paths or
+   * request headers.
+   */
   toJSON(): { name: string; code: string; message: string; hint?: string } {
     const { name, code, message, hint } = this
     return hint === undefined ? { name, code, message } : { name, code, message, hint }
   }
 }
 
-/** The text of anything that can be thrown. Values that are neither errors nor strings are named by type, not quoted. */
+/**
+ * Returns a message for any thrown value. For values that are neither errors nor strings, only the type is
+ * named, because the value itself may be private.
+ */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error) return String(error.message || error.name)

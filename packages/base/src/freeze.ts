@@ -1,15 +1,18 @@
 import { isPlainObject } from './json.ts'
 
-/** Graphs known to be frozen all the way down, so that none is walked twice. */
+/** Objects that are known to be frozen together with everything below them, so that none is walked twice. */
 const deepFrozen = new WeakSet<object>()
-/** An object this small with nothing below it is looked at again: cheaper than to remember it. */
+/**
+ * Objects with at most this many fields and no nested objects are checked again each time, which is cheaper
+ * than adding them to `deepFrozen`.
+ */
 const SMALL = 8
 
 /**
- * Freezes a value and all it holds, in place, and returns it. Graphs frozen earlier are not walked
- * again, so adding to a frozen history costs only what is new. Arrays, plain objects and class
- * instances are frozen, through their enumerable properties as JSON sees them. Functions and
- * built-ins with inner state (typed arrays, Map, Set, Date, …) are left as they are: freezing would
+ * Freezes a value and everything it contains, in place, and returns it. Objects that were frozen by an
+ * earlier call are not walked again, so adding to a frozen history costs only the new part. Arrays, plain
+ * objects and class instances are frozen, through their enumerable properties as in JSON. Functions and
+ * built-ins with inner state (typed arrays, Map, Set, Date, …) are left as they are: freezing them would
  * throw, or would not keep them from changing.
  */
 export function deepFreeze<T>(value: T): T {
@@ -21,8 +24,9 @@ export function deepFreeze<T>(value: T): T {
 }
 
 /**
- * A frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen already, instances
- * of classes and whatever `keep` claims stay the same object. Cycles and shared objects are copied as such.
+ * Returns a frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen
+ * already, instances of classes and objects for which `keep` returns true are not copied. Cycles and shared
+ * references are preserved in the copy.
  */
 export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () => false): T {
   const copies = new Map<object, unknown>()
@@ -39,12 +43,13 @@ export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () =>
     const object: Record<string, unknown> = {}
     copies.set(source, object)
     for (const [key, item] of Object.entries(source)) {
-      // Not by assignment: a key named __proto__ is data like any other.
+      // `defineProperty` and not an assignment, because a key named `__proto__` must be copied like any
+      // other.
       Object.defineProperty(object, key, { value: copy(item), enumerable: true })
     }
     return Object.freeze(object)
   }
-  return copy(value) as T // a copy has the type of what it copies
+  return copy(value) as T // a copy has the type of its original
 }
 
 /** True when `deepFreeze` would change nothing. */
@@ -52,7 +57,10 @@ export function isDeepFrozen(value: unknown): boolean {
   return walk(value, Object.isFrozen)
 }
 
-/** Visits what is not known to be frozen, without recursion. False from `visit` stops and forgets. */
+/**
+ * Visits every object that is not known to be deeply frozen, without recursion, and marks it as deeply
+ * frozen. When `visit` returns false, the walk stops, and the marks it made are removed.
+ */
 function walk(root: unknown, visit: (node: object) => boolean): boolean {
   const pending: unknown[] = [root]
   const marked: object[] = []
@@ -74,7 +82,8 @@ function walk(root: unknown, visit: (node: object) => boolean): boolean {
     }
     isComplete = true
   } finally {
-    // Also when a getter throws: a mark must never stand for a graph that was not finished.
+    // `finally`, because a getter may throw: objects below which the walk did not finish must not stay
+    // marked.
     if (!isComplete) for (const node of marked) deepFrozen.delete(node)
   }
   return true

@@ -3,7 +3,7 @@ type NodeCrypto = typeof import('node:crypto')
 let found: NodeCrypto | undefined
 let searched = false
 
-/** Node's own hashes, where the platform has them. */
+/** Returns the `node:crypto` module, or undefined on platforms that do not have it. */
 export function nodeCrypto(): NodeCrypto | undefined {
   if (searched) return found
   searched = true

@@ -1,6 +1,6 @@
-/** Round constants (FIPS 180-4 §4.2.2), made at first use. */
+/** Round constants (FIPS 180-4 §4.2.2), computed at first use. */
 let constants: Int32Array | undefined
-/** Scratch space of `#compress`, which never waits, so all hashes can share it. */
+/** Working memory of `#compress`. All hashes can share it, because `#compress` is synchronous. */
 const schedule = /* @__PURE__ */ new Int32Array(64)
 
 /** SHA-256 (FIPS 180-4) in TypeScript, for platforms without a synchronous hash of their own. */
@@ -43,7 +43,8 @@ export class PortableSha256 {
       this.#compress(block, 0)
       block.fill(0)
     }
-    // The length in bits takes 64 bits; in bytes it is exact in a double, so it is split by hand.
+    // The length in bits needs 64 bits. The length in bytes is exact as a double, so the two halves are
+    // computed from it.
     writeWord(block, 56, Math.floor(this.#totalBytes / 0x20000000))
     writeWord(block, 60, this.#totalBytes << 3)
     this.#compress(block, 0)
@@ -111,7 +112,7 @@ function writeWord(bytes: Uint8Array, at: number, word: number): void {
   bytes[at + 3] = word
 }
 
-/** The first 32 bits behind the point of the cube roots of the first 64 primes. */
+/** Computes the round constants: the first 32 fraction bits of the cube roots of the first 64 primes. */
 function roundConstants(): Int32Array {
   const words: number[] = []
   for (let n = 2; words.length < 64; n++) {

@@ -2,30 +2,30 @@ import { SkeinError } from './error.ts'
 import { nodeCrypto } from './hash-node.ts'
 import { PortableSha256 } from './hash-portable.ts'
 
-/** A SHA-256 that is fed piece by piece. */
+/** A SHA-256 hash that is computed piece by piece. */
 export interface Sha256 {
   /** Adds bytes, or text as UTF-8. */
   update(chunk: Uint8Array | string): Sha256
-  /** The 32 bytes of the hash; ends the hash. */
+  /** Returns the 32 bytes of the hash. After that, no more data can be added. */
   digest(): Uint8Array<ArrayBuffer>
 }
 
-/** The SHA-256 of bytes, or of text as UTF-8, without waiting. */
+/** Returns the SHA-256 of bytes, or of text as UTF-8, synchronously. */
 export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
   const node = nodeCrypto()
-  // The one-shot call takes half the time; not every platform with node:crypto has it.
+  // The one-shot `hash` takes half the time of `createHash`; not every platform with node:crypto has it.
   if (node?.hash) return new Uint8Array(node.hash('sha256', data, 'buffer'))
   return createSha256().update(data).digest()
 }
 
-/** As `sha256`, in lower-case hex. */
+/** Returns the SHA-256 in lower-case hex. */
 export function sha256Hex(data: Uint8Array | string): string {
   const node = nodeCrypto()
   if (node?.hash) return node.hash('sha256', data, 'hex')
   return Array.from(sha256(data), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Starts a SHA-256 for data that comes in pieces. */
+/** Starts a SHA-256 for data that arrives in pieces. */
 export function createSha256(): Sha256 {
   const inner = nodeCrypto()?.createHash('sha256') ?? new PortableSha256()
   let isFinished = false

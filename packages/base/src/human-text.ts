@@ -1,14 +1,15 @@
 /**
- * Control characters (also the escape that begins terminal sequences), line separators, invisible characters, those
- * that turn the direction of text, and halves of surrogate pairs.
+ * Control characters (including the escape character that begins terminal sequences), line separators,
+ * invisible characters, characters that reverse the direction of text, and halves of surrogate pairs.
  */
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu
 
 /**
- * Text from outside, made safe to show to a person. A model, a tool or a web page may send characters that move a
- * terminal's cursor, hide words or turn their order, so that a person approves something else than what runs. Such
- * characters are written as `\u{…}`; line breaks and tabs stay, unless `isLine` asks for one line.
+ * Makes text from outside safe to show to a person. A model, a tool or a web page may send characters that
+ * move a terminal's cursor, hide words or reverse their order, so that a person approves something else than
+ * what runs. Such characters are written as `\u{…}`; line breaks and tabs stay, unless `isLine` asks for a
+ * single line.
  */
 export function displayText(text: string, options: { readonly isLine?: boolean } = {}): string {
   return text.replace(UNSAFE, (character) => {
@@ -18,9 +19,9 @@ export function displayText(text: string, options: { readonly isLine?: boolean }
 }
 
 /**
- * The known word that a person probably meant by a word they misspelled, for "Did you mean …?". Upper and lower case
- * count as the same. Undefined when every known word is more than `maxEdits` letters away: by default, a third of
- * the word.
+ * Returns the known word that is closest to a misspelled one, for "Did you mean …?". Upper and lower case are
+ * treated as equal. Returns undefined when every known word differs by more than `maxEdits` letters; the
+ * default is a third of the word's length.
  */
 export function closest(
   word: string,
@@ -38,7 +39,10 @@ export function closest(
   return best
 }
 
-/** Levenshtein distance: how many letters have to be changed, added or removed to get from one word to the other. */
+/**
+ * Computes the Levenshtein distance: how many letters must be changed, added or removed to turn one word into
+ * the other.
+ */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {

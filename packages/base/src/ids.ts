@@ -1,7 +1,10 @@
-/** Gives a new id each time it is called. */
+/** Returns a new id each time it is called. */
 export type IdSource = () => string
 
-/** A source of UUIDv4: from the secure generator, or from `random` where runs must repeat. */
+/**
+ * Creates a source of UUIDv4 ids. They come from the secure generator, or from `random` when runs must be
+ * repeatable.
+ */
 export function randomIds({ random }: { random?: Random | undefined } = {}): IdSource {
   if (!random) return uuidV4
   return () => randomUuid(random)
@@ -17,8 +20,9 @@ let pool: Uint8Array | undefined
 let used = 0
 
 /**
- * A source of UUIDv7. Ids of one source always rise, within a millisecond and when the clock goes
- * back: 12 bits after the time count up from a random start (RFC 9562 §6.2, method 1).
+ * Creates a source of UUIDv7 ids. The ids of one source always increase, even within a millisecond and when
+ * the clock goes back: the 12 bits after the time are a counter with a random start (RFC 9562 §6.2, method
+ * 1).
  */
 export function timeOrderedIds({
   clock = systemClock,
@@ -30,7 +34,8 @@ export function timeOrderedIds({
     let bytes: Uint8Array
     if (random) bytes = randomBytes(random)
     else {
-      // From a pool, because each call of the generator costs more than the bytes. None is given twice.
+      // Random bytes are fetched in blocks of 4096, because each call of the generator has a high fixed cost.
+      // No byte is used twice.
       if (!pool || used === pool.length) {
         pool = crypto.getRandomValues(new Uint8Array(4096))
         used = 0
@@ -38,7 +43,8 @@ export function timeOrderedIds({
       bytes = pool.slice(used, (used += 16))
     }
     const now = Math.floor(clock.now())
-    // The counter starts in its lower half, so that a burst has room before it borrows time.
+    // The counter starts in the lower half of its range, so that many ids fit into one millisecond before the
+    // time has to be advanced artificially.
     if (now <= time && count < 0xfff) count++
     else {
       time = Math.max(now, time + 1)
@@ -52,20 +58,20 @@ export function timeOrderedIds({
   }
 }
 
-/** A source of `prefix1`, `prefix2`, …: for tests whose output is read. */
+/** Creates a source of the ids `prefix1`, `prefix2`, …: for tests whose output people read. */
 export function sequentialIds(prefix = ''): IdSource {
   let count = 0
   return () => `${prefix}${++count}`
 }
 
-/** A new UUIDv4 from the platform's secure generator. */
+/** Returns a new UUIDv4 from the platform's secure generator. */
 export const uuidV4: IdSource = () =>
   // Browsers have randomUUID on secure pages only.
   typeof crypto.randomUUID === 'function' ? crypto.randomUUID() : randomUuid(undefined)
 
 let processIds: IdSource | undefined
 
-/** A new UUIDv7 from the machine's clock; rises within this process. */
+/** Returns a new UUIDv7 from the machine's clock. Ids increase within this process. */
 export const uuidV7: IdSource = () => (processIds ??= timeOrderedIds())()
 
 function randomUuid(random: Random | undefined): string {
@@ -89,13 +95,13 @@ function formatUuid(bytes: Uint8Array): string {
   return text
 }
 
-/** Numbers from 0 up to, not including, 1, as `Math.random`. */
+/** Returns a random number from 0 up to, but not including, 1, like `Math.random`. */
 export type Random = () => number
 
 /**
- * Repeatable random numbers: sfc32, state (0, low half of the seed, high half, 1), twelve rounds
- * thrown away, 32 bits per number. The seed is a whole number. The same seed gives the same numbers
- * on every machine. Not for keys or tokens.
+ * Creates a repeatable source of random numbers: sfc32 with the state (0, low half of the seed, high half,
+ * 1), the first twelve rounds discarded, 32 bits per number. The seed is a whole number. The same seed
+ * produces the same numbers on every machine. Not for keys or tokens.
  */
 export function seededRandom(seed: number): Random {
   let a = 0
@@ -114,21 +120,21 @@ export function seededRandom(seed: number): Random {
   return next
 }
 
-/** Where the time comes from. */
+/** A source of the current time. */
 export interface Clock {
   /** Milliseconds since 1970, as `Date.now()`. */
   now(): number
 }
 
-/** The time of the machine. */
+/** The clock of the machine. */
 export const systemClock: Clock = { now: () => Date.now() }
 
-/** A clock that stands still until it is moved. */
+/** A clock that changes only when `advance` is called. */
 export interface ManualClock extends Clock {
   advance(ms: number): void
 }
 
-/** A clock for tests and simulation; starts at `start`, 0 by default. */
+/** Creates a clock for tests and simulation; it starts at `start`, 0 by default. */
 export function manualClock(start = 0): ManualClock {
   let time = start
   return {

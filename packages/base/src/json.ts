@@ -1,4 +1,4 @@
-/** Anything that JSON can say. */
+/** Any JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 
 /** A JSON object. A member that is undefined is left out, as `JSON.stringify` does. */
@@ -6,12 +6,12 @@ export interface JsonObject {
   readonly [key: string]: JsonValue | undefined
 }
 
-/** A JSON Schema object of any draft. Keywords are kept as they are; nothing here judges them. */
+/** A JSON Schema object of any draft. Its keywords are kept as they are and not checked. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** True for anything with named fields, as opposed to lists and null; also for instances of classes. */
+/** True for objects with named fields, including class instances, but not for arrays and null. */
 export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -21,17 +21,17 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) return true
-  // Another realm's Object.prototype is the only other root that is itself rootless and tagged so.
+  // Only the Object.prototype of another realm has no prototype itself and the tag `[object Object]`.
   return (
     Object.getPrototypeOf(prototype) === null &&
     Object.prototype.toString.call(value) === '[object Object]'
   )
 }
 
-/** The value of a JSON text, or undefined when the text is not JSON. For text that may well be something else. */
+/** Parses JSON, or returns undefined when the text is not JSON. For text that may well be something else. */
 export function tryParseJson(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(text) as JsonValue // what JSON.parse returns is JSON
+    return JSON.parse(text) as JsonValue // JSON.parse returns only JSON values
   } catch {
     return undefined
   }

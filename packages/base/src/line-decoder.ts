@@ -4,28 +4,31 @@ const LF = 10
 const CR = 13
 const BYTE_ORDER_MARK = 0xfeff
 
-/** What a format decides about its lines. */
+/** The properties in which line formats differ. */
 interface LineFormat {
   /** Whether a lone CR ends a line (SSE) or is part of it (NDJSON). */
   readonly crEndsLine: boolean
-  /** What closes the text after the last line end when the stream ends; undefined drops that text. */
+  /**
+   * Appended to the text after the last line end when the stream ends, so that it is decoded; undefined drops
+   * that text.
+   */
   readonly closing: string | undefined
   readonly maxLineBytes: number
-  /** Makes the error for a line beyond `maxLineBytes`. */
+  /** Creates the error for a line longer than `maxLineBytes`. */
   readonly tooLong: () => SkeinError
 }
 
 /**
- * Decodes a text format of lines, one batch of items per network read. Each read is decoded once,
- * and the pieces of an unfinished line are joined once, so the cost follows the bytes however they
- * are cut. An error does not swallow the items before it: they are returned first, and the next
+ * Decodes a text format of lines, one batch of items per network read. Each read is decoded once, and the
+ * pieces of an unfinished line are joined once, so the cost is linear in the number of bytes, however they
+ * are split into reads. When a line causes an error, the items before it are returned first, and the next
  * call throws.
  */
 export abstract class LineDecoder<Item> {
   readonly #format: LineFormat
-  // Two decoders: on older Node (20.20: six times) one is slower for good once it has kept state, and
-  // nearly all reads end between characters and need none. `ignoreBOM` because only the mark at the
-  // very start is dropped.
+  // There are two decoders, because on older Node (20.20: six times) a decoder stays slower once it has been
+  // used in streaming mode. Nearly all reads end between characters and do not need that mode. `ignoreBOM` is
+  // set because only a byte order mark at the very start may be dropped.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #splitDecoder: TextDecoder | undefined
   #insideCharacter = false
@@ -39,20 +42,20 @@ export abstract class LineDecoder<Item> {
     this.#format = format
   }
 
-  /** Adds the items of `text`, which is whole lines with their line ends. */
+  /** Decodes `text`, which consists of whole lines with their line ends, and adds the items to the list. */
   protected abstract decodeLines(text: string, items: Item[]): void
 
-  /** The items that this read completes, in order. */
+  /** Decodes one network read and returns the items that it completes, in order. */
   push(chunk: Uint8Array): Item[] {
     return this.#decode(chunk)
   }
 
-  /** The items that the end of the stream completes. */
+  /** Ends the stream and returns the items that this completes. */
   end(): Item[] {
     return this.#decode(undefined)
   }
 
-  /** Throws if the line between the two places is over the limit, however the reads were cut. */
+  /** Throws if the line from `start` to `end` is over the limit, however it was split into reads. */
   protected checkLine(text: string, start: number, end: number): void {
     // UTF-8 takes at most three bytes per UTF-16 unit, so most lines need no exact count.
     const { maxLineBytes, tooLong } = this.#format
@@ -73,7 +76,7 @@ export abstract class LineDecoder<Item> {
     return items
   }
 
-  /** The text of all lines that this read completes; '' when there is none. */
+  /** Returns the text of all lines that this read completes; '' when it completes none. */
   #takeLines(chunk: Uint8Array): string {
     const text = this.#toText(chunk)
     const end = this.#endOfLastLine(text)
@@ -84,7 +87,7 @@ export abstract class LineDecoder<Item> {
       return ''
     }
     const lines = end === text.length ? text : text.slice(0, end)
-    // `join` makes a flat string; `+` would make a tree that each later look-up has to go through.
+    // `join` creates a flat string; `+` would create a tree of pieces that each later search has to traverse.
     const whole = this.#pending === '' ? lines : [this.#pending, lines].join('')
     this.#pending = text.slice(end)
     const isAscii = text.length === chunk.length
@@ -100,7 +103,10 @@ export abstract class LineDecoder<Item> {
     return closing === undefined ? '' : rest + closing
   }
 
-  /** Decodes the bytes, less a mark at the start and an LF whose CR ended the read before. */
+  /**
+   * Decodes the bytes. Drops a byte order mark at the start of the stream, and an LF when the previous read
+   * ended with its CR.
+   */
   #toText(chunk: Uint8Array): string {
     const text = this.#decodeUtf8(chunk)
     if (text === '') return text
@@ -114,7 +120,7 @@ export abstract class LineDecoder<Item> {
   #decodeUtf8(chunk: Uint8Array): string {
     const last = chunk[chunk.length - 1]
     if (last === undefined) return ''
-    // A byte below 0x80 is a whole character, so nothing can be left over.
+    // A last byte below 0x80 is a whole character, so no incomplete character is left over.
     const stream = last >= 0x80
     if (!stream && !this.#insideCharacter) return this.#decoder.decode(chunk)
     this.#insideCharacter = stream
@@ -130,7 +136,7 @@ export abstract class LineDecoder<Item> {
   }
 }
 
-/** How many bytes a text has in UTF-8, without making them. */
+/** Returns how many bytes a text has in UTF-8, without encoding it. */
 export function utf8Length(text: string): number {
   let length = text.length
   for (let i = 0; i < text.length; i++) {
@@ -151,8 +157,8 @@ export interface NdjsonDecoderOptions {
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
- * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF;
- * blank lines are left out. Parsing stays with the caller, who knows what a bad line means.
+ * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF; blank
+ * lines are left out. The caller parses the lines, because it decides what to do about an invalid one.
  */
 export class NdjsonDecoder extends LineDecoder<string> {
   constructor({ maxLineBytes = DEFAULT_MAX_LINE_BYTES }: NdjsonDecoderOptions = {}) {

@@ -15,15 +15,17 @@ type State =
   | 'over' // the root is complete
   | 'malformed'
 
-/** No value yet. Not undefined, so that it cannot be mistaken for one. */
+/** Marks that there is no value yet. A symbol, because undefined could be mistaken for a value. */
 const nothing = Symbol('nothing')
 
 /**
- * Reads JSON that arrives in pieces. Each character is looked at once; `value()` gives what is known
- * so far at the cost of the containers that are still open. Read-only: snapshots share what is closed.
+ * Reads JSON that arrives in pieces. Each character is read once; `value()` returns the value as far as it
+ * has arrived and only copies the containers that are still open. Callers must not change that value, because
+ * later values share its closed parts.
  *
- * A string grows; a number is the longest one that can be read; `t`, `fa`, `nul` count as the literal;
- * a key without a value, a lone `-` and half an escape are left out; malformed text has no value.
+ * An incomplete string is returned as far as it has arrived; for a number, its longest valid beginning; `t`,
+ * `fa` and `nul` are read as `true`, `false` and `null`; a key without a value, a lone `-` and half an escape
+ * are left out; malformed text has no value.
  */
 export class PartialJson {
   #state: State = 'value'
@@ -33,13 +35,16 @@ export class PartialJson {
   /** The scalar being read: decoded characters of a string, raw ones of a number or literal. */
   #scalar = ''
   #isKey = false
-  /** An escape that is not complete: `\`, `\u`, `\u1` … */
+  /** An incomplete escape sequence: `\`, `\u`, `\u1` … */
   #escape = ''
-  /** Kept apart, because looking at the end of a long string that grew by concatenation copies it. */
+  /**
+   * The last character code of the string. Stored separately, because reading the end of a long concatenated
+   * string copies the string.
+   */
   #lastCode = 0
   #snapshot: unknown = nothing
 
-  /** Everything that was pushed. */
+  /** The whole text that was pushed. */
   get text(): string {
     return this.#text
   }
@@ -54,7 +59,10 @@ export class PartialJson {
     }
   }
 
-  /** What is known so far; undefined when that is nothing, or when the text is not JSON. */
+  /**
+   * Returns the value as far as it has arrived; undefined when there is none yet, or when the text is not
+   * JSON.
+   */
   value(): unknown {
     if (this.#state === 'malformed') return undefined
     if (this.#snapshot === nothing) this.#snapshot = this.#take()
@@ -63,7 +71,7 @@ export class PartialJson {
 
   #take(): unknown {
     let value = this.#root === nothing ? this.#openScalar() : this.#root
-    // From the inside out: a copy of each open container, with the value that is being read inside it.
+    // Copies the open containers from the inside out, each with the unfinished value that it contains.
     for (let depth = this.#frames.length - 1; depth >= 0; depth--) {
       const frame = this.#frames[depth]!
       if (frame.kind === 'array') {
@@ -79,7 +87,7 @@ export class PartialJson {
 
   #openScalar(): unknown {
     if (this.#state === 'string' && !this.#isKey) {
-      // A high surrogate at the end is half of a pair, and not a character yet.
+      // A high surrogate at the end is left out: it is only half of a character.
       const isHalf = this.#lastCode >= 0xd800 && this.#lastCode <= 0xdbff
       return isHalf ? this.#scalar.slice(0, -1) : this.#scalar
     }
@@ -91,14 +99,14 @@ export class PartialJson {
     return nothing
   }
 
-  /** Reads from `at` to where the state changes, and returns that place. */
+  /** Reads from `at` to where the state changes, and returns that position. */
   #read(piece: string, at: number): number {
     const char = piece[at]!
     if (this.#state === 'number') return this.#readNumber(piece, at)
     if (this.#state === 'literal') return this.#readLiteral(char, at)
     if (char === ' ' || char === '\n' || char === '\r' || char === '\t') return at + 1
     this.#state = this.#step(char)
-    // The first character of a number or literal is part of it.
+    // The first character of a number or literal belongs to it, so it is read again in the new state.
     return this.#state === 'number' || this.#state === 'literal' ? at : at + 1
   }
 
@@ -160,7 +168,7 @@ export class PartialJson {
     return this.#add(frame.kind === 'array' ? frame.items : frame.fields)
   }
 
-  /** Puts a finished value in its place. */
+  /** Stores a finished value in the container it belongs to, or as the root. */
   #add(value: unknown): State {
     const frame = this.#frames.at(-1)
     if (!frame) {
@@ -235,7 +243,7 @@ export class PartialJson {
   }
 }
 
-/** The value of the beginning of a JSON text. For a growing text use `PartialJson`. */
+/** Parses the beginning of a JSON text. For a growing text use `PartialJson`. */
 export function parsePartialJson(text: string): unknown {
   const parser = new PartialJson()
   parser.push(text)
@@ -264,7 +272,7 @@ const simpleEscapes = new Map([
   ['t', '\t'],
 ])
 
-/** `__proto__` is left out, as it is from the arguments of calls. */
+/** Sets a field, except `__proto__`, which is also left out of the arguments of calls. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') fields[key] = value
 }

@@ -1,27 +1,28 @@
 import { encodeBase64, encodeBase64Url } from './base64.ts'
 
-/** Shorter secrets are ignored: they would blank out ordinary words and protect nothing. */
+/** Shorter secrets are ignored: replacing them would remove ordinary words and protect nothing. */
 const MIN_LENGTH = 4
 const MARK = '[redacted]'
 
 /**
- * Replaces each secret in a text by `[redacted]`, also where it stands URL-encoded, JSON-escaped,
- * or in base64 or base64url, alone or inside something longer as in `Basic` credentials. White
- * space round a secret is not part of it; secrets shorter than 4 characters are ignored.
+ * Replaces each secret in a text by `[redacted]`, also where it is URL-encoded, JSON-escaped, or in base64 or
+ * base64url, alone or inside a longer encoded text such as `Basic` credentials. White space around a secret
+ * is ignored, and so are secrets shorter than 4 characters.
  */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const ranges: { readonly start: number; readonly end: number }[] = []
   for (const form of secrets.flatMap((secret) => [...secretForms(secret)])) {
     let start = text.indexOf(form)
     while (start >= 0) {
-      // The last occurrence that touches this one; any between lie inside the same range.
+      // The last occurrence that overlaps or touches this one; occurrences between the two are inside the
+      // same range.
       const last = text.lastIndexOf(form, start + form.length)
       ranges.push({ start, end: last + form.length })
       start = text.indexOf(form, last + 1)
     }
   }
   if (ranges.length === 0) return text
-  // Overlapping ranges become one mark; otherwise the tail of one secret would show behind another.
+  // Overlapping ranges are replaced by one mark; otherwise the end of one secret would remain after another.
   let redacted = ''
   let done = 0
   for (const { start, end } of ranges.sort((a, b) => a.start - b.start)) {
@@ -32,14 +33,14 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 }
 
 /**
- * The texts by which `redactSecrets` knows a secret, for searches of another kind, as in a stream.
- * None for a secret that it ignores.
+ * Returns the spellings of a secret that `redactSecrets` searches for, for other kinds of search, such as in
+ * a stream. Empty for a secret that is too short.
  */
 export function secretForms(untrimmed: string): ReadonlySet<string> {
   const secret = untrimmed.trim()
   if (secret.length < MIN_LENGTH) return new Set()
   const bytes = new TextEncoder().encode(secret)
-  // `encodeURIComponent` throws on a lone surrogate, so it gets what UTF-8 makes of it.
+  // `encodeURIComponent` throws on a lone surrogate, so the secret is first converted to UTF-8 and back.
   const component = encodeURIComponent(new TextDecoder().decode(bytes))
   const query = new URLSearchParams({ q: secret }).toString().slice(2)
   return new Set([
@@ -61,8 +62,8 @@ function lowerEscapes(url: string): string {
 }
 
 /**
- * The characters that bytes give in base64 when `offset` bytes of a group come before them,
- * whatever those are.
+ * Returns the base64 and base64url characters that depend on `bytes` alone when `offset` other bytes of the
+ * same group of three come before them.
  */
 function insideBase64(bytes: Uint8Array, offset: number): string[] {
   const padded = new Uint8Array(offset + bytes.length)

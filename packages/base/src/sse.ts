@@ -3,12 +3,12 @@ import { LineDecoder, utf8Length } from './line-decoder.ts'
 
 /** One server-sent event. */
 export interface SseEvent {
-  /** The event type; '' when the stream named none. */
+  /** The event type; '' when the stream sent none. */
   readonly event: string
   readonly data: string
-  /** The last event id the stream has set, here or earlier; '' when none. */
+  /** The last event id that the stream has sent, with this event or earlier; '' when none. */
   readonly id: string
-  /** The reconnection time in milliseconds, when the stream set one since the event before. */
+  /** The reconnection time in milliseconds, if the stream sent one since the previous event. */
   readonly retry?: number
 }
 
@@ -16,7 +16,10 @@ export interface SseEvent {
 export interface SseDecoderOptions {
   /** The most bytes that one line, or the data of one event, may have. Default 64 MiB. */
   readonly maxEventBytes?: number | undefined
-  /** Deliver a last event that no blank line ended. Default false, as the WHATWG standard says. */
+  /**
+   * Whether to deliver a last event that is not ended by a blank line. Default false, as in the WHATWG
+   * standard.
+   */
   readonly flushIncomplete?: boolean | undefined
 }
 
@@ -41,7 +44,7 @@ export class SseDecoder extends LineDecoder<SseEvent> {
    * The data of the open event; undefined when it has no data line, which is not the same as ''.
    */
   #data: string | undefined
-  /** Counted only once the data comes near the limit. */
+  /** The size of the data in bytes. Computed only when the data comes near the limit. */
   #dataBytes: number | undefined
 
   constructor({ maxEventBytes, flushIncomplete }: SseDecoderOptions = {}) {
@@ -55,7 +58,10 @@ export class SseDecoder extends LineDecoder<SseEvent> {
     this.#maxBytes = maxBytes
   }
 
-  /** Each line end is looked for once, whichever of LF, CR and CRLF the stream uses. */
+  /**
+   * Splits the text into lines. Each line end is searched for once, whichever of LF, CR and CRLF the stream
+   * uses.
+   */
   protected override decodeLines(text: string, events: SseEvent[]): void {
     let lf = -1
     let cr = -1
@@ -109,13 +115,13 @@ export class SseDecoder extends LineDecoder<SseEvent> {
   }
 }
 
-/** Where the mark stands; the length of the text where it does not. */
+/** Returns the position of `mark` in the text, or the length of the text when it is not found. */
 function find(text: string, mark: string, start: number): number {
   const at = text.indexOf(mark, start)
   return at < 0 ? text.length : at
 }
 
-/** One space after the colon is not part of the value. */
+/** Returns the value of a field, without the one space that may follow the colon. */
 function valueAt(text: string, start: number, end: number): string {
   return text.slice(text.charCodeAt(start) === SPACE ? start + 1 : start, end)
 }
@@ -127,7 +133,7 @@ function tooLarge(maxBytes: number): SkeinError {
   })
 }
 
-/** The parts of an event to send. */
+/** The fields of an event to send. */
 export interface SseFields {
   readonly event?: string | undefined
   readonly data: string
@@ -156,7 +162,10 @@ export function encodeSse({ event, data, id, retry }: SseFields): string {
   return `${text}data: ${lines}\n\n`
 }
 
-/** A line break would let a value forge further fields; NUL in an id makes receivers ignore it. */
+/**
+ * Rejects line breaks and NUL: a line break would let a value add further fields, and receivers ignore an id
+ * with NUL.
+ */
 function oneLine(field: string, value: string): string {
   if (!/[\r\n\0]/.test(value)) return value
   throw new SkeinError(`The ${field} of a server-sent event contains a line break or NUL.`, {

@@ -1,7 +1,7 @@
 import { SkeinError } from './error.ts'
 import { isPlainObject, type JsonSchema } from './json.ts'
 
-/** What a Standard Schema says about itself (standardschema.dev, version 1). */
+/** The properties of a Standard Schema (standardschema.dev, version 1). */
 export interface StandardTypedProps<Input = unknown, Output = Input> {
   readonly version: 1
   readonly vendor: string
@@ -25,36 +25,42 @@ export interface StandardJSONSchemaV1<Input = unknown, Output = Input> {
   }
 }
 
-/** The dialect to write. The two drafts are widely supported, others as far as the vendor goes. */
+/**
+ * The JSON Schema dialect to write. The two drafts are widely supported, others only by some schema
+ * libraries.
+ */
 export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07' | 'openapi-3.0' | ({} & string)
 
-/** The result of a validation: the value, or what is wrong with it. */
+/** The result of a validation: the value, or the issues. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
-/** One thing that is wrong with a value, and where. */
+/** One problem of a value, and where it is. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** The type a schema accepts. */
+/** The type of the values that a schema accepts. */
 export type InferInput<S extends { readonly '~standard': StandardTypedProps }> = NonNullable<
   S['~standard']['types']
 >['input']
 
-/** The type a schema produces. */
+/** The type of the values that a schema returns after validation. */
 export type InferOutput<S extends { readonly '~standard': StandardTypedProps }> = NonNullable<
   S['~standard']['types']
 >['output']
 
-/** True for a schema that can validate. Some vendors' schemas are functions. */
+/**
+ * True for a schema that can validate. Functions are accepted too, because some libraries' schemas are
+ * functions.
+ */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return typeof standardProps(value)?.['validate'] === 'function'
 }
 
-/** The `~standard` member of a schema object or function, if it has one. */
+/** Returns the `~standard` member of a schema object or function, if it has one. */
 function standardProps(value: unknown): Record<string, unknown> | undefined {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
   const props: unknown = (value as { '~standard'?: unknown })['~standard']
@@ -63,7 +69,10 @@ function standardProps(value: unknown): Record<string, unknown> | undefined {
     : undefined
 }
 
-/** The JSON Schema of what a schema accepts. A plain object is taken to be JSON Schema already. */
+/**
+ * Returns a JSON Schema for the values that a schema accepts. A plain object is treated as JSON Schema
+ * already.
+ */
 export function toJsonSchema(
   schema: unknown,
   { target = 'draft-07' }: { target?: JsonSchemaTarget | undefined } = {},
@@ -71,7 +80,7 @@ export function toJsonSchema(
   const props = standardProps(schema) as Partial<StandardJSONSchemaV1['~standard']> | undefined
   if (typeof props?.jsonSchema?.input === 'function') {
     try {
-      // A copy: Zod's answer says of itself that it is a schema, and would be converted again and again.
+      // Copied, because Zod's result is itself marked as a schema and would be converted again and again.
       return { ...props.jsonSchema.input({ target }) }
     } catch (cause) {
       throw new SkeinError(
@@ -99,7 +108,7 @@ export function toJsonSchema(
       hint: 'Pass a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
     })
   }
-  // `{ city: z.string() }` is a common slip; as JSON Schema it would accept anything.
+  // `{ city: z.string() }` is a common mistake; read as JSON Schema it would accept anything.
   const field = Object.keys(schema).find((key) => standardProps(schema[key]))
   if (field === undefined) return schema
   throw new SkeinError(`"${field}" holds a schema, but the object around it is not one.`, {

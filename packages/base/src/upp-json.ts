@@ -1,20 +1,21 @@
 /**
- * UPP messages as JSON (UPP 1.3.1 §6 and, for the members, UPP 1.2 §8.4): the one set of types for a message that is
- * stored or sent. `@skein/ai` writes and reads them (`messageToJSON`, `messageFromJSON`), events of `@skein/threads`
- * and the runtime's log carry them. The classes of messages that a program works with are in `@skein/ai`.
+ * UPP messages as JSON (UPP 1.3.1 §6 and, for the members, UPP 1.2 §8.4): the types of messages that are
+ * stored or sent. `@skein/ai` writes and reads them (`messageToJSON`, `messageFromJSON`); events of
+ * `@skein/threads` and the runtime's log contain them. The message classes for use in programs are in
+ * `@skein/ai`.
  */
 import type { JsonObject } from './json.ts'
 
-/** Bytes inside JSON: base64 under one key, so that a reader can tell them from text. */
+/** Bytes inside JSON: base64 under one key, so that a reader can distinguish them from text. */
 export interface BytesJSON {
   readonly $bytes: string
 }
 
-/** Vendor data, one namespace per provider name (UPP §5.6.5). Unknown fields are kept as they came. */
+/** Vendor data, one namespace per provider name (UPP §5.6.5). Unknown fields are kept unchanged. */
 export type MetadataJSON = Readonly<Record<string, JsonObject>>
 
 interface BlockBase {
-  /** What a vendor said about this block beyond the fields that UPP names. */
+  /** The vendor's data about this block that has no field in UPP. */
   readonly metadata?: MetadataJSON
 }
 
@@ -24,7 +25,7 @@ export interface TextBlockJSON extends BlockBase {
   readonly text: string
 }
 
-/** What the model thought before it answered. The text is empty when the vendor gave only an opaque block. */
+/** The model's reasoning before its answer. The text is empty when the vendor sent only an opaque block. */
 export interface ReasoningBlockJSON extends BlockBase {
   readonly type: 'reasoning'
   readonly text: string
@@ -57,14 +58,17 @@ export interface DocumentBlockJSON extends BlockBase {
   readonly title?: string
 }
 
-/** Sound, film or any other bytes. Only users may send `binary` (UPP §6.5). */
+/** Audio, video or any other bytes. Only users may send `binary` (UPP §6.5). */
 export interface MediaBlockJSON extends BlockBase {
   readonly type: 'audio' | 'video' | 'binary'
   readonly data: BytesJSON
   readonly mimeType: string
 }
 
-/** A vendor's block that UPP has no name for. It is replayed to the vendor it came from and skipped by all others. */
+/**
+ * A block type of a vendor that UPP does not define. It is sent back to that vendor and skipped for all
+ * others.
+ */
 export interface NativeBlockJSON {
   readonly type: 'native'
   /** The vendor's own name of the block, e.g. `server_tool_use`. */
@@ -86,19 +90,19 @@ export interface ToolCallJSON {
   readonly toolCallId: string
   readonly toolName: string
   readonly arguments: JsonObject
-  /** Set when the text that the model wrote is not one JSON object; `arguments` is then `{}`. */
+  /** Set when the argument text that the model wrote is not one JSON object; `arguments` is then `{}`. */
   readonly invalidArguments?: { readonly text: string; readonly reason: string }
   /** Ids of calls in the same message that must finish first (UAP §8.6). */
   readonly after?: readonly string[]
   readonly metadata?: MetadataJSON
 }
 
-/** What one call returned, as the model reads it. */
+/** The result of one call, as the model reads it. */
 export interface ToolResultJSON {
   readonly toolCallId: string
   readonly result: unknown
   readonly isError?: boolean
-  /** The called tool, so that vendors which match results by name need no look-up. */
+  /** The name of the called tool, for vendors that match results with calls by name. */
   readonly toolName?: string
   readonly metadata?: MetadataJSON
 }
@@ -110,7 +114,7 @@ interface MessageBase {
   readonly metadata?: MetadataJSON
 }
 
-/** What a person (or the program in that role) wrote. */
+/** A message from a person, or from the program in that role. */
 export interface UserMessageJSON extends MessageBase {
   readonly type: 'user'
   readonly content: readonly ContentBlockJSON[]
@@ -118,7 +122,7 @@ export interface UserMessageJSON extends MessageBase {
   readonly results?: undefined
 }
 
-/** What a model answered: its blocks, and apart from them its tool calls. */
+/** A model's answer: its content blocks and, separately, its tool calls. */
 export interface AssistantMessageJSON extends MessageBase {
   readonly type: 'assistant'
   readonly content: readonly ContentBlockJSON[]
@@ -135,7 +139,7 @@ export interface ToolResultMessageJSON extends MessageBase {
 }
 
 /**
- * One message as JSON (UPP 1.2 §8.4). Bytes are `BytesJSON`, the timestamp is ISO 8601. The members of the other kinds
- * are declared as absent, so that a reader may take `toolCalls` and `results` from any message.
+ * One message as JSON (UPP 1.2 §8.4). Bytes are `BytesJSON`, the timestamp is ISO 8601. Each kind declares
+ * the members of the other kinds as absent, so that code can read `toolCalls` and `results` of any message.
  */
 export type MessageJSON = UserMessageJSON | AssistantMessageJSON | ToolResultMessageJSON

@@ -1,9 +1,9 @@
 import { SkeinError } from '@skein/base'
 
-/** How grave an issue is. Only errors make a thread invalid. */
+/** The severity of an issue. Only errors make a thread invalid. */
 export type Severity = 'error' | 'warning' | 'info'
 
-/** One finding about a document, with a code that is stable and a JSON pointer (RFC 6901) to the place. */
+/** One issue of a document, with a code that never changes and a JSON pointer (RFC 6901) to the place. */
 export interface Issue {
   readonly code: string
   readonly severity: Severity
@@ -11,14 +11,14 @@ export interface Issue {
   readonly message: string
 }
 
-/** One datum that a conversion could not carry over. */
+/** A value that a conversion could not keep. */
 export interface Loss {
   /** JSON pointer into the source of the conversion. */
   readonly pointer: string
   readonly reason: string
 }
 
-/** What every bridge returns: the converted value and what it could not carry. */
+/** The result of a conversion: the converted value and the losses. */
 export interface Converted<T> {
   readonly value: T
   readonly lost: readonly Loss[]
@@ -27,7 +27,7 @@ export interface Converted<T> {
 /** Base of this package's errors. */
 export class ThreadError extends SkeinError {}
 
-/** A document that cannot be read as a thread; `issues` says why. */
+/** Thrown for a document that cannot be read as a thread; `issues` lists the reasons. */
 export class InvalidThreadError extends ThreadError {
   readonly issues: readonly Issue[]
 
@@ -45,7 +45,7 @@ export class InvalidThreadError extends ThreadError {
   }
 }
 
-/** A document beyond a limit of size, depth or count. */
+/** Thrown for a document that exceeds a limit of size, depth or count. */
 export class ThreadLimitError extends ThreadError {
   readonly limit: string
   readonly max: number
@@ -61,7 +61,7 @@ export class ThreadLimitError extends ThreadError {
   }
 }
 
-/** Joins pointer segments, escaping `~` and `/` as RFC 6901 asks. */
+/** Joins the segments of a JSON pointer, escaping `~` and `/` as RFC 6901 requires. */
 export function joinPointer(base: string, ...segments: readonly (string | number)[]): string {
   let pointer = base
   for (const segment of segments) {

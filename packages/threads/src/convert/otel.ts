@@ -4,12 +4,12 @@ import type { MessagePart, UserContent } from '../document/part.ts'
 import { Losses, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
 
-/** Messages of the OpenTelemetry GenAI conventions (status: development), for span attributes and events. */
+/** A message of the OpenTelemetry GenAI conventions (status: development), for span attributes and events. */
 export interface OtelMessage {
   readonly role: 'user' | 'assistant' | 'tool'
   readonly parts: readonly OtelPart[]
   readonly name?: string
-  /** On output messages. */
+  /** Set on the model's responses only. */
   readonly finish_reason?: string
 }
 
@@ -64,8 +64,9 @@ const FORMAT = 'GenAI telemetry'
 const NO_PLACE = 'the GenAI conventions have no field for it'
 
 /**
- * A thread as OpenTelemetry GenAI messages: the last response is the output, what came before is the input. Export only:
- * the conventions have no signatures, so a thread could not be continued from them.
+ * Converts a thread to OpenTelemetry GenAI messages. If the last message is a response, it is the output;
+ * everything before it is the input. There is no import: the conventions have no signatures, so a thread
+ * could not be continued from them.
  */
 export function toOtelMessages(thread: Thread): Converted<OtelMessages> {
   const losses = new Losses()

@@ -23,8 +23,8 @@ const FORMAT = 'a UPP conversation'
 const NO_PLACE = 'UPP has no field for it'
 
 /**
- * A thread as UPP messages, ready for any UPP `llm()` and, through a wire of `@skein/ai`, for any vendor's request.
- * Tool results come before a prompt of the same request, as vendors demand.
+ * Converts a thread to UPP messages, which any UPP `llm()` accepts and which the wires of `@skein/ai` convert
+ * to any vendor's request. Tool results come before a prompt of the same request, because vendors require it.
  */
 export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   const losses = new Losses()
@@ -37,7 +37,10 @@ export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   return { value: messages, lost: losses.list }
 }
 
-/** UPP messages as a thread. Fields that only UPP has are stored on the part, and `toUppMessages` restores them. */
+/**
+ * Converts UPP messages to a thread. Fields that only UPP has are stored on the part, and `toUppMessages`
+ * restores them.
+ */
 export function fromUppMessages(
   messages: readonly MessageJSON[],
   options?: ImportOptions,
@@ -101,7 +104,7 @@ function messageBase(
   losses: Losses,
 ): { id: string; timestamp: string; metadata?: MetadataJSON } {
   losses.rest(message, pointer, CARRIED, NO_PLACE)
-  const { message_id } = message as { message_id?: string } // a field of ours that no type names
+  const { message_id } = message as { message_id?: string } // our own field, which is not in the types
   return { id: message_id ?? id, timestamp: at, ...metadataOf(message) }
 }
 
@@ -135,12 +138,13 @@ function assistantBlock(
       losses.rest(part, pointer, carried, NO_PLACE)
       return { type: 'text', text: part.content, ...metadataOf(part) }
     case 'thinking':
-      // A signature belongs to the vendor that wrote it. Only a wire may replay one, from the metadata that it kept.
+      // The signature is not copied: it is valid only for the vendor that wrote it, and a wire of that vendor
+      // reads it from the metadata.
       losses.rest(part, pointer, carried, NO_PLACE)
       return { type: 'reasoning', text: part.content ?? '', ...metadataOf(part) }
     case 'file': {
       const block = mediaBlock(part.content)
-      // UPP §6.3: an answer holds no documents and no arbitrary bytes.
+      // UPP §6.3: an assistant message must not contain documents or arbitrary bytes.
       if (!block || block.type === 'document' || block.type === 'binary') break
       losses.rest(part, pointer, carried, NO_PLACE)
       mediaLosses(part.content, joinPointer(pointer, 'content'), losses)
@@ -164,7 +168,7 @@ function assistantBlock(
   return undefined
 }
 
-/** A vendor's block that came from UPP: documents keep it as a part of the kind `native`. */
+/** Restores a vendor's block that came from UPP; documents store it as a part of the kind `native`. */
 function nativeBlock(part: unknown): NativeBlockJSON | undefined {
   if (!isPlainObject(part) || part['part_kind'] !== 'native') return undefined
   const { name, metadata } = part
@@ -181,7 +185,8 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   let value: unknown = args
   if (args === null || args === undefined || args === '') value = {}
   else if (typeof args === 'string') value = tryParseJson(args)
-  // Models write arguments that are no JSON object. An empty object would hide that from the model.
+  // Models sometimes write arguments that are not a JSON object. They are passed on as text, because an empty
+  // object would hide the mistake from the model.
   const readable = isPlainObject(value)
     ? (value as JsonObject) // a thread document is JSON
     : { text: typeof args === 'string' ? args : JSON.stringify(args) }
@@ -249,7 +254,7 @@ function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): Co
   return blocks
 }
 
-/** A thread's media as a UPP block; undefined when UPP has none for it. */
+/** Converts media of a thread to a UPP block; undefined when UPP has no block for it. */
 function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
   switch (content.kind) {
     case 'image-url':
@@ -309,8 +314,8 @@ function toolResult(
   return { toolCallId, result: part.content, ...isError, ...names, ...metadataOf(part) }
 }
 
-/** Vendor data that came from UPP goes back to UPP. */
+/** Returns the vendor data that came from UPP, so that it is written back to UPP. */
 function metadataOf(source: object): { metadata?: MetadataJSON } {
-  const { upp_metadata } = source as { upp_metadata?: MetadataJSON } // a field of ours that no type names
+  const { upp_metadata } = source as { upp_metadata?: MetadataJSON } // our own field, which is not in the types
   return upp_metadata ? { metadata: upp_metadata } : {}
 }

@@ -5,7 +5,7 @@ import { parseJson } from '../json/json-parse.ts'
 import type { SystemMessage, Thread, ThreadMessage, Turn } from './thread.ts'
 import type { ContentRef, MessagePart, ToolReturnPart } from './part.ts'
 
-/** Where large contents are kept, by address. */
+/** A store for large contents, by address. */
 export interface ContentStore {
   put(uri: string, bytes: Uint8Array): void | Promise<void>
   get(uri: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
@@ -14,9 +14,9 @@ export interface ContentStore {
 /** Settings of `offloadContent`. */
 export interface OffloadOptions {
   readonly store: ContentStore
-  /** Contents of at least this many bytes move out. Default 100,000. */
+  /** Contents of at least this many bytes are moved to the store. Default 100,000. */
   readonly minBytes?: number
-  /** How many characters of a text stay as a preview. Default 200. */
+  /** How many characters of a text are kept as a preview. Default 200. */
   readonly previewChars?: number
 }
 
@@ -24,8 +24,8 @@ const MEDIA_TYPE = 'application/json'
 const encoder = new TextEncoder()
 
 /**
- * Moves large tool returns into a store and leaves a reference with the hash of what was moved. The address is that
- * hash, so equal contents are stored once.
+ * Moves large tool returns into a store and replaces each with a reference that contains its hash. The
+ * address is that hash, so equal contents are stored once.
  */
 export async function offloadContent(thread: Thread, options: OffloadOptions): Promise<Thread> {
   const { store, minBytes = 100_000, previewChars = 200 } = options
@@ -42,7 +42,9 @@ export async function offloadContent(thread: Thread, options: OffloadOptions): P
   })
 }
 
-/** Brings every moved content back; a store that gives other bytes than were moved is an error. */
+/**
+ * Loads every moved content back into the thread. Throws when the store returns other bytes than were moved.
+ */
 export async function restoreContent(thread: Thread, store: ContentStore): Promise<Thread> {
   return mapReturns(thread, async (part) => {
     const { content_ref: reference, ...rest } = part
@@ -52,7 +54,7 @@ export async function restoreContent(thread: Thread, store: ContentStore): Promi
   })
 }
 
-/** The value that a reference stands for, checked against its hash. */
+/** Loads the value of a reference and checks it against the hash. */
 export async function readContent(reference: ContentRef, store: ContentStore): Promise<unknown> {
   const bytes = await store.get(reference.uri)
   if (!bytes) {
@@ -75,7 +77,9 @@ export async function readContent(reference: ContentRef, store: ContentStore): P
 
 type Change = (part: ToolReturnPart) => Promise<ToolReturnPart>
 
-/** The thread with every tool return changed. Turns and messages in which none changed stay the same objects. */
+/**
+ * Applies `change` to every tool return. Turns and messages in which nothing changed stay the same objects.
+ */
 async function mapReturns(thread: Thread, change: Change): Promise<Thread> {
   const turns = await mapShared(thread.turns, async (turn): Promise<Turn> => {
     if (turn.turn_type === 'user') return mapParts(turn, change)
@@ -99,7 +103,7 @@ async function mapParts<T extends { readonly parts: readonly MessagePart[] }>(
   return parts === holder.parts ? holder : keepJsonText(holder, { ...holder, parts })
 }
 
-/** Maps a list; gives back the list itself when nothing changed. */
+/** Maps a list; returns the list itself when no item changed. */
 async function mapShared<T>(
   list: readonly T[],
   map: (item: T) => Promise<T>,

@@ -7,7 +7,7 @@ import type { Thread } from './thread.ts'
 export interface ForkOptions {
   /** How many turns the fork keeps. Default: all. */
   readonly turns?: number
-  /** Why, as the link's relation. Default `fork`; `regenerate` and `edit` are common. */
+  /** The relation of the link to the original thread. Default `fork`; `regenerate` and `edit` are common. */
   readonly relation?: string
   readonly threadId?: string
   readonly clock?: Clock
@@ -15,8 +15,8 @@ export interface ForkOptions {
 }
 
 /**
- * A new thread that begins like this one and goes its own way. Turns are shared, not copied; nothing is taken from the
- * original. A fork knows where it came from; the original need not know of its forks.
+ * Creates a new thread that starts with the turns of this one. The turns are shared, not copied, and the
+ * original is not changed. The fork links to the original; the original has no link to its forks.
  */
 export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
   const { turns: count = thread.turns.length, relation = 'fork', clock = systemClock } = options
@@ -46,7 +46,7 @@ export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
   })
 }
 
-/** One difference. A value that is absent on one side has no `before`, or no `after`. */
+/** One difference. `before` is absent for an added value, `after` for a removed one. */
 export interface Difference {
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'
@@ -54,14 +54,16 @@ export interface Difference {
   readonly after?: unknown
 }
 
-/** What `diffThreads` returns. */
+/** The result of `diffThreads`. */
 export interface ThreadDiff {
-  /** How many turns both begin with: where a fork left, or where a client and a server part. */
+  /**
+   * How many equal turns both threads start with: the point where a fork, or a client and a server, diverged.
+   */
   readonly commonTurns: number
   readonly differences: readonly Difference[]
 }
 
-/** What differs between two threads, place by place. `null` and absent are different things. */
+/** Returns the differences between two threads, by JSON pointer. `null` and absent are different. */
 export function diffThreads(before: Thread, after: Thread): ThreadDiff {
   const differences = [...diffValues(before, after, '')]
   const shortest = Math.min(before.turns.length, after.turns.length)
@@ -73,7 +75,7 @@ export function diffThreads(before: Thread, after: Thread): ThreadDiff {
   return { commonTurns, differences }
 }
 
-/** The differences between two JSON values, in the order of the first. */
+/** Returns the differences between two JSON values, in the order of the first value. */
 function* diffValues(
   before: unknown,
   after: unknown,
@@ -103,7 +105,7 @@ function* diffValues(
   } else yield { pointer, kind: 'changed', before, after }
 }
 
-/** A member that is undefined is absent, as in JSON. */
+/** True when a member is missing or undefined, which is the same in JSON. */
 function isAbsent(fields: { readonly [key: string]: unknown }, key: string): boolean {
   return !Object.hasOwn(fields, key) || fields[key] === undefined
 }

@@ -3,17 +3,18 @@ import { CallLedger } from './tool-calls.ts'
 import { instantOf, isZoneless } from './timestamp.ts'
 
 /**
- * How strictly to judge a thread: `strict` follows the letter of the specification, `standard` (the default) also
- * accepts what real threads contain, `lenient` counts as errors only what readers cannot handle.
+ * How strictly a thread is checked: `strict` follows the letter of the specification, `standard` (the
+ * default) also accepts deviations that real threads contain, `lenient` reports as errors only what readers
+ * cannot handle.
  */
 export type Profile = 'strict' | 'standard' | 'lenient'
 
-/** Every code that validation reports. Codes are stable. */
+/** Every code that validation reports. Codes never change. */
 export const IssueCode = {
   /** A required field is absent. */
   MissingField: 'missing_field',
   WrongType: 'wrong_type',
-  /** A value outside the specification's list. */
+  /** A value that is not in the specification's list. */
   BadValue: 'bad_value',
   /** An id is the empty string. */
   EmptyId: 'empty_id',
@@ -21,7 +22,7 @@ export const IssueCode = {
   BadTimestamp: 'bad_timestamp',
   BadBase64: 'bad_base64',
   UnsupportedVersion: 'unsupported_version',
-  /** A 2.x version after 2.0.0: read and kept, not understood in full. */
+  /** A 2.x version after 2.0.0: it is read and kept, but not fully understood. */
   NewerVersion: 'newer_version',
   /** An id is not a UUID; reported only with `ids: 'uuid'`. */
   IdNotUuid: 'id_not_uuid',
@@ -34,14 +35,14 @@ export const IssueCode = {
   UnknownTurnType: 'unknown_turn_type',
   UnknownPartKind: 'unknown_part_kind',
   UnknownContentKind: 'unknown_content_kind',
-  /** System prompts are configuration and not stored in a thread. */
+  /** A system prompt in the thread; system prompts are configuration and must not be stored there. */
   InlineSystemPrompt: 'inline_system_prompt',
-  /** A tool return whose call is nowhere before it (rule V2). */
+  /** A tool return without an earlier call (rule V2). */
   ReturnWithoutCall: 'return_without_call',
   /** A tool return for a call that was answered already (rule V2). */
   DuplicateReturn: 'duplicate_return',
   ToolNameMismatch: 'tool_name_mismatch',
-  /** A call is still open although a later user turn was answered. */
+  /** A call has no return although a later user turn was answered. */
   CallLeftOpen: 'call_left_open',
   /** Arguments that are neither text, object nor null. */
   UnusualArgs: 'unusual_args',
@@ -53,15 +54,15 @@ export const IssueCode = {
   UpdatedBeforeCreated: 'updated_before_created',
   /** A field of responses is set on a request. */
   ResponseFieldOnRequest: 'response_field_on_request',
-  /** A message belongs to another agent than its turn. */
+  /** A message has another agent than its turn. */
   AgentDiffers: 'agent_differs',
   /** A signature or id without the provider that issued it. */
   ThinkingWithoutProvider: 'thinking_without_provider',
-  /** A timestamp without zone; read as UTC. */
+  /** A timestamp without a time zone; it is read as UTC. */
   ZonelessTimestamp: 'zoneless_timestamp',
-  /** Text with half of a surrogate pair, which Python refuses. Looked for in the profile `strict` only. */
+  /** Text with half of a surrogate pair, which Python rejects. Checked in the profile `strict` only. */
   LoneSurrogate: 'lone_surrogate',
-  /** A JSON key stands twice in one object; the last one won. */
+  /** A JSON key appears twice in one object; the last value is used. */
   DuplicateKey: 'duplicate_key',
   InvalidJson: 'invalid_json',
 } as const
@@ -69,7 +70,7 @@ export const IssueCode = {
 /** A code that validation reports. */
 export type IssueCode = (typeof IssueCode)[keyof typeof IssueCode]
 
-/** Codes that the JSON Schema finds too; together they are "the structure". */
+/** Codes of errors that the JSON Schema finds too. Together they define "the structure". */
 export const STRUCTURAL_CODES: ReadonlySet<string> = new Set<IssueCode>([
   'missing_field',
   'wrong_type',
@@ -80,7 +81,10 @@ export const STRUCTURAL_CODES: ReadonlySet<string> = new Set<IssueCode>([
   'unsupported_version',
 ])
 
-/** Severity in the profiles strict, standard, lenient; a code that is not listed is an error in each. */
+/**
+ * Severities in the profiles strict, standard and lenient, in this order. A code that is not listed is an
+ * error in all three.
+ */
 const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity, Severity] } = {
   bad_timestamp: ['error', 'error', 'warning'],
   bad_base64: ['error', 'error', 'warning'],
@@ -112,7 +116,7 @@ const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity,
 
 const COLUMN = { strict: 0, standard: 1, lenient: 2 } as const
 
-/** How grave a finding is in a profile. */
+/** Returns the severity of an issue in a profile. */
 export function severityOf(code: IssueCode, profile: Profile): Severity {
   return SEVERITIES[code]?.[COLUMN[profile]] ?? 'error'
 }
@@ -121,24 +125,24 @@ export function severityOf(code: IssueCode, profile: Profile): Severity {
 export interface ValidateOptions {
   /** Default `standard`. */
   readonly profile?: Profile
-  /** `uuid` asks for UUIDs in `thread_id` and `agent_id`; by default any non-empty string is an id. */
+  /** `uuid` requires UUIDs in `thread_id` and `agent_id`; by default any non-empty string is an id. */
   readonly ids?: 'any' | 'uuid'
-  /** Further issues are counted, not listed. Default 1,000. */
+  /** The most issues to list; further issues are only counted. Default 1,000. */
   readonly maxIssues?: number
 }
 
-/** What `validateThread` returns. */
+/** The result of `validateThread`. */
 export interface Validation {
   /** True when no issue is an error. */
   readonly valid: boolean
-  /** True when the structure holds, whatever the rules on order, registry and call ids say. */
+  /** True when there is no structural error, even if rules on order, registry or call ids are broken. */
   readonly wellFormed: boolean
   readonly issues: readonly Issue[]
-  /** How many issues there are in all; more than `issues` when `maxIssues` was reached. */
+  /** The number of all issues; more than `issues` contains when `maxIssues` was reached. */
   readonly total: number
 }
 
-/** Where a call stands and which tool it asks for. */
+/** The position of a call and the tool it asks for. */
 interface OpenCall {
   readonly turnIndex: number
   readonly messageIndex: number
@@ -149,12 +153,12 @@ interface OpenCall {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Checks of single values, and what they found. The current place is held as indices, and a pointer is made only for an
- * issue, so a valid document costs no allocation beyond the ledger of calls.
+ * Checks single values and collects the issues. The current position is stored as indices, and a pointer is
+ * built only for an issue, so a valid document costs no allocation beyond the ledger of calls.
  */
 export class IssueCollector {
   readonly calls: CallLedger<OpenCall> = new CallLedger()
-  /** Indices of the current place; -1 where there is none. */
+  /** Indices of the current position; -1 where there is none. */
   turnIndex = -1
   messageIndex = -1
   partIndex = -1
@@ -197,14 +201,16 @@ export class IssueCollector {
     else if (this.#strict && !isWellFormed(value)) this.report(IssueCode.LoneSurrogate, tail)
   }
 
-  /** Pydantic AI writes absent fields as null, so null counts as absent. */
+  /** Checks an optional string. Null is accepted, because Pydantic AI writes absent fields as null. */
   optionalText(value: unknown, tail: string): void {
     if (value !== undefined && value !== null && typeof value !== 'string') {
       this.report(IssueCode.WrongType, tail, 'a string')
     }
   }
 
-  /** Rule V1. Gives the instant, or NaN, which compares as neither before nor after. */
+  /**
+   * Checks a timestamp (rule V1) and returns its instant, or NaN, which compares as neither before nor after.
+   */
   time(value: unknown, tail: string): number {
     if (typeof value !== 'string') {
       this.missingOr(value, tail, 'a timestamp')
@@ -230,7 +236,7 @@ export class IssueCollector {
     }
     if (this.#total++ >= this.#maxIssues) return
     const pointer = this.#place() + tail
-    // The message says what is wrong and where, never with the value itself: it may be private.
+    // The message does not contain the value itself, because it may be private.
     const what = code.replaceAll('_', ' ') + (wanted ? `, expected ${wanted}` : '')
     const message = `${pointer || 'the document'}: ${what}`
     this.#issues.push({ code, severity, pointer, message })
@@ -245,7 +251,9 @@ export class IssueCollector {
   }
 }
 
-/** In every engine since 2023, but not in the library types that this package compiles against. */
+/**
+ * `String.isWellFormed`, which every engine has had since 2023, but not the library types of this package.
+ */
 function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }

@@ -7,7 +7,7 @@ import type { Usage } from './thread.ts'
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
 
-/** System actions of 1.0.0 under the event names of 2.0.0. Others keep their name. */
+/** The event names of 2.0.0 for system actions of 1.0.0. Other actions keep their name. */
 const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['system.tool_grant', 'tool.grant'],
   ['system.tool_revoke', 'tool.revoke'],
@@ -18,8 +18,9 @@ const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Turns from the flat action list of 1.0.0. Runs and model responses are not marked there, so they are inferred: a run
- * lasts as long as one agent acts; a tool return or a second answer ends a response.
+ * Converts the flat list of actions of 1.0.0 to turns. Runs and model responses are not marked in 1.0.0, so
+ * they are inferred: a run lasts as long as the same agent acts; a tool return or a second answer ends a
+ * response.
  */
 export function migrateActions(
   actions: unknown,
@@ -35,7 +36,7 @@ export function migrateActions(
   return grouping.finish()
 }
 
-/** Actions in the order of their sequence numbers, which 2.0.0 replaces by position. */
+/** Sorts actions by their sequence numbers. In 2.0.0, the position in the list replaces these numbers. */
 function inSequence(actions: readonly unknown[], report: MigrationReport): readonly unknown[] {
   const numbers = actions.map((action) => (isObject(action) ? action['sequence'] : undefined))
   if (!numbers.every((number) => typeof number === 'number')) return actions
@@ -55,7 +56,7 @@ class ActionGrouping {
   readonly #turns: Draft[] = []
   readonly #callers = new Map<unknown, unknown>()
   #run: Draft | undefined
-  /** Events that happened while no agent ran. They are put at the start of the next run. */
+  /** Events that happened between runs. They are put at the start of the next run. */
   #waiting: Draft[] = []
 
   constructor(document: Fields, report: MigrationReport) {
@@ -108,7 +109,8 @@ class ActionGrouping {
   #assistant(action: Fields): void {
     const content = migrateContent(action['content'], undefined, this.#infer())
     const items: readonly unknown[] = Array.isArray(content) ? content : [content]
-    // Fields that the draft does not define, and the time, go to the part that holds the action's text.
+    // Fields that draft 1.0.0 does not define, and the time, are stored on each part with the action's
+    // content.
     const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
     const parts = items.map((item) =>
       typeof item === 'string'
@@ -181,7 +183,9 @@ class ActionGrouping {
     this.#run = undefined
   }
 
-  /** The message that the action belongs to: the last one if it has the right type, else a new one. */
+  /**
+   * Returns the message that the action belongs to: the last one if it has the right type, else a new one.
+   */
   #message(type: 'request' | 'response', action: Fields, fresh: boolean): Draft {
     const last = this.#lastMessage()
     if (!fresh && last?.['message_type'] === type) return last
@@ -199,7 +203,10 @@ class ActionGrouping {
     return (this.#run?.['messages'] as Draft[] | undefined)?.at(-1)
   }
 
-  /** Events after the last run belong to no agent; they are put into a turn of the first one, or of the last run. */
+  /**
+   * Puts events after the last run into an additional turn, of the agent of the last run or else of the first
+   * registered agent.
+   */
   #eventsAfterAll(): void {
     const last = this.#turns.findLast((turn) => turn['turn_type'] === 'agent')
     const agentId = last?.['agent_id'] ?? this.#anyAgent()
@@ -224,7 +231,10 @@ class ActionGrouping {
   }
 }
 
-/** A part made of an action: the named fields first, then those that the draft does not define, with time and id. */
+/**
+ * Converts an action to a part: first the named fields, then all others, such as time, id and fields that the
+ * draft does not define.
+ */
 function part(action: Fields, kind: string, names: readonly string[]): Draft {
   const rest = without(action, ...OWN_FIELDS)
   const made: Draft = { part_kind: kind }
@@ -232,14 +242,14 @@ function part(action: Fields, kind: string, names: readonly string[]): Draft {
   return keepJsonText(action, { ...made, ...rest, part_kind: kind })
 }
 
-/** Fields of an action that become something else than a field of a part. */
+/** Fields of an action that do not become fields of a part. */
 const OWN_FIELDS = ['action_type', 'sequence', 'agent_id', 'usage']
 
 function without(source: Fields, ...names: readonly string[]): Draft {
   return Object.fromEntries(Object.entries(source).filter(([key]) => !names.includes(key)))
 }
 
-/** Message content of 1.0.0, with attachments, as content of 2.0.0. */
+/** Converts message content of 1.0.0, with attachments, to content of 2.0.0. */
 function migrateContent(
   content: unknown,
   attachments: unknown,
@@ -287,7 +297,7 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
       ...name,
     }
   }
-  // Kept whole under a kind of its own: 1.0.0 leaves the fields of these open.
+  // Content of other kinds is kept unchanged under the kind `v1:…`, because 1.0.0 does not define its fields.
   return { ...item, kind: `v1:${kind}` }
 }
 

@@ -6,22 +6,23 @@ import { migrateActions } from './migrate-actions.ts'
 import { UnsupportedVersionError } from './thread-text.ts'
 import type { Thread } from './thread.ts'
 
-/** A thread of version 2.0.0, and what had to be assumed to make it one. */
+/** A migrated thread of version 2.0.0, and the values that had to be inferred. */
 export interface Migration extends Converted<Thread> {
   readonly from: string
-  /** Values that the source does not state; `pointer` is the place in the migrated thread. */
+  /** Values that are not in the source; `pointer` is their place in the migrated thread. */
   readonly inferred: readonly Loss[]
 }
 
-/** Collects the two reports while a converter works. */
+/** Collects lost and inferred values during a migration. */
 export interface MigrationReport {
   readonly lost: Loss[]
   readonly inferred: Loss[]
 }
 
 /**
- * Reads a thread of an older draft: 1.0.0 (a flat list of actions), 0.0.3 or 0.0.4 (which, despite their numbers, come
- * after 2.0.0 and extend it). Versions are looked up in a table, never compared. Threads of 2.x are given back as they are.
+ * Converts a thread of another draft to 2.0.0: 1.0.0 (a flat list of actions), 0.0.3 or 0.0.4 (which, despite
+ * their numbers, came after 2.0.0 and extend it). Versions are looked up in a table, never compared. Threads
+ * of 2.x are returned unchanged.
  */
 export function migrateThread(input: unknown, limits: JsonLimits = {}): Migration {
   const document = typeof input === 'string' ? parseJson(input, limits).value : input
@@ -69,7 +70,7 @@ function withTurns(document: { readonly [key: string]: unknown }, report: Migrat
 
 type Fields = { readonly [key: string]: unknown }
 
-/** Normative events of the drafts under the names that 2.0.0 uses. Other `data-…` events keep theirs. */
+/** The event names of 2.0.0 for the drafts' normative events. Other `data-…` events keep their names. */
 const EVENT_NAMES: ReadonlyMap<unknown, string> = new Map([
   ['data-tp-agent_handoff', 'agent.handoff'],
   ['data-tp-thread_spawn', 'thread.spawn'],
@@ -78,7 +79,7 @@ const EVENT_NAMES: ReadonlyMap<unknown, string> = new Map([
   ['data-tp-error', 'error'],
 ])
 
-/** Turns of 0.0.3 and 0.0.4: those of 2.0.0 with fields that may be missing. */
+/** Converts turns of 0.0.3 and 0.0.4: they are turns of 2.0.0 in which fields may be missing. */
 export function migrateTurns(turns: unknown, report: MigrationReport): unknown[] {
   if (!Array.isArray(turns)) return []
   const migration = new TurnMigration(report)
@@ -87,7 +88,10 @@ export function migrateTurns(turns: unknown, report: MigrationReport): unknown[]
 
 class TurnMigration {
   readonly #report: MigrationReport
-  /** Ids made up for calls without one, by tool name, oldest first. */
+  /**
+   * Ids that were generated for calls without one, by tool name, oldest first. Returns without an id use them
+   * up in this order.
+   */
   readonly #madeUp = new Map<unknown, string[]>()
   #count = 0
 
@@ -148,7 +152,7 @@ class TurnMigration {
       tool_call_id: () =>
         this.#madeUp.get(part['tool_name'])?.shift() ?? this.#makeUp(part['tool_name']),
       status: () => 'success',
-      // 2.0.0 wants `content`; the drafts leave it out when there is a `content_ref`.
+      // 2.0.0 requires `content`; the drafts leave it out when there is a `content_ref`.
       content: () => null,
     })
   }
@@ -182,7 +186,7 @@ class TurnMigration {
   }
 }
 
-/** When a turn without `completed_at` ended: when it was interrupted, or at its last message. */
+/** Returns when a turn without `completed_at` ended: when it was interrupted, or at its last message. */
 function endOf(turn: Fields): unknown {
   const interruption = turn['interruption']
   if (isObject(interruption) && typeof interruption['interrupted_at'] === 'string')

@@ -1,9 +1,9 @@
 /**
- * The parts of messages in ThreadProtocol 2.0.0 and Pydantic AI, and the content of prompts. `thread.ts` has the thread,
- * its turns and messages around them.
+ * The parts of messages in ThreadProtocol 2.0.0 and Pydantic AI, and the content of prompts. The thread, its
+ * turns and its messages are in `thread.ts`.
  */
 
-/** The specification's seven part kinds, and the further ones of Pydantic AI. */
+/** A part of a message: the specification's seven part kinds, and the additional ones of Pydantic AI. */
 export type MessagePart =
   | UserPromptPart
   | TextPart
@@ -31,17 +31,17 @@ export interface TextPart extends ProviderFields {
   readonly content: string
 }
 
-/** What the model thought. A signature belongs to the provider that wrote it and is sent to no other. */
+/** The model's thinking. A signature is valid only for the provider that wrote it and is sent to no other. */
 export interface ThinkingPart extends ProviderFields {
   readonly part_kind: 'thinking'
   /** Visible thinking text. */
   readonly content?: string | null
-  /** Opaque provider reference. */
+  /** An opaque value that the provider needs to continue its thinking. */
   readonly signature?: string | null
   readonly thinking_id?: string | null
 }
 
-/** A call that the application runs. */
+/** A tool call that the application runs. */
 export interface ToolCallPart extends ProviderFields {
   readonly part_kind: 'tool-call'
   readonly tool_name: string
@@ -59,11 +59,11 @@ export interface ToolReturnPart {
   readonly status: ToolReturnStatus
   readonly content: unknown
   readonly metadata?: unknown
-  /** Pydantic AI's own state, finer than `status`; it wins on export. */
+  /** Pydantic AI's own outcome, more precise than `status`. An export uses it instead of `status`. */
   readonly outcome?: ToolReturnOutcome
   readonly tool_kind?: string | null
   readonly timestamp?: string | null
-  /** Where a large return is kept; `content` is then a preview or null. */
+  /** A reference to a large return that is stored elsewhere; `content` is then a preview or null. */
   readonly content_ref?: ContentRef
 }
 
@@ -73,7 +73,10 @@ export type ToolReturnStatus = 'success' | 'error' | 'validation_error'
 /** How a call ended, in the words of Pydantic AI. */
 export type ToolReturnOutcome = 'success' | 'failed' | 'denied' | 'interrupted'
 
-/** Points to a large value that is stored outside the thread; `hash` proves that the stored bytes are the same. */
+/**
+ * A reference to a large value that is stored outside the thread; `hash` proves that the stored bytes are
+ * unchanged.
+ */
 export interface ContentRef {
   readonly uri: string
   readonly size_bytes: number
@@ -81,7 +84,9 @@ export interface ContentRef {
   readonly media_type: string
 }
 
-/** Asks the model to try again: a failed call when it names a tool, else an answer that was rejected. */
+/**
+ * Asks the model to try again. With a tool name it answers a failed call, without one a rejected response.
+ */
 export interface RetryPromptPart {
   readonly part_kind: 'retry-prompt'
   readonly content: string | readonly ValidationError[]
@@ -91,8 +96,8 @@ export interface RetryPromptPart {
 }
 
 /**
- * One problem that the model is asked to correct: Pydantic's error details. The specification does not define the
- * fields.
+ * One problem that the model is asked to correct, as Pydantic reports it. The specification does not define
+ * the fields.
  */
 export interface ValidationError {
   readonly type: string
@@ -103,21 +108,21 @@ export interface ValidationError {
   readonly url?: string
 }
 
-/** A file that the model made. */
+/** A file that the model created. */
 export interface FilePart extends ProviderFields {
   readonly part_kind: 'file'
-  /** Binary per the specification; files seen in a UI stream may be known by URL only. */
+  /** The specification allows binary content only; files from a UI stream may have only a URL. */
   readonly content: BinaryContent | UrlContent
 }
 
-/** What a person wrote or attached. */
+/** A person's input: text and attachments. */
 export interface UserPromptPart {
   readonly part_kind: 'user-prompt'
   readonly content: string | readonly UserContent[]
   readonly timestamp?: string | null
 }
 
-/** A call that the provider ran itself. */
+/** A tool call that the provider ran itself. */
 export interface BuiltinToolCallPart extends ProviderFields {
   readonly part_kind: 'builtin-tool-call'
   readonly tool_name: string
@@ -126,7 +131,7 @@ export interface BuiltinToolCallPart extends ProviderFields {
   readonly tool_kind?: string | null
 }
 
-/** The result of a call that the provider ran itself; it stands in the response. */
+/** The result of a call that the provider ran itself; it is part of the response. */
 export interface BuiltinToolReturnPart extends ProviderFields {
   readonly part_kind: 'builtin-tool-return'
   readonly tool_name: string
@@ -139,13 +144,13 @@ export interface BuiltinToolReturnPart extends ProviderFields {
   readonly timestamp?: string | null
 }
 
-/** A provider's summary that stands for earlier messages. */
+/** A provider's summary that replaces earlier messages. */
 export interface CompactionPart extends ProviderFields {
   readonly part_kind: 'compaction'
   readonly content?: string | null
 }
 
-/** Spoken words: the user's in requests, the model's in responses. */
+/** Speech: the user's in requests, the model's in responses. */
 export interface SpeechPart extends ProviderFields {
   readonly part_kind: 'speech'
   readonly speaker: 'user' | 'assistant'
@@ -154,14 +159,14 @@ export interface SpeechPart extends ProviderFields {
   readonly interrupted_at_ms?: number | null
 }
 
-/** Tools that became available in mid-run. */
+/** Tools that became available during a run. */
 export interface ToolAvailabilityDeltaPart {
   readonly part_kind: 'tool-availability-delta'
   readonly tools_added?: readonly unknown[]
   readonly tool_call_id?: string | null
 }
 
-/** One item of a prompt: text, or an object known by its `kind`. */
+/** One item of a prompt: text, or an object with a `kind`. */
 export type UserContent = string | MultiModalContent
 
 /** Every content object of a prompt. */
@@ -175,7 +180,7 @@ export type MultiModalContent =
   | UploadedFile
   | CachePoint
 
-/** A file that is known by its address. */
+/** A file given by its URL. */
 export type UrlContent = ImageUrl | AudioUrl | DocumentUrl | VideoUrl
 
 interface UrlFields {
@@ -187,22 +192,22 @@ interface UrlFields {
   readonly media_type?: string | null
 }
 
-/** An image by address. */
+/** An image given by its URL. */
 export interface ImageUrl extends UrlFields {
   readonly kind: 'image-url'
 }
 
-/** Sound by address. */
+/** An audio file given by its URL. */
 export interface AudioUrl extends UrlFields {
   readonly kind: 'audio-url'
 }
 
-/** A film by address. */
+/** A video given by its URL. */
 export interface VideoUrl extends UrlFields {
   readonly kind: 'video-url'
 }
 
-/** A document by address. */
+/** A document given by its URL. */
 export interface DocumentUrl extends UrlFields {
   readonly kind: 'document-url'
 }
@@ -210,7 +215,7 @@ export interface DocumentUrl extends UrlFields {
 /** A file with its bytes. */
 export interface BinaryContent {
   readonly kind: 'binary'
-  /** Base64 in either alphabet, kept as found (Pydantic AI writes the URL-safe one). */
+  /** Base64 in either alphabet, stored unchanged (Pydantic AI writes the URL-safe one). */
   readonly data: string
   readonly media_type: string
   readonly identifier: string
@@ -224,7 +229,7 @@ export interface TextContent {
   readonly metadata?: unknown
 }
 
-/** A file the provider already holds (Pydantic AI). */
+/** A file that was uploaded to the provider before (Pydantic AI). */
 export interface UploadedFile {
   readonly kind: 'uploaded-file'
   readonly file_id: string

@@ -4,24 +4,29 @@ import type { Thread } from './thread.ts'
 
 /** Settings of `redactThread`. */
 export interface RedactOptions {
-  /** Texts that must not remain anywhere: in text, arguments, results, names of fields. Empty ones are ignored. */
+  /**
+   * Texts to remove everywhere: from text, arguments, results and names of fields. Empty ones are ignored.
+   */
   readonly secrets?: readonly string[]
-  /** Patterns that must not remain, such as card numbers. */
+  /** Patterns to remove everywhere, such as card numbers. */
   readonly patterns?: readonly RegExp[]
-  /** Whole values to take out, by JSON pointer or by a test of pointer and value. */
+  /** Whole values to remove, given by JSON pointers or by a function of pointer and value. */
   readonly remove?: readonly string[] | ((pointer: string, value: unknown) => boolean)
-  /** What stands there instead. Default `[redacted]`. */
+  /** The text that replaces removed data. Default `[redacted]`. */
   readonly replacement?: string
 }
 
-/** What `redactThread` returns. */
+/** The result of `redactThread`. */
 export interface Redaction {
   readonly thread: Thread
-  /** Where something was taken out. */
+  /** JSON pointers to the places where something was removed. */
   readonly redacted: readonly string[]
 }
 
-/** Fields that hold the structure together: their values are names of the protocol, ids and times. */
+/**
+ * Structural fields: their values are protocol names, versions and times. They are redacted only if `remove`
+ * names them.
+ */
 const STRUCTURE: ReadonlySet<string> = new Set(
   (
     'version turn_type message_type part_kind kind status outcome finish_reason timestamp ' +
@@ -30,8 +35,9 @@ const STRUCTURE: ReadonlySet<string> = new Set(
 )
 
 /**
- * A copy without secrets. The thread stays valid: ids are redacted alike everywhere, so calls and returns still match,
- * and structural fields are left alone. What is untouched is shared with the original.
+ * Returns a copy without the secrets. The thread stays valid: an id is redacted in the same way everywhere,
+ * so calls and returns still match, and structural fields are left alone. Unchanged values are shared with
+ * the original.
  */
 export function redactThread(thread: Thread, options: RedactOptions): Redaction {
   const redactor = new Redactor(options)
@@ -89,17 +95,20 @@ class Redactor {
       if (name !== key || value !== field) isChanged = true
       return [name, value] as const
     })
-    // fromEntries defines each key as data, `__proto__` included.
+    // `fromEntries` also defines the key `__proto__` as data; an assignment would change the prototype.
     return isChanged ? keepJsonText(object, Object.fromEntries(entries)) : object
   }
 }
 
-/** Each secret as it is, and as JSON text would spell it: arguments are often kept as text. */
+/**
+ * Builds one pattern for all secrets. Each secret is searched for as it is and as JSON text would escape it,
+ * because arguments are often stored as JSON text.
+ */
 function patternOf(secrets: readonly string[], patterns: readonly RegExp[]): RegExp | undefined {
   const spellings = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
   const texts = [...new Set(spellings)]
     .filter((text) => text !== '')
-    // The longest first, so that a secret that contains another is not cut in two.
+    // Longest first, so that a secret that contains a shorter one is replaced as a whole.
     .sort((a, b) => b.length - a.length)
     .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   const sources = [...texts, ...patterns.map((pattern) => `(?:${pattern.source})`)]

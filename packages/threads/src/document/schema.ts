@@ -12,7 +12,10 @@ const time: JsonSchema = { type: 'string', pattern: TIMESTAMP_PATTERN }
 const nullableText: JsonSchema = { type: ['string', 'null'] }
 const anything: JsonSchema = {}
 
-/** An object that may hold further fields: the protocol asks readers to keep what they do not know. */
+/**
+ * Returns the schema of an object that may have additional fields, because the protocol requires readers to
+ * keep unknown fields.
+ */
 function object(required: Schemas, optional: Schemas = {}): JsonSchema {
   return {
     type: 'object',
@@ -22,8 +25,9 @@ function object(required: Schemas, optional: Schemas = {}): JsonSchema {
 }
 
 /**
- * Picks the schema by the value of `field`; other values of that field must only be strings. `Value` is the list of
- * values that the types name: one that has no schema does not compile.
+ * Returns a schema that applies one of `cases`, chosen by the value of `field`; any other string is accepted
+ * without further checks. `Value` is the union of values in the types, so a value without a schema does not
+ * compile.
  */
 function byField<Value extends string>(
   field: string,
@@ -35,7 +39,7 @@ function byField<Value extends string>(
     properties: { [field]: text },
     allOf: Object.entries<JsonSchema>(cases).map(([value, schema]) => ({
       if: { properties: { [field]: { const: value } } },
-      // Not a promise: the keyword is JSON Schema's.
+      // This `then` is the keyword of JSON Schema, not a promise.
       // oxlint-disable-next-line unicorn/no-thenable
       then: schema,
     })),
@@ -160,8 +164,9 @@ const turn: JsonSchema = byField<Turn['turn_type']>('turn_type', {
 })
 
 /**
- * The structure of a thread as JSON Schema, draft 2020-12. It accepts exactly the documents in which `validateThread`
- * (profile `standard`) finds no structural error; the rules on order, registry and call ids are beyond a schema.
+ * The structure of a thread as JSON Schema, draft 2020-12. It accepts exactly the documents in which
+ * `validateThread` (profile `standard`) finds no structural error; rules on order, registry and call ids
+ * cannot be expressed in a schema.
  */
 export const threadSchema: JsonSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',

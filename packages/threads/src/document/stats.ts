@@ -2,7 +2,7 @@ import { toolCalls } from './tool-calls.ts'
 import type { Thread, ThreadMessage, Usage } from './thread.ts'
 import { ThreadError } from '../issue.ts'
 
-/** What a thread consists of and what it cost. */
+/** The counts of a thread's contents, and its usage and cost. */
 export interface ThreadStats {
   readonly turns: { readonly user: number; readonly agent: number }
   readonly messages: {
@@ -10,27 +10,27 @@ export interface ThreadStats {
     readonly response: number
     readonly system: number
   }
-  /** Parts by kind. */
+  /** The number of parts by kind. */
   readonly parts: Readonly<Record<string, number>>
-  /** Local tool calls by state. */
+  /** The number of the application's tool calls by state. */
   readonly toolCalls: Readonly<Record<string, number>>
   readonly usage: UsageStats
   readonly byAgent: Readonly<Record<string, UsageStats>>
   readonly byModel: Readonly<Record<string, UsageStats>>
 }
 
-/** The usage of one agent or model, and how many responses it adds up. */
+/** The usage of a thread, an agent or a model, and the number of responses it was summed from. */
 export interface UsageStats {
   readonly responses: number
-  /** Summed as Pydantic AI does; totals are inclusive. Empty when nothing was reported. */
+  /** Summed as Pydantic AI does: totals include their parts. Empty when nothing was reported. */
   readonly usage: Usage
-  /** Input plus output. A stored `total_tokens` is neither trusted nor added. */
+  /** Input plus output tokens. A stored `total_tokens` is not used. */
   readonly totalTokens: number
-  /** Decimal text, exact; undefined when no response had a price. */
+  /** An exact decimal number as text; undefined when no response had a price. */
   readonly cost: string | undefined
 }
 
-/** Counts a thread and sums its usage, whole and by agent and model. */
+/** Counts the contents of a thread and sums its usage, in total and by agent and model. */
 export function threadStats(thread: Thread): ThreadStats {
   const turns = { user: 0, agent: 0 }
   const messages = { request: 0, response: 0, system: 0 }
@@ -100,8 +100,8 @@ class Counter {
 }
 
 /**
- * Adds usages the way Pydantic AI does: every counter, the nested `details`, and `cost` as exact decimal text. Undefined
- * when no counter was set at all.
+ * Adds usages as Pydantic AI does: every counter, the nested `details`, and `cost` as exact decimal text.
+ * Returns undefined when no usage was reported.
  */
 export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | undefined {
   const sum: { [key: string]: unknown } = {}
@@ -133,16 +133,16 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
   return sum
 }
 
-/** What can be added; other text in `cost` is nobody's price and is left out of the sum. */
+/** The form of a `cost` that can be added; any other text is left out of the sum. */
 const DECIMAL = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/
 
 const SHAPE = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?$/
-/** Far beyond any price; it keeps `1e999999999` from asking for a gigabyte of digits. */
+/** A limit far beyond any price; without it, `1e999999999` would need a gigabyte of digits. */
 const MAX_EXPONENT = 1_000
 
 /**
- * Adds two decimal numbers given as text, exactly: no float is involved, so a million prices of 0.1 make 100000.0.
- * The result has as many fraction digits as the longer operand, as Python's `Decimal` has.
+ * Adds two decimal numbers given as text, exactly: without floating point, so a million prices of 0.1 sum to
+ * 100000.0. The result has as many fraction digits as the operand with more, like Python's `Decimal`.
  */
 export function addDecimals(a: string, b: string): string {
   const [left, right] = [parse(a), parse(b)]

@@ -6,11 +6,11 @@ import { stringifyJson } from '../json/json-stringify.ts'
 import type { Thread, Turn } from './thread.ts'
 import { validateThread, validateTurns, type ValidateOptions } from './validate.ts'
 
-/** Bounds on what is read from text. */
+/** Limits on the text that is read. */
 export interface ThreadLimits extends JsonLimits {
-  /** Default 1,000,000. */
+  /** The most turns. Default 1,000,000. */
   readonly maxTurns?: number
-  /** Messages of all turns together. Default 4,000,000. */
+  /** The most messages in all turns together. Default 4,000,000. */
   readonly maxMessages?: number
 }
 
@@ -19,12 +19,17 @@ export interface ParseOptions extends ValidateOptions {
   readonly limits?: ThreadLimits
 }
 
-/** The outcome of reading: a thread with warnings, or the errors and what could be read. */
+/**
+ * The result of reading: a thread with warnings, or the errors with the document as far as it could be read.
+ */
 export type ThreadReading =
   | { readonly ok: true; readonly thread: Thread; readonly issues: readonly Issue[] }
   | { readonly ok: false; readonly document: unknown; readonly issues: readonly Issue[] }
 
-/** A thread of a version that this package does not read. `document` holds it as plain data, for passing it on. */
+/**
+ * Thrown for a thread of an unsupported version. `document` contains it as plain data, so that it can be
+ * passed on.
+ */
 export class UnsupportedVersionError extends ThreadError {
   readonly version: string
   readonly document: unknown
@@ -43,11 +48,12 @@ export class UnsupportedVersionError extends ThreadError {
 }
 
 /**
- * Reads and validates a thread. How numbers were written and in which order keys stood is kept for `stringifyThread`.
+ * Reads and validates a thread. The spelling of numbers and the order of keys are kept for `stringifyThread`.
  *
- * Without a `profile` only broken structure is rejected, so that every stored thread can be read: Pydantic AI histories
- * may break the rules on calls. With a `profile`, every error of that profile is rejected. Throws `InvalidThreadError`,
- * `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with code `INVALID_JSON`.
+ * Without a `profile`, only a broken structure is rejected, so that every stored thread can be read: Pydantic
+ * AI histories may break the rules on calls. With a `profile`, every error of that profile is rejected.
+ * Throws `InvalidThreadError`, `UnsupportedVersionError`, `ThreadLimitError`, or `ThreadError` with code
+ * `INVALID_JSON`.
  */
 export function parseThread(text: string, options: ParseOptions = {}): Thread {
   const { value, issues, valid } = read(text, options)
@@ -62,7 +68,10 @@ export function parseThread(text: string, options: ParseOptions = {}): Thread {
   throw new InvalidThreadError(issues)
 }
 
-/** As `parseThread`, but gives the issues back, warnings included. Still throws beyond the limits. */
+/**
+ * Reads a thread like `parseThread`, but returns the issues, including warnings, instead of throwing. Throws
+ * only when a limit is exceeded.
+ */
 export function safeParseThread(text: string, options: ParseOptions = {}): ThreadReading {
   try {
     const { value, issues, valid } = read(text, options)
@@ -81,7 +90,10 @@ export function safeParseThread(text: string, options: ParseOptions = {}): Threa
   }
 }
 
-/** Reads a list of turns, or an object that has `turns` but no registry, as the examples of the specification do. */
+/**
+ * Reads a list of turns, or an object with `turns` but no registry, which the specification uses in its
+ * examples.
+ */
 export function parseFragment(text: string, options: ParseOptions = {}): readonly Turn[] {
   const { value } = parseJson(text, options.limits)
   const turns = isObject(value) ? value['turns'] : value
@@ -91,7 +103,10 @@ export function parseFragment(text: string, options: ParseOptions = {}): readonl
   return turns as readonly Turn[]
 }
 
-/** Prints a thread as compact JSON. Text that `parseThread` read comes back byte for byte, white space apart. */
+/**
+ * Prints a thread as JSON, compact by default. Text that `parseThread` read is restored byte for byte, except
+ * white space.
+ */
 export function stringifyThread(
   thread: Thread,
   options: { readonly indent?: number } = {},

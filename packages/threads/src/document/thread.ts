@@ -1,13 +1,14 @@
 /**
- * The objects of ThreadProtocol 2.0.0, named as the specification names them.
+ * The objects of ThreadProtocol 2.0.0, with the names of the specification.
  *
- * The types allow two things that the specification does not, because threads carry Pydantic AI data unchanged: fields
- * that Pydantic AI writes as `null` may be `null`, and its further part kinds are members of `MessagePart`.
- * Documents may hold fields and parts that no type here names; reading and writing a thread keeps them.
+ * The types allow two things that the specification does not, because threads contain Pydantic AI data
+ * unchanged: fields that Pydantic AI writes as `null` may be `null`, and its additional part kinds are
+ * members of `MessagePart`. Documents may contain fields and parts that have no type here; reading and
+ * writing a thread keeps them.
  */
 import type { MessagePart } from './part.ts'
 
-/** One conversation: who took part, and what happened in order. */
+/** One conversation: its agents, and its turns in order. */
 export interface Thread {
   readonly version: '2.0.0'
   readonly thread_id: string
@@ -50,17 +51,17 @@ export interface AgentConfig {
   readonly config_ref?: string | null
 }
 
-/** What a person submitted, or one run of an agent. */
+/** A turn: a person's input, or one run of an agent. */
 export type Turn = UserTurn | AgentTurn
 
-/** What a person submitted. It is the request that starts the following run, so no AgentTurn repeats it. */
+/** A person's input. It is the request that starts the following run, so the AgentTurn does not repeat it. */
 export interface UserTurn extends PydanticRequestFields {
   readonly turn_type: 'user'
   /** ISO 8601. */
   readonly submitted_at: string
   readonly parts: readonly MessagePart[]
   readonly turn_id?: string
-  /** Which person, when there are several. */
+  /** The person's id, when there are several people. */
   readonly user_id?: string
   readonly name?: string
   /** Data of the client, such as its own message id; never sent to a model. */
@@ -106,47 +107,56 @@ export interface ThreadMessage extends PydanticRequestFields {
   readonly provider_details?: unknown
 }
 
-/** Message fields of Pydantic AI that travel under their own names, on a message or on the UserTurn it became. */
+/** Message fields of Pydantic AI that keep their names, on a message or on the UserTurn that it became. */
 export interface PydanticRequestFields {
   readonly run_id?: string | null
   readonly conversation_id?: string | null
   readonly metadata?: { readonly [key: string]: unknown } | null
   readonly state?: string
-  /** Rendered instructions, only when the importer was asked to keep them inline. */
+  /** The instructions as text, only when the importer was asked to keep them in the thread. */
   readonly instructions?: string | null
-  /** Config-store reference that stands where `instructions` stood. */
+  /** The config-store reference that replaces `instructions`. */
   readonly instructions_ref?: string
-  /** Where system prompts stood among the parts. */
+  /** The original positions of system prompts among the parts. */
   readonly system_prompts?: readonly SystemPromptMark[]
-  /** Present on every message that came from Pydantic AI; says what the import changed in it. */
+  /** Present on every message that came from Pydantic AI; records what the import changed in it. */
   readonly pydantic_ai?: PydanticOrigin
 }
 
-/** Where a system prompt stood before it moved to the config store: in front of the part that is now at index `at`. */
+/**
+ * The original position of a system prompt that was moved to the config store: before the part that is now at
+ * index `at`.
+ */
 export interface SystemPromptMark {
   /** Index among the stored parts, counted without system prompts. */
   readonly at: number
-  /** The prompt part with `content` replaced by `content_ref`; other fields as they were. */
+  /** The prompt part with `content` replaced by `content_ref`; other fields are unchanged. */
   readonly prompt: { readonly content_ref?: string; readonly [key: string]: unknown }
-  /** Instead of `prompt.content_ref`, when the part could not be taken apart: reference of its whole JSON text. */
+  /**
+   * Used instead of `prompt.content_ref` when `content` could not be replaced: the reference of the part's
+   * whole JSON text.
+   */
   readonly part_ref?: string
 }
 
-/** What an import from Pydantic AI changed in one message. Empty when nothing but names changed. */
+/** The changes that an import from Pydantic AI made to one message. Empty when only names changed. */
 export interface PydanticOrigin {
-  /** `null` when the source timestamp was null. The stored one is synthesised. */
+  /**
+   * The source timestamp, when it was `null` or not a time. The timestamp in the thread was then derived or
+   * generated.
+   */
   readonly timestamp?: unknown
-  /** Source fields that were absent although the thread needs them. */
+  /** Fields that the thread requires but the source did not have. */
   readonly absent?: readonly string[]
-  /** Parts (by index) that were stored as found because their field names clash with the thread's. */
+  /** Indices of parts that were stored unchanged because their field names clash with the thread's. */
   readonly verbatim?: readonly number[]
-  /** Source fields whose names the thread uses for itself. */
+  /** Source fields whose names the thread itself uses. */
   readonly fields?: { readonly [key: string]: unknown }
-  /** Order of the source's keys, when `fields` is set. */
+  /** The order of the source's keys; set when `fields` is set. */
   readonly keys?: readonly string[]
 }
 
-/** An event outside the exchange with a model. */
+/** An event that is not part of the exchange with a model. */
 export interface SystemMessage {
   readonly message_type: 'system'
   /** ISO 8601. */
@@ -167,7 +177,10 @@ export type SystemEventType =
   | 'context.switch'
   | (string & {})
 
-/** Token counts. The first four are the specification's; the others are Pydantic AI's, where totals are inclusive. */
+/**
+ * Token counts. The first four are the specification's; the others are Pydantic AI's, whose totals include
+ * their parts.
+ */
 export interface Usage {
   readonly input_tokens?: number
   readonly output_tokens?: number
@@ -179,14 +192,17 @@ export interface Usage {
   readonly cache_audio_read_tokens?: number
   readonly output_audio_tokens?: number
   readonly details?: { readonly [name: string]: number } | null
-  /** Decimal text. */
+  /** A decimal number as text. */
   readonly cost?: string | number | null
 }
 
 /** Why a response ended. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_call' | 'error'
 
-/** A file beside a conversation, for hosts that list attachments. No other object of ThreadProtocol refers to it. */
+/**
+ * A file that belongs to a conversation, for hosts that list attachments. No other object of ThreadProtocol
+ * refers to it.
+ */
 export interface Attachment {
   readonly name: string
   readonly url?: string

@@ -1,6 +1,7 @@
 /**
- * ISO 8601 date and time, extended format: `2025-01-15T10:00`, seconds (60 for a leap second) and a fraction of any
- * length optional, then `Z`, an offset (`+02`, `+0200`, `+02:00`) or nothing. Real calendar days only.
+ * The pattern of an ISO 8601 date and time in extended format: `2025-01-15T10:00`, optional seconds (60 for a
+ * leap second) with an optional fraction of any length, then `Z`, an offset (`+02`, `+0200`, `+02:00`) or
+ * nothing. Only days that exist in the calendar match.
  */
 export const TIMESTAMP_PATTERN: string =
   '^(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))' +
@@ -12,9 +13,10 @@ const MINUTE = 60_000_000
 const DAY = 24 * 60 * MINUTE
 
 /**
- * Microseconds since 1970 of a timestamp, or NaN when the text is none. Digits beyond the sixth are cut. Text without a
- * zone counts as UTC. `Date` would cut to milliseconds and read zoneless text as local time.
- * (Doubles hold every microsecond until the year 2255; after that order is exact to 32 µs.)
+ * Returns the microseconds since 1970 of a timestamp, or NaN when the text is not one. Digits after the sixth
+ * are cut off. Text without a zone is read as UTC. `Date` is not used because it would cut to milliseconds
+ * and read text without a zone as local time. (Doubles are exact to the microsecond until the year 2255, and
+ * to 32 µs after that.)
  */
 export function instantOf(text: string): number {
   if (text.length < 16) return NaN
@@ -33,7 +35,7 @@ export function instantOf(text: string): number {
   return text.charCodeAt(16) === 58 ? withSeconds(text, base) : withZone(text, 16, base)
 }
 
-/** True for a valid timestamp that names no zone. */
+/** True for a valid timestamp without a time zone. */
 export function isZoneless(text: string): boolean {
   const last = text.charCodeAt(text.length - 1)
   return last !== 90 && !/[+-]\d\d(?::?\d\d)?$/.test(text.slice(16))
@@ -76,20 +78,21 @@ function withZone(text: string, at: number, micros: number): number {
 
 const NOT_DIGITS = -1_000_000
 
-/** The number that two digits spell, or NOT_DIGITS. Both places must exist. */
+/** Returns the number that the two digits at `at` form, or NOT_DIGITS. Both characters must exist. */
 function two(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 48
   const ones = text.charCodeAt(at + 1) - 48
-  // As unsigned numbers, what stands before "0" is greater than 9 too.
+  // `>>> 0` turns the negative results of characters before "0" into large numbers, so one comparison is
+  // enough.
   return tens >>> 0 > 9 || ones >>> 0 > 9 ? NOT_DIGITS : tens * 10 + ones
 }
 
 const NO_DAY = -1e9
-/** Messages of a thread mostly share their day, so the last one is remembered. */
+/** The last date that was computed, cached because the messages of a thread are mostly from the same day. */
 let lastDate = -1
 let lastDays = NO_DAY
 
-/** Days from 1970-01-01 to the date that the text starts with, or NO_DAY. */
+/** Returns the days from 1970-01-01 to the date at the start of the text, or NO_DAY. */
 function daysOf(text: string): number {
   const year = two(text, 0) * 100 + two(text, 2)
   const month = two(text, 5)
@@ -107,7 +110,10 @@ function daysOf(text: string): number {
   return lastDays
 }
 
-/** Days from 1970-01-01 in the proleptic Gregorian calendar, counting years from March so that leap days come last. */
+/**
+ * Returns the days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so
+ * that leap days come last.
+ */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1
   const era = Math.floor(marchYear / 400)

@@ -3,8 +3,9 @@ import type { Thread, Turn } from './thread.ts'
 import type { MessagePart, RetryPromptPart, ToolCallPart, ToolReturnPart } from './part.ts'
 
 /**
- * Where a call stands: nobody answered yet; it returned; it returned an error; a person refused it; it was cut off; or
- * the model was asked to call again.
+ * The state of a call: `pending` has no answer yet, `completed` returned, `failed` returned an error,
+ * `denied` was refused by a person, `interrupted` was cut off, and for `retried` the model was asked to call
+ * again.
  */
 export type ToolCallState =
   'pending' | 'completed' | 'failed' | 'denied' | 'interrupted' | 'retried'
@@ -13,7 +14,7 @@ export type ToolCallState =
 export interface ToolCallRecord {
   readonly call: ToolCallPart
   readonly state: ToolCallState
-  /** What settled the call. */
+  /** The part that settled the call. */
   readonly answer: ToolReturnPart | RetryPromptPart | undefined
   readonly agent_id: string
   /** JSON pointer of the call in the thread. */
@@ -21,8 +22,8 @@ export interface ToolCallRecord {
 }
 
 /**
- * Every local tool call of a thread in order, with its state. Nothing of this is stored: the messages are the state.
- * Calls that a provider ran itself are not among them.
+ * Returns every tool call of the application in order, with its state, which is derived from the messages and
+ * not stored. Calls that a provider ran itself are not included.
  */
 export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecord[] {
   const records: Mutable<ToolCallRecord>[] = []
@@ -38,7 +39,7 @@ export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecor
       }
       case 'tool-return':
       case 'retry-prompt': {
-        // A retry without a tool carries an invented id: it answers no call.
+        // A retry without a tool name has a generated id and does not answer a call.
         if (part.part_kind === 'retry-prompt' && !part.tool_name) break
         const record = ledger.answer(part.tool_call_id ?? '')
         if (record === undefined) break
@@ -71,7 +72,7 @@ export function toolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallRecor
   return records
 }
 
-/** The calls that wait for an approval or a result, over the whole thread, oldest first. */
+/** Returns the calls that wait for an approval or a result, in the whole thread, oldest first. */
 export function pendingToolCalls(thread: Pick<Thread, 'turns'>): readonly ToolCallPart[] {
   return toolCalls(thread)
     .filter(({ state }) => state === 'pending')
@@ -88,7 +89,7 @@ function* eachPart(
       yield* partsOf(turn.parts, '', `/turns/${turnIndex}`)
       continue
     }
-    // Turns of a type that is not known yet may have no messages.
+    // A turn of an unknown type may have no messages.
     for (const [index, message] of (turn.messages ?? []).entries()) {
       if (message.message_type === 'system') continue
       yield* partsOf(message.parts, message.agent_id, `/turns/${turnIndex}/messages/${index}`)
@@ -107,11 +108,11 @@ function* partsOf(
 }
 
 /**
- * Pairs tool calls with what answers them, over a whole thread, in order of position: an answer belongs to the nearest
- * earlier call with its id that is still open. Ids may repeat, also within one response.
+ * Matches tool calls with their answers over a whole thread, in order of position: an answer belongs to the
+ * nearest earlier call with its id that is still open. Ids may repeat, even within one response.
  */
 export class CallLedger<Call extends object> {
-  /** Open calls by id: one, several (the latest last), or none any more. */
+  /** Open calls by id: one call, a list (the latest is last), or undefined when they are all closed. */
   readonly #calls = new Map<string, Call | Call[] | undefined>()
 
   call(id: string, call: Call): void {
@@ -121,7 +122,7 @@ export class CallLedger<Call extends object> {
     else this.#calls.set(id, [waiting, call])
   }
 
-  /** Closes the call that an answer with this id belongs to, and gives it back; undefined when none is open. */
+  /** Closes the call that an answer with this id belongs to, and returns it; undefined when none is open. */
   answer(id: string): Call | undefined {
     const waiting = this.#calls.get(id)
     if (waiting === undefined) return undefined
@@ -130,7 +131,7 @@ export class CallLedger<Call extends object> {
     return waiting
   }
 
-  /** Whether there was a call with this id, open or closed. */
+  /** Checks whether there was a call with this id, open or closed. */
   knows(id: string): boolean {
     return this.#calls.has(id)
   }

@@ -4,10 +4,10 @@ import { IssueCode, type IssueCollector } from './issue-code.ts'
 
 type Fields = { readonly [key: string]: unknown }
 
-/** Checks one part at the current place of `check`, and enters calls and returns into its ledger. */
+/** Checks one part at the current position of `check`, and adds calls and returns to its ledger. */
 export function checkPart(check: IssueCollector, part: unknown): void {
   if (!isObject(part)) return check.report(IssueCode.WrongType, '', 'an object')
-  // As if it were one of the known kinds, so that a new kind does not compile until its check is written.
+  // Typed as one of the known kinds, so that a new kind does not compile until its check is written.
   const kind = part['part_kind'] as MessagePart['part_kind'] | 'system-prompt'
   switch (kind) {
     case 'text':
@@ -70,7 +70,8 @@ function checkThinking(check: IssueCollector, part: Fields): void {
   check.optionalText(part['thinking_id'], '/thinking_id')
   const provider = part['provider_name']
   check.optionalText(provider, '/provider_name')
-  // Visible thinking is harmless without a provider; a signature or id cannot be sent back without knowing to whom.
+  // Thinking text needs no provider. A signature or id does, because it can only be sent back to the provider
+  // that wrote it.
   if (
     (provider === undefined || provider === null) &&
     (part['signature'] || part['thinking_id'] || part['id'])
@@ -119,7 +120,7 @@ function checkRetryPrompt(check: IssueCollector, part: Fields): void {
   check.optionalText(part['tool_name'], '/tool_name')
   const id = part['tool_call_id']
   check.optionalText(id, '/tool_call_id')
-  // A retry without a tool carries an invented id: it answers no call.
+  // A retry without a tool name has a generated id and does not answer a call.
   if (typeof id === 'string' && typeof part['tool_name'] === 'string') check.calls.answer(id)
   const content = part['content']
   if (!Array.isArray(content)) return check.text(content, '/content')
@@ -144,7 +145,7 @@ function eachItem(
 }
 
 function checkContent(check: IssueCollector, content: Fields, at: string): void {
-  const kind = content['kind'] as MultiModalContent['kind'] // as if it were known; see `checkPart`
+  const kind = content['kind'] as MultiModalContent['kind'] // typed as a known kind; see `checkPart`
   switch (kind) {
     case 'image-url':
     case 'audio-url':
@@ -182,7 +183,7 @@ function checkUrl(check: IssueCollector, content: Fields, at: string): void {
   }
 }
 
-/** Either alphabet, padded or not. */
+/** Base64 in either alphabet, with or without padding. */
 export const BASE64_PATTERN: string =
   '^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$'
 
@@ -190,7 +191,8 @@ const NOT_BASE64 = /[^A-Za-z0-9+/_-]/
 
 function checkBase64(check: IssueCollector, data: unknown, tail: string): void {
   if (typeof data !== 'string') return check.missingOr(data, tail, 'a string')
-  // The pattern above backtracks over every group; two plain looks suffice for data of any size.
+  // BASE64_PATTERN is not used here because it backtracks over every group; checking length and characters
+  // separately is fast for data of any size.
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
   const body = padding === 0 ? data : data.slice(0, -padding)
   const rest = body.length % 4

@@ -5,14 +5,17 @@ import { checkPart } from './validate-part.ts'
 
 export type { ValidateOptions, Validation } from './issue-code.ts'
 
-/** Checks structure and the five rules of the specification in one pass. Never throws, never changes the value. */
+/**
+ * Checks the structure and the five rules of the specification in one pass. Never throws and never changes
+ * the value.
+ */
 export function validateThread(value: unknown, options: ValidateOptions = {}): Validation {
   const check = new ThreadCheck(options)
   check.thread(value)
   return check.result()
 }
 
-/** Checks turns alone, without a registry: rule V3 does not apply. Pointers start at `/turns`. */
+/** Checks turns without a registry, so that rule V3 does not apply. Pointers start at `/turns`. */
 export function validateTurns(turns: unknown, options: ValidateOptions = {}): Validation {
   const check = new ThreadCheck(options)
   check.turns(turns)
@@ -40,11 +43,11 @@ const COUNTERS = [
   'output_audio_tokens',
 ]
 
-/** The walk over a document, in its order. */
+/** Checks a document from start to end. */
 class ThreadCheck extends IssueCollector {
   #agents: Fields | undefined
   #knownAgent: unknown
-  /** Latest end of a turn so far. */
+  /** The latest end of any turn so far. */
   #latestEnd = -Infinity
   #lastUserTurn = -1
   #lastAnsweredUserTurn = -1
@@ -137,13 +140,16 @@ class ThreadCheck extends IssueCollector {
     this.messageIndex = -1
   }
 
-  /** Rule V4. The specification's own example lets one turn start in the instant in which the last one ended. */
+  /**
+   * Checks rule V4 (turns do not overlap). A turn may start at the instant when the last one ended, as in the
+   * specification's own example.
+   */
   #sequence(start: number, end: number, tail: string): void {
     if (start < this.#latestEnd) this.report(IssueCode.TurnsOverlap, tail)
     if (end > this.#latestEnd) this.#latestEnd = end
   }
 
-  /** Checks one message and gives its instant (NaN when it has none). */
+  /** Checks one message and returns its instant (NaN when it has none). */
   #message(message: unknown, turnAgent: unknown): number {
     if (!isObject(message)) {
       this.report(IssueCode.WrongType, '', 'an object')
@@ -234,7 +240,7 @@ class ThreadCheck extends IssueCollector {
     }
   }
 
-  /** Reports calls that nobody will answer any more, because the conversation went on without a return. */
+  /** Reports calls that can no longer be answered, because the conversation continued without a return. */
   #openCalls(): void {
     for (const call of this.calls.open()) {
       if (call.turnIndex >= this.#lastAnsweredUserTurn) continue
@@ -246,7 +252,7 @@ class ThreadCheck extends IssueCollector {
     this.turnIndex = this.messageIndex = this.partIndex = -1
   }
 
-  /** Rule V3. */
+  /** Checks rule V3: the agent is in the registry. */
   #registered(agentId: unknown, tail: string): void {
     if (agentId === this.#knownAgent && agentId !== undefined) return
     this.id(agentId, tail)

@@ -4,8 +4,9 @@ import type { AgentTurn, Thread, ThreadMessage, UserTurn } from './thread.ts'
 import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
 
 /**
- * How one agent sees what others did: `prefix` puts `{agent:NAME}: ` before their text (the specification's way),
- * `as-user` shows them as user input, `text-only` keeps nothing but their labelled text, `raw` changes nothing.
+ * How the messages of other agents are shown to an agent: `prefix` puts `{agent:NAME}: ` before their text
+ * (the specification's way), `as-user` shows them as user input, `text-only` keeps only their labelled text,
+ * `raw` changes nothing.
  */
 export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 
@@ -14,18 +15,23 @@ export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy
   /**
-   * Thinking of other agents. Providers refuse each other's signatures, so it is dropped unless the policy is `raw`.
+   * Whether other agents' thinking is shown. Default `drop`, because providers reject each other's
+   * signatures. `keep` has an effect with the policy `prefix` only; `raw` always keeps thinking.
    */
   readonly foreignThinking?: 'drop' | 'keep'
   /**
-   * With `as-user`: whether the text says who spoke. Default true; two agents that talk to each other need no label.
+   * With `as-user`: whether the text names the agent that wrote it. Default true; two agents that talk to
+   * each other need no label.
    */
   readonly label?: boolean
-  /** Goes first, as its own request. */
+  /** A system prompt that is put first, as a separate request. */
   readonly systemPrompt?: string
 }
 
-/** A message as a model is to see it. Parts are those of the thread, by reference where nothing had to change. */
+/**
+ * A message as it is shown to a model. Parts that did not have to change are the same objects as in the
+ * thread.
+ */
 export interface ModelMessage {
   readonly kind: 'request' | 'response'
   readonly parts: readonly (
@@ -36,9 +42,9 @@ export interface ModelMessage {
 }
 
 /**
- * The thread as input for one agent: user turns become requests, system messages are left out, order is kept. In every
- * policy but `raw`, text that looks like a label is escaped (`\{agent:`), so that no text can speak for an agent.
- * The thread itself is never changed.
+ * Converts the thread to the input of one agent: user turns become requests, system messages are left out,
+ * the order is kept. In every policy but `raw`, text that looks like a label is escaped (`\{agent:`), so that
+ * no text can pretend to be from another agent. The thread itself is never changed.
  */
 export function toModelMessages(
   thread: Thread,
@@ -53,7 +59,10 @@ export function toModelMessages(
   return [...view.messages()]
 }
 
-/** Loads the system prompt of the viewing agent, which no thread holds, and puts it first, as its own request. */
+/**
+ * Loads the system prompt of the viewing agent, which is not part of the thread, and puts it first, as a
+ * separate request.
+ */
 export async function withSystemPrompt(
   messages: readonly ModelMessage[],
   agentId: string,
@@ -63,7 +72,7 @@ export async function withSystemPrompt(
   return content === undefined ? messages : [systemPromptMessage(content), ...messages]
 }
 
-/** Bookkeeping of the thread that is not part of a message. */
+/** Fields of turns and messages that are not shown to the model. */
 const NOT_IN_VIEW = new Set([
   'turn_type',
   'message_type',
@@ -150,7 +159,7 @@ class View {
     )
   }
 
-  /** What becomes of another agent's part: one part or none. */
+  /** Converts a part of another agent to one part or none. */
   #foreignPart(part: MessagePart, label: string): MessagePart[] {
     switch (part.part_kind) {
       case 'text':
@@ -176,7 +185,7 @@ class View {
       case 'tool-availability-delta':
         return this.#policy === 'prefix' ? [part] : []
       default:
-        // A kind of a later version is treated like a tool's part: shown only where all parts are.
+        // A part of an unknown kind is treated like a tool part: only `prefix` shows it.
         part satisfies never
         return this.#policy === 'prefix' ? [part] : []
     }
@@ -187,7 +196,10 @@ class View {
     return { part_kind: 'user-prompt', content: this.#label ? label + text : text }
   }
 
-  /** Parts of the user or of the viewer: as they are, apart from look-alike labels. */
+  /**
+   * Returns parts of the user or of the viewing agent, unchanged except that text that looks like a label is
+   * escaped.
+   */
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
     const viewed = parts.map((part) => {
@@ -233,7 +245,7 @@ function escapeContent<Content>(item: Content): Content {
   return content === item.content ? item : { ...item, content }
 }
 
-/** The label before another agent's text: `{agent:NAME}: `, with the name of the registry. */
+/** Returns the label for another agent's text: `{agent:NAME}: `, with the agent's name from the registry. */
 function labelOf(thread: Thread, agentId: string): string {
   const agent = Object.hasOwn(thread.agents, agentId) ? thread.agents[agentId] : undefined
   // Characters that could end the label early or start a new line are percent-encoded. Different names stay
@@ -247,12 +259,15 @@ function labelOf(thread: Thread, agentId: string): string {
 
 const LOOK_ALIKE = /\\*\{\s*agent\s*:/giu
 
-/** Marks every look-alike of a label with a backslash; one that has backslashes gets one more, so it can be undone. */
+/**
+ * Escapes text that looks like a label with a backslash. Text that already has backslashes there gets one
+ * more, so that the escape can be undone.
+ */
 function escapePrefixes(text: string): string {
   return text.includes('{') ? text.replace(LOOK_ALIKE, '\\$&') : text
 }
 
-/** Undoes `escapePrefixes`, for text that a model quotes back. */
+/** Reverses `escapePrefixes`, for text that a model quotes. */
 export function unescapePrefixes(text: string): string {
   return text.replace(/\\(\\*\{\s*agent\s*:)/giu, '$1')
 }

@@ -22,13 +22,16 @@ import type {
 import type { MessagePart } from '../document/part.ts'
 import { sumUsage } from '../document/stats.ts'
 
-/** How to treat a turn that has not ended. */
+/** Settings of `threadFromState` and `threadFromEvents`. */
 export interface ThreadFromStateOptions {
-  /** Include it, marked as interrupted. Default: only complete turns are history. */
+  /**
+   * Whether to include a turn that has not ended, marked as interrupted. By default only complete turns are
+   * included.
+   */
   readonly includeRunning?: boolean
 }
 
-/** The ThreadProtocol document of a list of events. */
+/** Builds the ThreadProtocol document of a list of events. */
 export function threadFromEvents(
   events: Iterable<ThreadEvent | UnknownThreadEvent>,
   options?: ThreadFromStateOptions,
@@ -36,7 +39,10 @@ export function threadFromEvents(
   return threadFromState(foldThread(events), options)
 }
 
-/** The ThreadProtocol document of a live thread: one AgentTurn per side turn, facts as system messages. */
+/**
+ * Builds the ThreadProtocol document of a live thread: each turn of a side becomes an AgentTurn, and other
+ * events become system messages.
+ */
 export function threadFromState(
   state: FoldedThread,
   { includeRunning = false }: ThreadFromStateOptions = {},
@@ -67,7 +73,7 @@ export function threadFromState(
     })
   }
   const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
-  // An agent that spoke without being registered gets an entry, because turns must refer to one.
+  // An agent that was never registered gets an entry, because the agent of a turn must be in the registry.
   const agents: Record<string, AgentConfig> = { ...state.agents }
   for (const turn of turns) {
     if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
@@ -88,7 +94,10 @@ export function threadFromState(
   return { value, lost }
 }
 
-/** Fields that ThreadProtocol does not name. Other implementations must keep unknown fields, so these survive. */
+/**
+ * Fields that ThreadProtocol does not define. Other implementations must keep unknown fields, so these are
+ * not lost.
+ */
 interface Unnamed {
   readonly is_silent?: boolean
   readonly continues?: string
@@ -100,7 +109,7 @@ interface Unnamed {
 function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn {
   const messages = items.filter(
     (item) => item.kind === 'message' && !item.isRemoved,
-  ) as MessageItem[] // as just filtered
+  ) as MessageItem[] // the filter left only messages
   const parts = messages.flatMap(({ message }) =>
     message.type === 'user' ? userParts(message.content) : [],
   )
@@ -159,7 +168,7 @@ function* agentMessages(
       results.push(item)
       continue
     }
-    // A tool result message repeats what the results say; nothing is stored twice.
+    // Tool result messages are skipped, because their results are stored as separate items.
     if (item.kind === 'message' && (item.isRemoved || item.message.type === 'tool_result')) continue
     if (results.length > 0) yield requestOf(results, turn.agentId)
     results = []
@@ -185,7 +194,7 @@ function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage
     case 'tool_result':
       return { message_type: 'request', ...fields, parts: [] }
     case 'assistant': {
-      // ThreadProtocol has five finish reasons; a vendor's other word is kept in `provider_finish_reason`.
+      // ThreadProtocol has five finish reasons; a vendor's other value is stored in `provider_finish_reason`.
       const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
       const response: ThreadMessage & Unnamed = {
         message_type: 'response',
@@ -231,7 +240,10 @@ const STATUS: Readonly<Record<Exclude<LoggedOutcome, 'retry'>, Settled>> = {
   unknown: { status: 'error', outcome: 'interrupted' },
 }
 
-/** A response made of what was streamed before the turn broke off: text is kept, an incomplete call is not. */
+/**
+ * Creates a response from the content that was streamed before the turn broke off. Text is kept; an
+ * incomplete call is not.
+ */
 function draftMessage(
   { draft, agentId }: AgentTurnState,
   at: string,

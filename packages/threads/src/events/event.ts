@@ -1,17 +1,24 @@
 /**
- * The events of a live thread. A thread is an append-only list of them; its state is a fold (`reduceThread`), and the
- * ThreadProtocol document, the UI stream and the line log are exports of the same list. Every event is plain JSON.
+ * The events of a live thread. A thread is an append-only list of events; its state is a fold of them
+ * (`reduceThread`), and the ThreadProtocol document, the UI stream and the log file are exports of the same
+ * list. Every event is plain JSON.
  */
 import type { MessageJSON } from '@skein/base'
 import type { AgentConfig, Usage } from '../document/thread.ts'
 
-/** What every event carries. `at` is ISO 8601; order is the order of the list, never of the times. */
+/**
+ * The fields of every event. `at` is ISO 8601; events are ordered by their position in the list, never by
+ * their times.
+ */
 interface EventBase<Type extends string> {
   readonly type: Type
   readonly at: string
 }
 
-/** How a tool call ended. `retry` asks the model to try again; `unknown` is an outcome lost in a crash. */
+/**
+ * How a tool call ended. `retry` asks the model to try again; `unknown` means that the outcome was lost in a
+ * crash.
+ */
 export type LoggedOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
 
 /** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
@@ -25,7 +32,7 @@ export interface ThreadCreated extends EventBase<'thread_created'> {
   readonly parentThreadId?: string
 }
 
-/** Changes title or metadata. Metadata merges key by key; `null` removes a key. */
+/** Changes title or metadata. Metadata is merged key by key; `null` removes a key. */
 export interface ThreadUpdated extends EventBase<'thread_updated'> {
   readonly title?: string
   readonly metadata?: Readonly<Record<string, unknown>>
@@ -37,8 +44,8 @@ export interface AgentRegistered extends EventBase<'agent_registered'> {
 }
 
 /**
- * A complete UPP message, verbatim. A user message whose `turnId` is not a running agent turn is a turn of its own;
- * an assistant message replaces what was streamed of it.
+ * Adds a complete UPP message, unchanged. A user message whose `turnId` is not a running agent turn becomes a
+ * separate turn; an assistant message replaces the content that was streamed for it.
  */
 export interface MessageAdded extends EventBase<'message_added'> {
   readonly turnId: string
@@ -51,7 +58,7 @@ export interface MessageAdded extends EventBase<'message_added'> {
   readonly providerResponseId?: string
   readonly finishReason?: string
   readonly usage?: Usage
-  /** For tool results: how each call ended, when `isError` alone does not say. */
+  /** For tool results: how each call ended, when `isError` alone is not precise enough. */
   readonly outcomes?: Readonly<Record<string, LoggedOutcome>>
 }
 
@@ -61,16 +68,16 @@ export interface MessageUpdated extends EventBase<'message_updated'> {
   readonly message: MessageJSON
 }
 
-/** Takes a message out of the history; the log keeps it. */
+/** Removes a message from the history; it stays in the log. */
 export interface MessageRemoved extends EventBase<'message_removed'> {
   readonly messageId: string
 }
 
-/** One side begins to speak: `agentId` is `<agent>/<side>`. */
+/** A side begins its turn; `agentId` is `<agent>/<side>`. */
 export interface TurnStart extends EventBase<'turn_start'> {
   readonly turnId: string
   readonly agentId: string
-  /** The parked turn that this one continues; the UI keeps one message for both. */
+  /** The parked turn that this one continues; a UI shows both as one message. */
   readonly continues?: string
 }
 
@@ -93,28 +100,28 @@ export interface StepEnd extends EventBase<'step_end'> {
   readonly stepId: string
 }
 
-/** The model call failed and is tried again: what it streamed is discarded. */
+/** The model call failed and is tried again; the content that it streamed is discarded. */
 export interface StepReset extends EventBase<'step_reset'> {
   readonly turnId: string
   readonly stepId: string
   readonly reason?: string
 }
 
-/** A piece of text as it forms. */
+/** A piece of streamed text. */
 export interface TextDelta extends EventBase<'text_delta'> {
   readonly turnId: string
   readonly blockId: string
   readonly text: string
 }
 
-/** A piece of thinking as it forms. */
+/** A piece of streamed thinking. */
 export interface ReasoningDelta extends EventBase<'reasoning_delta'> {
   readonly turnId: string
   readonly blockId: string
   readonly text: string
 }
 
-/** Raw argument text of a call as it forms. */
+/** A piece of the streamed argument text of a call. */
 export interface ToolCallDelta extends EventBase<'tool_call_delta'> {
   readonly turnId: string
   readonly toolCallId: string
@@ -130,14 +137,16 @@ export interface ToolExecutionStart extends EventBase<'tool_execution_start'> {
   readonly arguments?: unknown
 }
 
-/** An intermediate output of a running tool. It is shown to people watching and is no part of the history. */
+/**
+ * An intermediate output of a running tool. It is shown to people who watch and is not part of the history.
+ */
 export interface ToolExecutionProgress extends EventBase<'tool_execution_progress'> {
   readonly turnId: string
   readonly toolCallId: string
   readonly output: unknown
 }
 
-/** A tool call has its outcome. */
+/** A tool call has ended with an outcome. */
 export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly turnId: string
   readonly toolCallId: string
@@ -147,7 +156,7 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly durationMs?: number
 }
 
-/** A hook hid a call from model views; the log keeps it. */
+/** A hook hid a call from the model; it stays in the log. */
 export interface ToolCallHidden extends EventBase<'tool_call_hidden'> {
   readonly toolCallId: string
 }
@@ -161,20 +170,23 @@ export interface InterruptRecord {
   readonly request?: unknown
 }
 
-/** The answer to an interrupt. Edited arguments are a denial plus a new call, never a mutation. */
+/**
+ * The answer to an interrupt. To edit the arguments, deny the call and add a new one; a call is never
+ * changed.
+ */
 export type InterruptAnswer =
   | { readonly type: 'approve'; readonly token?: unknown; readonly reason?: string }
   | { readonly type: 'deny'; readonly reason?: string }
   | { readonly type: 'result'; readonly value: unknown }
   | { readonly type: 'error'; readonly message: string }
 
-/** A call begins to wait. */
+/** A call begins to wait for a person, a child or a timer. */
 export interface InterruptOpened extends EventBase<'interrupt_opened'> {
   readonly turnId: string
   readonly interrupt: InterruptRecord
 }
 
-/** What a call waited for has come. */
+/** An interrupt was answered. */
 export interface InterruptAnswered extends EventBase<'interrupt_answered'> {
   readonly interruptId: string
   readonly answer: InterruptAnswer
@@ -196,8 +208,8 @@ export interface SubagentCreated extends EventBase<'subagent_created'> {
 }
 
 /**
- * A child thread's state changed. Its lifecycle (`status`) and its own words (`statusText`) are two fields, so that a
- * child that reports the text "terminated" can still be addressed.
+ * A child thread's state changed. The lifecycle (`status`) and the child's own text (`statusText`) are
+ * separate fields, so that a child that reports the text "terminated" can still be addressed.
  */
 export interface SubagentUpdated extends EventBase<'subagent_updated'> {
   readonly reference: string
@@ -205,14 +217,14 @@ export interface SubagentUpdated extends EventBase<'subagent_updated'> {
   readonly statusText?: string
 }
 
-/** A child thread is over. */
+/** A child thread has ended. */
 export interface SubagentEnded extends EventBase<'subagent_ended'> {
   readonly reference: string
   readonly outcome: 'completed' | 'failed' | 'terminated'
   readonly result?: unknown
 }
 
-/** One agent passes the conversation on to another. */
+/** One agent hands the conversation over to another. */
 export interface AgentHandoff extends EventBase<'agent_handoff'> {
   readonly turnId: string
   readonly fromAgentId: string
@@ -220,7 +232,7 @@ export interface AgentHandoff extends EventBase<'agent_handoff'> {
   readonly reason?: string
 }
 
-/** A file of the thread was written; its bytes are kept elsewhere. */
+/** A file of the thread was written; its bytes are stored elsewhere. */
 export interface FileWritten extends EventBase<'file_written'> {
   readonly path: string
   readonly mediaType: string
@@ -256,7 +268,7 @@ export interface EvidenceAdded extends EventBase<'evidence_added'> {
   readonly data?: unknown
 }
 
-/** A governance gate judged a call or a candidate answer. */
+/** A governance gate decided about a call or a candidate answer. */
 export interface GateDecided extends EventBase<'gate_decided'> {
   readonly gate: string
   readonly decision: 'allow' | 'deny' | 'review' | 'delivered' | 'repair' | 'fail_safe'
@@ -265,13 +277,13 @@ export interface GateDecided extends EventBase<'gate_decided'> {
   readonly reasonCodes?: readonly string[]
 }
 
-/** The thread goes on, waits or is over. */
+/** The status of the thread changed. */
 export interface StatusChanged extends EventBase<'status_changed'> {
   readonly status: ThreadStatus
   readonly text?: string
 }
 
-/** What a thread is doing. */
+/** The status of a thread. */
 export type ThreadStatus = 'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated'
 
 /** Usage that belongs to no message, such as an embedding or a gate's own model call. */
@@ -281,7 +293,7 @@ export interface UsageRecorded extends EventBase<'usage_recorded'> {
   readonly agentId?: string
 }
 
-/** Something failed that people should see. */
+/** An error that people should see. */
 export interface ErrorRaised extends EventBase<'error_raised'> {
   readonly code: string
   readonly message: string
@@ -291,8 +303,8 @@ export interface ErrorRaised extends EventBase<'error_raised'> {
 }
 
 /**
- * Application data, `data-NAME` in a UI stream. An event with the same `id` replaces the earlier one; transient data is
- * shown but not stored.
+ * Application data, sent as `data-NAME` in a UI stream. An event with the same `id` replaces the earlier one;
+ * transient data is shown but not stored.
  */
 export interface CustomEvent extends EventBase<'custom_event'> {
   readonly name: string
@@ -302,7 +314,7 @@ export interface CustomEvent extends EventBase<'custom_event'> {
   readonly isTransient?: boolean
 }
 
-/** Everything that can happen in a thread. */
+/** Any event of a thread. */
 export type ThreadEvent =
   | ThreadCreated
   | ThreadUpdated
@@ -338,7 +350,9 @@ export type ThreadEvent =
   | ErrorRaised
   | CustomEvent
 
-/** An event of a later version or of another layer. A fold counts it and keeps it as an item of its turn. */
+/**
+ * An event of a later version or of another package. A fold counts it and keeps it as an item of its turn.
+ */
 export interface UnknownThreadEvent {
   readonly type: string
   readonly at: string
@@ -346,8 +360,8 @@ export interface UnknownThreadEvent {
 }
 
 /**
- * Every event of this version, and whether a log keeps it. Because this is a record, a new event does not compile until
- * someone has decided that. A `custom_event` decides for itself, by `isTransient`.
+ * Every event type of this version, and whether a log stores it. Because this is a record, a new event type
+ * does not compile until that is decided. For a `custom_event`, `isTransient` decides.
  */
 const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
   thread_created: 'kept',
@@ -390,7 +404,7 @@ export function isThreadEvent(event: { readonly type: string }): event is Thread
   return Object.hasOwn(KNOWN, event.type)
 }
 
-/** True for events that only matter while someone watches: they may be left out of a stored log. */
+/** True for events that matter only to someone who watches live; they may be left out of a stored log. */
 export function isEphemeralEvent(event: ThreadEvent | UnknownThreadEvent): boolean {
   if (!isThreadEvent(event)) return false
   if (event.type === 'custom_event') return event.isTransient === true

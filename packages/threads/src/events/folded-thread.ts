@@ -14,7 +14,7 @@ import type {
 } from './event.ts'
 import type { AgentConfig, Usage } from '../document/thread.ts'
 
-/** Everything known about a thread after some of its events: plain JSON, never changed in place. */
+/** The state of a thread after some of its events: plain JSON, never changed in place. */
 export interface FoldedThread {
   readonly threadId: string
   readonly createdAt: string
@@ -32,16 +32,18 @@ export interface FoldedThread {
   readonly evidence: readonly EvidenceAdded[]
   readonly gates: readonly GateDecided[]
   readonly errors: readonly ErrorRaised[]
-  /** Sum over messages and `usage_recorded`. */
+  /** The sum over all messages and `usage_recorded` events. */
   readonly usage: Usage
-  /** Events folded so far, unknown ones included: the number to resume a stream from. */
+  /** The number of events folded so far, including unknown ones. A stream can be resumed from this number. */
   readonly eventCount: number
   readonly unknownEvents: number
-  /** Where turns, messages and calls are, by id. When an id repeats, the latest is found. */
+  /**
+   * The positions of turns, messages and calls by id. When an id repeats, it is the position of the latest.
+   */
   readonly index: ThreadIndex
 }
 
-/** Where turns, messages and calls stand, by id, so that no event has to search for them. */
+/** The positions of turns, messages and calls by id, so that no event has to search for them. */
 export interface ThreadIndex {
   readonly turns: Readonly<Record<string, number>>
   readonly messages: Readonly<Record<string, readonly [turn: number, item: number]>>
@@ -51,7 +53,7 @@ export interface ThreadIndex {
 /** One turn of the live thread. */
 export type TurnState = UserTurnState | AgentTurnState
 
-/** What a person sent, with the events that followed it. */
+/** A person's messages, with the events that followed. */
 export interface UserTurnState {
   readonly kind: 'user'
   readonly turnId: string
@@ -60,7 +62,7 @@ export interface UserTurnState {
   readonly items: readonly TurnItem[]
 }
 
-/** One turn of a side: its items in order, its calls, and what is being streamed. */
+/** One turn of a side: its items in order, its calls, and the message that is being streamed. */
 export interface AgentTurnState {
   readonly kind: 'agent'
   readonly turnId: string
@@ -70,14 +72,14 @@ export interface AgentTurnState {
   readonly continues?: string
   readonly outcome: TurnOutcome | 'running'
   readonly reason?: string
-  /** Messages and events in the order in which they came. */
+  /** Messages, results and events in the order in which they arrived. */
   readonly items: readonly TurnItem[]
   readonly calls: readonly LiveToolCall[]
-  /** What the model has streamed of its next message. */
+  /** The next message, as far as the model has streamed it. */
   readonly draft?: DraftState
 }
 
-/** What stands in a turn, in order. */
+/** One item of a turn. */
 export type TurnItem = MessageItem | ResultItem | EventItem
 
 /** A complete message of a turn. */
@@ -95,7 +97,10 @@ export interface MessageItem {
   readonly usage?: Usage
 }
 
-/** One call's outcome, stored once whether it came from the executor or in a tool result message. */
+/**
+ * The outcome of one call, stored once although it may arrive twice: from the tool executor and in a tool
+ * result message.
+ */
 export interface ResultItem {
   readonly kind: 'result'
   readonly at: string
@@ -111,15 +116,15 @@ export interface EventItem {
   readonly event: ThreadEvent | UnknownThreadEvent
 }
 
-/** What the model has streamed of a message that is not complete yet. */
+/** A message that is not complete yet, as far as the model has streamed it. */
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
-  /** Events that came while the model was streaming. They are placed after its message. */
+  /** Events that arrived while the model was streaming. They are placed after its message. */
   readonly events: readonly EventItem[]
 }
 
-/** One block of a draft: words, or the argument text of a call. */
+/** One block of a draft: text, or the argument text of a call. */
 export type DraftBlock =
   | { readonly type: 'text' | 'reasoning'; readonly id: string; readonly text: string }
   | {
@@ -129,24 +134,24 @@ export type DraftBlock =
       readonly text: string
     }
 
-/** A tool call and how far it has come. */
+/** A tool call and its current state. */
 export interface LiveToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly arguments: unknown
-  /** `requested` until it runs; `waiting` while an interrupt is open; then its outcome. */
+  /** `requested` until the call runs; `waiting` while an interrupt is open; at the end the call's outcome. */
   readonly status: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly startedAt?: string
   readonly endedAt?: string
   readonly durationMs?: number
   readonly result?: unknown
-  /** The latest intermediate output, while it runs. */
+  /** The latest intermediate output, while the call runs. */
   readonly progress?: unknown
   readonly interruptId?: string
   readonly isHidden?: boolean
 }
 
-/** What a call waits for, and the answer once there is one. */
+/** An interrupt: what a call waits for, and the answer once there is one. */
 export interface InterruptState extends InterruptRecord {
   readonly turnId: string
   readonly openedAt: string

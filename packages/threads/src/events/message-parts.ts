@@ -17,9 +17,10 @@ import type {
 } from '../document/part.ts'
 
 /**
- * The blocks of UPP messages as parts of a thread document. Events carry UPP messages, so the fold needs this as well
- * as the UPP bridge. What UPP names and ThreadProtocol does not (`metadata`, `title`) stands on the part under
- * `upp_metadata` and `title`, so that the way back finds it.
+ * Converts the blocks of UPP messages to parts of a thread document. The fold uses it because events contain
+ * UPP messages, and so does the conversion from UPP. The UPP fields `metadata` and `title`, which
+ * ThreadProtocol does not define, are stored on the part as `upp_metadata` and `title`, so that they can be
+ * restored.
  */
 
 type BlockOf<Type extends ContentBlockJSON['type']> = Extract<ContentBlockJSON, { type: Type }>
@@ -29,14 +30,14 @@ interface Extras {
   readonly after?: readonly string[]
 }
 
-/** The parts of an answer: its blocks, then its calls. */
+/** Returns the parts of an assistant message: its blocks, then its calls. */
 export function assistantParts({ content, toolCalls }: AssistantMessageJSON): MessagePart[] {
   return [...content.map(blockPart), ...(toolCalls ?? []).map(callPart)]
 }
 
 /**
- * The blocks of a user message as one prompt part. Reasoning and vendor blocks have no place in a prompt: they are left
- * out and their index is passed to `onLoss`.
+ * Converts the blocks of a user message to one prompt part. Reasoning and vendor blocks cannot be in a
+ * prompt: they are left out and their index is passed to `onLoss`.
  */
 export function userParts(
   blocks: readonly ContentBlockJSON[],
@@ -70,8 +71,8 @@ export function userParts(
 }
 
 /**
- * The part that each type of block becomes. Because this is a record, a new type does not compile until it has an
- * entry.
+ * The conversion of each type of block to a part. Because this is a record, a new block type does not compile
+ * until it has an entry.
  */
 const BLOCK_PARTS: {
   readonly [Type in ContentBlockJSON['type']]: (block: BlockOf<Type>) => object
@@ -87,7 +88,7 @@ const BLOCK_PARTS: {
 }
 
 function blockPart(block: ContentBlockJSON): MessagePart {
-  // A block of a later version of UPP has no entry: it is kept whole, like a vendor's own block.
+  // A block of a later version of UPP has no entry: it is kept unchanged, like a vendor's own block.
   const convert = BLOCK_PARTS[block.type] ?? unknownPart
   return convert(block as never) as MessagePart // the record pairs each type with its own converter
 }
@@ -96,7 +97,10 @@ function filePart(block: ImageBlockJSON | DocumentBlockJSON | MediaBlockJSON): o
   return { part_kind: 'file', content: mediaContent(block), ...extrasOf(block) }
 }
 
-/** Every field as it is, under a part kind that ThreadProtocol does not name; documents keep such parts. */
+/**
+ * Keeps every field unchanged, under a part kind that ThreadProtocol does not define; documents keep such
+ * parts.
+ */
 function unknownPart({ type, ...fields }: ContentBlockJSON): object {
   return { part_kind: type, ...fields }
 }
@@ -115,12 +119,12 @@ function callPart(call: ToolCallJSON): MessagePart {
   return part
 }
 
-/** The fields of a block, call or result that UPP has and ThreadProtocol does not. */
+/** Returns the fields of a block, call or result that UPP has and ThreadProtocol does not. */
 export function extrasOf(source: { readonly metadata?: object; readonly title?: string }): Extras {
   return { title: source.title, upp_metadata: source.metadata }
 }
 
-/** A UPP media block as the content object of a thread. */
+/** Converts a UPP media block to the content object of a thread. */
 export function mediaContent(
   block: ImageBlockJSON | DocumentBlockJSON | MediaBlockJSON,
 ): BinaryContent | UrlContent {

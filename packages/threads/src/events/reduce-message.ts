@@ -13,7 +13,7 @@ import { getKey, type StateEditor, type Writable } from './state-editor.ts'
 import { setOwn } from '../json/json-parse.ts'
 import { sumUsage } from '../document/stats.ts'
 
-/** Folds a complete message: a prompt, an answer with its calls, or results. */
+/** Folds a complete message: a prompt, an answer with its calls, or tool results. */
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
   const { message, turnId, at, userId } = event
   state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
@@ -66,7 +66,10 @@ export function applyMessageUpdate(
   editItem(edit, state, event.messageId, (item) => ({ ...item, message: event.message }))
 }
 
-/** Folds the removal of a message: it is marked, so that its place stays. */
+/**
+ * Folds the removal of a message: it is only marked as removed, so that the positions of other items stay
+ * valid.
+ */
 export function applyMessageRemoval(
   edit: StateEditor,
   state: StateDraft,
@@ -101,7 +104,7 @@ type ToolEvent = Extract<
   }
 >
 
-/** Folds what happens to tool calls and to what they wait for. */
+/** Folds the events of tool calls and interrupts. */
 export function applyTool(edit: StateEditor, state: StateDraft, event: ToolEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -142,8 +145,8 @@ interface Settlement {
 }
 
 /**
- * Gives a call its outcome. The outcome arrives twice: as an event of the tool executor and in the tool result message.
- * Whichever comes second changes nothing.
+ * Sets the outcome of a call. The outcome arrives twice: as an event of the tool executor and in the tool
+ * result message. The second one is ignored.
  */
 function settleCall(edit: StateEditor, state: StateDraft, settlement: Settlement): void {
   const { turnId, at, toolCallId, outcome, result, durationMs } = settlement
@@ -176,7 +179,7 @@ function findCall(
   return turn.kind === 'agent' ? edit.at(edit.at(turn, 'calls'), place[1]) : undefined
 }
 
-/** Adds a call that no message asked for, such as one that a hook queued. */
+/** Adds a call that is not in any message, such as one that a hook queued. */
 function addCall(
   edit: StateEditor,
   state: StateDraft,
@@ -234,7 +237,7 @@ function answerInterrupt(
     answeredBy === undefined ? answered : { ...answered, answeredBy },
   )
   const call = findCall(edit, state, known.toolCallId)
-  // An answered call is requested again until the runtime runs or closes it.
+  // An answered call has the status `requested` again until the runtime runs or closes it.
   if (call?.status === 'waiting') call.status = answer.type === 'deny' ? 'denied' : 'requested'
   addItem(edit, state, { ...event, turnId: known.turnId })
 }

@@ -11,12 +11,12 @@ import {
 } from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
 
-/** A state that the current batch may write to. */
+/** A thread state that the fold may change while it processes the current batch of events. */
 export type StateDraft = Writable<FoldedThread>
 
 /**
- * Folds one event into the state of a thread: the only place where that state is made. The state given is left as it
- * was. Events of unknown type are counted and otherwise ignored.
+ * Folds one event into the state of a thread and returns the new state; the given state is not changed. No
+ * other code computes this state. Events of unknown type are counted and kept as items of their turn.
  */
 export function reduceThread(
   state: FoldedThread,
@@ -27,7 +27,7 @@ export function reduceThread(
   return fold.state
 }
 
-/** Folds many events; linear in their number. */
+/** Folds many events, in time linear in their number. */
 export function foldThread(
   events: Iterable<ThreadEvent | UnknownThreadEvent>,
   from: FoldedThread = emptyFoldedThread,
@@ -37,7 +37,10 @@ export function foldThread(
   return fold.state
 }
 
-/** A fold with a life: push events as they come, read `state` when someone looks. What was read never changes. */
+/**
+ * A fold that continues: push events as they arrive, and read `state` at any time. A state that was read
+ * never changes.
+ */
 export class ThreadFold {
   #editor = new StateEditor()
   #state: StateDraft

@@ -26,7 +26,8 @@ export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEn
   turn.outcome = event.outcome
   turn.endedAt = event.at
   if (event.reason !== undefined) turn.reason = event.reason
-  // A turn that broke off keeps the words that were streamed; a completed turn has them in its messages.
+  // A turn that broke off keeps its streamed text as a draft; in a completed turn the text is in the
+  // messages.
   const { draft } = turn
   closeDraft(edit, turn)
   if (draft && event.outcome !== 'completed') turn.draft = { ...draft, events: [] }
@@ -36,7 +37,7 @@ function newDraft(edit: StateEditor, stepId: string): DraftState {
   return edit.adopt({ stepId, blocks: edit.adopt([]), events: edit.adopt([]) })
 }
 
-/** Ends what was being streamed. The events that came meanwhile stand after it. */
+/** Ends the draft of a turn. Events that arrived while it was streamed are added after it. */
 export function closeDraft(edit: StateEditor, turn: Writable<AgentTurnState>): void {
   if (turn.draft) edit.at(turn, 'items').push(...turn.draft.events)
   delete turn.draft
@@ -55,7 +56,7 @@ type StreamEvent = Extract<
   }
 >
 
-/** Folds what a model streams into the draft of its turn. */
+/** Folds a stream event into the draft of its turn. */
 export function applyStream(edit: StateEditor, state: StateDraft, event: StreamEvent): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   switch (event.type) {
@@ -91,7 +92,10 @@ function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: D
   else edit.at(blocks, index).text += delta.text
 }
 
-/** Puts an event at the end of the turn that it names, or of the last turn. Before the first turn it is left out. */
+/**
+ * Adds an event at the end of the turn that it names, or of the last turn. Events before the first turn are
+ * dropped.
+ */
 export function addItem(
   edit: StateEditor,
   state: StateDraft,
@@ -110,8 +114,8 @@ export function addItem(
 }
 
 /**
- * The named agent turn, writable. A turn whose start event is missing from the list is opened here, so that what belongs
- * to it is not lost.
+ * Returns the agent turn with this id, writable. A turn whose start event is missing from the list is opened
+ * here, so that its content is not lost.
  */
 export function agentTurn(
   edit: StateEditor,
@@ -127,7 +131,7 @@ export function agentTurn(
   return edit.at(edit.at(state, 'turns'), state.turns.length - 1) as Writable<AgentTurnState>
 }
 
-/** Adds a turn at the end and enters it into the index. */
+/** Adds a turn at the end and to the index. */
 export function pushTurn(edit: StateEditor, state: StateDraft, turn: TurnState): void {
   const turns = edit.at(state, 'turns')
   setOwn(edit.at(edit.at(state, 'index'), 'turns'), turn.turnId, turns.length)

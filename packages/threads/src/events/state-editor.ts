@@ -1,15 +1,17 @@
-/** `T` without `readonly` at its first level. */
+/** `T` with its own properties, not nested ones, made writable. */
 export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K in keyof T]: T[K] }
 
 /**
- * Changes a state without changing the objects it was made of. One editor lives for one batch of events: the first time
- * the batch writes to an object, the object is copied; later writes of the same batch go to that copy. So a fold over n
- * events takes linear time, and a state that was handed out before never changes.
+ * Changes a state without changing the objects it was made of. One editor is used for one batch of events:
+ * the first time the batch writes to an object, the object is copied; later writes of the same batch change
+ * that copy. So a fold over n events takes linear time, and a state that was returned earlier never changes.
  */
 export class StateEditor {
   readonly #owned = new Set<object>()
 
-  /** A copy of `value` that this editor may change, or `value` itself when it already made one. */
+  /**
+   * Returns a copy of `value` that this editor may change, or `value` itself when it is such a copy already.
+   */
   own<T extends object>(value: T): Writable<T> {
     if (this.#owned.has(value)) return value as Writable<T>
     const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Writable<T>
@@ -31,7 +33,7 @@ export class StateEditor {
   }
 }
 
-/** Reads an own key of a record, so that ids such as `constructor` find nothing by accident. */
+/** Reads an own key of a record, so that an id such as `constructor` does not find an inherited property. */
 export function getKey<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }

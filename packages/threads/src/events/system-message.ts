@@ -7,8 +7,9 @@ import {
 import type { SystemMessage } from '../document/thread.ts'
 
 /**
- * An event of the live thread as a system message of the document. Approvals, handoffs and sources get the names that
- * the bridges to other formats read; every other event gets its own type with a dot, and its own fields.
+ * Converts an event of the live thread to a system message of the document. Approvals, handoffs and sources
+ * get the names that the conversions to other formats read; every other event keeps its fields and gets its
+ * own type with a dot as the name.
  */
 export function systemMessageOf(
   event: ThreadEvent | UnknownThreadEvent,
@@ -72,7 +73,10 @@ export function systemMessageOf(
   }
 }
 
-/** An event under its own name with a dot (`file_written` becomes `file.written`), with its own fields. */
+/**
+ * Converts an event to a system message with the same fields. Its name is the event's type with a dot for the
+ * first `_`: `file_written` becomes `file.written`.
+ */
 function plainMessage(event: ThreadEvent | UnknownThreadEvent): SystemMessage {
   const { type, at, turnId: _, ...data } = event as UnknownThreadEvent // any event is an object with these fields
   return message(type.replace('_', '.'), data, at)

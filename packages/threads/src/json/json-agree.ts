@@ -1,10 +1,11 @@
 /**
- * Whether printing `value` again would give back `text`, apart from white space and string escapes: no number whose
- * text would change, no repeated key, no integer-like key that JavaScript moves to the front, no nesting beyond
- * `maxDepth`. `value` must be `JSON.parse(text)`.
+ * Checks whether printing `value` would reproduce `text`, apart from white space and string escapes: no
+ * number whose text would change, no repeated key, no integer-like key that JavaScript moves to the front, no
+ * nesting beyond `maxDepth`. `value` must be `JSON.parse(text)`.
  *
- * The value is walked with a cursor in the text. Since the length of each string is known, its content is jumped over
- * unread, which makes this several times faster than scanning the text.
+ * The function walks the value and keeps its position in the text. Since the length of each string is known,
+ * the content of strings is skipped without reading it, which makes this several times faster than scanning
+ * the text.
  */
 export function agreesWithText(text: string, value: unknown, maxDepth: number): boolean {
   return passValue(text, value, skipSpace(text, 0), maxDepth) !== MISMATCH
@@ -17,7 +18,10 @@ const COLON = 58
 const BACKSLASH = 92
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/
 
-/** Each `pass` function takes the position where a token starts and gives the one after it, or MISMATCH. */
+/**
+ * Each `pass` function takes the position where a token starts and returns the position after it, or
+ * MISMATCH.
+ */
 function passValue(text: string, value: unknown, at: number, depth: number): number {
   if (typeof value === 'string') {
     return text.charCodeAt(at) === QUOTE ? passString(text, value.length, at) : MISMATCH
@@ -56,7 +60,7 @@ function passObject(
   let first = true
   for (const key in object) {
     if (first) {
-      // Integer-like keys are enumerated first, so one look tells whether there are any.
+      // JavaScript enumerates integer-like keys first, so checking the first key is enough.
       if (isDigit(key.charCodeAt(0)) && ARRAY_INDEX.test(key)) return MISMATCH
       first = false
     } else {
@@ -72,7 +76,10 @@ function passObject(
   return text.charCodeAt(at) === 125 ? at + 1 : MISMATCH
 }
 
-/** Passes a key and its colon, to where the value starts. The first branch is the compact form. */
+/**
+ * Skips a key and its colon and returns where the value starts. The first branch handles text without white
+ * space.
+ */
 function passKey(text: string, length: number, at: number): number {
   const end = at + 1 + length
   if (
@@ -89,8 +96,8 @@ function passKey(text: string, length: number, at: number): number {
 }
 
 /**
- * A string of n characters is written in n or more, so its closing quote is not before `at + 1 + n`; an unescaped quote
- * exactly there is it.
+ * Returns the position after a string. A string of n characters takes at least n in the text, so its closing
+ * quote is not before `at + 1 + n`; an unescaped quote exactly there is the closing quote.
  */
 function passString(text: string, length: number, at: number): number {
   const end = at + 1 + length
@@ -98,7 +105,7 @@ function passString(text: string, length: number, at: number): number {
   return endOfString(text, at)
 }
 
-/** The position after the string that opens at `at`. */
+/** Returns the position after the string that starts at `at`. */
 export function endOfString(text: string, at: number): number {
   let quote = at
   for (;;) {
@@ -111,7 +118,7 @@ export function endOfString(text: string, at: number): number {
 
 function passNumber(text: string, at: number): number {
   const end = endOfNumber(text, at)
-  // A plain integer of up to 15 digits has one spelling, except zero with a sign.
+  // An integer of up to 15 digits can be written in only one way, except zero with a sign.
   const plain = end < 0
   const stop = plain ? -end : end
   if (plain && stop - at < 16 && !(text.charCodeAt(at) === 45 && text.charCodeAt(at + 1) === 48)) {
@@ -121,7 +128,10 @@ function passNumber(text: string, at: number): number {
   return String(Number(source)) === source ? stop : MISMATCH
 }
 
-/** The position after the number that starts at `at`; negative when it has neither fraction nor exponent. */
+/**
+ * Returns the position after the number that starts at `at`; negated when the number has neither fraction nor
+ * exponent.
+ */
 function endOfNumber(text: string, at: number): number {
   let code = text.charCodeAt(at)
   if (code === 45) code = text.charCodeAt(++at)
@@ -145,7 +155,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * The first position from `at` on that holds no white space. (Beyond the end `charCodeAt` gives NaN, which ends it.)
+ * Returns the first position from `at` on without white space. (Beyond the end, `charCodeAt` returns NaN,
+ * which ends the loop.)
  */
 export function skipSpace(text: string, at: number): number {
   while (text.charCodeAt(at) <= 32) at++

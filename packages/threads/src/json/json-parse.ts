@@ -2,15 +2,15 @@ import { agreesWithText, endOfString, skipSpace } from './json-agree.ts'
 import { setJsonNotes, type JsonNotes } from './json-stringify.ts'
 import { ThreadError, ThreadLimitError, joinPointer } from '../issue.ts'
 
-/** Bounds on what is read. */
+/** Limits on the JSON text that is read. */
 export interface JsonLimits {
-  /** UTF-16 units of text. Default 256 Mi. */
+  /** The most UTF-16 units of text. Default 256 Mi. */
   readonly maxLength?: number
-  /** Nested arrays and objects. Default 256; at most 2,000. */
+  /** The deepest nesting of arrays and objects. Default 256; at most 2,000. */
   readonly maxDepth?: number
 }
 
-/** A value read from text, and the places where a key was repeated (the last one won). */
+/** A value read from text, and pointers to repeated keys (the last value is used). */
 export interface JsonReading {
   readonly value: unknown
   readonly duplicates: readonly string[]
@@ -18,12 +18,13 @@ export interface JsonReading {
 
 const DEFAULT_LENGTH = 256 * 1024 * 1024
 const DEFAULT_DEPTH = 256
-/** Bounded by the stack of the recursive readers and writers. */
+/** The largest allowed `maxDepth`, because the recursive readers and writers would overflow the stack. */
 const DEEPEST = 2_000
 
 /**
- * Reads JSON so that `stringifyJson` can print it again without changing a number or the order of keys. Objects are
- * plain; `__proto__` is a key like any other. Throws `ThreadLimitError` and, for broken text, `ThreadError`.
+ * Reads JSON so that `stringifyJson` can print it again without changing a number or the order of keys.
+ * Objects are plain; `__proto__` is an ordinary key. Throws `ThreadLimitError` and, for invalid text,
+ * `ThreadError`.
  */
 export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
   const maxLength = limits.maxLength ?? DEFAULT_LENGTH
@@ -33,7 +34,8 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    // The native message quotes the text, which may hold secrets; only its position is passed on.
+    // The native error message quotes the text, which may contain secrets; only the position is copied from
+    // it.
     const position = /position (\d+)/.exec(String(cause))?.[1]
     throw new ThreadError(`The text is not JSON${position ? ` (position ${position})` : ''}.`, {
       code: 'INVALID_JSON',
@@ -43,7 +45,10 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
   return new ExactReader(text, maxDepth).read()
 }
 
-/** Reads text that is known to be well-formed, and notes what a plain value cannot hold. */
+/**
+ * Reads text that is known to be valid JSON, and records what a plain value cannot hold: the spelling of
+ * numbers and the order of keys.
+ */
 class ExactReader {
   readonly #text: string
   readonly #maxDepth: number
@@ -58,7 +63,8 @@ class ExactReader {
 
   read(): JsonReading {
     this.#at = skipSpace(this.#text, 0)
-    // A number at the root has no holder to hang a note on; no document of ours is one.
+    // The spelling of a number at the root is lost, because it has no object to store a note for; no document
+    // of ours is a number.
     const value = this.#value({}, '')
     return { value, duplicates: this.#duplicates }
   }
@@ -109,7 +115,7 @@ class ExactReader {
     }
   }
 
-  /** Moves past `,` (true) or the closing bracket (false). */
+  /** Moves past a comma and returns true, or past the closing bracket and returns false. */
   #more(): boolean {
     this.#at = skipSpace(this.#text, this.#at)
     const comma = this.#text.charCodeAt(this.#at++) === 44
@@ -164,7 +170,7 @@ class ExactReader {
   }
 }
 
-/** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
+/** Assigns an own property of any name. For `__proto__` a plain assignment would change the prototype. */
 export function setOwn<T>(object: { [key: string]: T }, key: string, value: NoInfer<T>): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {

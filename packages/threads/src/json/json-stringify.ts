@@ -1,32 +1,36 @@
 /**
- * What JSON text says and a JavaScript value cannot: how a number was written (`18.0`, `-0.0`, 64-bit integers) and in
- * which order integer-like keys stood. Kept beside the values, by holder, so that the values stay plain data.
- * Whoever copies an object that came from text passes the notes on with `keepJsonText`.
+ * Information that is in JSON text but not in a JavaScript value: how a number was written (`18.0`, `-0.0`,
+ * 64-bit integers) and the order of integer-like keys. It is stored in a separate map, by the object that
+ * contains the value, so that values stay plain data. Code that copies an object read from text must copy its
+ * notes with `keepJsonText`.
  */
 export interface JsonNotes {
-  /** Number text by key or index. */
+  /** The original text of numbers, by key or index. */
   numbers?: Map<string, string>
-  /** All keys in source order, when JavaScript would enumerate them in another. */
+  /** All keys in source order, when JavaScript would enumerate them differently. */
   keys?: readonly string[]
 }
 
 const notes = new WeakMap<object, JsonNotes>()
-/** False until the first note of the process; lets writers skip the search. */
+/**
+ * False until the first note of the process is stored. While it is false, writers skip the search for notes.
+ */
 let recorded = false
 
 function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
 }
 
-/** Remembers how an object was written. */
+/** Stores how an object was written. */
 export function setJsonNotes(holder: object, note: JsonNotes): void {
   recorded = true
   notes.set(holder, note)
 }
 
 /**
- * Passes the number text and key order of `source` on to `copy`, and returns `copy`. Only the object itself is
- * concerned: nested objects that were copied by reference still have theirs. `rename` maps source keys to new names.
+ * Copies the number text and key order of `source` to `copy`, and returns `copy`. Only the object itself is
+ * affected: nested objects that were copied by reference keep their own notes. `rename` maps source keys to
+ * new names.
  */
 export function keepJsonText<T extends object>(
   source: object,
@@ -45,7 +49,7 @@ export function keepJsonText<T extends object>(
   return copy
 }
 
-/** How the number at `holder[key]` was written, if that differs from JavaScript's spelling of it. */
+/** Returns how the number at `holder[key]` was written, if that differs from JavaScript's spelling. */
 export function numberText(holder: object, key: string | number): string | undefined {
   const text = jsonNotesOf(holder)?.numbers?.get(String(key))
   if (text === undefined) return undefined
@@ -53,7 +57,9 @@ export function numberText(holder: object, key: string | number): string | undef
   return Object.is(Number(text), value) ? text : undefined
 }
 
-/** Prints a value that `parseJson` read, or any plain data, with the number text and key order it was read with. */
+/**
+ * Prints a value that `parseJson` read, with its original number text and key order, or any other plain data.
+ */
 export function stringifyJson(value: unknown, indent = 0): string {
   const space = ' '.repeat(indent)
   if (!recorded) return JSON.stringify(value, undefined, space)
@@ -62,7 +68,10 @@ export function stringifyJson(value: unknown, indent = 0): string {
   return new Writer(noted, space).write(value, '\n')
 }
 
-/** Collects the objects that have notes and all objects around them; says whether `value` is one. */
+/**
+ * Collects the objects that have notes and all objects that contain them; returns whether `value` is one of
+ * these.
+ */
 function findNoted(value: unknown, noted: Set<object>): boolean {
   if (typeof value !== 'object' || value === null) return false
   let found = jsonNotesOf(value) !== undefined
@@ -86,7 +95,9 @@ class Writer {
     this.#space = space
   }
 
-  /** `newline` is the line break with the indentation of the place where the value stands. */
+  /**
+   * Prints a value. `newline` is a line break with the indentation of the place where the value is printed.
+   */
   write(value: unknown, newline: string): string {
     if (typeof value !== 'object' || value === null || !this.#noted.has(value)) {
       const text = JSON.stringify(value, undefined, this.#space)
@@ -112,7 +123,7 @@ class Writer {
     const colon = this.#space ? ': ' : ':'
     const present = Object.keys(object)
     const noted = jsonNotesOf(object)?.keys
-    // Keys in source order; keys added since then come last.
+    // Keys are printed in source order; keys that were added later come last.
     const keys = noted
       ? new Set([...noted.filter((key) => Object.hasOwn(object, key)), ...present])
       : present

@@ -18,7 +18,10 @@ import {
   type ThreadLog,
 } from './thread-log.ts'
 
-/** Opens the log in a file, or begins one there. One process writes at a time; a second is noticed and refused. */
+/**
+ * Opens the log in a file, or creates it. Only one process may write at a time; when another process has
+ * written, the next append throws `LogConflictError`.
+ */
 export async function openThreadLogFile(
   path: string,
   options?: OpenThreadLogOptions,
@@ -33,7 +36,8 @@ export async function openThreadLogFile(
 }
 
 /**
- * A file, readable by its owner only. Appends are one synchronous write: for a line that is faster than a thread pool.
+ * Stores a log in a file that only its owner can read. An append is one synchronous write, because for one
+ * line that is faster than the thread pool.
  */
 export class FileLogStorage implements LogStorage {
   readonly #path: string
@@ -78,13 +82,13 @@ export class FileLogStorage implements LogStorage {
   async sync(): Promise<void> {
     await promisify(fdatasync)(this.#file)
     if (this.#isNameSafe) return
-    // A new file's name survives a power cut only when its folder is written too.
+    // The name of a new file survives a power cut only when its folder is synced too.
     try {
       const folder = openSync(dirname(this.#path), 'r')
       fsyncSync(folder)
       closeSync(folder)
     } catch {
-      // Windows does not open folders, and needs no such thing.
+      // Windows cannot open folders, and does not need this.
     }
     this.#isNameSafe = true
   }

@@ -1,25 +1,29 @@
 import { ThreadError } from '../issue.ts'
 
 /**
- * One line of a log: `{"sum":"1a2b3c4d","rec":…}`. The sum is the CRC-32 of the record's bytes, begun with the sum of the
- * line before, so a line that was changed, dropped or moved is found. It guards against accidents, not against people.
+ * The format of one line of a log: `{"sum":"1a2b3c4d","rec":…}`. The sum is the CRC-32 of the record's bytes,
+ * starting from the sum of the previous line, so that a line that was changed, removed or moved is detected.
+ * It protects against accidents, not against deliberate changes.
  */
 const HEAD = '{"sum":"'
 const MIDDLE = '","rec":'
 const TAIL = '}\n'
-/** Where the record's text begins. */
+/** The offset of the record's text in a line. */
 const START = HEAD.length + 8 + MIDDLE.length
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** One record of the log as the bytes of its line, with its checksum (CRC-32), which the next line continues. */
+/**
+ * One record as the bytes of its line, with its checksum (CRC-32), from which the checksum of the next line
+ * continues.
+ */
 export interface EncodedRecord {
   readonly bytes: Uint8Array
   readonly sum: number
 }
 
-/** The line for a record whose JSON text is given; `previous` is the sum of the line before. */
+/** Encodes the line for a record's JSON text; `previous` is the sum of the previous line. */
 export function encodeRecord(json: string, previous: number): EncodedRecord {
   const bytes = encoder.encode(`${HEAD}00000000${MIDDLE}${json}${TAIL}`)
   const sum = crc32(bytes, START, bytes.length - TAIL.length, previous)
@@ -28,14 +32,14 @@ export function encodeRecord(json: string, previous: number): EncodedRecord {
   return { bytes, sum }
 }
 
-/** The record's JSON text in a line that `checkRecord` accepts. */
+/** Returns the record's JSON text from a line that `checkRecord` accepted. */
 export function recordText(bytes: Uint8Array, start: number, end: number): string {
   return decoder.decode(bytes.subarray(start + START, end - 1))
 }
 
 /**
- * The sum of the line in `bytes[start, end)`, the line feed not included; undefined when the line is not whole. Only the
- * caller knows whether that is a torn tail or damage.
+ * Returns the sum of the line in `bytes[start, end)`, without its line feed; undefined when the line is
+ * incomplete or damaged. The caller decides which of the two it is.
  */
 export function checkRecord(
   bytes: Uint8Array,
@@ -48,7 +52,7 @@ export function checkRecord(
   return crc32(bytes, start + START, end - 1, previous) === sum ? sum : undefined
 }
 
-/** The sum that a line says it has; undefined when the line does not begin like one. */
+/** Reads the sum that is stored in a line; undefined when the line does not start as expected. */
 function storedSum(bytes: Uint8Array, start: number, end: number): number | undefined {
   if (
     end - start < START + 1 ||
@@ -73,7 +77,7 @@ function matches(bytes: Uint8Array, start: number, text: string): boolean {
   return true
 }
 
-// Four tables: four bytes a step, about three times as fast as one.
+// Four tables let the loop process four bytes per step, which is about three times as fast as one byte.
 const tables = [0, 1, 2, 3].map(() => new Uint32Array(256))
 for (let value = 0; value < 256; value++) {
   let crc = value
@@ -88,7 +92,7 @@ for (let value = 0; value < 256; value++) {
 }
 const [t0, t1, t2, t3] = tables as [Uint32Array, Uint32Array, Uint32Array, Uint32Array]
 
-/** CRC-32 (IEEE) of `bytes[start, end)`, begun with an earlier sum. */
+/** Computes the CRC-32 (IEEE) of `bytes[start, end)`, continuing from an earlier sum. */
 export function crc32(bytes: Uint8Array, start: number, end: number, previous = 0): number {
   let crc = ~previous
   let at = start
@@ -100,9 +104,9 @@ export function crc32(bytes: Uint8Array, start: number, end: number, previous = 
   return ~crc >>> 0
 }
 
-/** A line in the middle of a log that is not what was written. */
+/** Thrown for a damaged line in a log. */
 export class LogCorruptError extends ThreadError {
-  /** Counted from 1, as editors do. */
+  /** The line number, counted from 1 as in editors. */
   readonly line: number
 
   constructor(line: number) {
@@ -114,10 +118,13 @@ export class LogCorruptError extends ThreadError {
   }
 }
 
-/** Another writer appended to the log first. */
+/** Thrown when another writer appended to the log first. */
 export class LogConflictError extends ThreadError {
   readonly expected: number
-  /** The real length; undefined when another process wrote, so that this one cannot know. */
+  /**
+   * The actual length; undefined when another process wrote, because this process cannot know the length
+   * then.
+   */
   readonly actual: number | undefined
 
   constructor(expected: number, actual: number | undefined) {

@@ -12,28 +12,37 @@ import type { Thread, Turn } from '../document/thread.ts'
 
 export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
 
-/** A thread without its turns. `updated_at` is derived from the last turn, so that an append changes no old line. */
+/**
+ * A thread without its turns. `updated_at` is computed from the last turn, so that an append does not change
+ * earlier lines.
+ */
 export type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
 
 /** Settings of `openThreadLog`. */
 export interface OpenThreadLogOptions {
-  /** The thread's own fields, needed when the log is new; ignored otherwise. */
+  /** The thread's own fields; required when the log is new, ignored otherwise. */
   readonly thread?: ThreadLogHead
-  /** Keep the intact lines before damage instead of failing. */
+  /** Keeps the intact lines before a damaged one instead of throwing. */
   readonly repair?: boolean
 }
 
 /** Settings of an append. */
 export interface LogAppendOptions {
   /**
-   * How many turns the log must have; if it has another number, nothing is written and `LogConflictError` is thrown.
+   * The expected number of turns; if the log has another number, nothing is written and `LogConflictError` is
+   * thrown.
    */
   readonly expectedLength?: number
-  /** Wait until the turn is on disk. By default it survives a crash of the process, but not a power cut. */
+  /**
+   * Waits until the turn is on disk. By default a turn survives a crash of the process, but not a power cut.
+   */
   readonly sync?: boolean
 }
 
-/** Opens a log, or begins one. A torn last line, left by a crash in mid-write, is cut off and reported. */
+/**
+ * Opens a log, or creates it. An incomplete last line, left by a crash during a write, is cut off and
+ * reported in `recoveredBytes`.
+ */
 export async function openThreadLog(
   storage: LogStorage,
   options: OpenThreadLogOptions = {},
@@ -48,11 +57,14 @@ export async function openThreadLog(
 
 type LogRecord = { readonly thread: ThreadLogHead } | { readonly turn: Turn }
 
-/** An append-only thread: its first line is the thread's own fields, every further line one turn or new fields. */
+/**
+ * An append-only log of a thread: the first line contains the thread's own fields, every further line one
+ * turn or new fields.
+ */
 export class ThreadLog {
   readonly #storage: LogStorage
   readonly #bytes: Uint8Array
-  /** Turns by position: parsed, or the place of their line until someone asks. */
+  /** Turns by position: the parsed turn, or the place of its line until it is first read. */
   readonly #turns: (Turn | Line)[] = []
   readonly #recoveredBytes: number
   #head: ThreadLogHead | undefined
@@ -80,12 +92,14 @@ export class ThreadLog {
     return this.#turns.length
   }
 
-  /** Bytes of a torn last line that opening cut off; 0 when the log was whole. */
+  /**
+   * The number of bytes of an incomplete last line that were cut off on opening; 0 when the log was complete.
+   */
   get recoveredBytes(): number {
     return this.#recoveredBytes
   }
 
-  /** One turn, parsed when it is first asked for. */
+  /** Returns one turn; it is parsed when it is first read. */
   turn(index: number): Turn | undefined {
     const entry = this.#turns.at(index)
     if (entry === undefined || !(entry instanceof Line)) return entry
@@ -94,7 +108,7 @@ export class ThreadLog {
     return turn
   }
 
-  /** The whole thread. */
+  /** Returns the whole thread. */
   thread(): Thread {
     const turns = this.#turns.map((_, index) => this.turn(index)!)
     const last = turns.at(-1)
@@ -103,7 +117,7 @@ export class ThreadLog {
     return { ...head, updated_at: time ?? head.created_at, turns }
   }
 
-  /** Adds a turn; returns the new length. Cost does not depend on how long the log is. */
+  /** Adds a turn and returns the new number of turns. The cost does not depend on the length of the log. */
   append(turn: Turn, { expectedLength, sync = false }: LogAppendOptions = {}): Promise<number> {
     return this.#serialise(async () => {
       if (expectedLength !== undefined && expectedLength !== this.length) {
@@ -116,7 +130,7 @@ export class ThreadLog {
     })
   }
 
-  /** Replaces the thread's own fields: a title, a new agent in the registry. */
+  /** Replaces the thread's own fields, for example to change the title or to register an agent. */
   update(thread: ThreadLogHead): Promise<void> {
     return this.#serialise(async () => {
       await this.#write({ thread })
@@ -152,7 +166,8 @@ export class ThreadLog {
       line.set(bytes, 1)
     }
     const written = this.#storage.append(line, this.#size)
-    // Awaiting only what is asynchronous: a file's append is not, and a tick costs more than the write.
+    // Only a promise is awaited: a file's append is synchronous, and an unnecessary `await` costs more than
+    // the write.
     if (!(typeof written === 'boolean' ? written : await written)) {
       throw new LogConflictError(this.length, undefined)
     }
@@ -165,7 +180,7 @@ export class ThreadLog {
     return parseJson(recordText(this.#bytes, line.start, line.end)).value
   }
 
-  /** One operation after the other; a failed one does not stop the next. */
+  /** Runs one operation after the other; a failed operation does not stop the next. */
   #serialise<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#queue.then(work)
     this.#queue = result.catch(() => undefined)
@@ -188,20 +203,20 @@ class Line {
 
 interface Scan {
   readonly lines: Line[]
-  /** Bytes that belong to whole lines. */
+  /** The number of bytes in complete lines. */
   readonly size: number
   readonly sum: number
   readonly droppedBytes: number
   readonly needsNewline: boolean
 }
 
-/** One byte of `{"sum":"00000000","rec":{"turn":` says whether a line is a turn, without parsing it. */
+/** This byte, at `MARK_OFFSET` in a line, shows whether the line is a turn without parsing it. */
 const TURN_MARK = 0x75 // the `u` of "turn"; "thread" has an `h` there
 const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
 
 /**
- * Finds the lines and checks every sum. A last line without a line feed is torn unless it is whole; a line that ends
- * but does not check is damage.
+ * Finds the lines and checks every sum. A last line without a line feed is kept if its sum is right and else
+ * cut off; a line that has a line feed but a wrong sum is damaged.
  */
 function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   const lines: Line[] = []
@@ -223,24 +238,25 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
 }
 
 /**
- * Where a log lives: a row of bytes that only grows at its end. Methods may be synchronous; a log calls one at a time.
+ * The storage of a log: a sequence of bytes that only grows at its end. Methods may be synchronous; a log
+ * calls one at a time.
  */
 export interface LogStorage {
-  /** Everything that is stored. */
+  /** Returns all stored bytes. */
   read(): Uint8Array | Promise<Uint8Array>
   /**
-   * Adds bytes at the end, all or nothing, and only if `size` bytes are stored. Returns false, having written nothing,
-   * when they are not: someone else wrote.
+   * Adds bytes at the end, all or nothing, but only if exactly `size` bytes are stored. Otherwise someone
+   * else has written: then it writes nothing and returns false.
    */
   append(bytes: Uint8Array, size: number): boolean | Promise<boolean>
-  /** Cuts to `size` bytes; only used to drop a torn tail. */
+  /** Cuts the storage to `size` bytes; only used to remove an incomplete last line. */
   truncate(size: number): void | Promise<void>
-  /** Makes what was appended survive a power cut. */
+  /** Writes appended bytes to disk, so that they survive a power cut. */
   sync(): void | Promise<void>
   close(): void | Promise<void>
 }
 
-/** A log in memory: for tests, browsers, and as the portable twin of a file. */
+/** Stores a log in memory, for tests and browsers; it behaves like a file. */
 export class MemoryLogStorage implements LogStorage {
   #bytes: Uint8Array
   #size: number

@@ -6,7 +6,8 @@ import { Losses } from '../bridge/walk.ts'
 import type { AgUiEvent, AgUiKnownEvent, AgUiOutcome } from './types.ts'
 
 /**
- * AG-UI events as a thread: one run is one turn. Events that carry no conversation are kept whole, as system events.
+ * Converts AG-UI events to a thread: each run becomes one turn. Events that are not part of the conversation
+ * are kept whole, as system events.
  */
 export function fromAgUiEvents(
   events: Iterable<AgUiEvent>,
@@ -17,7 +18,7 @@ export function fromAgUiEvents(
   return reader.end()
 }
 
-/** A part that is still growing. */
+/** A part that is still being streamed. */
 interface Draft {
   readonly part_kind: string
   readonly tool_name?: string
@@ -31,7 +32,7 @@ class EventReader {
   readonly #builder: ThreadBuilder
   readonly #losses = new Losses()
   readonly #names = new Map<string, string>()
-  /** Parts that are being streamed, and finished ones that a signature may still follow. */
+  /** Parts that are being streamed, and finished parts for which a signature may still arrive. */
   readonly #drafts = new Map<string, Draft>()
   readonly #roles = new Map<string, string>()
   #answer: MessagePart[] = []
@@ -177,11 +178,11 @@ class EventReader {
   }
 
   #add(key: string, draft: Draft): void {
-    // Whatever the model sends after tool results belongs to its next response.
+    // Content that the model sends after tool results belongs to its next response.
     if (this.#results.length > 0) this.#flush()
     if (this.#answer.length === 0) this.#answeredAt = this.#at
     this.#drafts.set(key, draft)
-    // A draft has the fields of the part kind that it names.
+    // The cast is safe, because a draft has the fields of its part kind.
     this.#answer.push(draft as unknown as MessagePart)
   }
 
@@ -217,7 +218,7 @@ class EventReader {
     this.#builder.endTurn({ ...run, ...fields })
   }
 
-  /** When the run began and ended, as far as its events say. */
+  /** Returns when the run began and ended, if its events have times. */
   #times(): Partial<AgentTurn> {
     if (this.#startedAt === undefined || this.#at === undefined) return {}
     return { started_at: this.#startedAt, completed_at: this.#at }

@@ -13,7 +13,9 @@ import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'
 
-/** A thread as AG-UI events: each agent turn is a run, and what a person wrote is a message before it. */
+/**
+ * Converts a thread to AG-UI events: each agent turn is a run, and a person's input is a message before it.
+ */
 export function toAgUiEvents(thread: Thread): Converted<AgUiEvent[]> {
   const losses = new Losses()
   losses.rest(thread, '', ['version', 'turns', 'thread_id'], 'AG-UI events carry no thread fields')
@@ -44,7 +46,10 @@ class EventWriter {
     for (const event of events) this.events.push({ ...event, timestamp: this.#timestamp })
   }
 
-  /** AG-UI counts milliseconds; finer times are cut, and that is reported. */
+  /**
+   * Sets the time of the following events. AG-UI has whole milliseconds in UTC; a time that does not fit is
+   * reported as a loss.
+   */
   #time(text: string, pointer: string): void {
     const time = Date.parse(text)
     if (Number.isNaN(time)) return this.#losses.add(pointer, 'not a time that AG-UI can hold')
@@ -96,7 +101,9 @@ class EventWriter {
     }
   }
 
-  /** The tool calls that are open at the end of the thread, as the questions that the run waits for. */
+  /**
+   * Returns the calls that are still open at the end of the thread, as the interrupts that the run waits for.
+   */
   #interrupts(): AgUiInterrupt[] {
     return pendingToolCalls(this.#thread).map(({ tool_call_id: id }) => ({
       id,
@@ -161,7 +168,7 @@ class EventWriter {
 
   #text(role: 'user' | 'assistant', delta: string, messageId: string, name?: string): void {
     this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, name })
-    // An empty delta is not allowed.
+    // AG-UI does not allow an empty delta.
     if (delta !== '') this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId })
   }

@@ -1,4 +1,7 @@
-/** The events of AG-UI 1.0 that carry a conversation; any other event is kept whole. */
+/**
+ * An event of AG-UI 1.0. Events that are not part of a conversation have the type `AgUiOtherEvent` and are
+ * kept whole.
+ */
 export type AgUiEvent = AgUiKnownEvent | AgUiOtherEvent
 
 interface Base<Type extends string> {
@@ -7,10 +10,10 @@ interface Base<Type extends string> {
   readonly timestamp?: number
 }
 
-/** Who a text message of AG-UI is from. */
+/** The sender of an AG-UI text message. */
 export type AgUiRole = 'user' | 'assistant' | 'system' | 'developer'
 
-/** The events of AG-UI that a thread is written as and read from. */
+/** The AG-UI events that a thread can be converted to and from. */
 export type AgUiKnownEvent =
   | (Base<'RUN_STARTED'> & {
       readonly threadId: string
@@ -75,7 +78,7 @@ export type AgUiOutcome =
   | { readonly type: 'interrupt'; readonly interrupts: readonly AgUiInterrupt[] }
   | { readonly type: 'cancelled' }
 
-/** A question that a run of AG-UI waits for, here an open tool call. */
+/** Something that a run of AG-UI waits for; here always an open tool call. */
 export interface AgUiInterrupt {
   readonly id: string
   readonly reason: string
@@ -83,7 +86,7 @@ export interface AgUiInterrupt {
   readonly toolCallId?: string
 }
 
-/** State, activity, raw and draft events. */
+/** Any other event: state, activity, raw and draft events. */
 export interface AgUiOtherEvent {
   readonly type: string & { readonly other?: never }
   readonly timestamp?: number

@@ -16,15 +16,18 @@ interface InputStream {
 }
 
 /**
- * The tool parts of one message. A call id is unique within a step; a chunk that names an earlier step's id means the
- * latest part.
+ * Assembles the tool parts of one message. A call id is unique within a step; a chunk with the id of an
+ * earlier step refers to the latest part with that id.
  */
 export class ToolAssembler {
   readonly #parts: UIMessagePart[]
   readonly #latest = new Map<string, OpenToolPart>()
-  /** Calls by approval id. Undefined when several calls had that id: then the first one must be searched for. */
+  /**
+   * Calls by approval id. Undefined when several calls had that id: then the parts are searched for the first
+   * of them.
+   */
   readonly #approvals = new Map<string, OpenToolPart | undefined>()
-  /** Argument text by call id. The client keeps adding to it even after the input was complete. */
+  /** Argument text by call id. As in the client, deltas are still appended after the input was complete. */
   readonly #streams = new Map<string, InputStream>()
   #step = new Map<string, OpenToolPart>()
 
@@ -40,7 +43,10 @@ export class ToolAssembler {
     this.#step = new Map()
   }
 
-  /** Builds the tables again from the parts of the message. Parts from index `start` on belong to the current step. */
+  /**
+   * Rebuilds the lookup tables from the parts of the message. Parts from index `start` on belong to the
+   * current step.
+   */
   rebuild(start: number): void {
     this.#latest.clear()
     this.#approvals.clear()
@@ -110,7 +116,10 @@ export class ToolAssembler {
     stream.part.rawInput = stream.text
   }
 
-  /** The part of this call in the current step, in its new state; made if the step has none. */
+  /**
+   * Sets the part of this call in the current step to a new state and returns it. Creates the part if the
+   * step has none.
+   */
   #open(chunk: CallChunk, state: OpenToolPart['state']): OpenToolPart {
     const type = chunk.dynamic ? 'dynamic-tool' : `tool-${chunk.toolName}`
     let part = this.#step.get(chunk.toolCallId)
@@ -130,7 +139,8 @@ export class ToolAssembler {
   }
 
   #refuse(chunk: Extract<ToolChunk, { type: 'tool-input-error' }>): void {
-    // A part that exists keeps its type, as in the client, so that it is updated and not doubled.
+    // An existing part stays a static or dynamic tool part, as in the client, so that it is updated and not
+    // duplicated.
     const known = this.#step.get(chunk.toolCallId)
     const dynamic = known ? known.type === 'dynamic-tool' : chunk.dynamic === true
     const { title: _, ...rest } = chunk
@@ -197,7 +207,10 @@ export class ToolAssembler {
     this.#approvals.set(id, isShared ? undefined : part)
   }
 
-  /** The first part with that approval. A call that was asked about a second time has another approval id by now. */
+  /**
+   * Returns the first part with that approval id. The part in `#approvals` may have another approval id by
+   * now, if the call was asked about a second time.
+   */
   #findApproval(id: string): OpenToolPart | undefined {
     const part = this.#approvals.get(id)
     if (part?.approval?.id === id || !this.#approvals.has(id)) return part
@@ -210,7 +223,10 @@ export class ToolAssembler {
     return this.#step.get(toolCallId) ?? this.#latest.get(toolCallId) ?? missing(type, toolCallId)
   }
 
-  /** The client forgets the argument text once the input is parsed; a thread wants it byte for byte. */
+  /**
+   * Stores the argument text of a part. The client drops it once the input is parsed, but a thread keeps it
+   * byte for byte.
+   */
   #keepRawInput(part: OpenToolPart): void {
     if (typeof part.rawInput === 'string' && part.state === 'input-streaming') {
       this.rawInputs.set(part as UIMessagePart, part.rawInput)
@@ -223,13 +239,16 @@ function keepInput(part: OpenToolPart): void {
   if (part.state === 'input-streaming') part.input = inputOf(part)
 }
 
-/** The input of a part, as far as it has arrived. */
+/** Returns the input of a part, as far as it has arrived. */
 export function inputOf(part: OpenToolPart): unknown {
   if (part.state !== 'input-streaming' || typeof part.rawInput !== 'string') return part.input
   return part.inputEncoding === 'text' ? part.rawInput : parsePartialJson(part.rawInput)
 }
 
-/** The input stream of a part that was stored while its arguments were arriving, so that deltas can be added to it. */
+/**
+ * Creates the input stream of a part that was stored while its arguments were arriving, so that deltas can be
+ * appended to it.
+ */
 function streamOf(part: OpenToolPart): InputStream {
   const dynamic = part.type === 'dynamic-tool'
   const { inputEncoding, title, toolMetadata } = part
@@ -243,7 +262,7 @@ function streamOf(part: OpenToolPart): InputStream {
   return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }
 
-/** True for the part of a tool call, whatever its tool is called. */
+/** True for the part of a tool call, whatever the tool's name. */
 export function isToolPart<Part extends { readonly type: string }>(
   part: Part,
 ): part is Part & { type: `tool-${string}` | 'dynamic-tool' } {
@@ -257,7 +276,7 @@ interface Description {
   providerMetadata?: UIProviderMetadata
 }
 
-/** Sets the fields that a chunk states. A field that the chunk leaves out keeps its earlier value. */
+/** Sets the fields that a chunk contains. A field that the chunk does not contain keeps its earlier value. */
 function describe(
   part: OpenToolPart,
   { providerExecuted, title, toolMetadata }: Description,
@@ -276,7 +295,7 @@ function clearOutcome(part: OpenToolPart): void {
   delete part.preliminary
 }
 
-/** Fails as the client does: a delta without its start means that the stream lost something. */
+/** Throws, as the client does, because a delta without its start chunk means that the stream lost data. */
 export function missing(chunkType: string, id: string): never {
   throw new ThreadError(
     `The stream has a ${chunkType} chunk for "${id}", which it never started.`,

@@ -12,7 +12,7 @@ import type {
 } from './types.ts'
 import { isObject } from '@skein/base'
 
-/** A chunk that left no trace in the message, and why. */
+/** A chunk that is not represented in the message, and the reason. */
 export interface DroppedChunk {
   /** Position in the stream. */
   readonly index: number
@@ -21,8 +21,9 @@ export interface DroppedChunk {
 }
 
 /**
- * Joins the chunks of one response into the message that the AI SDK's own client would hold, in linear time.
- * It also keeps what that message cannot show: how the stream ended, raw argument text, the order of outcomes.
+ * Joins the chunks of one response into the message that the AI SDK's own client would build, in linear time.
+ * It also records what that message does not contain: how the stream ended, raw argument text, the order of
+ * outcomes.
  */
 export class UIMessageAssembler {
   readonly #message: { id: string; role: 'assistant'; metadata?: unknown; parts: UIMessagePart[] }
@@ -37,14 +38,14 @@ export class UIMessageAssembler {
   readonly errors: string[] = []
   finishReason: UIFinishReason | undefined
   /**
-   * True once `finish` came. A stream that merely stops looks like success, so only this shows that something is
-   * missing.
+   * True once the `finish` chunk has arrived. Nothing else distinguishes a complete stream from one that was
+   * cut off.
    */
   isFinished = false
   abortReason: string | undefined
   isAborted = false
 
-  /** Starts a new message, or continues `message`: after an approval, or after a tool output of the client. */
+  /** Starts a new message, or continues `message` after an approval or a tool output of the client. */
   constructor(message?: UIMessage) {
     const last = message?.role === 'assistant' ? structuredClone(message) : undefined
     this.#message = { id: '', parts: [], ...last, role: 'assistant' }
@@ -55,7 +56,10 @@ export class UIMessageAssembler {
     for (const part of parts) if (isData(part)) this.#data.set(dataKey(part), part)
   }
 
-  /** Folds one chunk. Throws, as the client does, for an unknown type and for a delta that was never started. */
+  /**
+   * Applies one chunk to the message. Throws, as the client does, for an unknown chunk type and for a delta
+   * without a start chunk.
+   */
   push(chunk: UIMessageChunk): void {
     this.#count++
     const { parts } = this.#message
@@ -182,7 +186,9 @@ export class UIMessageAssembler {
     this.#message.parts.push(part)
   }
 
-  /** The model call is tried again: the parts since the step began are removed, and listed in `dropped`. */
+  /**
+   * Handles the retry of a model call: the parts since the step began are removed and listed in `dropped`.
+   */
   #resetStep(): void {
     for (const part of this.#message.parts.slice(this.#stepStart)) {
       this.#drop(part.type, 'reset-step discarded it')
@@ -203,7 +209,7 @@ export class UIMessageAssembler {
     this.#message.metadata = mergeMetadata(this.#message.metadata, metadata)
   }
 
-  /** The message so far. Parts that are still streaming are shown as far as they are known. */
+  /** The message so far. Parts that are still streaming contain what has arrived. */
   get message(): UIMessage {
     for (const part of this.#message.parts) {
       const tool = part as OpenToolPart
@@ -212,17 +218,17 @@ export class UIMessageAssembler {
     return this.#message
   }
 
-  /** Raw argument text by tool part, where the stream had it. */
+  /** The raw argument text by tool part, if it was streamed. */
   get rawInputs(): ReadonlyMap<UIMessagePart, string> {
     return this.#tools.rawInputs
   }
 
-  /** Tool parts in the order in which their outcomes came. */
+  /** Tool parts in the order in which their outcomes arrived. */
   get outcomes(): ReadonlySet<UIMessagePart> {
     return this.#tools.outcomes
   }
 
-  /** Tool parts whose arguments were refused: the model was asked to try again. */
+  /** Tool parts whose arguments were rejected, so that the model was asked to try again. */
   get refusals(): ReadonlySet<UIMessagePart> {
     return this.#tools.refusals
   }
@@ -248,7 +254,10 @@ type ContentChunk = Extract<
   }
 >
 
-/** The part of a content chunk: its own fields, without keys that the client does not know and drops. */
+/**
+ * Returns the part of a content chunk: its own fields, without keys that the client drops because it does not
+ * define them.
+ */
 function contentPart(chunk: ContentChunk): UIMessagePart {
   const { type } = chunk
   switch (type) {
@@ -279,12 +288,12 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
   }
 }
 
-/** Merges message metadata as the client does: objects key by key, everything else replaced. */
+/** Merges message metadata as the client does: objects are merged key by key, any other value is replaced. */
 function mergeMetadata(base: unknown, change: unknown): unknown {
   if (!isObject(base) || !isObject(change)) return change
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(change)) {
-    // The client skips these too, so that a stream cannot reach a prototype.
+    // The client skips these keys too, so that a stream cannot change a prototype.
     if (key === '__proto__' || key === 'constructor' || key === 'prototype' || value === undefined)
       continue
     merged[key] = key in merged ? mergeMetadata(merged[key], value) : value

@@ -2,73 +2,83 @@ import { isObject } from '@skein/base'
 import type { UIProviderMetadata, UIJsonObject, UIMessagePart } from './types.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 
-/** Our key in `providerMetadata` and `metadata`: the only places that the client keeps untouched. */
+/**
+ * Our key in `providerMetadata` and `metadata`, the only fields that the client keeps unchanged. Thread data
+ * stored under it is called a carrier.
+ */
 export const CARRIER = 'threadprotocol'
 
 /**
- * What one UI part remembers of the thread. `agent_id`, `outcome` and `errors` are for everyone to see; the others are
- * written only on request, because they hold what a server may not want to show (signatures, provider ids).
+ * The thread data that one UI part carries. `agent_id`, `outcome` and `errors` are always written; the other
+ * fields only with `carry: 'all'`, because they contain data that a server may not want to show (signatures,
+ * provider ids).
  */
 export interface PartCarrier {
-  /** Who said it. */
+  /** The agent that wrote the part. */
   readonly agent_id?: string
-  /** How a call ended, where the UI has only one word for several endings. */
+  /** How a call ended; the UI has only one state for several of these outcomes. */
   readonly outcome?: UICallOutcome
-  /** The problems that a retry asks the model to correct, when they are a list. */
+  /** The problems that the model is asked to correct in a retry, when they are a list. */
   readonly errors?: unknown
-  /** Place in the thread: turn.message.part, or turn.part in a user turn; one more number for a content item. */
+  /**
+   * Position in the thread: turn.message.part, or turn.part in a user turn; a content item has one more
+   * number.
+   */
   readonly at?: string
-  /** The part, or content item, without the field that the UI part itself shows. */
+  /** The part or content item, without the field that the UI part itself contains. */
   readonly part?: unknown
-  /** Which field that is; absent when `part` is whole. */
+  /** The field that `part` leaves out because the UI part contains it; absent when `part` is complete. */
   readonly from?: ShownField
-  /** For the first item of a content list: the prompt part around it. */
+  /** On the first item of a content list: the prompt part that contains the list. */
   readonly prompt?: unknown
-  /** The return of a denied call, for which the UI has no place of its own. */
+  /** The return of a denied call; a UI part has no field for it. */
   readonly result?: PartCarrier
 }
 
-/** The field of a part that the UI shows, and that the carrier therefore leaves out. */
+/** The field of a part that the UI part contains, so that the carrier leaves it out. */
 export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
 
-/** One turn in a message's metadata. */
+/** The data about one turn in a message's metadata. */
 export interface TurnCarrier {
   readonly turn_id?: string
   readonly agent_id?: string
   readonly agent_name?: string
-  /** The fields below are written only on request. */
+  /** This field and those below are written only with `carry: 'all'`. */
   readonly index?: number
-  /** The turn without what its UI message shows. */
+  /** The turn without the content that its UI message contains. */
   readonly turn?: Readonly<Record<string, unknown>>
-  /** Its messages, likewise; `shown` names the data part that holds an event's data. */
+  /**
+   * The turn's messages, also without that content; `shown` is the id of the data part that contains an
+   * event's data.
+   */
   readonly messages?: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Our share of a message's metadata. */
+/** Our part of a message's metadata. */
 export interface MessageCarrier {
   readonly turns?: readonly TurnCarrier[]
-  /** The thread's own fields, on the first message. */
+  /** The thread's own fields; only on the first message. */
   readonly thread?: Readonly<Record<string, unknown>>
 }
 
-/** The endings that a UI shows as an error but a thread keeps apart. */
+/** The outcomes of a call that a thread distinguishes but a UI shows as an error. */
 export type UICallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
-/** Metadata with this carrier, added to the metadata of other systems that the part already had. */
+/** Returns metadata with this carrier, added to the metadata of other systems that the part already had. */
 export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
-  // Parts come from JSON, so what they hold is JSON.
+  // The carrier was made from parts of a JSON document, so it is JSON.
   const own = { [CARRIER]: carrier as unknown as UIJsonObject }
   const others = part && (part as { provider_metadata?: UIProviderMetadata }).provider_metadata
   return others ? { ...others, ...own } : own
 }
 
-/** Reads a carrier; anything else found under our key is ignored, since clients control what they send. */
+/** Reads a carrier. Any other data under our key is ignored, because clients may send anything. */
 export function carried(metadata: unknown): PartCarrier {
   const own = isObject(metadata) ? metadata[CARRIER] : undefined
   return isObject(own) ? (own as PartCarrier) : {}
 }
 
-/** Our share of a message's metadata, with everything left out that does not look like it. */
+/** Reads our part of a message's metadata. Data of an unexpected shape is left out. */
 export function messageCarrier(
   message: { readonly metadata?: unknown } | undefined,
 ): MessageCarrier {
@@ -92,24 +102,33 @@ function isTurnCarrier(entry: unknown): entry is TurnCarrier {
   )
 }
 
-/** The part again, from a carrier and the value that the UI part shows; undefined when the carrier has none. */
+/**
+ * Restores a part from its carrier and the value that the UI part contains; undefined when the carrier has no
+ * part.
+ */
 export function restore(carrier: PartCarrier, shown: unknown): unknown {
   const { part, from } = carrier
   if (from === undefined) return part
   return typeof part === 'object' && part !== null ? { ...part, [from]: shown } : shown
 }
 
-/** A copy without some keys. */
+/** Returns a copy without the given keys. */
 export function omitKeys<T extends object>(value: T, ...keys: readonly string[]): Partial<T> {
   const copy: Record<string, unknown> = { ...value } as Record<string, unknown>
   for (const key of keys) delete copy[key]
   return copy as Partial<T>
 }
 
-/** Names that this package's own data parts use. An event with such a name is not shown; it stays in the metadata. */
+/**
+ * Names that this package uses for its own data parts. An event with such a name is not shown; it stays in
+ * the metadata.
+ */
 const RESERVED = /^tp-/
 
-/** The part that shows an event: a source, provider content, or `data-NAME`. Undefined when it is not shown. */
+/**
+ * Returns the UI part for an event: a source, provider content, or `data-NAME`. Undefined when the event is
+ * not shown.
+ */
 export function eventPart(
   message: SystemMessage,
   dataId: string | undefined,

@@ -9,16 +9,17 @@ import type { UIProviderMetadata, UIJsonObject, UIMessageChunk } from './types.t
 
 interface Block {
   readonly type: 'text' | 'reasoning' | 'tool'
-  /** The id that events use. */
+  /** The id of the block in events. */
   readonly id: string
-  /** The id that chunks use. */
+  /** The id of the block in chunks. */
   readonly chunkId: string
   text: string
   isOpen: boolean
 }
 
 /**
- * Makes the chunks of one model call at a time: what it streams, its complete message, and the outcomes of its calls.
+ * Creates the chunks of one model call at a time: its streamed text, its complete message, and the outcomes
+ * of its calls.
  */
 export class EventStepEncoder {
   #turnId = ''
@@ -27,7 +28,7 @@ export class EventStepEncoder {
   #blocks: Block[] = []
   #texts = 0
   #reasonings = 0
-  /** Calls of this response that have no outcome yet; `true` once a person was asked. */
+  /** Calls of this response that have no outcome yet; the value is `true` once a person was asked. */
   readonly #calls = new Map<string, boolean>()
   readonly #settled = new Set<string>()
   readonly #asked = new Set<string>()
@@ -46,7 +47,7 @@ export class EventStepEncoder {
     return [...chunks, { type: 'start-step' }]
   }
 
-  /** Discards what was streamed of this step. */
+  /** Discards the content that was streamed in this step. */
   reset(): UIMessageChunk[] {
     if (!this.#isOpen) return []
     this.#reasonings -= this.#blocks.filter((block) => block.type === 'reasoning').length
@@ -84,7 +85,10 @@ export class EventStepEncoder {
     return chunks
   }
 
-  /** The chunks of the complete message. If the streamed text differs from it, the step is reset and sent again. */
+  /**
+   * Returns the chunks of the complete message. If the streamed text differs from it, the step is reset and
+   * sent again.
+   */
   complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()
     const wanted = message.content.filter(
@@ -160,7 +164,7 @@ export class EventStepEncoder {
           return [{ type: 'file', url, mediaType, providerMetadata: this.#metadata }]
         }
         case 'native':
-          return [] // a vendor's own block means nothing to a client
+          return [] // a client cannot show a vendor's own block
         default:
           block satisfies never
           return []
@@ -168,7 +172,7 @@ export class EventStepEncoder {
     })
   }
 
-  /** The chunks for the outcome of a call; none when the outcome was sent before. */
+  /** Returns the chunks for the outcome of a call; none when the outcome was sent before. */
   settle(toolCallId: string, outcome: LoggedOutcome, result: unknown): UIMessageChunk[] {
     if (this.#settled.has(toolCallId)) return []
     this.#settled.add(toolCallId)
@@ -179,7 +183,8 @@ export class EventStepEncoder {
     if (outcome === 'denied') {
       const denied: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
       if (isAsked !== false) return [denied]
-      // A denial that no person gave: the client's types still want the approval that was refused.
+      // The call was denied without asking a person. The client's types still require an approval, so its
+      // request and response are sent too.
       const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
       const approvalId = toolCallId
       return [
@@ -205,8 +210,8 @@ export class EventStepEncoder {
   }
 
   /**
-   * The chunks that show an approval on its call. Undefined when the event is no approval, or its call is not open
-   * here.
+   * Returns the chunks that show an approval on its call. Undefined when the event is not an approval, or its
+   * call is not open in this response.
    */
   approval({ event_type, event_data }: SystemMessage): UIMessageChunk[] | undefined {
     const data = event_data as {
@@ -229,7 +234,8 @@ export class EventStepEncoder {
       ]
     }
     if (event_type !== 'tool.approval.responded') return undefined
-    // The question was part of an earlier response. The client sent this answer itself, so it needs no chunk.
+    // The approval was requested in an earlier response. The client sent this answer itself, so it needs no
+    // chunk.
     if (!this.#asked.has(data.approval_id)) return []
     const { approval_id: approvalId, approved, reason } = data
     return [

@@ -15,8 +15,9 @@ import type { FileUIPart, TextUIPart, UIFinishReason, UIMessageChunk } from './t
 /** Settings of a `UIStreamEncoder`. */
 export interface UIStreamEncoderOptions {
   /**
-   * The id of the assistant message. A continuation (an answered approval, a client's tool output) must give the id of
-   * the message it continues, or the client shows two. Default: the id of the first turn, or of the one it continues.
+   * The id of the assistant message. A response that continues a message (after an answered approval or a
+   * client's tool output) must have the id of that message, or the client shows two messages. Default: the id
+   * of the first turn, or of the turn that it continues.
    */
   readonly messageId?: string
   /** Names of agents that were registered before the stream began. */
@@ -29,8 +30,8 @@ type ToolEvent = Extract<
 >
 
 /**
- * Turns live events into the chunks of one response. The client ends in the state that the stored thread gives
- * (`toUIMessages`), whether or not the model's words were streamed.
+ * Converts live events to the chunks of one response. The client ends with the same messages that the stored
+ * thread produces (`toUIMessages`), whether or not the model's text was streamed.
  */
 export class UIStreamEncoder {
   readonly #options: UIStreamEncoderOptions
@@ -46,7 +47,7 @@ export class UIStreamEncoder {
     for (const [id, name] of Object.entries(options.agentNames ?? {})) this.#names.set(id, name)
   }
 
-  /** The chunks that an event brings about; often none. */
+  /** Returns the chunks for an event; often none. */
   push(event: ThreadEvent | UnknownThreadEvent): UIMessageChunk[] {
     if (!isThreadEvent(event)) return this.#hasStarted ? this.#fact(event) : []
     switch (event.type) {
@@ -106,13 +107,16 @@ export class UIStreamEncoder {
     }
   }
 
-  /** Closes the response. A client that sees no `finish` cannot tell success from a broken connection. */
+  /**
+   * Ends the response. Without a `finish` chunk, a client cannot distinguish success from a broken
+   * connection.
+   */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []
     return [...this.#step.finish(), { type: 'finish', finishReason: this.#finishReason }]
   }
 
-  /** Ends the response because something broke; the text is for the person who reads the page. */
+  /** Ends the response after a failure; the text is shown to the person who reads the page. */
   fail(errorText: string): UIMessageChunk[] {
     this.#finishReason = 'error'
     return [...this.#step.finish(), { type: 'error', errorText }, ...this.end()]
@@ -180,7 +184,10 @@ export class UIStreamEncoder {
     ]
   }
 
-  /** Shows an event where the stored thread will show it: on its call, or as a part of its own. */
+  /**
+   * Returns the chunks for an event at the place where the stored thread will show it: on its call, or as a
+   * separate part.
+   */
   #fact(event: ThreadEvent | UnknownThreadEvent): UIMessageChunk[] {
     if (!this.#hasStarted) return []
     const message = systemMessageOf(event, (id) => this.#interrupts.get(id))

@@ -10,12 +10,15 @@ import type {
   UIMessagePart,
 } from './types.ts'
 
-/** Settings of `encodeUIMessage`: what the stream says and the message does not hold. */
+/** Settings of `encodeUIMessage`: data of the stream that the message does not contain. */
 export interface EncodeUIMessageOptions {
   readonly finishReason?: UIFinishReason | undefined
 }
 
-/** The chunks that make the client arrive at exactly this message: one response, from `start` to `finish`. */
+/**
+ * Returns the chunks from which the client builds exactly this message: one response, from `start` to
+ * `finish`.
+ */
 export function* encodeUIMessage(
   message: UIMessage,
   { finishReason }: EncodeUIMessageOptions = {},
@@ -33,13 +36,16 @@ export function* encodeUIMessage(
     }
   }
   if (isStepOpen) yield { type: 'finish-step' }
-  // The client redraws when metadata comes, but not for a step boundary alone. So a message that ends in one gets its
-  // metadata a second time, which changes nothing else.
+  // The client redraws when metadata arrives, but not for a step boundary alone. So for a message that ends
+  // with a step boundary, the metadata is sent a second time, which changes nothing else.
   const wake = message.parts.at(-1)?.type === 'step-start' ? messageMetadata : {}
   yield { type: 'finish', finishReason, ...wake }
 }
 
-/** The chunks of a thread's last response: what a server sends again to a client that lost its connection. */
+/**
+ * Returns the chunks of a thread's last response, for a server to send again to a client that lost its
+ * connection.
+ */
 export function encodeLastResponse(
   thread: Thread,
   options?: ToUIMessagesOptions,
@@ -52,7 +58,7 @@ export function encodeLastResponse(
     finish_reason?: FinishReason
     ui_finish_reason?: UIFinishReason
   }
-  // `interrupted` keeps the client from sending the message again by itself.
+  // The reason `interrupted` prevents the client from automatically sending the message again.
   const finishReason =
     turn?.completion_status === 'interrupted'
       ? 'interrupted'
@@ -62,7 +68,7 @@ export function encodeLastResponse(
   return [...encodeUIMessage(message, { finishReason })]
 }
 
-/** Why a response ended, in the hyphenated words of the client. */
+/** The finish reasons of a thread, in the client's spelling with hyphens. */
 const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
   stop: 'stop',
   length: 'length',
@@ -73,7 +79,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 
-/** The chunks of one part of a finished message, in the order that the client requires. */
+/** Returns the chunks of one part of a finished message, in the order that the client requires. */
 export function* encodePart(
   part: OtherPart,
   id: string,
@@ -94,7 +100,7 @@ export function* encodePart(
       return
     }
     case 'file':
-      // The chunk has no place for `filename` and `providerReference`: only a person's files have them.
+      // The chunk has no fields for `filename` and `providerReference`; only files from a person have them.
       yield { type: part.type, url: part.url, mediaType: part.mediaType, ...metadataOf(part) }
       return
     case 'reasoning-file':
@@ -117,7 +123,7 @@ function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { provid
   return providerMetadata === undefined ? {} : { providerMetadata }
 }
 
-/** The chunks of one call, in the order that the client requires: input, approval, outcome. */
+/** Returns the chunks of one call, in the order that the client requires: input, approval, outcome. */
 function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefined> {
   const isDynamic = part.type === 'dynamic-tool'
   const call = {

@@ -18,19 +18,19 @@ import {
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
-/** What `agentTurns` needs in addition to the message. */
+/** The arguments of `agentTurns` besides the message. */
 export interface AssistantContext {
   readonly at: string
   readonly pointer: string
   readonly lost: Loss[]
-  /** The agent that speaks where no part names one. */
+  /** The agent to use for parts that name none. */
   readonly agent: string
   readonly notes: StreamNotes | undefined
 }
 
 /**
- * Reads an assistant message step by step. Each step becomes one response and one request with the outcomes of its
- * calls.
+ * Converts an assistant message step by step. Each step becomes one response and one request with the
+ * outcomes of its calls.
  */
 export function agentTurns(message: UIMessage, context: AssistantContext): AgentTurn[] {
   const reader = new TurnReader(message, context)
@@ -196,7 +196,8 @@ class TurnReader {
       const { notes } = this.#context
       let results = [...returns.values()]
       if (notes && returns.size > 1) {
-        // Outcomes in the order in which the stream brought them; those it did not bring come as they stand.
+        // Outcomes come in the order in which they were streamed; outcomes that were not streamed follow in
+        // the order of their parts.
         const streamed = [...notes.outcomes].filter((part) => returns.has(part))
         const order = new Set<object>([...streamed, ...returns.keys()])
         results = [...order].map((part) => returns.get(part)!)
@@ -255,7 +256,9 @@ function emptyStep(): Step {
   }
 }
 
-/** A tool return that was shown as data has an outcome but no status; a thread requires the status. */
+/**
+ * Adds the status that a thread requires to a tool return that was shown as data, which has only an outcome.
+ */
 function withStatus(part: MessagePart): MessagePart {
   const shown = part as { part_kind: string; status?: string; outcome?: string }
   if (shown.part_kind !== 'tool-return' || shown.status) return part

@@ -19,17 +19,17 @@ import { approvalEvents, outcomePart } from './from-ui-parts.ts'
 import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
-/** The turns of messages that carry their thread (`carry: 'all'`). */
+/** The turns that are restored from messages which carry their thread (`carry: 'all'`). */
 export interface RebuiltTurns {
   readonly thread: Partial<Thread> | undefined
   covers(message: UIMessage): boolean
-  /** The carried turns, then one more for what the client has added since. */
+  /** Returns the carried turns, then one more turn if the client has added something since. */
   turnsOf(message: UIMessage, at: string): Turn[]
 }
 
 /**
- * Reads what the messages carry. All messages are read first, because a return is carried by the message of its call,
- * which may belong to another turn.
+ * Restores the turns that the messages carry. All messages are read first, because a tool return is carried
+ * by the message of its call, which may belong to another turn.
  */
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   const placed = new Placements()
@@ -66,7 +66,7 @@ function rebuildTurn({ index, turn, messages }: TurnCarrier, placed: Placements)
   return { ...turn, messages: rebuilt } as unknown as Turn
 }
 
-/** Parts and content items by their place. */
+/** The parts and content items that were read, by their position in the thread. */
 class Placements {
   readonly #values = new Map<string, unknown>()
   readonly #prompts = new Map<string, unknown>()
@@ -118,7 +118,8 @@ class Placements {
       this.#values.set(at, restore(carrier, shown))
       return
     }
-    // The bytes of a data URL go back where they were: on a content item, or inside a file part.
+    // The bytes of the data URL are put back where they were: on a content item, or on the content of a file
+    // part.
     const data = dataUrlBody(String(shown)) ?? ''
     const part = carrier.part as { content?: object }
     const { content } = part
@@ -129,7 +130,7 @@ class Placements {
     return this.#data.get(id)
   }
 
-  /** The parts below a place, in order. */
+  /** Returns the parts below a position, in order. */
   partsAt(at: string): MessagePart[] {
     const parts: MessagePart[] = []
     for (let index = 0; ; index++) {
@@ -148,7 +149,10 @@ class Placements {
   }
 }
 
-/** A turn for the answers and outputs that the client has put on carried calls; they begin the next run. */
+/**
+ * Creates a turn for the approval answers and outputs that the client has added to carried calls; the next
+ * run starts with them.
+ */
 function addedByClient(
   message: UIMessage,
   turns: readonly Turn[],

@@ -8,21 +8,21 @@ import { agentTurns } from './from-ui-assistant.ts'
 import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
-/** Settings of `fromUIMessages`: who spoke and when, for messages that do not say. */
+/** Settings of `fromUIMessages`: the agent and the time for messages that do not contain them. */
 export interface FromUIMessagesOptions {
-  /** Fields of the thread; a carried thread's own fields stand above them. */
+  /** Fields of the thread; the fields of a carried thread override them. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
-  /** The agent that speaks where no part names one. Default `assistant`. */
+  /** The agent to use for parts that name none. Default `assistant`. */
   readonly agent?: { readonly agent_id: string; readonly agent_name: string }
   readonly clock?: Clock
   readonly ids?: IdSource
-  /** What the stream told about the last message; given by the decoder. */
+  /** Data of the stream that the last message does not contain; set by the stream decoder. */
   readonly notes?: StreamNotes
 }
 
 /**
- * A chat's messages as a thread. Messages that carry their thread (`carry: 'all'`) give it back unchanged, and what the
- * client has added since is appended; others are read by their steps.
+ * Converts a chat's messages to a thread. Messages that carry their thread (`carry: 'all'`) restore it
+ * unchanged, and additions of the client are appended; other messages are converted step by step.
  */
 export function fromUIMessages(
   messages: readonly UIMessage[],
@@ -69,7 +69,7 @@ export function fromUIMessages(
   return { value, lost }
 }
 
-/** Keeps the client's own metadata on the turn, without the carrier, which has been read by now. */
+/** Stores the client's own metadata on the turn, without our carrier, which has already been read. */
 function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
   if (metadata === undefined || metadata === null) return turn
   const client_metadata =
@@ -96,7 +96,10 @@ function nameAgents(
     agents[speaker.agent_id] = speaker
 }
 
-/** When each message was made: as Pydantic AI's adapter says, else like its neighbours, else now. */
+/**
+ * Returns a time for each message: the one that Pydantic AI's adapter stored, else that of a neighbouring
+ * message, else now.
+ */
 function turnTimes(messages: readonly UIMessage[], clock: Clock): string[] {
   const known = messages.map(({ metadata }) => {
     const told = (metadata as { pydantic_ai?: { timestamp?: unknown } } | null | undefined)

@@ -10,7 +10,7 @@ import { carried, CARRIER, omitKeys } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
 
-/** What a stream said that the message it made does not hold. */
+/** Data of a stream that the message built from it does not contain. */
 export interface StreamNotes {
   readonly rawInputs: ReadonlyMap<UIMessagePart, string>
   readonly outcomes: ReadonlySet<UIMessagePart>
@@ -22,7 +22,7 @@ export interface StreamNotes {
   readonly errors: readonly string[]
 }
 
-/** A person's parts as one prompt: plain text when that is all there is, else a list. */
+/** Converts a person's parts to one prompt: a plain string if there is only text, else a list. */
 export function userPrompt(
   parts: readonly UIMessagePart[],
   pointer: string,
@@ -48,7 +48,7 @@ export function userPrompt(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** Metadata of other systems, under the name that `toUIMessages` reads it from again. */
+/** Returns the metadata of other systems, under the name from which `toUIMessages` restores it. */
 export function foreignMetadata(
   metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
@@ -58,7 +58,10 @@ export function foreignMetadata(
   return Object.keys(others).length === 0 ? undefined : { provider_metadata: others }
 }
 
-/** Provider fields that Pydantic AI's own adapter puts beside a part; other systems' metadata stays as it is. */
+/**
+ * Reads the provider fields that Pydantic AI's adapter stores in a part's metadata. Metadata of other systems
+ * is kept as it is.
+ */
 export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
   const all = metadata as Parameters<typeof foreignMetadata>[0]
   const told = all?.['pydantic_ai'] ?? {}
@@ -72,7 +75,7 @@ export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'):
   }
 }
 
-/** The call of a tool part. Argument text is kept byte for byte where the stream had it. */
+/** Converts a tool part to a call. Argument text is kept byte for byte if it was streamed. */
 export function callPart(tool: OpenToolPart, rawInput: string | undefined): MessagePart {
   const { title, toolMetadata, type } = tool
   return {
@@ -91,20 +94,28 @@ function toolNameOf(tool: OpenToolPart): string {
   return tool.type === 'dynamic-tool' ? (tool.toolName ?? '') : tool.type.slice('tool-'.length)
 }
 
-/** True when the text is JSON for this value. It is not when a server repaired the input after streaming it. */
+/**
+ * True when the text is JSON for this value. It is not when a server repaired the input after streaming it.
+ */
 function says(text: string, value: unknown): boolean {
   try {
     return JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
   } catch {
-    // The text is no JSON, so the server repaired it; the value counts.
+    // The text is not JSON, so the server repaired it, and the parsed value is used.
     return false
   }
 }
 
-/** How Pydantic AI ends the text of a retry prompt; its adapter sends those as plain errors. */
+/**
+ * The end of every retry prompt of Pydantic AI. Its adapter sends retry prompts as plain errors, which are
+ * recognised by this text.
+ */
 const RETRY_SUFFIX = '\n\nFix the errors and try again.'
 
-/** The part that settles a call; undefined while the call is open. Retry, denial and interruption stay different. */
+/**
+ * Returns the part that settles a call; undefined while the call is open. Retry, denial and interruption are
+ * kept apart.
+ */
 export function outcomePart(tool: OpenToolPart, isRefusal: boolean): MessagePart | undefined {
   const ids = { tool_name: toolNameOf(tool), tool_call_id: tool.toolCallId }
   const kind = tool.providerExecuted ? 'builtin-tool-return' : 'tool-return'
@@ -144,7 +155,7 @@ function resultFields(tool: OpenToolPart): object {
   return providerFields(tool.resultProviderMetadata, 'id')
 }
 
-/** The approval that a tool part shows, as the events that made it. */
+/** Returns the events from which the approval shown on a tool part results. */
 export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMessage[] {
   const { approval, toolCallId } = tool
   if (!approval) return []
@@ -182,7 +193,7 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
   return [asked, { ...base, event_type: 'tool.approval.responded', event_data: answer }]
 }
 
-/** What a stream says about its own end, as events of the turn. */
+/** Returns the events that record how the stream ended: errors and an abort. */
 export function endEvents(notes: StreamNotes, timestamp: string): SystemMessage[] {
   const failed = notes.errors.map((message) => streamEvent('stream.error', { message }, timestamp))
   if (!notes.isAborted) return failed
@@ -202,14 +213,20 @@ const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
   error: 'error',
 }
 
-/** ThreadProtocol has five finish reasons; the client's other words are kept in `ui_finish_reason`. */
+/**
+ * Converts a finish reason. ThreadProtocol has five; the client's other values are stored in
+ * `ui_finish_reason`.
+ */
 export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {
   if (reason === undefined || reason === 'interrupted') return {}
   const known = FINISH[reason]
   return known ? { finish_reason: known } : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
 }
 
-/** The fields that mark a turn as interrupted. A stream without `finish` was cut off, whatever its last chunk was. */
+/**
+ * Returns the fields that mark a turn as interrupted, or none. A stream without `finish` was cut off,
+ * whatever its last chunk was.
+ */
 export function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
   const { isFinished, isAborted, errors, finishReason, abortReason } = notes
   if (isFinished && !isAborted && finishReason !== 'interrupted') return {}

@@ -3,19 +3,19 @@ import { CARRIER, omitKeys, type MessageCarrier, type TurnCarrier } from './carr
 import { UIPartBuilder, type Carry } from './to-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
-/** How `toUIMessages` treats what a client has no use for. */
+/** Settings of `toUIMessages`. */
 export interface ToUIMessagesOptions {
   /**
-   * `public` (default) shows content, attribution and outcomes. `all` also carries everything else of the thread in
-   * metadata, so that `fromUIMessages` gives it back unchanged: usage, provider ids, signatures and instructions
-   * included. The client sees, and can change, what it is sent.
+   * `public` (default) includes content, attribution and outcomes. `all` also carries everything else of the
+   * thread in metadata, so that `fromUIMessages` restores it unchanged: usage, provider ids, signatures and
+   * instructions included. The client can see, and change, everything that it is sent.
    */
   readonly carry?: Carry
 }
 
 /**
- * A thread as the messages of a chat. Agent turns that follow one another make one assistant message, as one response
- * does in a stream; who said what stands on each part.
+ * Converts a thread to the messages of a chat. Consecutive agent turns become one assistant message, as one
+ * response does in a stream; each part names its agent.
  */
 export function toUIMessages(
   thread: Thread,
@@ -37,7 +37,7 @@ export function toUIMessages(
   }
   const [first] = messages
   if (carry === 'all' && first) {
-    // The fields of the thread itself travel with its first message.
+    // The fields of the thread itself are stored in the metadata of its first message.
     const metadata = first.metadata as { [CARRIER]: MessageCarrier }
     const root = omitKeys(thread, 'turns') as Record<string, unknown>
     first.metadata = { ...metadata, [CARRIER]: { ...metadata[CARRIER], thread: root } }
@@ -45,12 +45,12 @@ export function toUIMessages(
   return messages
 }
 
-/** The message id of a turn: its own id, or one derived from its place. */
+/** Returns the message id of a turn: the turn's own id, or one derived from its position. */
 export function turnIdOf(thread: Thread, index: number): string {
   return thread.turns[index]?.turn_id ?? `${thread.thread_id}:${index}`
 }
 
-/** One user turn, or the agent turns up to the next one. */
+/** One user turn, or the agent turns up to the next user turn. */
 interface Group {
   readonly start: number
   readonly turns: Turn[]
@@ -69,7 +69,7 @@ function userMessage(
   const parts = builder.begin()
   turn.parts.forEach((part, index) => builder.addUserPart(part, `${start}.${index}`))
   if (builder.carry === 'all') {
-    // A user message must have a part, also when a turn only brought tool results.
+    // A user message must have a part, even when the turn contains only tool results.
     if (parts.length === 0) parts.push({ type: 'data-tp-turn', id: `tp-${start}`, data: {} })
     const entry = { index: start, turn: omitKeys(turn, 'parts') as Record<string, unknown> }
     return message('user', thread, start, parts, metadataOf(turns, { turns: [entry] }))
@@ -101,10 +101,12 @@ function assistantMessage(
   return message('assistant', thread, start, parts, metadataOf(turns, { turns: entries }))
 }
 
-/** Shows a turn; returns what its metadata has to carry. */
+/**
+ * Adds the parts of a turn to the message, and returns the data about the turn that the metadata must carry.
+ */
 function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): TurnCarrier {
   if (!Array.isArray(turn.messages)) {
-    // A kind of turn that is not known here: nothing to show, but kept.
+    // A turn of an unknown type has nothing to show, but is carried.
     return builder.carry === 'all'
       ? { index, turn: turn as unknown as Record<string, unknown> }
       : {}

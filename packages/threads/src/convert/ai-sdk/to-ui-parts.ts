@@ -11,20 +11,20 @@ import { carry, eventPart, type PartCarrier, type ShownField, omitKeys } from '.
 import { type AnyReturn, outcomeOf, UIToolBuilder } from './to-ui-tools.ts'
 import type { Citation, FileUIPart, UIMessagePart } from './types.ts'
 
-/** How much of a thread travels with its UI messages. */
+/** How much of a thread is sent with its UI messages. */
 export type Carry = 'public' | 'all'
 
-/** What `carry: 'all'` sends of a part and `public` does not. */
+/** The data of a part that is sent with `carry: 'all'` only. */
 export interface HiddenFields {
   readonly part: object
   readonly at: string
   readonly from?: ShownField
 }
 
-/** Adds the hidden fields to a carrier, if they may travel. */
+/** Adds the hidden fields to a carrier, with `carry: 'all'` only. */
 export type Hide = (shown: PartCarrier, hidden: HiddenFields) => PartCarrier
 
-/** Turns the parts of a thread into UI parts, message by message. */
+/** Converts the parts of a thread to UI parts, message by message. */
 export class UIPartBuilder {
   readonly carry: Carry
   readonly #tools = new UIToolBuilder((shown, hidden) => this.#hide(shown, hidden))
@@ -37,7 +37,7 @@ export class UIPartBuilder {
     this.carry = carryMode
   }
 
-  /** Starts a message; what is added goes to the returned list. */
+  /** Starts a message and returns the list to which its parts will be added. */
   begin(): UIMessagePart[] {
     this.#parts = []
     this.#data = new Map()
@@ -50,7 +50,7 @@ export class UIPartBuilder {
     this.#reasonings = 0
   }
 
-  /** Shows a message of an agent turn; returns what must be carried of it. */
+  /** Adds the parts of a message in an agent turn, and returns the data about it that must be carried. */
   addMessage(message: ThreadMessage | SystemMessage, at: string): Record<string, unknown> {
     if (message.message_type === 'system') return this.#addEvent(message, at)
     if (!Array.isArray(message.parts)) return { ...(message as object) }
@@ -125,8 +125,9 @@ export class UIPartBuilder {
     const type = (part as { reasoning?: boolean }).reasoning ? 'reasoning-file' : 'file'
     const isBinary = content.kind === 'binary'
     const url = isBinary ? dataUrl(content.media_type, content.data) : content.url
-    // The bytes travel in the URL; carrying them too would double them. Only base64 in the URL-safe alphabet is carried
-    // whole, because the URL has the standard alphabet and the original could not be restored from it.
+    // The URL contains the bytes; carrying them too would double the size. Only base64 in the URL-safe
+    // alphabet is carried as well, because the URL has the standard alphabet and the original could not be
+    // restored from it.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
         ? { part: { ...part, content: omitKeys(content, 'data') }, at, from: 'data' }
@@ -135,7 +136,7 @@ export class UIPartBuilder {
     this.#parts.push({ type, mediaType: contentMediaType(content), url, providerMetadata })
   }
 
-  /** A prompt in mid-run, from a person who steers or an agent that asks another. */
+  /** Adds a prompt that came during a run, from a person or from another agent. */
   #addSteering(part: UserPromptPart, at: string, message: object): void {
     const shown = userContent(part, at, this.carry)
     const content = shown.filter((item) => item.type === 'text' || item.type === 'file')
@@ -155,14 +156,17 @@ export class UIPartBuilder {
     }
     const key = part.id === undefined ? undefined : `${part.type}\0${part.id}`
     const known = key === undefined ? undefined : this.#data.get(key)
-    // Data with the same id replaces the earlier part, as in the client.
+    // A data part with the same id replaces the earlier one, as in the client.
     if (known) Object.assign(known, part)
     else this.#parts.push(part)
     if (key !== undefined && !known) this.#data.set(key, part)
     return { ...omitKeys(message, 'event_data'), shown: part.id }
   }
 
-  /** What the UI has no part for. Without `all`, only outcomes are shown this way. */
+  /**
+   * Adds a part that has no equivalent in the UI, as a data part. With `carry: 'public'`, only outcomes of
+   * calls are added.
+   */
   #addOpaque(part: MessagePart, at: string, agent_id?: string): void {
     const who = agent_id === undefined ? {} : { agent_id }
     if (this.carry === 'all') {
@@ -182,7 +186,8 @@ export class UIPartBuilder {
 }
 
 /**
- * The id of a reasoning part, which the client requires. A live stream and the stored thread must give the same one.
+ * Returns the id of a reasoning part, which the client requires. It must be the same in a live stream and
+ * from the stored thread.
  */
 export function reasoningId(turnId: string, index: number): string {
   return `${turnId}:r${index}`
@@ -192,7 +197,7 @@ function isReturn(part: MessagePart): part is AnyReturn {
   return part.part_kind === 'tool-return' || part.part_kind === 'retry-prompt'
 }
 
-/** What a person wrote, as UI parts: one for a text, one per item of a list. */
+/** Converts a person's prompt to UI parts: one for a text, one per item of a list. */
 export function userContent(part: UserPromptPart, at: string, mode: Carry): UIMessagePart[] {
   const { content } = part
   const own = (carrier: PartCarrier) =>
@@ -226,7 +231,8 @@ function contentItem(
   }
   const file = fileOf(item)
   if (file) {
-    // Without the bytes or the address that the URL shows; whole when the base64 is of the other alphabet.
+    // The carrier leaves out the bytes or the address, because the URL contains them. URL-safe base64 and
+    // uploaded files are carried whole, because they could not be restored from the URL.
     const isWhole =
       item.kind === 'uploaded-file' || (item.kind === 'binary' && /[-_]/.test(item.data))
     const from = item.kind === 'binary' ? 'data' : 'url'
@@ -263,7 +269,7 @@ function fileOf(item: MultiModalContent): FileUIPart | undefined {
     case 'cache-point':
       return undefined
     default: {
-      // A kind of a later version is shown as a file if it has an address.
+      // A content kind of a later version is shown as a file if it has a URL.
       const { url } = item satisfies never as { url?: unknown }
       if (typeof url !== 'string') return undefined
       return { type: 'file', mediaType: contentMediaType(item), url, ...extra }
@@ -271,7 +277,7 @@ function fileOf(item: MultiModalContent): FileUIPart | undefined {
   }
 }
 
-/** What files of a UI have and the protocol does not name. */
+/** Fields of UI files that the protocol does not define. */
 interface Extras {
   readonly filename?: string
   readonly provider_reference?: Record<string, string>

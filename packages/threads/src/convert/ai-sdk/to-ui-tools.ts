@@ -11,10 +11,13 @@ import type { OpenToolPart } from './types.ts'
 /** A tool call, run by the application or by the provider. */
 export type AnyCall = ToolCallPart | BuiltinToolCallPart
 
-/** What settles a tool call of the application. */
+/** A part that settles a tool call of the application. */
 export type AnyReturn = ToolReturnPart | RetryPromptPart
 
-/** The calls of a conversation: a return finds its call wherever that stands, and approvals are shown on the call. */
+/**
+ * Builds the tool parts of a conversation. A return is matched with its call in any earlier message, and
+ * approvals are shown on their call.
+ */
 export class UIToolBuilder {
   readonly #hide: Hide
   /** Calls without a return, by id. When an id repeats, a return belongs to the nearest earlier call. */
@@ -36,7 +39,10 @@ export class UIToolBuilder {
     this.#stepCalls = new Set()
   }
 
-  /** The part of a call; undefined for a second call of that id in one step, which would overwrite the first. */
+  /**
+   * Creates the part of a call. Returns undefined for a second call with the same id in one step, because the
+   * client would overwrite the first.
+   */
   addCall(part: AnyCall, at: string, agent_id: string): OpenToolPart | undefined {
     const id = part.tool_call_id
     if (this.#stepCalls.has(id)) return undefined
@@ -66,7 +72,10 @@ export class UIToolBuilder {
     return tool
   }
 
-  /** Gives a call its outcome. False for a return without a call, or a second one: the client would fail on it. */
+  /**
+   * Sets the outcome of a call. Returns false for a return without a call, or a second return, because the
+   * client would fail on it.
+   */
   settle(part: AnyReturn, at: string): boolean {
     const { tool_call_id: id, tool_name: name } = part
     const tool = id == null || name == null ? undefined : this.#open.get(id)?.pop()
@@ -83,7 +92,7 @@ export class UIToolBuilder {
     at: string,
     outcome: UICallOutcome | 'success',
   ): void {
-    // A call that ran counts as approved: the client's types have no other state for it.
+    // A call that ran is marked as approved, because the client's types have no other state for it.
     if (tool.approval) tool.approval.approved = true
     const isText = typeof part.content === 'string'
     if (outcome === 'success') {
@@ -110,12 +119,16 @@ export class UIToolBuilder {
     const hidden = this.#hide({}, { part, at })
     if (hidden.at === undefined) return
     const own = tool.callProviderMetadata?.[CARRIER]
-    // A denial has no result metadata, so the return travels with the call. A carrier is plain data.
+    // A denied UI part has no result metadata, so the return is carried by the call. The cast is safe because
+    // a carrier is plain data.
     const result = hidden as never
     tool.callProviderMetadata = { ...tool.callProviderMetadata, [CARRIER]: { ...own, result } }
   }
 
-  /** Shows an approval event on its call. False when there is no such call, or nothing to answer. */
+  /**
+   * Shows an approval event on its call. Returns false when there is no such call, or the approval is not
+   * open.
+   */
   applyApproval(type: string, data: unknown): boolean {
     const event = (typeof data === 'object' && data !== null ? data : {}) as ApprovalEvent
     if (type === 'tool.approval.requested') return this.#request(event)
@@ -149,7 +162,10 @@ export class UIToolBuilder {
     return true
   }
 
-  /** Within a message the client finds an approval by its id alone, so ids must not repeat there. */
+  /**
+   * Returns an approval id that is unique within the message, because the client finds an approval by its id
+   * alone.
+   */
   #approvalId(wanted: string): string {
     let id = wanted
     for (let n = 2; this.#approvalIds.has(id); n++) id = `${wanted}#${n}`
@@ -169,24 +185,24 @@ interface ApprovalEvent {
   readonly input_schema_input?: unknown
 }
 
-/** How a call ended, by the finest of the fields that say so. */
+/** Returns how a call ended, from the most precise field that states it. */
 export function outcomeOf(part: AnyReturn): UICallOutcome | 'success' {
   if (part.part_kind === 'retry-prompt') return 'retry'
   if (part.outcome) return part.outcome
-  // A provider's own return has no status and counts as success.
+  // A return from the provider has no status and is treated as success.
   const status = part.status as string | undefined
   if (status === undefined || status === 'success') return 'success'
   return status === 'error' ? 'failed' : 'validation_error'
 }
 
-/** Arguments as a UI shows them: parsed where they are JSON text. */
+/** Returns arguments as a UI shows them: parsed if they are JSON text. */
 function shownInput(args: unknown): unknown {
   if (args === null || args === undefined || args === '') return {}
   if (typeof args !== 'string') return args
   try {
     return JSON.parse(args)
   } catch {
-    // Models sometimes write arguments that are no JSON. Then the text itself is shown as the input.
+    // Models sometimes write arguments that are not JSON. Then the text itself is shown as the input.
     return args
   }
 }

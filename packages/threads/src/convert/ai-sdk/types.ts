@@ -1,6 +1,6 @@
 /**
- * The UI messages and stream chunks of the Vercel AI SDK 7, written structurally: values of these types are accepted
- * where the `ai` package asks for its own `UIMessage` and `UIMessageChunk`, without importing it.
+ * The UI messages and stream chunks of the Vercel AI SDK 7, as structural types: values of these types are
+ * accepted where the `ai` package requires its own `UIMessage` and `UIMessageChunk`, without importing it.
  */
 
 /** JSON as the AI SDK types it. */
@@ -11,10 +11,10 @@ export interface UIJsonObject {
   [key: string]: UIJson | undefined
 }
 
-/** Data by provider name. Ours stands under `threadprotocol`. */
+/** Data by provider name. Ours is under `threadprotocol`. */
 export type UIProviderMetadata = Record<string, UIJsonObject>
 
-/** A message as the AI SDK's client holds it. */
+/** A message in the form of the AI SDK's client. */
 export interface UIMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
@@ -45,7 +45,7 @@ export interface TextUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** What the model thought, as far as it is shown. */
+/** The model's reasoning, as far as it is shown. */
 export interface ReasoningUIPart {
   type: 'reasoning'
   id?: string
@@ -54,14 +54,14 @@ export interface ReasoningUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** A provider's own part, known by its kind alone. */
+/** A provider's own part, identified by its kind alone. */
 export interface CustomUIPart {
   type: 'custom'
   kind: `${string}.${string}`
   providerMetadata?: UIProviderMetadata
 }
 
-/** A file by URL; bytes are a `data:` URL. */
+/** A file by URL; bytes are given as a `data:` URL. */
 export interface FileUIPart {
   type: 'file'
   mediaType: string
@@ -71,7 +71,7 @@ export interface FileUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** A file that the model made while it thought. */
+/** A file that the model created during reasoning. */
 export interface ReasoningFileUIPart {
   type: 'reasoning-file'
   mediaType: string
@@ -79,7 +79,7 @@ export interface ReasoningFileUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** A page that the answer rests on. */
+/** A web page that the answer is based on. */
 export interface SourceUrlUIPart {
   type: 'source-url'
   sourceId: string
@@ -88,7 +88,7 @@ export interface SourceUrlUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** A document that the answer rests on. */
+/** A document that the answer is based on. */
 export interface SourceDocumentUIPart {
   type: 'source-document'
   sourceId: string
@@ -98,14 +98,14 @@ export interface SourceDocumentUIPart {
   providerMetadata?: UIProviderMetadata
 }
 
-/** What a person wrote while the run went on. */
+/** A message that a person sent during a run. */
 export interface SteeringMessageUIPart {
   type: 'steering-message'
   id: string
   parts: (TextUIPart | FileUIPart)[]
 }
 
-/** The border between two model calls. */
+/** The boundary between two model calls. */
 export interface StepStartUIPart {
   type: 'step-start'
 }
@@ -117,7 +117,7 @@ export interface DataUIPart {
   data: unknown
 }
 
-/** A reference that supports a text. */
+/** A source that a text cites. */
 export interface Citation {
   source:
     | {
@@ -142,7 +142,7 @@ export interface Citation {
   citedText?: string
 }
 
-/** What a person was asked, and what they answered. */
+/** An approval: the question to a person, and the answer. */
 interface ApprovalFields {
   id: string
   descriptor?: unknown
@@ -205,10 +205,10 @@ interface ToolFields {
   providerExecuted?: boolean
 }
 
-/** A call of a tool that the client knows by name. */
+/** A call of a tool whose name is in the part's type. */
 export type StaticToolUIPart = { type: `tool-${string}` } & ToolFields & ToolState
 
-/** A call of a tool that the client does not know by name. */
+/** A call of a tool that the client has no type for; its name is in `toolName`. */
 export type DynamicToolUIPart = {
   type: 'dynamic-tool'
   toolName: string
@@ -216,10 +216,13 @@ export type DynamicToolUIPart = {
 } & ToolFields &
   ToolState
 
-/** A tool call and what became of it. */
+/** A tool call and its outcome. */
 export type ToolUIPart = StaticToolUIPart | DynamicToolUIPart
 
-/** A tool part while it is being built: every field any state may have. The finished part obeys its state. */
+/**
+ * A tool part while it is being built, with the fields of every state. The finished part has only the fields
+ * of its state.
+ */
 export interface OpenToolPart {
   type: string
   toolName?: string
@@ -261,7 +264,7 @@ interface ResultChunkFields {
   dynamic?: boolean
 }
 
-/** One chunk of a UI message stream: every type that `ai` 7.0.169 knows. */
+/** One chunk of a UI message stream: every chunk type of `ai` 7.0.169. */
 export type UIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata?: unknown }
   | { type: 'start-step' }

@@ -5,7 +5,10 @@ import type { Thread } from '../../document/thread.ts'
 import { UIMessageAssembler } from './assemble.ts'
 import { fromUIMessages, type FromUIMessagesOptions } from './from-ui-messages.ts'
 
-/** The response headers that the AI SDK sends; its client checks none, proxies and other clients do. */
+/**
+ * The response headers that the AI SDK sends. Its client checks none of them, but proxies and other clients
+ * do.
+ */
 export const UI_STREAM_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache',
@@ -17,7 +20,7 @@ export const UI_STREAM_HEADERS: Readonly<Record<string, string>> = {
 /** The last event of every stream. */
 export const UI_STREAM_DONE = 'data: [DONE]\n\n'
 
-/** One chunk as a server-sent event. */
+/** Encodes one chunk as a server-sent event. */
 export function encodeUIChunk(chunk: UIMessageChunk): string {
   return `data: ${JSON.stringify(chunk)}\n\n`
 }
@@ -38,7 +41,7 @@ export class UIChunkReader {
   }
 }
 
-/** All chunks of a stream that is at hand as text. */
+/** Decodes all chunks of a stream that is available as text. */
 export function decodeUIStream(text: string): UIMessageChunk[] {
   return new UIChunkReader().push(new TextEncoder().encode(`${text}\n\n`))
 }
@@ -48,7 +51,7 @@ function parseChunk(data: string): UIMessageChunk {
     const chunk: unknown = JSON.parse(data)
     if (typeof (chunk as UIMessageChunk | null)?.type === 'string') return chunk as UIMessageChunk
   } catch {
-    // Reported below, together with JSON that is no chunk.
+    // Invalid JSON is reported below, together with JSON that is not a chunk.
   }
   throw new ThreadError('The UI message stream has an event that is no JSON chunk.', {
     code: 'UI_CHUNK_INVALID',
@@ -58,13 +61,17 @@ function parseChunk(data: string): UIMessageChunk {
 
 /** Settings of a `UIStreamDecoder`. */
 export interface DecodeUIStreamOptions extends Omit<FromUIMessagesOptions, 'notes'> {
-  /** The client's messages before the response. If the last is the assistant's, the response continues it. */
+  /**
+   * The client's messages before the response. If the last one is from the assistant, the response continues
+   * it.
+   */
   readonly messages?: readonly UIMessage[]
 }
 
 /**
- * Reads a UI message stream into a thread: push chunks as they come, look at `messages` at any time, and take the
- * thread at the end. Chunks that leave no trace are named in `lost`, with their place in the stream.
+ * Converts a UI message stream to a thread: push chunks as they arrive, read `messages` at any time, and call
+ * `end()` for the thread. Chunks that are not represented in the thread are listed in `lost`, with their
+ * position in the stream.
  */
 export class UIStreamDecoder {
   readonly #options: DecodeUIStreamOptions
@@ -84,12 +91,12 @@ export class UIStreamDecoder {
     this.#assembler.push(chunk)
   }
 
-  /** False when the stream stopped before its `finish`: something was lost on the way. */
+  /** False when the stream stopped before its `finish` chunk, so that something was lost. */
   get isFinished(): boolean {
     return this.#assembler.isFinished
   }
 
-  /** The chat as the client would hold it now. */
+  /** The chat as the client would show it now. */
   get messages(): UIMessage[] {
     return [...this.#before, this.#assembler.message]
   }
@@ -107,7 +114,7 @@ export class UIStreamDecoder {
   }
 }
 
-/** A whole stream as a thread. */
+/** Converts a whole stream to a thread. */
 export function fromUIChunks(
   chunks: Iterable<UIMessageChunk>,
   options?: DecodeUIStreamOptions,

@@ -9,11 +9,11 @@ import type {
 } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
 
-/** Settings of an import: who spoke and when, for formats that do not say. */
+/** Settings of an import: the agent and the time for formats that do not contain them. */
 export interface ImportOptions {
-  /** Fields of the thread that the format has no place for. */
+  /** Fields of the thread that the format does not have. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
-  /** The agent that speaks where the format names none. Default `assistant`. */
+  /** The agent to use where the format names none. Default `assistant`. */
   readonly agent?: { readonly agent_id: string; readonly agent_name: string }
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -22,8 +22,9 @@ export interface ImportOptions {
 type Entry = ThreadMessage | SystemMessage
 
 /**
- * Builds a thread from a list of messages: what a person wrote is a turn, and what follows until the next one is the
- * agent's. Messages without a time take that of the one before, then the clock's.
+ * Builds a thread from a list of messages: each message of a person is a turn, and the messages up to the
+ * next one are an agent turn. A message without a time gets the time of the previous message, or the clock's
+ * for the first.
  */
 export class ThreadBuilder {
   readonly #options: ImportOptions
@@ -44,7 +45,7 @@ export class ThreadBuilder {
     return this.#agentId
   }
 
-  /** Who speaks from here on; another agent is another turn. */
+  /** Sets the agent of the following messages. A different agent starts a new turn. */
   speaker(agentId: string, name?: string): void {
     if (name !== undefined) this.#names.set(agentId, name)
     if (agentId === this.#agentId) return
@@ -85,7 +86,7 @@ export class ThreadBuilder {
     return this.#messages !== undefined
   }
 
-  /** Ends the agent's turn; what comes next, even from the same agent, is another run. */
+  /** Ends the agent's turn; the next message, even from the same agent, starts another run. */
   endTurn(fields: Partial<AgentTurn> = {}): void {
     this.#closeTurn(fields)
   }

@@ -1,29 +1,32 @@
 import { sha256Hex } from '@skein/base'
 import type { BinaryContent, UrlContent } from '../../document/part.ts'
 
-/** Bytes as a `data:` URL. Pydantic AI writes URL-safe base64, which no browser reads there. */
+/**
+ * Returns base64 as a `data:` URL. URL-safe base64, as Pydantic AI writes it, is converted, because no
+ * browser reads it in a URL.
+ */
 export function dataUrl(mediaType: string, base64: string): string {
   return `data:${mediaType};base64,${toStandardAlphabet(base64)}`
 }
 
-/** Base64 in the standard alphabet, whichever it was written in. */
+/** Converts base64 of either alphabet to the standard alphabet. */
 export function toStandardAlphabet(base64: string): string {
   return base64.replaceAll('-', '+').replaceAll('_', '/')
 }
 
-/** Base64 in the URL-safe alphabet, as Pydantic AI writes it. */
+/** Converts base64 to the URL-safe alphabet, as Pydantic AI writes it. */
 export function toUrlAlphabet(base64: string): string {
   return base64.replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** The base64 text of a `data:` URL, or undefined when it is none. */
+/** Returns the base64 text of a `data:` URL, or undefined when the URL has none. */
 export function dataUrlBody(url: string): string | undefined {
   if (!url.startsWith('data:')) return undefined
   const comma = url.indexOf(',')
   return comma > 0 && url.slice(0, comma).endsWith(';base64') ? url.slice(comma + 1) : undefined
 }
 
-/** The content object for a file known by URL. */
+/** Returns the content object for a file given by URL. */
 export function contentOfUrl(url: string, mediaType: string): BinaryContent | UrlContent {
   const data = dataUrlBody(url)
   const identifier = sha256Hex(data ?? url).slice(0, 6)
@@ -36,7 +39,10 @@ export function contentOfUrl(url: string, mediaType: string): BinaryContent | Ur
   return { kind, url, media_type: mediaType, identifier }
 }
 
-/** A media type for contents that do not say: the AI SDK also takes the first half alone. */
+/**
+ * Returns the media type of a content object, or the first half of one (`image`), which the AI SDK also
+ * accepts.
+ */
 export function contentMediaType(content: {
   readonly kind: string
   readonly media_type?: string | null

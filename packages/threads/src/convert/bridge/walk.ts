@@ -2,11 +2,11 @@ import { joinPointer, type Loss } from '../../issue.ts'
 import type { SystemMessage, Thread, ThreadMessage, UserTurn } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
 
-/** One message of a thread, wherever it stands. */
+/** One message of a thread, from a user turn or an agent turn. */
 export type WalkedMessage =
   | {
       readonly kind: 'request' | 'response'
-      /** A request from a person is the UserTurn itself. */
+      /** For a request from a person, the UserTurn itself. */
       readonly message: UserTurn | ThreadMessage
       readonly parts: readonly MessagePart[]
       readonly at: string
@@ -26,8 +26,8 @@ export type WalkedMessage =
 const TURN_FIELDS = ['turn_type', 'messages']
 
 /**
- * The messages of a thread in order, for formats that are lists of messages. Fields of the thread and its turns are
- * reported as losses.
+ * Iterates over the messages of a thread in order, for formats that are lists of messages. Fields of the
+ * thread and its turns are reported as losses.
  */
 export function* walkMessages(
   thread: Thread,
@@ -66,7 +66,10 @@ export function* walkMessages(
   }
 }
 
-/** Collects what a conversion leaves behind. `null` counts as absent: no format here tells the two apart. */
+/**
+ * Collects the data that a conversion cannot keep. `null` is treated as absent, because no target format
+ * distinguishes the two.
+ */
 export class Losses {
   readonly list: Loss[] = []
 
@@ -74,7 +77,9 @@ export class Losses {
     this.list.push({ pointer, reason })
   }
 
-  /** Reports every field of `value` that is not among those carried over, so that no new field is lost in silence. */
+  /**
+   * Reports every field of `value` that is not in the list `carried`, so that no new field is lost silently.
+   */
   rest(value: object, pointer: string, carried: readonly string[], reason: string): void {
     for (const [key, field] of Object.entries(value)) {
       if (field === undefined || field === null || carried.includes(key)) continue

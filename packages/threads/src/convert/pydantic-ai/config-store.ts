@@ -2,27 +2,30 @@ import { sha256Hex } from '@skein/base'
 import type { Thread } from '../../document/thread.ts'
 
 /**
- * Where system prompts and instructions are kept: they are configuration, so a thread holds references only. The
- * reference of a text is its SHA-256, so a prompt that a thousand runs share is stored once.
+ * A store for system prompts and instructions. They are configuration, so a thread contains only references
+ * to them. The reference of a text is its SHA-256, so a prompt that a thousand runs share is stored once.
  */
 export interface ConfigStore {
-  /** The text behind a reference, or undefined. */
+  /** Returns the text of a reference, or undefined. */
   get(ref: string): string | undefined
-  /** Stores a text and gives its reference. */
+  /** Stores a text and returns its reference. */
   put(text: string): string
 }
 
-/** A config store in memory. `entries` is plain data, ready to be saved and given back later. */
+/**
+ * A config store in memory. `entries()` returns plain data that can be saved and passed to
+ * `createConfigStore` later.
+ */
 export interface MemoryConfigStore extends ConfigStore {
   entries(): { readonly [ref: string]: string }
 }
 
-/** The reference under which a text is stored. */
+/** Returns the reference under which a text is stored. */
 export function configRef(text: string): string {
   return `sha256:${sha256Hex(text)}`
 }
 
-/** A config store in memory, empty or with the entries of an earlier one. */
+/** Creates a config store in memory, empty or with the entries of an earlier one. */
 export function createConfigStore(
   entries: { readonly [ref: string]: string } = {},
 ): MemoryConfigStore {
@@ -43,7 +46,7 @@ export function createConfigStore(
   }
 }
 
-/** The references that an export of this thread will look up, each once. */
+/** Returns the references that an export of this thread will look up, each once. */
 export function configRefs(thread: Thread): readonly string[] {
   const refs = new Set<string>()
   for (const turn of thread.turns) {
@@ -59,7 +62,7 @@ export function configRefs(thread: Thread): readonly string[] {
   return [...refs]
 }
 
-/** Fetches what a thread refers to from a store that answers later, such as a database. */
+/** Loads the prompts and instructions of a thread from an asynchronous store, such as a database. */
 export async function loadConfigs(
   thread: Thread,
   load: (ref: string) => string | undefined | Promise<string | undefined>,

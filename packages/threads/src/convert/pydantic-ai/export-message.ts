@@ -32,7 +32,7 @@ interface Export {
   readonly context: ExportContext
 }
 
-/** Turns a ThreadMessage, or the UserTurn that is the first request of a run, back into a message. */
+/** Converts a ThreadMessage, or the UserTurn that is the first request of a run, to a Pydantic AI message. */
 export function exportMessage(
   message: ThreadMessage | UserTurn,
   at: string,
@@ -82,7 +82,7 @@ function goBack(
   return origin.fields && origin.keys ? withFields(draft, origin.fields, origin.keys) : draft
 }
 
-/** Puts the fields that were kept in `pydantic_ai.fields` back where they stood. */
+/** Puts the fields that were stored in `pydantic_ai.fields` back at their original positions. */
 function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draft {
   const ordered: Draft = {}
   const all = [...new Set([...keys, ...Object.keys(draft)])]
@@ -98,7 +98,10 @@ function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draf
   return ordered
 }
 
-/** A message that did not come from Pydantic AI gets the fields that Pydantic AI would write, in its order. */
+/**
+ * Converts a message that did not come from Pydantic AI: it gets the fields that Pydantic AI would write, in
+ * its order.
+ */
 function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft {
   const known = MESSAGE_FIELDS[kind]!
   const given: Draft = {}
@@ -118,7 +121,8 @@ function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft
   const { usage } = source
   if (kind === 'response' && !isObject(usage)) given['usage'] = { ...USAGE_FIELDS }
   else if (kind === 'response' && isObject(usage)) {
-    // ThreadProtocol's two derived counters are not Pydantic AI's: its totals are inclusive.
+    // Pydantic AI does not have these two counters: it counts thinking inside `output_tokens` and derives the
+    // total.
     const { thinking_tokens, total_tokens, ...counters } = usage
     if (thinking_tokens !== undefined)
       context.lose(`${at}/usage/thinking_tokens`, 'Pydantic AI counts it inside output_tokens')
@@ -152,7 +156,7 @@ function exportParts(message: Fields, kind: string, at: string, context: ExportC
     })
     if (own !== undefined) exported.push(own)
   }
-  // A mark may point beyond the end when parts were removed since.
+  // Prompts whose mark points beyond the end, because parts were removed since, are added last.
   prompts(Infinity)
   return exported
 }
@@ -179,14 +183,17 @@ function lookUp(ref: unknown, at: string, context: ExportContext): string | null
 interface PartExport {
   readonly kind: string
   readonly at: string
-  /** Time of the message, for parts made in the thread; undefined for parts that came from Pydantic AI. */
+  /** The message's time, for parts that did not come from Pydantic AI; undefined for parts that did. */
   readonly time: string | undefined
-  /** The part was stored as found. */
+  /** True when the import stored the part unchanged. */
   readonly verbatim: boolean
   readonly context: ExportContext
 }
 
-/** The part as Pydantic AI writes it; undefined when it would refuse it and the policy leaves it out. */
+/**
+ * Converts a part to Pydantic AI's form. Returns undefined when Pydantic AI would reject the part and the
+ * policy is to leave it out.
+ */
 function exportPart(part: unknown, options: PartExport): unknown {
   const { at, context, time } = options
   if (!isObject(part)) return context.refuse(at, 'not a part') ? undefined : part
@@ -198,7 +205,7 @@ function exportPart(part: unknown, options: PartExport): unknown {
   return time === undefined ? renamed : withDefaults(renamed, time)
 }
 
-/** Why Pydantic AI would refuse to load a message with this part. */
+/** Returns why Pydantic AI would reject a message with this part; undefined if it would not. */
 function refusal(part: Fields, { kind, context }: PartExport): string | undefined {
   const partKind = part['part_kind']
   const side = kind === 'request' ? REQUEST_PARTS : RESPONSE_PARTS
@@ -207,7 +214,8 @@ function refusal(part: Fields, { kind, context }: PartExport): string | undefine
     typeof partKind === 'string' &&
     (context.partKinds ? context.partKinds.has(partKind) : side.has(partKind))
   if (!known) return other.has(partKind as string) ? `no part of a ${kind}` : 'unknown kind of part'
-  // The caller's list does not say which kinds belong to requests and which to responses; for known kinds we check.
+  // The caller's `partKinds` do not state which kinds belong to requests and which to responses; for known
+  // kinds this is checked here.
   if (!side.has(partKind) && other.has(partKind)) return `no part of a ${kind}`
   if (partKind === 'tool-call' || partKind === 'builtin-tool-call') {
     const args = part['args']
@@ -223,7 +231,7 @@ function refusal(part: Fields, { kind, context }: PartExport): string | undefine
   return undefined
 }
 
-/** The prompt without content of kinds that would make Pydantic AI refuse the whole history. */
+/** Returns the prompt without content of kinds that would make Pydantic AI reject the whole history. */
 function withKnownContent(part: Fields, at: string, context: ExportContext): Fields {
   const content = part['content']
   if (!Array.isArray(content)) return part
@@ -235,12 +243,12 @@ function withKnownContent(part: Fields, at: string, context: ExportContext): Fie
   return kept.length === content.length ? part : keepJsonText(part, { ...part, content: kept })
 }
 
-/** Reverses `importPart`; parts made in the thread are renamed the same way. */
+/** Reverses `importPart`; fields of parts that did not come from Pydantic AI are renamed in the same way. */
 function withPydanticNames(part: Fields, at: string, context: ExportContext): Fields {
   if (part['part_kind'] === 'thinking') {
     if (!Object.hasOwn(part, 'thinking_id')) return part
     if (!Object.hasOwn(part, 'id')) return renameKey(part, 'thinking_id', 'id')
-    // Both names in use: Pydantic AI ignores the one it does not know.
+    // The part has both fields. It stays unchanged, because Pydantic AI ignores the field it does not define.
     return part
   }
   if (part['part_kind'] !== 'tool-return') return part
@@ -264,7 +272,7 @@ function withDefaults(part: Fields, time: string): Fields {
   return keepJsonText(part, ordered)
 }
 
-/** The given fields in the order of `known`, with its defaults; further ones come last. */
+/** Returns the given fields in the order of `known`, with its defaults; other fields come last. */
 function inOrder(given: Fields, known: Fields): Draft {
   const ordered: Draft = {}
   for (const key of Object.keys(known)) {

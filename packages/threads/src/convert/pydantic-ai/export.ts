@@ -6,22 +6,28 @@ import { UNKNOWN_MESSAGE } from './import.ts'
 import { exportMessage } from './export-message.ts'
 import type { PydanticMessage } from './types.ts'
 
-/** What to do with things Pydantic AI would refuse: throw, leave them out and say so, or write them all the same. */
+/**
+ * How to export items that Pydantic AI would reject: throw an error, leave them out and report them, or write
+ * them anyway.
+ */
 export type ExportPolicy = 'strict' | 'skip' | 'raw'
 
 /** Settings of an export to Pydantic AI. */
 export interface ToPydanticOptions {
-  /** Where the thread's prompts are. Default: none are known. */
+  /** The store with the thread's prompts. Default: an empty store. */
   readonly configs?: ConfigStore
   /** Default `skip`. */
   readonly policy?: ExportPolicy
-  /** A system prompt that goes first, as its own request. */
+  /** A system prompt that is put first, as a separate request. */
   readonly systemPrompt?: string
-  /** Part kinds that the reader knows, if it is not Pydantic AI 2.33: fewer for an older one, more for a newer one. */
+  /**
+   * The part kinds that the reader supports, if it is not Pydantic AI 2.33: fewer for an older version, more
+   * for a newer one.
+   */
   readonly partKinds?: Iterable<string>
 }
 
-/** Under the policy `strict`: the thread holds what Pydantic AI would refuse. */
+/** Thrown with the policy `strict` when the thread contains items that Pydantic AI would reject. */
 export class PydanticExportError extends ThreadError {
   readonly refused: readonly Loss[]
 
@@ -37,20 +43,20 @@ export class PydanticExportError extends ThreadError {
   }
 }
 
-/** What the conversion of one message needs to know and report. */
+/** The settings and reports that the conversion of one message uses. */
 export interface ExportContext {
   readonly configs: ConfigStore
   readonly policy: ExportPolicy
   readonly partKinds: ReadonlySet<string> | undefined
-  /** Notes something Pydantic AI would refuse. True when it is to be left out. */
+  /** Reports an item that Pydantic AI would reject. Returns true when the item must be left out. */
   refuse(pointer: string, reason: string): boolean
-  /** Notes something that has no place in Pydantic AI. */
+  /** Reports an item that cannot be represented in Pydantic AI. */
   lose(pointer: string, reason: string): void
 }
 
 /**
- * Makes Pydantic AI messages from a thread. Messages that came from Pydantic AI come back as they were; others get the
- * fields and defaults that Pydantic AI itself would write.
+ * Converts a thread to Pydantic AI messages. Messages that came from Pydantic AI are restored unchanged;
+ * others get the fields and defaults that Pydantic AI itself would write.
  */
 export function toPydanticAI(
   thread: Thread,
@@ -84,7 +90,10 @@ export function toPydanticAI(
   return { value: messages, lost }
 }
 
-/** As `toPydanticAI`, printed: byte for byte what Pydantic AI dumped, for a history that came from there. */
+/**
+ * Converts a thread to the JSON text of Pydantic AI messages. A history that was imported as text is restored
+ * byte for byte.
+ */
 export function toPydanticAIText(
   thread: Thread,
   options: ToPydanticOptions = {},
@@ -93,7 +102,7 @@ export function toPydanticAIText(
   return { value: stringifyJson(value), lost }
 }
 
-/** A request that holds a system prompt only, as the host puts it before a history. */
+/** Creates a request with only a system prompt, which a host puts before a history. */
 export function systemPromptRequest(content: string): PydanticMessage {
   return { kind: 'request', parts: [{ part_kind: 'system-prompt', content }] }
 }

@@ -12,14 +12,17 @@ type Draft = { [key: string]: unknown }
 interface MessageImport {
   /** Whether the message becomes a UserTurn or a message of an AgentTurn. */
   readonly owner: 'user' | 'agent'
-  /** What to store as its time. */
+  /** The time to store for the message. */
   readonly time: string
   readonly agentId: string
-  /** Where prompts go; undefined keeps them inline. */
+  /** The store for prompts; undefined keeps them in the thread. */
   readonly configs: ConfigStore | undefined
 }
 
-/** Names that the thread uses for itself. A source field of that name is kept in `pydantic_ai.fields` instead. */
+/**
+ * Field names that the thread itself uses. A source field of that name is stored in `pydantic_ai.fields`
+ * instead.
+ */
 export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
   user: new Set([
     'turn_type',
@@ -36,8 +39,9 @@ export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<strin
 }
 
 /**
- * One message, key by key in the order of the source, so that the export can go the same way back: `kind` becomes
- * `turn_type` or `message_type` in its place, and so on. What the result does not show is noted in `pydantic_ai`.
+ * Converts one message, key by key in the order of the source, so that the export can reverse it: `kind`
+ * becomes `turn_type` or `message_type` at the same position, and so on. Anything that could not be restored
+ * from the result is recorded in `pydantic_ai`.
  */
 export function importMessage(source: Fields, options: MessageImport): Draft {
   const { owner, time, configs } = options
@@ -77,7 +81,10 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
-/** Stores the parts in `draft`. System prompts go into the config store; a mark remembers where each one stood. */
+/**
+ * Stores the parts in `draft`. System prompts are moved to the config store; a mark records the position of
+ * each.
+ */
 function importParts(
   parts: readonly unknown[],
   configs: ConfigStore | undefined,
@@ -108,7 +115,7 @@ function importParts(
   if (verbatim.length > 0) origin['verbatim'] = verbatim
 }
 
-/** The part as the thread keeps it; undefined when its own field names clash with the thread's. */
+/** Converts a part to the thread's form; undefined when its field names clash with the thread's. */
 function importPart(part: unknown): unknown {
   if (!isObject(part)) return part
   if (part['part_kind'] === 'thinking') {
@@ -117,7 +124,8 @@ function importPart(part: unknown): unknown {
   }
   if (part['part_kind'] === 'tool-return') {
     if (Object.hasOwn(part, 'status')) return undefined
-    // Only success is success; histories from before `outcome` existed hold nothing else.
+    // Every outcome but `success` is stored as an error. Histories from before `outcome` existed contain
+    // successes only.
     const { outcome } = part
     const isSuccess = outcome === undefined || outcome === 'success'
     const status: ToolReturnStatus = isSuccess ? 'success' : 'error'
@@ -126,7 +134,7 @@ function importPart(part: unknown): unknown {
   return part
 }
 
-/** A copy in which one key has another name, in the same place. */
+/** Returns a copy in which one key is renamed, at the same position. */
 export function renameKey(source: Fields, from: string, to: string): Draft {
   const copy: Draft = {}
   for (const key of Object.keys(source)) setOwn(copy, key === from ? to : key, source[key])

@@ -15,25 +15,31 @@ import { importMessage, isTime } from './import-message.ts'
 
 /** Settings of an import from Pydantic AI. */
 export interface FromPydanticOptions {
-  /** The thread to continue: give the new messages of a run and get the longer thread. Default: a new one. */
+  /** The thread to continue: the new messages of a run are appended to it. Default: a new thread. */
   readonly thread?: Thread
-  /** Which agent ran. Default: the only agent of `thread`, else a new id. */
+  /** The agent that ran. Default: the only agent of `thread`, else a new id. */
   readonly agentId?: string
-  /** Its name in the registry, if it is not there yet. Default `agent`. */
+  /** The agent's name in the registry, if it is not registered yet. Default `agent`. */
   readonly agentName?: string
   readonly threadId?: string
-  /** Where system prompts and instructions go. Default: a store in memory, given back as `configs`. */
+  /** The store for system prompts and instructions. Default: a store in memory, returned as `configs`. */
   readonly configs?: ConfigStore
-  /** `inline` keeps system prompts and instructions in the thread, against the specification. Default `extract`. */
+  /**
+   * `inline` keeps system prompts and instructions in the thread, which the specification does not allow.
+   * Default `extract`.
+   */
   readonly system?: 'extract' | 'inline'
-  /** Who wrote the prompts that start runs: a person (UserTurns, default) or an orchestrator (inside the AgentTurn). */
+  /**
+   * Who wrote the prompts that start runs: a person (they become UserTurns, the default) or an orchestrator
+   * (they stay inside the AgentTurn).
+   */
   readonly prompts?: 'user' | 'agent'
   readonly limits?: JsonLimits
   readonly clock?: Clock
   readonly ids?: IdSource
 }
 
-/** The thread, and the store that holds its prompts. Nothing is ever lost in this direction. */
+/** The imported thread, and the store with its prompts. An import never loses data. */
 export interface PydanticImport<
   Configs extends ConfigStore = ConfigStore,
 > extends Converted<Thread> {
@@ -41,8 +47,9 @@ export interface PydanticImport<
 }
 
 /**
- * Makes a thread from Pydantic AI messages: the text of `ModelMessagesTypeAdapter.dump_json` (number text is then kept
- * too) or the parsed list. Each run becomes one AgentTurn; the prompt that started it becomes a UserTurn before it.
+ * Converts Pydantic AI messages to a thread. The input is the text of `ModelMessagesTypeAdapter.dump_json`
+ * (then the spelling of numbers is kept too) or the parsed list. Each run becomes one AgentTurn; the prompt
+ * that started it becomes a UserTurn before it.
  */
 export function fromPydanticAI(
   input: string | readonly unknown[],
@@ -68,9 +75,11 @@ class HistoryImport {
   readonly #turns: Turn[]
   readonly #clock: Clock
   readonly #ids: IdSource
-  /** Messages of the run that is being read, and the turn they extend if it was begun by an earlier import. */
+  /**
+   * The messages of the run that is being read, and the turn that they extend if an earlier import began it.
+   */
   #run: { readonly messages: Message[]; readonly base: AgentTurn | undefined } | undefined
-  /** `run_id` of the previous message; undefined before the first. */
+  /** The `run_id` of the previous message; undefined before the first message. */
   #runId: unknown
 
   constructor(options: FromPydanticOptions, configs: ConfigStore) {
@@ -134,7 +143,10 @@ class HistoryImport {
     this.#push(this.#convert(readable, 'agent', time) as ThreadMessage)
   }
 
-  /** Whether a message belongs to the run before it: by `run_id`, or, in histories without one, if it has no prompt. */
+  /**
+   * Checks whether a message belongs to the same run as the previous one: it has the same `run_id` or, in
+   * histories without run ids, it has no prompt.
+   */
   #sameRun(runId: unknown, prompted: boolean): boolean {
     return runId === this.#runId && (runId !== null || !prompted)
   }
@@ -176,7 +188,7 @@ class HistoryImport {
     } as AgentTurn)
   }
 
-  /** A time for each message: its own, that of a part, that of its nearest neighbour, or now. */
+  /** Returns a time for each message: its own, that of a part, that of a neighbouring message, or now. */
   #times(messages: readonly unknown[]): string[] {
     const found = messages.map((message) => {
       if (!isObject(message)) return undefined
@@ -226,5 +238,5 @@ class HistoryImport {
   }
 }
 
-/** The event under which a message of unknown kind is kept. */
+/** The type of the system event in which a message of unknown kind is stored. */
 export const UNKNOWN_MESSAGE = 'pydantic_ai.message'

@@ -1,4 +1,4 @@
-/** A message as Pydantic AI dumps it. Fields beyond these are Pydantic AI's own. */
+/** A message as Pydantic AI writes it. Other fields are Pydantic AI's own. */
 export interface PydanticMessage {
   readonly kind: 'request' | 'response'
   readonly parts: readonly PydanticPart[]
@@ -76,8 +76,8 @@ const answer = {
 }
 
 /**
- * Fields of parts in Pydantic AI's order, with defaults. An undefined default is left out when absent: either the
- * thread requires the field, or (timestamps) it is filled from the message.
+ * Fields of parts in Pydantic AI's order, with defaults. A field whose default is undefined is left out when
+ * absent: either the thread requires it anyway, or (timestamps) it is filled from the message.
  */
 export const PART_FIELDS: { readonly [kind: string]: { readonly [field: string]: unknown } } = {
   'system-prompt': { content: undefined, timestamp: undefined, dynamic_ref: null },
@@ -106,7 +106,7 @@ export const PART_FIELDS: { readonly [kind: string]: { readonly [field: string]:
   file: { content: undefined, ...provider },
 }
 
-/** Part kinds that have a timestamp in Pydantic AI, which fills in the current time when a dump has none. */
+/** Part kinds that have a timestamp. Without one, Pydantic AI fills in the time of reading. */
 export const DATED_PARTS: ReadonlySet<string> = new Set(
   Object.keys(PART_FIELDS).filter((kind) => 'timestamp' in PART_FIELDS[kind]!),
 )
