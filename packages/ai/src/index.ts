@@ -141,6 +141,5 @@ export {
   type RetryVerdict,
 } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
-export { messageEvents } from './turn/fold-message.ts'
 export type { History, InferenceInput, Structure } from './turn/request.ts'
 export { defineVendor } from './vendors/define-vendor.ts'

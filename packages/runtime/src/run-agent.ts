@@ -5,7 +5,6 @@ import {
   isAssistantMessage,
   type LLMRequest,
   type Message,
-  messageEvents,
   messageFromJSON,
   messageToJSON,
   type Middleware,
@@ -16,6 +15,7 @@ import {
   type ToolCall,
   type ToolOutcome,
 } from '@skein/ai'
+import { messageEvents } from '@skein/ai/wires'
 import { canonicalJson, messageOf, sha256Hex } from '@skein/base'
 import { CallSettledError, endEvent, RunningCall, settledCalls } from './calls/run.ts'
 import type { DrainContext } from './contract/context.ts'

@@ -43,7 +43,7 @@ export interface StepInput extends CallsInput {
   /** Whether to run the requested calls; false leaves them open. Default true. */
   readonly runsTools?: boolean
   readonly mode?: ToolBatch['mode']
-  /** The tool strategy for an opaque model; other models have their own. */
+  /** The tool strategy to use if the model has no `executeTools` of its own. */
   readonly toolStrategy?: ToolUseStrategy
   /** Names of tools that succeeded earlier; they satisfy `dependsOn`. */
   readonly succeeded?: ReadonlySet<string>

@@ -1,4 +1,4 @@
-import { type Clock, sha256Hex } from '@skein/base'
+import type { Clock } from '@skein/base'
 import { gatewayError } from './answer-wire.ts'
 
 /** The client that sent a request. */
@@ -33,15 +33,25 @@ export function clientFinder(
   let lookUp: KeyLookup
   if (typeof keys === 'function') lookUp = keys
   else {
-    // Keys are compared by hash, so that the time of a look-up reveals nothing about them.
-    const clients = new Map(keys.map(({ key, ...client }) => [sha256Hex(key), client]))
-    lookUp = (key) => clients.get(sha256Hex(key))
+    const clients = keys.map(({ key, ...client }) => ({ key, client }))
+    lookUp = (given) => clients.filter(({ key }) => isSameKey(key, given)).at(-1)?.client
   }
   return async ({ headers }) => {
     const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
     const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key')
     return key === null ? undefined : lookUp(key)
   }
+}
+
+/**
+ * Compares every code unit, wherever the first difference is, so that the time of a look-up reveals nothing
+ * about a key but its length.
+ */
+function isSameKey(key: string, given: string): boolean {
+  let difference = key.length ^ given.length
+  for (let index = 0; index < key.length; index++)
+    difference |= key.charCodeAt(index) ^ given.charCodeAt(index % (given.length || 1))
+  return difference === 0
 }
 
 /** The limits of one client. Omitted limits do not apply, except the default for the body size. */

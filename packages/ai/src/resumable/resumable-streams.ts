@@ -52,7 +52,7 @@ export interface RunningStream {
   cancel(reason?: unknown): void
 }
 
-/** Where to resume a stream, and for how long. */
+/** Where to resume reading a stream, and a signal that stops the reading. */
 export interface ResumeOptions {
   /** Number of the last event that the reader already has. Default 0: from the beginning. */
   readonly after?: number

@@ -31,7 +31,7 @@ const MAX_VALUES = 1_000_000
  * | Date, RegExp                            | ISO 8601 text, the text of the expression              |
  * | array, Set                              | array; a hole is null                                  |
  * | Map                                     | object if every key is text, else array of [key, value] |
- * | Uint8Array, Buffer, ArrayBuffer, DataView, Uint8ClampedArray | `{ "$bytes": "<base64>" }`        |
+ * | ArrayBuffer, DataView, views of bytes (Uint8Array, Buffer, Int8Array) | `{ "$bytes": "<base64>" }` |
  * | other typed arrays                      | array of numbers (64-bit integers as decimal text)     |
  * | anything with `toJSON`                  | what `toJSON` returns, by this rule                    |
  * | Error                                   | `{ name, message }`, and `code` if it has one          |
@@ -79,7 +79,7 @@ interface Walk {
   left: number
 }
 
-/** Converts one value. Undefined means: left out of an object, null everywhere else. */
+/** Converts one value. Returns undefined for a value that objects leave out and lists write as null. */
 function toJson(value: unknown, walk: Walk): JsonValue | undefined {
   if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
   switch (typeof value) {
@@ -87,16 +87,14 @@ function toJson(value: unknown, walk: Walk): JsonValue | undefined {
     case 'boolean':
     case 'undefined':
       return value
-    case 'number':
-      if (!Number.isFinite(value)) throw refused(walk, `is ${value}, which JSON cannot express`)
-      return value === 0 ? 0 : value
     case 'bigint':
-      return value.toString()
+      return `${value}`
     case 'object':
-      return value === null ? null : objectToJson(value, walk)
-    default:
-      throw refused(walk, `is a ${typeof value}, which JSON cannot express`)
+      return value && objectToJson(value, walk)
+    case 'number':
+      if (Number.isFinite(value)) return value || 0 // -0 becomes 0
   }
+  throw refused(walk, typeof value === 'number' ? `is ${value}` : `is a ${typeof value}`)
 }
 
 function objectToJson(value: object, walk: Walk): JsonValue | undefined {
@@ -115,12 +113,10 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
   }
 }
 
-/**
- * Converts objects that are not plain. The order matters, because Date and Buffer have their own `toJSON`.
- */
+/** Converts everything but plain objects. The order matters: a Date and a Buffer have a `toJSON` of their own. */
 function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   if (value instanceof Date) {
-    if (Number.isNaN(value.getTime())) throw refused(walk, 'is an invalid Date')
+    if (Number.isNaN(+value)) throw refused(walk, 'is an invalid Date')
     return value.toISOString()
   }
   const bytes = bytesOf(value)
@@ -129,28 +125,24 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
     const json = value.toJSON()
     if (json !== value) return toJson(json, walk)
   }
-  if (Array.isArray(value)) return listToJson(value, walk)
-  // A DataView was converted as bytes above.
-  if (ArrayBuffer.isView(value)) return listToJson(value as Float64Array, walk)
+  if (Array.isArray(value) || ArrayBuffer.isView(value))
+    return listToJson(value as ArrayLike<unknown>, walk)
   if (value instanceof Set) return listToJson([...value], walk)
   if (value instanceof Map) {
     const entries = [...value]
     if (!entries.every(([key]) => typeof key === 'string')) return listToJson(entries, walk)
     const copy: Record<string, JsonValue> = {}
-    for (const [key, value] of entries as [string, unknown][]) {
-      const json = at(walk, memberName(key), value)
-      if (json !== undefined) define(copy, key, json)
-    }
+    for (const [key, member] of entries as [string, unknown][]) addMember(copy, key, member, walk)
     return copy
   }
-  if (value instanceof RegExp) return String(value)
-  if (value instanceof Error) {
-    const { name, message, code } = value as Error & { readonly code?: unknown }
-    const hasCode = typeof code === 'string' || Number.isFinite(code)
-    return fieldsToJson(hasCode ? { name, message, code } : { name, message }, walk)
-  }
+  if (value instanceof RegExp) return `${value}`
   if (value instanceof Number || value instanceof String || value instanceof Boolean)
     return toJson(value.valueOf(), walk)
+  if (value instanceof Error) {
+    const { name, message, code } = value as Error & { readonly code?: unknown }
+    const isCode = typeof code === 'string' || Number.isFinite(code)
+    return fieldsToJson({ name, message, code: isCode ? code : undefined }, walk)
+  }
   return fieldsToJson(value, walk)
 }
 
@@ -161,14 +153,13 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
   const keys = Object.keys(value)
   if (!isLiteral && keys.length === 0) {
     const tag = Object.prototype.toString.call(value).slice('[object '.length, -1)
-    if (tag !== 'Object') throw refused(walk, `is a ${tag}, which JSON cannot express`)
+    if (tag !== 'Object') throw refused(walk, `is a ${tag}`)
   }
   for (const key of keys) {
     const member: unknown = Reflect.get(value, key)
     // Functions of class instances, and the `toJSON` that was just called, are not data.
     if (typeof member === 'function' && (!isLiteral || key === 'toJSON')) continue
-    const json = at(walk, memberName(key), member)
-    if (json !== undefined) define(copy, key, json)
+    addMember(copy, key, member, walk)
   }
   const { type, source } = copy
   if (type === 'image' && isPlainObject(source) && source['type'] === 'bytes') {
@@ -182,7 +173,7 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
 function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
   const { length } = list
   if (!Number.isSafeInteger(length) || length > walk.left)
-    throw refused(walk, `has ${length} items; at most ${MAX_VALUES} values are taken`)
+    throw refused(walk, `has ${length} items`)
   const copy: JsonValue[] = []
   for (let index = 0; index < length; index++)
     copy.push(at(walk, `[${index}]`, list[index]) ?? null)
@@ -196,31 +187,26 @@ function at(walk: Walk, name: string, value: unknown): JsonValue | undefined {
   return json
 }
 
-/** Defines a property. An assignment would set the prototype if the key is `__proto__`. */
-function define(object: object, key: string, value: JsonValue): void {
-  Object.defineProperty(object, key, {
-    value,
-    enumerable: true,
-    writable: true,
-    configurable: true,
-  })
-}
-
+/** Returns the bytes of a buffer, or of a view whose elements are single bytes; undefined for anything else. */
 function bytesOf(value: object): Uint8Array | undefined {
-  if (value instanceof Uint8Array) return value
-  if (value instanceof Uint8ClampedArray || value instanceof DataView)
-    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
-  const isShared = typeof SharedArrayBuffer === 'function' && value instanceof SharedArrayBuffer
-  return isShared ? new Uint8Array(value).slice() : undefined
+  if (!ArrayBuffer.isView(value)) return undefined
+  const { buffer, byteOffset, byteLength } = value
+  const { BYTES_PER_ELEMENT = 1 } = value as Partial<Uint8Array> // a DataView has no elements
+  return BYTES_PER_ELEMENT === 1 ? new Uint8Array(buffer, byteOffset, byteLength) : undefined
 }
 
 function hasToJSON(value: object): value is { toJSON(): unknown } {
   return 'toJSON' in value && typeof value.toJSON === 'function'
 }
 
-function memberName(key: string): string {
-  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+/** Adds a member unless its value is left out. */
+function addMember(copy: object, key: string, member: unknown, walk: Walk): void {
+  const name = /^[a-z_$][\w$]*$/i.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+  const value = at(walk, name, member)
+  if (value === undefined) return
+  // Not by assignment: a key named __proto__ is data like any other.
+  Object.defineProperty(copy, key, { value, enumerable: true, writable: true, configurable: true })
 }
 
 function refused({ path }: Walk, problem: string, cause?: unknown): ToolResultError {

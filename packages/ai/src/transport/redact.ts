@@ -1,8 +1,10 @@
 import { redactSecrets } from '@skein/base'
 import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
 
-const secretName =
-  /authorization|api-?key|cookie|secret|passw|credential|signature|(^|[-_])(auth|key|token)($|[-_])/
+/** True for the name of a header whose value is a credential. The one rule for requests, configs and recordings. */
+export function isSecretHeader(name: string): boolean {
+  return /auth|key|token|secret|cookie|passw|credential|signature/i.test(name)
+}
 
 /** Lists the texts to remove from errors: the key, and the values of headers that look like credentials. */
 export function secretsOf(
@@ -12,7 +14,7 @@ export function secretsOf(
   const secrets = key === undefined ? [] : [key, key.trim()]
   for (const [name, value] of Object.entries(headers)) {
     // For `Bearer abc` the token alone is added too, because an error may quote it without the scheme.
-    if (secretName.test(name)) secrets.push(value, ...value.split(/\s+/).slice(1))
+    if (isSecretHeader(name)) secrets.push(value, ...value.split(/\s+/).slice(1))
   }
   return [...new Set(secrets)]
 }

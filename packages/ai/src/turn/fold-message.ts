@@ -1,4 +1,4 @@
-import { type Clock, decodeBase64, type IdSource } from '@skein/base'
+import type { Clock, IdSource } from '@skein/base'
 import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
@@ -190,68 +190,4 @@ function toMedia(
   const data = joinBytes(media.map((piece) => piece.data))
   if (kind === 'image') return [{ type: 'image', source: { type: 'bytes', data }, mimeType }]
   return [{ type: kind, data, mimeType }]
-}
-
-/**
- * Returns the events of a known message, e.g. from a log, for code that answers in place of a model. Folding
- * them results in the same content and calls, but the message has a new id.
- */
-export function messageEvents(
-  message: AssistantMessage,
-  stop: Omit<MessageStopEvent['delta'], 'metadata'>,
-): readonly StreamEvent[] {
-  const { content, toolCalls = [], metadata } = message
-  const events: StreamEvent[] = [{ type: 'message_start', index: 0, delta: {} }]
-  const push = (
-    start: ContentBlockStartEvent['delta'],
-    deltas: (index: number) => readonly StreamEvent[],
-    own: ProviderMetadata | undefined,
-  ): void => {
-    const index = events.filter(({ type }) => type === 'content_block_start').length
-    events.push({ type: 'content_block_start', index, delta: start }, ...deltas(index))
-    events.push({ type: 'content_block_stop', index, delta: { metadata: own } })
-  }
-  for (const block of content)
-    push(startOf(block), (index) => deltasOf(block, index), block.metadata)
-  for (const { toolCallId, toolName, arguments: args, invalidArguments, metadata } of toolCalls) {
-    const argumentsJson = invalidArguments?.text ?? JSON.stringify(args)
-    const delta = { toolCallId, toolName, argumentsJson }
-    const start = { block: 'tool_call', toolCallId, toolName } as const
-    push(start, (index) => [{ type: 'tool_call_delta', index, delta }], metadata)
-  }
-  events.push({ type: 'message_stop', index: 0, delta: { ...stop, metadata } })
-  return events
-}
-
-function startOf(block: AssistantContent): ContentBlockStartEvent['delta'] {
-  return block.type === 'native' ? { block: 'native', name: block.name } : { block: block.type }
-}
-
-function deltasOf(block: AssistantContent, index: number): readonly StreamEvent[] {
-  switch (block.type) {
-    case 'text':
-    case 'reasoning': {
-      const type = block.type === 'text' ? 'text_delta' : 'reasoning_delta'
-      return [{ type, index, delta: { text: block.text } }]
-    }
-    case 'image': {
-      const { source, mimeType } = block
-      const url = source.type === 'url' ? source.url : undefined
-      const data =
-        source.type === 'bytes'
-          ? source.data
-          : source.type === 'base64'
-            ? decodeBase64(source.data)
-            : new Uint8Array()
-      return [{ type: 'image_delta', index, delta: { data, mimeType, url } }]
-    }
-    case 'audio':
-    case 'video': {
-      const { data, mimeType } = block
-      const type = block.type === 'audio' ? 'audio_delta' : 'video_delta'
-      return [{ type, index, delta: { data, mimeType } }]
-    }
-    case 'native':
-      return []
-  }
 }

@@ -25,6 +25,7 @@ import type {
 } from '../contract/provider.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { StreamEvent } from '../contract/event.ts'
+import { secretsOf } from '../transport/redact.ts'
 
 /** One input of `generate` and `stream` (UPP §5.3). Messages may also be parsed JSON. */
 export type InferenceInput = string | Message | MessageJSON | ContentBlock
@@ -221,7 +222,6 @@ export function parseData(
   }
 }
 
-const secretHeader = /auth|key|token|secret|cookie|password/i
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
 const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
 
@@ -248,7 +248,7 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
     }
   }
   Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
-  secretsByConfig.set(hidden, secretsOf(config))
+  secretsByConfig.set(hidden, secretsOfConfig(config))
   return Object.freeze(hidden)
 }
 
@@ -259,12 +259,9 @@ export function redactConfig(text: string, config: ProviderConfig): string {
 
 /** Returns the secrets of this config that are known before a request is sent. */
 export function secretsIn(config: ProviderConfig): readonly string[] {
-  return secretsByConfig.get(config) ?? secretsOf(config)
+  return secretsByConfig.get(config) ?? secretsOfConfig(config)
 }
 
-function secretsOf({ apiKey, headers = {} }: ProviderConfig): string[] {
-  const secrets = typeof apiKey === 'string' ? [apiKey] : []
-  for (const [name, value] of Object.entries(headers))
-    if (secretHeader.test(name)) secrets.push(value, value.replace(/^\S+\s+/, ''))
-  return secrets
+function secretsOfConfig({ apiKey, headers = {} }: ProviderConfig): readonly string[] {
+  return secretsOf(typeof apiKey === 'string' ? apiKey : undefined, headers)
 }

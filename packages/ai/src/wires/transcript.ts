@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, sha256Hex } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import { type AssistantContent, bytesInJson } from '../contract/content.ts'
 import type { BlockKind } from '../contract/event.ts'
 import { type AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
@@ -196,9 +196,26 @@ export interface ToolCallIdRule {
  */
 export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
   if (id.length <= maxLength && pattern.test(id)) return id
-  const hash = sha256Hex(id)
+  const hash = idHash(id)
   const named = `call_${hash}`.slice(0, Math.min(maxLength, 40))
   return pattern.test(named) && maxLength >= 16 ? named : hash.slice(0, maxLength)
+}
+
+/**
+ * 160 bits in hexadecimal: five rounds over the code units in the manner of FNV-1a, each with a start and a
+ * factor of its own, and a final mix. It only has to keep the ids of one conversation apart, so it is not cryptographic; SHA-256 would be
+ * a kilobyte more in every bundle.
+ */
+function idHash(id: string): string {
+  let hex = ''
+  for (let round = 1; round <= 5; round++) {
+    let hash = 0x811c9dc5 ^ Math.imul(round, 0x9e3779b9)
+    for (let index = 0; index < id.length; index++)
+      hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193 + (round << 10))
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+    hex += ((hash ^ (hash >>> 13)) >>> 0).toString(16).padStart(8, '0')
+  }
+  return hex
 }
 
 /**

@@ -1,7 +1,8 @@
 import { styleText } from 'node:util'
 import type { Problem } from '@skein/runtime'
 
-type Style = Parameters<typeof styleText>[0]
+/** The styles that the command uses; a subset of those of `styleText`. */
+type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
 
 /** The only code that writes to the terminal: results to standard output, messages to standard error. */
 export interface Output {

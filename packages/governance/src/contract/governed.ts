@@ -153,7 +153,7 @@ export function toolCore(tool: object): ToolCore | undefined {
   return cores.get(tool)
 }
 
-/** One kind of task: what must be true before it may deliver, and what it may do on the way. */
+/** One kind of task: what must be true before its result may be delivered, and what the task may do until then. */
 export interface TaskClass {
   readonly name: string
   readonly tools: readonly GovernedTool[]

@@ -278,7 +278,7 @@ export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
-  /** How many folds are kept. */
+  /** The number of threads in the cache at the moment. */
   readonly size: number
 }
 

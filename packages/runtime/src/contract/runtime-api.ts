@@ -349,7 +349,7 @@ export interface VariablesRequest {
   readonly status: 'open' | 'provided' | 'expired'
 }
 
-/** Requests for variables of children that could not be created yet. */
+/** Requests for the values of variables that a child needs before it can be created. */
 export interface ThreadVariables {
   get(threadId: string, requestId: string): Promise<VariablesRequest>
   /**

@@ -34,7 +34,7 @@ export function defineAgent(agent: AgentDefinition): AgentDefinition {
   const { taskClass, ...rest } = agent
   const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenDefinition(v)]))
   const defined = taskClass === undefined ? copy : { ...copy, taskClass }
-  // The brand only distinguishes an agent from a configuration that names one, so it is not enumerable.
+  // The brand only lets `isAgentLike` recognise an agent. It is not a field of the agent, so it is not enumerable.
   Object.defineProperty(defined, brand, { value: true })
   return Object.freeze(defined) as unknown as AgentDefinition // a copy of the same fields
 }

@@ -66,7 +66,7 @@ export function admitRequest(
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
     const call = { request, runtime, principal, params, query, body, bytes, services, disconnect }
-    return { ...call, thread } as ThreadCall // routes about a thread have found it by now
+    return { ...call, thread } as ThreadCall // `thread` is undefined only for routes that do not address a thread
   }
 }
 

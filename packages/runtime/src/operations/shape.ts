@@ -39,7 +39,7 @@ export const object: Shape<JsonObject> = { type: 'object' }
 /** Any JSON value. */
 export const anything: Shape<JsonValue> = {}
 
-/** A text that is no longer than this. */
+/** A text of at most `maxLength` characters. */
 export function maxText(maxLength: number): Shape<string> {
   return { type: 'string', maxLength }
 }

@@ -1,10 +1,10 @@
+import { isSecretHeader } from '../../transport/redact.ts'
 import type { Fetch } from '../../contract/provider.ts'
 import {
   type Exchange,
   fromRecordedChunk,
   hideIn,
   hideInChunks,
-  isSecretHeader,
   recordRequest,
   type RecordedRequest,
   type RecordedResponse,

@@ -1,3 +1,4 @@
+import { isSecretHeader } from '../../transport/redact.ts'
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
 import { joinBytes } from '../../media/bytes.ts'
 
@@ -168,13 +169,6 @@ export function requestKey({ method, url, body }: RecordedRequest): string {
 
 /** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
-
-const secretHeader = /authorization|api-?key|token|secret|cookie|credential|password/
-
-/** Checks whether the value of a header is a secret. */
-export function isSecretHeader(name: string): boolean {
-  return secretHeader.test(name)
-}
 
 const secretQuery = /[?&](?:key|api[_-]?key|access_token|token)=([^&#]+)/gi
 

@@ -27,9 +27,9 @@ export type Fault =
   | { readonly kind: 'stall'; readonly afterBytes?: number }
   /** Breaks the connection before the headers, or after so many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes?: number }
-  /** Sends malformed JSON after so many events of a stream. */
+  /** Sends malformed JSON after `afterEvents` events of a stream. */
   | { readonly kind: 'malformed'; readonly afterEvents?: number }
-  /** Sends a stream with status 200 that reports an error after so many events. */
+  /** Sends a stream with status 200 that reports an error after `afterEvents` events. */
   | {
       readonly kind: 'error_event'
       readonly code: ErrorCode

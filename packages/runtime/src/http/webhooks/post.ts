@@ -4,15 +4,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { SkeinError } from '@skein/base'
 import { createHmac } from 'node:crypto'
-
-/** One signed request to a receiver. */
-export interface Post {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-  readonly allowsPrivate: boolean
-  readonly signal: AbortSignal
-}
+import type { Post } from './webhook-queue.ts'
 
 const TIMEOUT_MS = 15_000
 
@@ -102,7 +94,7 @@ function privateAddress(hostname: string): SkeinError {
 }
 
 /** Decodes the key from a secret of the form `whsec_<base64>`. */
-export function keyOf(secret: string): Buffer {
+export function keyOf(secret: string): Uint8Array {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   if (secret.startsWith('whsec_') && key.length >= 24 && key.length <= 64) return key
   throw new SkeinError('The secret of a webhook is not `whsec_` and 24 to 64 bytes in base64.', {
@@ -117,7 +109,7 @@ export function keyOf(secret: string): Buffer {
  */
 export function signedHeaders(
   { id, body, at }: { readonly id: string; readonly body: string; readonly at: number },
-  key: Buffer,
+  key: Uint8Array,
 ): Readonly<Record<string, string>> {
   const timestamp = Math.floor(at / 1000)
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')

@@ -2,8 +2,7 @@ import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
 import type { Runtime } from '../../contract/runtime-api.ts'
 import type { Store, ThreadHead } from '../../store/store.ts'
-import type { Post } from './post.ts'
-import { toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
+import { type Post, toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
 
 /** The receivers of webhooks, and where the progress of delivery is stored. */
 export interface WebhooksOptions {

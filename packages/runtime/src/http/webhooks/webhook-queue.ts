@@ -1,8 +1,17 @@
 import { type Clock, type JsonObject, sha256Hex } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
-import { keyOf, post as systemPost, type Post, signedHeaders } from './post.ts'
+import { keyOf, post as systemPost, signedHeaders } from './post.ts'
 import type { StoredEvent } from '../../contract/event.ts'
 import type { ThreadHead } from '../../store/store.ts'
+
+/** One signed request to a receiver. */
+export interface Post {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly allowsPrivate: boolean
+  readonly signal: AbortSignal
+}
 
 interface WebhookQueueOptions {
   readonly clock: Clock
@@ -36,7 +45,7 @@ export class WebhookQueue {
   /** All messages before this time (ms) were delivered or given up. */
   since = 0
   readonly #url: URL
-  readonly #key: Buffer
+  readonly #key: Uint8Array
   readonly #options: WebhookQueueOptions
   readonly #pending = new Map<string, Delivery>()
   readonly #ready: Delivery[] = []

@@ -25,7 +25,7 @@ export function encodeUIChunk(chunk: UIMessageChunk): string {
   return `data: ${JSON.stringify(chunk)}\n\n`
 }
 
-/** Splits the bytes of a stream into chunks, one batch per network read. */
+/** Decodes the bytes of a UI message stream: `push` returns the chunks that the next bytes complete. */
 export class UIChunkReader {
   readonly #sse = new SseDecoder()
   /** True once `[DONE]` was read. */
