@@ -208,7 +208,8 @@ function proseProblems(root: string, files: readonly SourceFile[]): string[] {
       .split('\n')
       .flatMap((line, index, all) => {
         const where = `${path}:${index + 1}`
-        const near = `${all[index - 1] ?? ''} ${line}`
+        // The name of a specification may stand at the end of the line before.
+        const near = `${all[index - 1] ?? ''} ${line.replace(/^\s*\*\s*/, '')}`
         if (/\((?:A|D)-?\d{1,2}[a-z]?\)|\b[AD]\d{1,2}: |UAP A\d+|\bA-\d\d\b/.test(line))
           return [`${where} cites a numbered note that is not in the repository.`]
         if (/§/.test(line) && !specifications.test(near))
