@@ -36,14 +36,17 @@ export interface Denial {
   readonly by?: Actor
 }
 
-/** The answer to `open`: the request's ids, or why intake refused the request. */
+/**
+ * The answer to `open`: the request's ids, or the failed result if intake refused the request or the log
+ * could not be written.
+ */
 export type Opening =
   | { readonly type: 'opened'; readonly request_id: string; readonly trace_id: string }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * Owns the state of governed requests and makes every change of it. It can be used in two ways that share
- * the same state machine: `run` executes a whole body of code; the stepwise calls (`open`, `admit`,
+ * Owns the state of governed requests; only the governor changes it. It can be used in two ways that
+ * share the same state machine: `run` executes a whole body of code; the stepwise calls (`open`, `admit`,
  * `settle`, `deliver`) are for a runtime that has a loop of its own. Either way another process can
  * continue a request, because its whole state is in the journal.
  */
@@ -67,10 +70,13 @@ export interface Governor {
   ): Promise<Result<T>>
   /** Settles the calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
-  /** Ends a request that nobody will continue: it fails safe and its writes are undone. */
+  /**
+   * Ends a request that nobody will continue: it fails safe and its writes are undone. A request that has
+   * already ended keeps its result.
+   */
   cancel(requestId: string, why?: Reason): Promise<FailedSafe | Delivered<JsonValue>>
 
-  /** Opens a request (UAICP intake): checks identity and input and writes the request's first entry. */
+  /** Opens a request (UAICP intake): checks identity, ids and input and writes the first entry. */
   open(task: TaskClass, request: OpenRequest): Promise<Opening>
   /**
    * Decides whether a call may run. When the answer is `allow`, the caller has to run the tool with
@@ -97,14 +103,17 @@ export interface Governor {
   state(requestId: string): Promise<GovernorState | undefined>
 }
 
-/** Creates a governor. It does nothing until `run`, `resume`, `recover` or `open` is called. */
+/** Creates a governor. It does nothing until one of its methods is called. */
 export function governor(options: GovernorOptions): Governor {
   return new JournalGovernor(resolveOptions(options))
 }
 
 class JournalGovernor implements Governor {
   readonly #core: GovernorCore
-  /** The requests that this process works on. A second attempt to work on one of them throws a conflict. */
+  /**
+   * The requests that this process works on, by id. `run` and `resume` of such a request throw a
+   * conflict.
+   */
   readonly #live = new Map<string, GovernedRequest>()
   /** For each request in `run`, `resume` or `cancel`: a promise that resolves when that work has ended. */
   readonly #work = new Map<string, Promise<void>>()
@@ -164,8 +173,8 @@ class JournalGovernor implements Governor {
     const request = await this.#load(requestId)
     return this.#begin(request, async () => {
       if (!isClosed(request.state)) await recoverRequest(request)
-      // A request that was already failing when its process died was ended by recoverRequest, for the
-      // reasons it had then; `why` comes too late for it.
+      // `recoverRequest` ends a request that was already failing, whose deadline has passed, or whose
+      // intake had not finished. Such a request failed for that reason, and `why` is not used.
       if (isClosed(request.state)) return closedResult(request)
       return failSafe(request, { reasons: [why], missing: [] })
     })
@@ -243,7 +252,9 @@ class JournalGovernor implements Governor {
     return first
   }
 
-  /** Reads a request from the journal; throws if this process is working on it. */
+  /**
+   * Reads a request from the journal. Throws if it does not exist or if this process is working on it.
+   */
   async #load(requestId: string, task?: TaskClass): Promise<GovernedRequest> {
     this.#assertFree(requestId)
     const loaded = await loadState(this.#core, requestId)

@@ -6,8 +6,8 @@ import { callThrough, type CallingRun } from './call-through.ts'
 export interface AiSdkTool {
   readonly description: string
   /**
-   * A Standard Schema that only provides the JSON Schema. Arguments are not validated here, but when the
-   * governed run calls the tool.
+   * A Standard Schema that only provides the JSON Schema. Its `validate` accepts every value, because the
+   * tool itself checks its arguments when the governed run calls it.
    */
   readonly inputSchema: AiSdkSchema
   readonly execute: (input: unknown, options: { readonly toolCallId: string }) => Promise<JsonValue>

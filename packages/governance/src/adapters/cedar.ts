@@ -121,8 +121,9 @@ function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
 }
 
 /**
- * Converts a JSON value for Cedar, which has neither null nor fractions. Null members are left out. A
- * fraction becomes text, so that a rule that compares it fails, and a failed rule denies the action.
+ * Converts a JSON value for Cedar, which has neither null nor fractions. Nulls in objects and arrays are
+ * left out. A fraction becomes text, so that a rule that compares it fails, and a failed rule denies the
+ * action.
  */
 function toCedar(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value)

@@ -90,8 +90,8 @@ export function governedNode<State, Value extends JsonValue, Update>(
 }
 
 /**
- * Derives the request id: the same for every run of one node at one checkpoint, but different for its
- * next visit.
+ * Derives the request id: the same each time a node is resumed at one checkpoint, but different when the
+ * graph visits the node again.
  */
 function requestIdOf({ configurable = {} }: NodeConfig): string {
   const { thread_id, checkpoint_ns } = configurable

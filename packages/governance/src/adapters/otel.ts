@@ -31,7 +31,8 @@ export interface OtelTracer<Context> {
 
 /**
  * Returns a callback for `governor({ observe })` that adds each journal entry as an event to the active
- * span, which also has the telemetry of models and agents. Telemetry may be lost; the log is not.
+ * span, which also has the telemetry of models and agents. Telemetry may be lost, so use the audit log as
+ * the reliable record.
  */
 export function otelEvents<Context>(api: OtelApi<Context>): (item: JournalItem) => void {
   return (item) => {
@@ -118,7 +119,7 @@ function endCall<Context>(
     'gen_ai.tool.call.id': call,
     ...attributesOf(item),
   }
-  // A read has only one entry, at its end, so its duration is not in the log.
+  // A read has only one entry, at its end, so its span has no duration.
   const startTime = started.get(call) ?? item.at
   const options = { kind: KIND_INTERNAL, startTime, attributes }
   const span = tracer.startSpan(`execute_tool ${tool}`, options, context)

@@ -38,7 +38,7 @@ interface UapDeferred {
   readonly request: { readonly request: unknown }
 }
 
-/** The answer to a call that waits. Only a token or a denial is used here. */
+/** The answer to a call that waits. Only approvals with a token, and denials, are used here. */
 export interface UapAnswer {
   readonly type: string
   readonly token?: string

@@ -62,11 +62,11 @@ export class NotDeliveredError extends GovernanceError {
  *
  *     agent({ model, tools: task.tools, execution: governedExecution(task, loop(), { governor, init }) })
  *
- * On delivery it returns the strategy's result, with the receipt in the state's metadata under `uaicp`. On
- * fail safe it throws a `NotDeliveredError`, and the checkpoint is set back to the state before the call.
- * While it waits there is one interrupt per approval request; `agent.resume` accepts
- * `{ type: 'approve', token }` or a denial, and keeps waiting after any other answer. The application's hooks
- * and checkpoints see a step before it has been verified.
+ * On delivery it returns the strategy's result, with the receipt in the state's metadata under `uaicp`.
+ * On fail safe it throws a `NotDeliveredError`, and the checkpoint is set back to the state before the
+ * call. While the request waits for approval, the result has one interrupt per approval request;
+ * `agent.resume` accepts `{ type: 'approve', token }` or a denial, and after any other answer the request
+ * keeps waiting. The application's hooks and checkpoints see a step before it has been verified.
  */
 export function governedExecution<Strategy extends UapStrategy>(
   task: TaskClass,

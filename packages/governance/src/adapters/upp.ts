@@ -12,8 +12,8 @@ export interface UppTool {
 }
 
 /**
- * Converts a run's tools for `llm()` and agents. Order, concurrency and events of calls stay with
- * `llm()`; each tool's `run` makes a governed call. A call that waits for a person is deferred and ends
+ * Converts a run's tools for `llm()` and agents. `llm()` still controls the order, concurrency and events
+ * of calls; each tool's `run` makes a governed call. A call that waits for a person is deferred and ends
  * the turn; any other refusal is an error that the model reads.
  *
  *     const turn = await llm({ model, tools: uppTools(run, task.tools) }).generate(question)

@@ -95,7 +95,7 @@ function isTime(value: JsonValue | undefined): value is number {
 /** The largest clock difference that can be configured. */
 export const MAX_SKEW_MS = 300_000
 
-/** An issuer with its defaults filled in. */
+/** The settings of an accepted issuer, with all defaults filled in. */
 export interface KnownIssuer {
   readonly name: string
   /** Returns the keys that may have signed a token with this `kid`. */

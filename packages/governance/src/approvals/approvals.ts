@@ -35,7 +35,9 @@ import { type KeyAlgorithm, type PrivateJwk, type SigningKey, toSigningKey } fro
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
-/** An issuer whose approvals are accepted, and what they may approve. */
+/**
+ * An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve.
+ */
 export interface ApprovalIssuer {
   /**
    * Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. There may be several while keys are
@@ -44,7 +46,7 @@ export interface ApprovalIssuer {
   readonly keys: readonly IssuerKey[]
   /** The algorithm of all keys of the issuer; `Ed25519` by default. */
   readonly alg?: KeyAlgorithm
-  /** Whether this person may approve this action. If it throws, the person may not. */
+  /** Returns whether this approver may approve this action. If it throws, the approval is refused. */
   readonly may: (action: Action, approver: string) => boolean
   /** The longest lifetime of a token; one hour by default. */
   readonly maxTtlMs?: number

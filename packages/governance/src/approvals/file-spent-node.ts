@@ -14,16 +14,16 @@ import { systemClock, type Clock } from '@skein/base'
 import { syncFolder } from '../audit/folder-node.ts'
 import type { SpentStore } from '../contract/approval.ts'
 
-/** A store of spent tokens in a folder that can remove expired tokens. */
+/** A store of spent tokens in a folder. `prune` removes expired tokens. */
 export interface FileSpentStore extends SpentStore {
-  /** Deletes tokens that have expired, also on slow clocks; returns how many. */
+  /** Deletes the tokens whose `exp` has passed and returns their number. */
   prune(): number
 }
 
 /**
  * Creates a store of spent tokens as files in a folder that processes on one machine share. Creating a
- * new file is atomic in the file system, so exactly one caller gets true. The file and its name are on
- * disk before `spend` resolves.
+ * new file is atomic in the file system, so `spend` returns true to exactly one caller per token. The
+ * file and its name are on disk before `spend` resolves.
  */
 export function fileSpent({
   dir,

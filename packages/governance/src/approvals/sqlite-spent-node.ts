@@ -13,8 +13,8 @@ export interface SqliteDatabase {
 /** Options of `sqliteSpent`. */
 export interface SqliteSpentOptions {
   /**
-   * The path of a database file, or an open database. With an open database, spending is part of its
-   * transactions.
+   * The path of a database file, or an open database. If a transaction is open in that database, `spend`
+   * is part of it.
    */
   readonly database: string | SqliteDatabase
   /** The name of the table; `uaicp_spent` by default. */
@@ -24,15 +24,15 @@ export interface SqliteSpentOptions {
 
 /** A store of spent tokens in a SQLite database. */
 export interface SqliteSpentStore extends SpentStore {
-  /** Deletes tokens that have expired, also on slow clocks; returns how many. */
+  /** Deletes the tokens whose `exp` has passed and returns their number. */
   prune(): number
   /** Closes the database if the store opened it. */
   close(): void
 }
 
 /**
- * Creates a store of spent tokens as rows of a table. Because of the primary key, only one of several
- * callers, in any process, gets true for a token.
+ * Creates a store of spent tokens as rows of a table. Because of the primary key, `spend` returns true to
+ * only one caller per token, among all processes.
  */
 export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   const { database, table = 'uaicp_spent', clock = systemClock } = options

@@ -66,7 +66,7 @@ export async function verifyCheckpoint(
   return undefined
 }
 
-/** A witness that cosigns checkpoints, with its name and key. */
+/** A witness: an independent party that adds its own signature to checkpoints. */
 export interface Witness {
   readonly name: string
   readonly key: PublicJwk | VerifyKey
@@ -91,7 +91,7 @@ export async function cosignCheckpoint(
   return formatNote({ ...note, signatures: [...note.signatures, added] })
 }
 
-/** Counts how many of these witnesses cosigned the checkpoint; each counts once. */
+/** Counts how many of these witnesses signed the checkpoint; each name counts once. */
 export async function countWitnesses(
   checkpoint: ParsedCheckpoint,
   witnesses: readonly Witness[],

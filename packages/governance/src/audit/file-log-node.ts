@@ -46,7 +46,7 @@ export interface FileLogOptions {
   readonly origin: string
   /** An Ed25519 key that signs checkpoints. */
   readonly key: PrivateJwk | SigningKey
-  /** A checkpoint is made whenever there are this many new entries; 1000 by default. */
+  /** The number of new entries after which a checkpoint is made; 1000 by default. */
   readonly sealEvery?: number
   /** Adds the signatures of witnesses to a checkpoint. It must not change the signed text. */
   readonly cosign?: (checkpoint: Checkpoint) => Promise<Checkpoint>
@@ -116,12 +116,12 @@ export class FileLog implements AuditLog {
     ftruncateSync(this.#checkpoints, restored.checkpointBytes)
   }
 
-  /** How many entries the log has. */
+  /** The number of entries in the log. */
   get size(): number {
     return this.#tree.size
   }
 
-  /** How many times entries were synced to disk; many durable entries can share one sync. */
+  /** The number of syncs to disk since the log was opened; many durable entries can share one sync. */
   get syncs(): number {
     return this.#syncs
   }

@@ -14,13 +14,13 @@ import { SkeinError } from '@skein/base'
 import type { Hash } from '../contract/envelope.ts'
 import type { PayloadStore } from '../journal/journal.ts'
 
-/** Locks that this process holds, by path. */
+/** The paths of the lock files that this process holds. */
 const held = new Set<string>()
 
 /**
- * Locks a folder for this process and returns the function that unlocks it. It works among the processes
- * of one machine. A lock file whose process no longer runs is replaced, so it need not be removed by hand
- * after a crash.
+ * Locks a folder for this process and returns the function that unlocks it. The lock works only among
+ * processes of the same machine. A lock file whose process no longer runs is replaced, so it need not be
+ * removed by hand after a crash.
  */
 export function lockFolder(dir: string): () => void {
   const path = join(realpathSync(dir), 'lock')
@@ -96,8 +96,8 @@ export async function syncFolder(dir: string): Promise<void> {
 
 /**
  * Runs a task for several callers at once. Every caller gets the result of a run that started after its
- * call; callers that arrive during a run share the next one. So many entries need only one sync (group
- * commit).
+ * call; callers that arrive during a run share the next one. The file log uses it to sync many entries to
+ * disk at once (group commit).
  */
 export class SharedTask<T> {
   readonly #task: () => Promise<T>

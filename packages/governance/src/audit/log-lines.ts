@@ -5,8 +5,8 @@ import { isBareUuid, isStrictDateTime, validateEnvelope } from '../schema/valida
 /** One line of a stored log. */
 interface StoredLine {
   /**
-   * A 0 byte followed by the bytes of the line without line break; RFC 6962 hashes this as a leaf. Do not
-   * keep it: its buffer may be reused.
+   * A 0 byte followed by the bytes of the line without line break; RFC 6962 hashes this as a leaf. Copy
+   * these bytes to keep them, because their buffer may be reused.
    */
   readonly leaf: Uint8Array
   /** Byte offset of the line in the log. */
@@ -75,8 +75,8 @@ const outcomes: ReadonlySet<unknown> = new Set(OUTCOMES)
 const controls: ReadonlySet<unknown> = new Set(CONTROL_CLASSES)
 
 /**
- * Fast check for the usual form of envelopes that governors write, all of which are schema-valid. An
- * audit may read millions of lines, and the general validator takes ten times as long.
+ * Checks quickly for the usual form of envelopes that governors write; all envelopes of this form are
+ * schema-valid. An audit may read millions of lines, and the general validator takes ten times as long.
  */
 function isUsualEnvelope(value: unknown): boolean {
   if (!isPlainObject(value)) return false

@@ -148,8 +148,8 @@ export interface OrderFault {
 }
 
 /**
- * Checks that the `seq` of each request counts up. A number that appears twice is reported as inserted, a
- * skipped number as removed, or as reordered if it appears later. It keeps data only about open requests.
+ * Checks that the `seq` of each request counts up. A number that appears twice is reported as `insert`, a
+ * skipped number as `truncate`, or as `reorder` if it appears later.
  */
 export class LogOrder {
   readonly #next = new Map<string, number>()
@@ -183,8 +183,8 @@ export class LogOrder {
   }
 
   /**
-   * Removes the data of a request that has ended. Later entries of that request are reported by
-   * LogSemantics.
+   * Removes the expected number of a request that has ended. Later entries of that request are reported
+   * by LogSemantics.
    */
   forget(request_id: string): void {
     this.#next.delete(request_id)

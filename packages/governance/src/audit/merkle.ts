@@ -33,8 +33,8 @@ export function emptyRoot(): TreeHash {
 }
 
 /**
- * A Merkle tree that only grows, reduced to the roots of its perfect subtrees, largest first. This is
- * enough for appending and needs only O(log n) memory.
+ * A Merkle tree to which leaves can only be appended. It keeps only the roots of its perfect subtrees,
+ * largest first, so it needs only O(log n) memory.
  */
 export class CompactRange {
   #size: number

@@ -16,15 +16,15 @@ export interface CommitOptions {
   /** JSON pointers (RFC 6901) of the fields that must be erasable later. */
   readonly fields: readonly string[]
   readonly store: PayloadStore
-  /** Returns 16 random bytes for each field; uses the secure random generator by default. */
+  /** Returns the salt of one field; by default 16 bytes from the secure random generator. */
   readonly salt?: () => Uint8Array
 }
 
 /**
- * Replaces fields by salted commitments and stores the value of each field in the payload store under its
- * commitment. The result may be hashed, logged and shown to auditors, because a commitment reveals
- * nothing without the stored salt. Erasing the payload in the store therefore erases the field, while
- * every hash over the result stays valid.
+ * Replaces each field by a commitment, the hash of its value and a random salt, and stores value and salt
+ * in the payload store under this hash. The result may be hashed, logged and shown to auditors, because a
+ * commitment reveals nothing without the stored salt. Erasing the payload in the store therefore erases
+ * the field, while every hash over the result stays valid.
  */
 export async function commitFields(value: JsonValue, options: CommitOptions): Promise<JsonValue> {
   const { fields, store } = options
@@ -75,8 +75,8 @@ function commitmentIn(value: JsonObject): Hash | undefined {
 }
 
 /**
- * Finds the object or array that contains a field, and the key of the field in it. Throws if there is
- * none.
+ * Finds the object or array that contains a field, and the key of the field in it. Throws if there is no
+ * such object or array.
  */
 function locate(
   holder: JsonObject,

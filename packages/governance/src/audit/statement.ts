@@ -18,7 +18,7 @@ const PAYLOAD_TYPE = 'application/vnd.in-toto+json'
 
 /**
  * An in-toto statement about a delivered value: the evidence and reports that it is based on, and where
- * they are in the log.
+ * the entries of its request are in the log.
  */
 export interface DeliveryStatement {
   readonly _type: typeof STATEMENT_TYPE

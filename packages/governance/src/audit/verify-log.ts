@@ -14,8 +14,9 @@ import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
 /**
- * The kinds of faults of a log. `fork` means that the log is signed and complete, but is another log than
- * the one of the trusted checkpoint.
+ * The kinds of faults of a log. `torn`: the last line is incomplete. `semantics`: a governor never writes
+ * such entries. `fork`: the log is signed, but differs from the trusted checkpoint, or its checkpoints do
+ * not grow.
  */
 export type LogFaultKind =
   'edit' | 'insert' | 'reorder' | 'truncate' | 'fork' | 'torn' | 'signature' | 'semantics'
@@ -35,8 +36,8 @@ export interface LogVerdict {
   /** The number of entries in the log. */
   readonly size: number
   /**
-   * How many entries a verified checkpoint covers. The log's writer could have changed the remaining
-   * ones.
+   * The number of entries that a verified checkpoint covers. Changes of the remaining entries may not be
+   * detected.
    */
   readonly sealed: number
   /**
@@ -62,8 +63,8 @@ export interface VerifyLogOptions {
 const MAX_FAULTS = 100
 
 /**
- * Reads a log once and lists everything that is wrong with it. Memory grows with the logarithm of the
- * log's size and with the number of requests that are open at the same time.
+ * Reads a log once and lists its faults, at most 100. Memory grows with the logarithm of the log's size
+ * and with the number of requests that are open at the same time.
  */
 export async function verifyLog(source: LogSource, options: VerifyLogOptions): Promise<LogVerdict> {
   const audit = new LogAudit(options)

@@ -13,8 +13,8 @@ export interface ApprovalRequest {
   /** How many different approvers are needed. */
   readonly quorum: number
   /**
-   * Ids of those who may not approve: always the acting agent, and also its user if a policy requires
-   * `fourEyes`.
+   * Ids of the agents and people that may not approve: always the acting agent (`agent_id`) and, if a
+   * policy requires `fourEyes`, also the user for whom the agent acts (`user_id`).
    */
   readonly excluded: readonly string[]
 }
@@ -34,15 +34,16 @@ export type Redemption =
 export interface Approver {
   readonly id: string
   readonly issuer: string
-  /** The id of the token, which is now spent, or of the standing grant. */
+  /** The id of the token that was spent, or of the standing grant that was used instead of a token. */
   readonly jti: string
   readonly type: 'human' | 'system'
 }
 
 /**
- * Checks and spends approvals. `redeem` verifies signature, type, issuer, audience, times, digest,
- * separation of duty and revocation. It uses only those of the given tokens that are for this request,
- * and spends them before it resolves. If it cannot decide, it refuses.
+ * Checks approval tokens and marks them as spent, so that no token is used twice. `redeem` verifies
+ * signature, type, issuer, audience, times, digest, separation of duty and revocation. It ignores tokens
+ * that are not for this request, and spends the tokens that it uses before it resolves. A token that
+ * cannot be checked is refused.
  */
 export interface Approvals {
   redeem(tokens: readonly string[], request: ApprovalRequest): Promise<Redemption>
@@ -53,11 +54,12 @@ export interface Approvals {
   checkGrant?(grant: string, request: ApprovalRequest): Promise<Redemption>
 }
 
-/** Stores which tokens were spent. */
+/** Stores the ids of approval tokens that were spent, so that no token is used twice. */
 export interface SpentStore {
   /**
    * Marks a token as spent, atomically. Returns true only for the first caller among all processes that
-   * share the store. `exp`, the token's expiry, is in milliseconds.
+   * share the store. `exp` is the time, in milliseconds since 1970, after which the store may delete the
+   * token's id.
    */
   spend(jti: string, exp: number): Promise<boolean>
 }

@@ -28,7 +28,7 @@ export const RISKS = ['read_only', 'write_low_risk', 'write_high_risk'] as const
 /** One of `RISKS`. */
 export type Risk = (typeof RISKS)[number]
 
-/** `sha256:` and 64 lower-case hex digits, over RFC 8785 canonical JSON. */
+/** A SHA-256 hash over canonical JSON (RFC 8785): `sha256:` and 64 lower-case hex digits. */
 export type Hash = `sha256:${string}`
 
 /** The actor of a logged event (UAICP §5.4): the governor, the agent, or a person. */
@@ -37,7 +37,10 @@ export interface Actor {
   readonly id: string
 }
 
-/** Which agent acts, for whom, and under whose control. Further members are namespaced (`prefix:name`). */
+/**
+ * Which agent acts, for which owner and user, and how much freedom the agent has (`control_class`).
+ * Further members are namespaced (`prefix:name`).
+ */
 export interface Identity {
   readonly agent_id: string
   readonly owner_id: string
@@ -90,8 +93,8 @@ export function isSupportedVersion(version: string): boolean {
 }
 
 /**
- * All allowed transitions (UAICP §4.1). A failure in `execute` is repaired by way of `verify`. No
- * transition leads out of `deliver` and `fail_safe`.
+ * All allowed transitions (UAICP §4.1). After a failure in `execute`, a request has to pass through
+ * `verify` before its next attempt. No transition leads out of `deliver` and `fail_safe`.
  */
 export const TRANSITIONS: Readonly<Record<State, readonly State[]>> = {
   intake: ['plan', 'fail_safe'],
@@ -125,7 +128,7 @@ export function tryCanonicalJson(value: unknown): string | undefined {
   try {
     return canonicalJson(value)
   } catch {
-    // The error is not needed: the caller reports the value with a reason of its own.
+    // The error is dropped, because callers report such a value with a reason of their own.
     return undefined
   }
 }
@@ -144,14 +147,20 @@ export function actionDigest(action: Action): Hash {
   return hashJson({ request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash })
 }
 
-/** One fault of a stream of chunks. `open` means that its final chunk is missing. */
+/**
+ * One fault of a stream of chunks. `gap`: a chunk is missing. `duplicate`: a chunk arrived twice. `open`:
+ * the final chunk is missing.
+ */
 export interface ChunkFault {
   readonly type: 'gap' | 'duplicate' | 'open'
-  /** The index that is missing or arrived twice. */
+  /** The index that is missing or arrived twice; for `open`, the index that was expected next. */
   readonly stream_index: number
 }
 
-/** Finds missing and repeated chunks of one request. `chunks` are in the order of their arrival. */
+/**
+ * Finds missing and repeated chunks of one request, and a missing final chunk. `chunks` are in the order
+ * of their arrival.
+ */
 export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): ChunkFault[] {
   const faults: ChunkFault[] = []
   let next = 0

@@ -1,7 +1,9 @@
 import type { JsonValue } from '@skein/base'
 import type { Hash } from './envelope.ts'
 
-/** Kinds of evidence. `custom` names its kind in a namespaced `uaicp:subtype`. */
+/**
+ * The kinds of evidence. Evidence of type `custom` names its kind in `uaicp:subtype`, as `prefix:name`.
+ */
 export const EVIDENCE_TYPES = [
   'tool_result',
   'source_citation',
@@ -36,7 +38,7 @@ export interface Need {
   readonly type: EvidenceType
   /** The tool that must have produced the evidence. */
   readonly source?: string
-  /** For `custom` evidence: the namespaced kind. */
+  /** For `custom` evidence: the `uaicp:subtype` that the evidence must have. */
   readonly subtype?: string
   /** How many such evidence objects are needed; 1 by default. */
   readonly min?: number
@@ -44,7 +46,7 @@ export interface Need {
   readonly where?: (evidence: Evidence) => boolean
 }
 
-/** A need that was not met, as data. */
+/** A need that was not met: it requires `min` evidence objects, but only `found` were acceptable. */
 export interface MissingNeed {
   readonly type: EvidenceType
   readonly source?: string
@@ -63,10 +65,10 @@ export interface Check {
   readonly details?: string
 }
 
-/** The possible results of a whole report. Only `pass` allows delivery. */
+/** The possible results of a verification report. Only `pass` allows delivery. */
 export const REPORT_STATUSES = ['pass', 'fail', 'partial'] as const
 
-/** UAICP verification report: what one verifier found, and which evidence it looked at. */
+/** UAICP verification report: the checks of one verifier, and the ids of the evidence that it checked. */
 export interface VerificationReport {
   readonly report_id: string
   readonly request_id: string

@@ -35,7 +35,9 @@ export interface Governance<Args, Result> {
     args: Args,
     context: GovernedContext,
   ) => RollbackAction | Promise<RollbackAction>
-  /** Finds out whether an effect in doubt happened. It must not change anything. */
+  /**
+   * Finds out whether a call had its effect, when its outcome is not known. It must not change anything.
+   */
   readonly probe?: (
     args: Args,
     context: GovernedContext,
@@ -47,7 +49,7 @@ export interface Governance<Args, Result> {
   readonly evidence?: (result: Result, args: Args) => EvidenceClaim
 }
 
-/** The answer of a probe about an effect. */
+/** The answer of a probe: the effect happened, did not happen, or cannot be determined. */
 export type Probed = 'applied' | 'absent' | 'unknown'
 
 /** The evidence that a tool declares for a result. */
@@ -58,7 +60,7 @@ export interface EvidenceClaim {
   readonly subtype?: string
 }
 
-/** The second argument of a governed tool, after its arguments. */
+/** The context that the `run` function of a governed tool gets as its second parameter. */
 export interface GovernedContext {
   readonly signal: AbortSignal
   /** A key that is the same for every try of one call, also after a crash. */
@@ -86,7 +88,7 @@ export interface GovernedTool<Args = never, Result = unknown> {
   readonly run: (args: Args, context?: unknown) => Promise<Result>
 }
 
-/** The wrapped tool of a governed tool, and what was declared about it. */
+/** The tool that a governed tool wraps, and the governance declarations about it. */
 export interface ToolCore {
   readonly tool: PlainTool<unknown, unknown>
   readonly governance: Governance<unknown, unknown>
@@ -97,7 +99,7 @@ export interface ToolCore {
 const cores = new WeakMap<object, ToolCore>()
 
 /**
- * Puts a tool under governance. It needs only a risk tier and, for high-risk writes, a rollback.
+ * Puts a tool under governance. Only `risk` is required and, for high-risk writes, `rollback`.
  *
  *     const refund = governed(refundTool, {
  *       risk: 'write_high_risk',
@@ -153,7 +155,10 @@ export function toolCore(tool: object): ToolCore | undefined {
   return cores.get(tool)
 }
 
-/** One kind of task: what must be true before its result may be delivered, and what the task may do until then. */
+/**
+ * One kind of task: the tools that it may use, and the evidence and verifiers that its result needs
+ * before delivery.
+ */
 export interface TaskClass {
   readonly name: string
   readonly tools: readonly GovernedTool[]
@@ -232,7 +237,7 @@ function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0
 }
 
-/** A mechanical check of evidence against an invariant (UAICP §2). */
+/** A named check of a run's evidence before delivery (UAICP §2). */
 export interface Verifier {
   readonly id: string
   readonly timeoutMs: number
@@ -245,12 +250,12 @@ export interface Verifier {
 }
 
 /**
- * The answer of a verifier: a list of checks, or a whole report from a verifier that runs elsewhere. Any
- * other answer fails.
+ * The answer of a verifier: a list of checks, or a whole report from a verifier that runs elsewhere. With
+ * any other answer the verification fails.
  */
 export type VerifierAnswer = readonly Check[] | VerificationReport
 
-/** The second argument of a verifier, after the evidence. */
+/** The second argument of a verifier's `check` function, after the evidence. */
 export interface VerifierContext {
   readonly request_id: string
   readonly candidate: JsonValue

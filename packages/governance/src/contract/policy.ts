@@ -3,8 +3,8 @@ import { type Hash, hashJson, type Identity, type Risk, type RollbackAction } fr
 import type { Reason } from './reason.ts'
 
 /**
- * The description of one call that policies and people are shown. It is frozen; its arguments are a
- * snapshot.
+ * The description of one call that policies and people are shown. The object is frozen, and `args` is a
+ * copy of the call's arguments.
  */
 export interface Action {
   readonly request_id: string
@@ -89,14 +89,14 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): Policy
 }
 
 /**
- * Allows low-risk writes and requires a person's approval for high-risk ones. It is a sensible start, but
- * has to be chosen explicitly.
+ * Allows low-risk writes and requires a person's approval for high-risk ones. It applies only if it is
+ * set as the `policy` of a governor or a task class.
  */
 export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
-  // The hash does not cover the source text, because bundlers change it; so pending approvals stay valid
-  // after an upgrade.
+  // The hash covers a fixed version instead of the source text. Bundlers change the source text, and with
+  // another hash the pending approvals would no longer be valid.
   hash: hashJson({ id: 'standard', version: '1' }),
   decide: ({ risk, native }: Action): Decision | undefined => {
     if (risk === 'write_low_risk') return { effect: 'allow' }
@@ -107,8 +107,8 @@ export const standardPolicy: Policy = Object.freeze({
 const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
 
 /**
- * Combines several decisions into the strictest effect, with the reasons of the decisions that have this
- * effect.
+ * Combines several decisions: the strictest effect with the reasons for it, the highest quorum,
+ * `fourEyes` if one decision requires it, and the first grant. Returns undefined for an empty list.
  */
 export function combineDecisions(decisions: readonly Decision[]): Decision | undefined {
   if (decisions.length === 0) return undefined

@@ -4,7 +4,7 @@ import { SkeinError } from '@skein/base'
  * The codes that say why something was refused or failed. They are stable, so programs may compare them.
  */
 export const REASON_CODES = [
-  // Codes of the protocol's adapter contract.
+  // Codes that the adapter contract of UAICP defines.
   'EVIDENCE_MISSING',
   'VERIFICATION_FAILED',
   'POLICY_BLOCKED',
@@ -58,8 +58,8 @@ export const REASON_CODES = [
 export type ReasonCode = (typeof REASON_CODES)[number]
 
 /**
- * Why something was refused or failed: a code, what it is about, and a sentence for people. It contains
- * no secrets.
+ * Why something was refused or failed: a code, the name of what was refused or failed, and an explanation
+ * for people. It is written to the log, so it must not contain secrets.
  */
 export interface Reason {
   readonly code: ReasonCode
@@ -86,7 +86,7 @@ interface ErrorHint {
   readonly cause?: unknown
 }
 
-/** Creates the error of a call, a child or a stream that was refused or failed. */
+/** Creates the error for a call, child run or native tool that was refused or failed. */
 export function refusal(name: string, reasons: readonly Reason[]): GovernanceError {
   const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
   const detail = first.detail === undefined ? '' : `: ${first.detail}`
@@ -116,14 +116,14 @@ export function toLogText(text: string): string {
   return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
 }
 
-/** Returns the message of anything that was thrown. */
+/** Returns the message of a thrown error, or any other thrown value as text. */
 export function thrownText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /**
- * The error that a tool throws if it failed before it changed anything. After any other error of a tool
- * that writes, its effect is in doubt, unless its probe can tell.
+ * The error that a tool throws if it failed before it changed anything. After other errors of a tool that
+ * writes, the effect is in doubt, unless the tool's probe can determine it.
  */
 export class NoEffectError extends SkeinError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {

@@ -23,13 +23,16 @@ export interface Init {
    * ends pending.
    */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
-  /** Receives streamed envelopes; all but the last are unverified. */
+  /**
+   * Receives the streamed envelopes. All chunks are unverified until the last envelope confirms or
+   * retracts them.
+   */
   readonly onChunk?: (chunk: Envelope) => void
 }
 
 /**
  * The object through which the body of a governed run acts. The value that the body returns is only a
- * candidate.
+ * candidate: it is delivered only if all conditions of delivery are met.
  */
 export interface Run {
   readonly request_id: string
@@ -39,9 +42,9 @@ export interface Run {
   readonly signal: AbortSignal
   /** Starts at 1 and grows by one with each repair. */
   readonly attempt: number
-  /** Why the previous attempt failed. */
+  /** Why the previous attempt failed; empty in the first attempt. */
   readonly why: readonly Reason[]
-  /** The evidence of this attempt, frozen. */
+  /** The evidence of the calls that this run of the body has completed so far, as a frozen list. */
   readonly evidence: readonly Evidence[]
   /** Writes the hash of a model's proposal to the log. A proposal does not allow anything by itself. */
   plan(proposal: JsonValue): Promise<void>
@@ -50,15 +53,18 @@ export interface Run {
    * returned. Use it for model calls and other reads.
    */
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T>
-  /** Runs a tool, if the checks before a call allow it. Throws GovernanceError if the call is refused. */
+  /**
+   * Runs a tool, if limits, policies and approvals allow the call. Throws GovernanceError if the call is
+   * refused or fails.
+   */
   call<Args, Result>(
     tool: GovernedTool<Args, Result>,
     args: Args,
     options?: CallOptions,
   ): Promise<CallResult<Result>>
   /**
-   * Runs a child run within the limits of this run. Throws GovernanceError (CHILD_FAIL_SAFE) when it
-   * fails.
+   * Runs a child run within the limits of this run. Throws GovernanceError (CHILD_FAIL_SAFE) when the
+   * child fails.
    */
   child<T extends JsonValue>(
     task: TaskClass,
@@ -68,7 +74,7 @@ export interface Run {
   /** Streams text to the user, marked as unverified. */
   chunk(text: string): void
   /**
-   * Asks the policies whether a tool that runs at the model's vendor may be used; throws unless one
+   * Asks the policies whether a tool that runs at the model's vendor may be used; throws unless a policy
    * allows it.
    */
   native(tool: string): Promise<void>
@@ -92,7 +98,7 @@ export interface CallResult<Result> {
 /** The result of a run: it was delivered, has failed safe, or waits for people. */
 export type Result<T> = Delivered<T> | FailedSafe | Pending
 
-/** The result of a run that met all conditions of delivery. Only this result has a value. */
+/** The result of a run that met all conditions of delivery. Only a delivered run has a `value`. */
 export interface Delivered<T> {
   readonly state: 'deliver'
   readonly outcome: 'success'
@@ -103,8 +109,8 @@ export interface Delivered<T> {
 }
 
 /**
- * The result of a run that did not meet some condition. It contains the reasons, the needs that were not
- * met, and the undo status of every write.
+ * The result of a run that was not delivered, because a condition was not met. It contains the reasons,
+ * the needs that were not met, and the undo status of every write.
  */
 export interface FailedSafe {
   readonly state: 'fail_safe'
@@ -121,7 +127,7 @@ export interface Pending {
   readonly outcome: 'pending'
   readonly waiting: readonly ApprovalRequest[]
   readonly request_id: string
-  /** Why tokens that were given are not accepted. */
+  /** Why approval tokens that the caller passed in were not accepted. */
   readonly rejected?: readonly Reason[]
 }
 
@@ -142,6 +148,6 @@ export interface Receipt {
   /** Indices of the request's first and last entry; undefined if the log could not be written. */
   readonly first: number | undefined
   readonly last: number | undefined
-  /** A signed tree head, if the log makes checkpoints. */
+  /** The signed size and root hash of the log, if the log makes checkpoints. */
   readonly checkpoint?: Checkpoint
 }

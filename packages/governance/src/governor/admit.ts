@@ -32,15 +32,16 @@ export type Admission =
   | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
 /**
- * An answer to an approval request. With `isFinal` nobody will be asked again, so tokens that are not
- * accepted deny the call.
+ * An answer to an approval request. With `isFinal` nobody will be asked again, so the call is denied if
+ * its tokens are not accepted.
  */
 export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
 
 /**
- * Decides whether a call may run. It takes a snapshot of the arguments and checks risk, limits, rollback,
- * policy and approval, in this order; for writes it then stores the intent on disk. A call that is not
- * clearly allowed is denied. Reads need no policy. The caller has to settle every call that was admitted.
+ * Decides whether a call may run. It copies the arguments and checks risk and limits; for writes it also
+ * checks rollback, policy and approval, and then stores the intent on disk. A call that is not clearly
+ * allowed is denied. For a call that was completed before, it returns the recorded result. The caller has
+ * to settle every call that was allowed.
  */
 export async function admit(
   request: GovernedRequest,
@@ -50,8 +51,8 @@ export async function admit(
   if (request.broken) throw request.broken
   if (toLogText(call.id) !== call.id) throw conflict(request, 'its call has an unusable id')
   const { state, running } = request
-  // The snapshot must be taken before the first `await`, because the caller may change its object during
-  // that time.
+  // The snapshot must be taken before the first `await`, because the caller may change the arguments
+  // while this function waits.
   const made = snapshot(request, call)
   await request.execute()
   const known = state.calls.get(call.id)
@@ -90,7 +91,7 @@ export async function admit(
 
 /**
  * Checks rollback, policy and approval of a write, then writes its intent. Returns undefined when the
- * write may run.
+ * write may run, otherwise the answer for the caller.
  */
 async function judgeWrite(
   request: GovernedRequest,
@@ -172,8 +173,8 @@ function namesOf({ call, tool, risk, args_hash }: CallNames): CallNames {
 
 /**
  * Decides whether a tool that runs at the model's vendor may be used. Such a tool cannot be wrapped: its
- * arguments and its effect are not visible here. It is refused unless a policy allows it; even then the
- * log records it as not governed, and it never yields evidence.
+ * arguments and its effect are not visible here. It is refused unless a policy allows it. The log entry
+ * of an allowed tool has the outcome `uncertain`, and the tool never yields evidence.
  */
 export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
   await request.execute()

@@ -27,7 +27,7 @@ export interface Candidate extends CallNames {
 /**
  * Copies, freezes and hashes the arguments. Policies, people and the tool all get this one copy, so
  * changes that the caller makes to its own object have no effect. For a call that cannot be judged at
- * all, returns its names and the reasons.
+ * all, returns its identifying fields and the reasons why.
  */
 export function snapshot(
   request: GovernedRequest,

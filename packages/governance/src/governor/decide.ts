@@ -120,7 +120,7 @@ export async function review(request: GovernedRequest, question: Question): Prom
   const asked = await ask(request, question, digest)
   const approval = { review: asked.review, digest }
   // An earlier process recorded the approval and then died before the call had any effect. That approval
-  // still counts, because its tokens are spent and could not be used again.
+  // is still valid, because its tokens are spent and could not be used again.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
   const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
@@ -154,7 +154,10 @@ export async function review(request: GovernedRequest, question: Question): Prom
   return { type: 'approved', approval }
 }
 
-/** Returns the open approval request for exactly this action, or writes a new one to the log. */
+/**
+ * Returns the recorded approval request for exactly this action, if it has not expired; otherwise writes
+ * a new approval request to the log.
+ */
 async function ask(
   request: GovernedRequest,
   { made, action, decision }: Question,

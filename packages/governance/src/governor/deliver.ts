@@ -21,16 +21,16 @@ import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './v
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
   /**
-   * Bounded repair (UAICP §4.1): the caller has to start attempt `attempt`; `why` says why the last one
-   * failed.
+   * Bounded repair (UAICP §4.1): the caller has to start attempt `attempt`; `why` contains the reasons
+   * why the previous attempt failed.
    */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * Decides whether a candidate is delivered. Throws while a call, review or child is open. Then the
- * verifiers check the evidence. If any condition of delivery is not met, the request is repaired, within
- * its limit of attempts, or fails safe.
+ * Decides whether a candidate is delivered. Throws if a call, review or child is still open. Otherwise
+ * the verifiers check the evidence. If any condition of delivery is not met, the request is repaired,
+ * within its limit of attempts, or fails safe.
  */
 export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
   const { state } = request
@@ -78,8 +78,8 @@ function toDelivered(parts: Omit<Delivered<JsonValue>, 'state' | 'outcome'>): De
 }
 
 /**
- * Returns which call, review or child is still open, because all of them have to end before delivery
- * (UAICP §4.2).
+ * Describes a call, review or child that is still open; undefined if there is none. All of them have to
+ * end before delivery (UAICP §4.2).
  */
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
@@ -97,7 +97,7 @@ function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   return undefined
 }
 
-/** Ends an attempt without a candidate, because the body threw or the run was stopped. */
+/** Ends an attempt without a candidate, for example because the body threw or the run was stopped. */
 export async function failAttempt(
   request: GovernedRequest,
   reasons: readonly Reason[],
@@ -140,7 +140,7 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
   return { type: 'fail_safe', result: await failSafe(request, { ...failure, reasons }) }
 }
 
-/** Reads the result of a request that has ended from its journal. */
+/** Rebuilds the result of a request that has ended, from its journal and payloads. */
 export async function closedResult(
   request: GovernedRequest,
 ): Promise<Delivered<JsonValue> | FailedSafe> {

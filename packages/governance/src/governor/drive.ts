@@ -44,7 +44,7 @@ export async function drive(
       rewindChunks(request)
       const ended = await Promise.race([callBody(body, run), whenStopped(request)])
       // A body may return while calls that it did not await are still running. They belong to this
-      // attempt, so it waits for them.
+      // attempt, so the attempt waits for them.
       if (ended.type === 'candidate') await Promise.race([request.idle(), whenStopped(request)])
       run.end()
       await request.idle()
@@ -83,8 +83,8 @@ async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
 }
 
 /**
- * Resolves when the run is stopped from outside. The body may continue, but its calls and result are
- * ignored.
+ * Resolves when the run is stopped from outside. The body may continue, but its calls throw and its
+ * result is ignored.
  */
 function whenStopped({ controller: { signal } }: GovernedRequest): Promise<Ended> {
   return new Promise((resolve) => {
@@ -124,8 +124,8 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   const arm = (): void => {
     const left = (deadline ?? Number.POSITIVE_INFINITY) - core.clock.now()
     if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
-    // A timer may fire too early, because its longest delay is limited; then it is set again for the
-    // rest.
+    // The delay of a timer is limited, so a timer may fire before the deadline; then it is set again for
+    // the remaining time.
     else if (deadline !== undefined) cancelTimer = core.timer(left, arm)
   }
   arm()
@@ -135,7 +135,10 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   }
 }
 
-/** Runs a child (UAICP §4.3): a separate request in the same log, within the limits of its parent. */
+/**
+ * Runs a child (UAICP §4.3): a separate request in the same log, within the limits of its parent. Returns
+ * the delivered value, or the approval requests that the child waits for; throws if the child fails.
+ */
 async function driveChild(
   parent: GovernedRequest,
   child: Child,

@@ -20,8 +20,8 @@ import type { CallNames } from './candidate.ts'
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
 /**
- * Runs the tool of an admitted call within its time limit and returns its result, or its error and
- * whether the effect was applied.
+ * Runs the tool of an admitted call within its time limit and returns its result, or the reasons why it
+ * failed and whether it had its effect.
  */
 export async function execute(
   request: GovernedRequest,
@@ -123,12 +123,12 @@ export async function probe(
     if (found === true || found === 'applied') return 'applied'
     return found === false || found === 'absent' ? 'absent' : 'in_doubt'
   } catch {
-    // A probe that throws or times out tells nothing about the effect.
+    // After a probe that throws or times out, it is still unknown whether the effect happened.
     return 'in_doubt'
   }
 }
 
-/** Builds the context object that a tool gets as its second argument. */
+/** Builds the context object that a tool's functions (`run`, `probe`, `rollback`) and undoers get. */
 export function toolContext(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -151,7 +151,7 @@ export function toolContext(
 
 /**
  * Sends a piece of text to the listener before it is verified, marked as unverified (UAICP §4.2). A chunk
- * that is new is submitted to the log first.
+ * that is not in the log yet is written to the log first.
  */
 export function emitChunk(request: GovernedRequest, text: string): void {
   const { state } = request
@@ -162,7 +162,7 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   const index = request.chunkIndex++
   const known = state.chunks[index]
   // A body that runs again repeats its chunks. A different text is a conflict, because the user has
-  // already seen the first one.
+  // already seen the first text.
   if (known && known.hash !== hash) {
     throw conflict(request, `chunk ${index} had another text before`)
   }
@@ -175,7 +175,8 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   if (index === state.chunks.length) {
     const options = { outcome: 'pending' as const, actor: request.agent, streaming }
     const written = request.submit({ type: 'chunk', data: { hash } }, options)
-    // A failed write marks the request as broken, and the next operation throws.
+    // The error is not handled here: a failed write marks the request as broken, so the next operation
+    // throws.
     if (typeof written !== 'number') request.track(written).catch(() => undefined)
   }
   send(request, { ...streaming, 'uaicp:text': text })
@@ -228,8 +229,7 @@ export function send(request: GovernedRequest, streaming: Streaming): void {
   try {
     request.listeners.onChunk?.(envelope)
   } catch {
-    // An error in the listener must not affect the run. Nothing is lost, because every chunk is in the
-    // log.
+    // An error in the listener is ignored, because it must not affect the run.
   }
 }
 
@@ -324,7 +324,9 @@ type Minted =
   | { readonly claim: EvidenceClaim; readonly result: Text; readonly payload: Text }
   | { readonly reasons: readonly Reason[]; readonly effect: 'applied' }
 
-/** The evidence of a call whose tool declares none: the result itself. */
+/**
+ * The claim for a tool that declares no evidence. The payload is the tool's result; `null` is not used.
+ */
 const TOOL_RESULT: EvidenceClaim = { type: 'tool_result', payload: null }
 
 /**

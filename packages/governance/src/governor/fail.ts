@@ -16,9 +16,9 @@ export interface Failure {
 }
 
 /**
- * Ends a request with fail safe (UAICP §7): writes the decision, undoes or reports every write, then
- * writes the end. If the process dies in between, `recover` continues after the last entry in the
- * journal.
+ * Ends a request with fail safe (UAICP §7): writes the transition to `fail_safe`, undoes or reports every
+ * write, then writes the last entry. If the process dies in between, `recover` continues after the last
+ * entry in the journal.
  */
 export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
   const { state } = request
@@ -55,8 +55,8 @@ export async function walkToVerify(request: GovernedRequest): Promise<void> {
 }
 
 /**
- * Builds the result of a request whose log cannot be written. Nothing is undone here; `recover` does that
- * later.
+ * Builds the result of a request whose log cannot be written. Nothing is undone here; `recover` undoes
+ * the writes later.
  */
 export function brokenResult(request: GovernedRequest, failure?: Failure): FailedSafe {
   const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
@@ -103,8 +103,8 @@ export async function settleChildren(parent: GovernedRequest): Promise<void> {
   for (const data of parent.state.children.values()) {
     if (data.settled) continue
     const loaded = await loadState(parent.core, data.request_id)
-    // The child is named in the parent's log but has no entries: the process died before it started, so
-    // it did nothing.
+    // The child is named in the parent's log but has no entries: the process died before the child
+    // started, so the child did nothing.
     if (!loaded) continue
     const child = reviveRequest(parent.core, loaded, undefined, parent)
     if (!isClosed(child.state)) {
@@ -116,8 +116,8 @@ export async function settleChildren(parent: GovernedRequest): Promise<void> {
 }
 
 /**
- * Records the end of a child in its parent's log. From then on the child's calls count as the
- * parent's, and the parent is responsible for undoing what a delivered child wrote.
+ * Records the end of a child in its parent's log. From then on the child's calls count as the parent's,
+ * and the parent is responsible for undoing the writes of a delivered child.
  */
 export async function settleChild(
   parent: GovernedRequest,

@@ -114,7 +114,7 @@ export class GovernedRun implements Run {
         throw conflict(this.#request, `the call id ${options.id} looks like a position`)
       }
       const id = options.id ?? `${this.attempt}.${++this.#calls}`
-      // The cast is not checked here, because `admit` refuses arguments that are not JSON.
+      // The cast needs no check here, because `admit` refuses arguments that are not JSON.
       const call = { id, tool: tool.name, args: args as JsonValue }
       return this.#call(tool, call) as Promise<CallResult<Result>>
     })
@@ -146,8 +146,8 @@ export class GovernedRun implements Run {
   }
 
   /**
-   * Starts `work` synchronously, so that positions follow the order of the calls, and makes the run wait
-   * for its end.
+   * Starts `work` synchronously, so that calls, steps and children are numbered in the order in which the
+   * body starts them, and makes the run wait until `work` has ended.
    */
   #start<T>(work: () => Promise<T>): Promise<T> {
     return this.#request.track(
@@ -202,7 +202,10 @@ export class GovernedRun implements Run {
     return denials.get(review) ?? (tokens.length > 0 ? { type: 'approve', tokens } : undefined)
   }
 
-  /** Runs `fn` and records its value or error; in a later pass, returns or throws what was recorded. */
+  /**
+   * Runs `fn` and records its value or error; in a later pass, returns the recorded value or throws the
+   * recorded error.
+   */
   async #step<T extends JsonValue>(
     step: string,
     name: string,

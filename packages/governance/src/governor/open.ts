@@ -159,7 +159,7 @@ export interface LoadedState {
   last: number
 }
 
-/** Reads one request from the journal; undefined when there is none. */
+/** Reads one request from the journal; undefined when the journal has no such request. */
 export async function loadState(
   core: GovernorCore,
   requestId: string,
@@ -174,7 +174,7 @@ export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
 
 /**
  * Folds records into one state per request. Without `keepsClosed`, requests that have ended are dropped,
- * so that memory grows with the open requests and not with the log.
+ * so that memory grows with the number of open requests and not with the size of the log.
  */
 async function fold(
   records: AsyncIterable<JournalRecord>,
@@ -196,7 +196,10 @@ async function fold(
   return found
 }
 
-/** Creates the object for working on a request from the state that its journal contains. */
+/**
+ * Creates a `GovernedRequest` from a state that was loaded from the journal. Throws if the task class is
+ * not known.
+ */
 export function reviveRequest(
   core: GovernorCore,
   { state, first, last }: LoadedState,

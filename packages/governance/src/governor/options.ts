@@ -11,7 +11,7 @@ import type { RollbackAction } from '../contract/envelope.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Policy } from '../contract/policy.ts'
 
-/** The options of `governor`. Only `id` and `audit` have no default. */
+/** The options of `governor`. Only `id` and `audit` are required. */
 export interface GovernorOptions {
   /** The name of this governor in the log. Approval tokens must name it as their audience. */
   readonly id: string
@@ -44,7 +44,10 @@ export interface GovernorOptions {
   readonly limits?: GovernorLimits
 }
 
-/** Carries out a rollback action of one type. If it throws, it is tried again. */
+/**
+ * Carries out a rollback action of one type. If it throws, it is called again, up to `undoTries` times in
+ * all.
+ */
 export type Undoer = (action: RollbackAction, context: GovernedContext) => unknown
 
 /** Limits on the governor's own work: how long it waits and how often it tries. */
@@ -72,7 +75,7 @@ export interface GovernorCore extends Required<
   readonly tasks: Map<string, TaskClass>
 }
 
-/** Fills in the defaults. */
+/** Returns the options of a governor with all defaults filled in. */
 export function resolveOptions(options: GovernorOptions): GovernorCore {
   const { policy = [], tasks = [], approvals, observe, limits = {} } = options
   // Each limit is destructured with its default, because spreading would let a limit given as undefined
@@ -96,8 +99,8 @@ export function resolveOptions(options: GovernorOptions): GovernorCore {
 }
 
 /**
- * Calls `fire` after `ms` and returns a function that cancels it. It is an option, so that tests need not
- * wait.
+ * Calls `fire` after `ms` milliseconds and returns a function that cancels the timer. Tests pass their
+ * own timer to the governor, so that they need not wait.
  */
 export type Timer = (ms: number, fire: () => void) => () => void
 
@@ -115,7 +118,10 @@ export class TimeoutError extends SkeinError {
   }
 }
 
-/** Waits for `work` at most `ms`; then aborts its signal and throws TimeoutError. */
+/**
+ * Waits for `work` for at most `ms` milliseconds; after that, aborts the signal of `work` and throws
+ * TimeoutError.
+ */
 export function withTimeout<T>(
   work: (signal: AbortSignal) => Promise<T>,
   ms: number,

@@ -18,14 +18,17 @@ export interface Recovered {
    */
   readonly state: State
   /**
-   * Calls whose effect is still unknown. A person has to find it out and report it with `settleInDoubt`.
+   * Calls whose effect is still unknown. A person has to find out whether it happened and report that
+   * with `settleInDoubt`.
    */
   readonly inDoubt: readonly string[]
   /** True when the request still waits for people. */
   readonly isPending: boolean
 }
 
-/** Reads the whole log once and settles every request that a crash left open. Call it once at start-up. */
+/**
+ * Reads the whole log once and recovers every request that has not ended and whose task class is known.
+ */
 export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
   const open = (await loadOpen(core)).filter(({ state }) => core.tasks.has(state.opened.task))
   // Children are recovered before their parents, so that a parent that fails finds them settled.
@@ -65,8 +68,8 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
 
 /**
  * Settles one call in doubt and returns what is known of its effect. The probe decides; if it cannot, the
- * call of an idempotent tool counts as absent, because it may run again with the same key. Otherwise the
- * call stays in doubt and a person has to look.
+ * call of an idempotent tool counts as absent, because the tool may run again with the same idempotency
+ * key. Otherwise the call stays in doubt and a person has to look.
  */
 export async function settleDoubt(
   request: GovernedRequest,
@@ -81,7 +84,7 @@ export async function settleDoubt(
   return effect
 }
 
-/** Records how an effect in doubt was settled. */
+/** Writes the result of settling a call in doubt to the journal. */
 export async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,

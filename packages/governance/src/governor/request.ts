@@ -59,8 +59,8 @@ export interface Listeners {
 }
 
 /**
- * One request while this process works on it. `state` is the fold of the entries that `submit` wrote. All
- * other fields (running calls, the abort signal, cached evidence) exist only in this process.
+ * One request while this process works on it. `state` is the fold of all its journal entries. All other
+ * fields (running calls, the abort signal, cached evidence) exist only in this process.
  */
 export class GovernedRequest {
   readonly core: GovernorCore
@@ -70,7 +70,10 @@ export class GovernedRequest {
   readonly policies: readonly Policy[]
   readonly policyHash: Hash
   readonly controller: AbortController = new AbortController()
-  /** Admitted calls that are not settled, each with the function that ends the wait for its tool. */
+  /**
+   * Calls that were admitted, or are being judged, and are not settled, by call id. `stop` ends the wait
+   * for the call's tool.
+   */
   readonly running: Map<string, { readonly call: AdmittedCall; stop?: (why: Reason) => void }> =
     new Map()
   /** The promises that the end of the run has to wait for. */

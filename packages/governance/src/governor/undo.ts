@@ -9,7 +9,8 @@ import { toAdmitted, type GovernedRequest } from './request.ts'
 
 /**
  * Undoes the writes of a request, the last one first. A failure is recorded and the remaining writes are
- * still undone; no abort signal stops this. Writes that were undone according to the journal are skipped.
+ * still undone; no abort signal stops this. A write whose undoing has already ended according to the
+ * journal is reported, but not undone again.
  */
 export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   const done: Undo[] = []
@@ -129,7 +130,10 @@ function runInverse(
   )
 }
 
-/** Asks the probe of a recorded call. If that is not possible, the effect stays in doubt. */
+/**
+ * Asks the tool's probe whether a recorded call had its effect. If that is not possible, the effect stays
+ * in doubt.
+ */
 export async function probeCall(
   owner: GovernedRequest,
   call: GovernedCallState,
@@ -143,7 +147,7 @@ export async function probeCall(
   }
 }
 
-/** Builds the report about one write that a result contains. */
+/** Builds the entry for one write in the `undo` list of a result. */
 export function toUndo(
   { request_id, call }: EffectReference,
   known: GovernedCallState | undefined,

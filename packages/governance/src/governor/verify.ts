@@ -34,7 +34,7 @@ export async function collectEvidence(
   return { evidence: Object.freeze([...evidence, ...approvalEvidence(request)]), reasons }
 }
 
-/** A verifier's report and, if it does not allow delivery, the reasons. */
+/** A verifier's report and, if the report does not allow delivery, the reasons why. */
 export interface Verdict {
   readonly report: VerificationReport
   readonly reasons: readonly Reason[]
@@ -131,8 +131,8 @@ async function runVerifier(
 type VerifierCode = 'VERIFIER_ERROR' | 'VERIFIER_TIMEOUT' | 'VERIFIER_INCONSISTENT'
 
 /**
- * Returns why a report contradicts itself or is not about this request. `own` is the report that the
- * governor builds from the same checks.
+ * Returns why a report is not accepted: it checked nothing, leaves out evidence, contradicts itself, or
+ * names another request or verifier. `own` is the report that the governor builds from the same checks.
  */
 function findInconsistency(
   report: VerificationReport,

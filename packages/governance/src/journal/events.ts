@@ -62,7 +62,7 @@ export interface OpenedData {
   readonly policy_hash: Hash
   readonly depth: number
   readonly limits: RunLimits
-  /** The request that opened this one as its child. */
+  /** Id of the parent request, if this request is a child. */
   readonly parent?: string
   /** W3C traceparent of the surrounding distributed trace. */
   readonly traceparent?: string
@@ -85,7 +85,7 @@ export interface TransitionData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `step`: the recorded value of `run.step`. */
+/** `step`: the outcome of one `run.step`; its value is in the payload store. */
 export interface StepData {
   readonly step: string
   readonly name: string

@@ -19,11 +19,14 @@ export interface JournalEntry {
   readonly line: string
 }
 
-/** What must be guaranteed for a line when `append` resolves. */
+/** Options of `Journal.append`. */
 export interface AuditAppendOptions {
-  /** Resolve only once the line would survive a crash of the machine. Set for the intents of writes. */
+  /**
+   * `append` resolves only once the line would survive a crash of the machine. Set for entries that must
+   * not be lost, such as the intents of writes.
+   */
   readonly durable?: boolean
-  /** Make a checkpoint that covers the line. Set for the intents of high-risk writes. */
+  /** The log makes a checkpoint that covers the line. Set for the intents of high-risk writes. */
   readonly seal?: boolean
 }
 
@@ -45,36 +48,39 @@ export interface LogReadOptions {
 
 /**
  * The log that the governor writes its entries to and folds its state from. Entries are stored in the
- * order of the calls. `append` resolves to the index of the entry. It rejects when the line may be lost,
- * and with the code STATE_CONFLICT when the request already has an entry with this `seq`, because another
- * process was faster. After a rejection the governor does nothing more for that request.
+ * order in which `append` was called. `append` resolves to the index of the entry. It rejects when the
+ * line may be lost, and with the code STATE_CONFLICT when the request already has an entry with this
+ * `seq`, because another process was faster. After a rejection the governor does nothing more for that
+ * request.
  */
 export interface Journal {
   append(entry: JournalEntry, options?: AuditAppendOptions): number | Promise<number>
   read(options?: LogReadOptions): AsyncIterable<JournalRecord>
 }
 
-/** The text of a signed tree head (C2SP signed note). */
+/** The text of a checkpoint: the size and root hash of a log, signed (C2SP signed note). */
 export type Checkpoint = string
 
-/** A journal that can prove that it was not changed, with an RFC 6962 tree over the exact lines. */
+/** A journal that can prove that it was not changed, with a Merkle tree (RFC 6962) over its lines. */
 export interface AuditLog extends Journal {
-  /** Returns a signed tree head over all entries appended so far. */
+  /** Returns a checkpoint that covers all entries appended so far. */
   seal(): Promise<Checkpoint>
-  /** Returns the inclusion path of an entry in the tree of `size` entries, in base64. */
+  /** Returns the hashes, in base64, that prove that an entry is in the tree of `size` entries. */
   prove(index: number, size: number): Promise<readonly string[]>
-  /** Returns the consistency path between two tree sizes, in base64. */
+  /**
+   * Returns the hashes, in base64, that prove that the tree of size `to` extends the tree of size `from`.
+   */
   consistency(from: number, to: number): Promise<readonly string[]>
 }
 
 /**
- * Stores payloads: arguments, results, values of steps. The log contains only their hashes, so that it
- * can still be verified after a payload was erased. `text` is canonical JSON.
+ * Stores payloads, such as arguments, results and values of steps. The log contains only hashes of
+ * payloads, so that the log can still be verified after a payload was erased. `text` is canonical JSON.
  */
 export interface PayloadStore {
   /**
-   * Stores a payload. It is called before the entry that contains the hash is written, with the same
-   * `durable`.
+   * Stores a payload. It is called before the journal entry with this hash is written, with the same
+   * `durable` as the entry.
    */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void>
   /** Reads a payload; undefined when it was erased or never stored. */
@@ -104,7 +110,8 @@ export type LineWriter = (item: JournalItem) => string
 
 /**
  * Creates the line writer of one request. Because the shape of a line is fixed, it writes the members in
- * canonical order directly instead of sorting them each time; a test compares it with `canonicalJson`.
+ * canonical order directly instead of sorting them each time; a test compares its output with that of
+ * `canonicalJson`.
  */
 export function createLineWriter(frame: LineFrame): LineWriter {
   const identities = new Map<string, string>()
@@ -194,8 +201,8 @@ export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): Journal
     rollback: rollback_action,
     streaming,
   }
-  // The cast is safe for lines that `createLineWriter` wrote; whether a line was changed is checked by
-  // the log.
+  // The cast is safe for lines that `createLineWriter` wrote. Lines that were changed later are not
+  // detected here, but by `verifyLog`.
   return item as unknown as JournalItem
 }
 

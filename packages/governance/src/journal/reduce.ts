@@ -172,7 +172,10 @@ function checkOrder(draft: Draft, item: JournalItem): void {
   )
 }
 
-/** Folds the entries of a call. A read has only `call_settled`; a write has `call_started` first. */
+/**
+ * Folds the entries of a call. A read has only `call_settled`, a write has `call_started` before it, and
+ * a refused call has only `call_refused`.
+ */
 function reduceCall(
   draft: Draft,
   item: JournalItem & { readonly type: 'call_started' | 'call_settled' | 'call_refused' },
@@ -247,8 +250,8 @@ export interface GovernorState {
   readonly children: ReadonlyMap<string, ChildState>
   /**
    * Writes that happened or may have happened, of the request and of its delivered children, in order of
-   * completion. A write that was in doubt and settled later is listed twice. `undo` tells which of them
-   * were undone.
+   * completion. A write that was in doubt and was later found to be applied is listed twice. `undo`
+   * contains which of these writes were undone.
    */
   readonly effects: readonly EffectReference[]
   readonly undo: ReadonlyMap<string, UndoState>

@@ -5,7 +5,8 @@ type KeyObject = import('node:crypto').KeyObject
 
 /**
  * Returns a function that verifies signatures synchronously with node:crypto, because WebCrypto would
- * send each check through the thread pool. Undefined on other platforms; `keys.ts` then uses WebCrypto.
+ * send each check through the thread pool. Returns undefined on other platforms and for keys that
+ * node:crypto does not support; `keys.ts` then uses WebCrypto.
  */
 export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify'] | undefined {
   const node = nodeCrypto()
@@ -18,7 +19,10 @@ export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify
     signature.length === 64 && node.verify('sha256', data, p256, signature)
 }
 
-/** Returns a function that signs synchronously with node:crypto; undefined on other platforms. */
+/**
+ * Returns a function that signs synchronously with node:crypto; undefined in the same cases as
+ * `nodeVerify`.
+ */
 export function nodeSign(jwk: PrivateJwk, alg: KeyAlgorithm): SigningKey['sign'] | undefined {
   const node = nodeCrypto()
   const key = node && attempt(() => node.createPrivateKey({ key: { ...jwk }, format: 'jwk' }))

@@ -1,7 +1,10 @@
 import { CONTROL_CLASSES, OUTCOMES, STATES } from '../contract/envelope.ts'
 import { CHECK_RESULTS, EVIDENCE_TYPES, REPORT_STATUSES } from '../contract/evidence.ts'
 
-/** The subset of JSON Schema that the three contract schemas use; `findSchemaIssues` supports only this. */
+/**
+ * The subset of JSON Schema that the three contract schemas use; `findSchemaIssues` supports only this
+ * subset.
+ */
 export interface ContractSchema {
   readonly $schema?: string
   readonly title?: string

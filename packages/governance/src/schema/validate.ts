@@ -26,8 +26,9 @@ const HASH = /^sha256:[0-9a-f]{64}$/
 const NAMESPACED = /^[^:\s]+:[^\s]+$/
 
 /**
- * Returns what is wrong with an envelope; an empty list if it is valid. At level `gate`, ids and times
- * must have the form that this package writes, and the streaming and rollback members must be complete.
+ * Returns what is wrong with an envelope; an empty list if it is valid. Level `gate` also checks the
+ * version, the form of ids and times, that `deliver` has the outcome `success`, that chunks before
+ * delivery are marked as unverified, and that `streaming` and `rollback_action` are complete.
  */
 export function validateEnvelope(
   value: unknown,
@@ -78,7 +79,7 @@ export function findRollbackIssues(action: unknown): ValidationIssue[] {
 
 /**
  * Returns what is wrong with an evidence object. At level `gate`, its hash must match its payload, its
- * time must be strict RFC 3339, and its extensions must be namespaced.
+ * time must be strict RFC 3339, custom evidence must have a subtype, and extensions must be namespaced.
  */
 export function validateEvidence(
   value: unknown,
@@ -104,7 +105,8 @@ export function validateEvidence(
 
 /**
  * Returns what is wrong with a verification report. At level `gate`, it must name its verifier and the
- * evidence and contain at least one check, and its status and every check must be `pass`.
+ * evidence and contain at least one check, its status and every check must be `pass`, its time must be
+ * strict RFC 3339, and extensions must be namespaced.
  */
 export function validateReport(
   value: unknown,
@@ -146,8 +148,8 @@ function isName(value: unknown): boolean {
 
 /**
  * Reads an envelope that comes from outside and throws GovernanceError if it is not schema-valid or its
- * version is not supported. The request id is converted to the bare lower-case form; unknown namespaced
- * members are kept.
+ * version is not supported. The request id is converted to the bare lower-case form; members that the
+ * schema allows but does not define are kept.
  */
 export function parseEnvelope(value: unknown): Envelope {
   const [issue] = validateEnvelope(value)
@@ -171,7 +173,7 @@ export function parseEnvelope(value: unknown): Envelope {
 
 /** One problem of a validated object: where it is, and which rule is violated. */
 export interface ValidationIssue {
-  /** JSON pointer, empty for the object itself. */
+  /** JSON pointer to the wrong member; empty for the validated object itself. */
   readonly path: string
   readonly rule: string
   readonly message: string
