@@ -41,7 +41,7 @@ export function agent(options: ModellessOptions): Agent {
     ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
     id: ids(),
     ...agentMethods(core),
-  }) as Agent // the second overload returns a `ModellessAgent` when there is no model
+  }) as Agent // without a model this is a `ModellessAgent`, as the overload declares
   return core.agent
 }
 
@@ -65,7 +65,10 @@ const optionNames = [
   'onCheckpointError',
 ] as const satisfies readonly (keyof AgentOptions)[]
 
-/** Rejects agents in the list of tools: a tool that runs an agent must be declared explicitly (UAP §8.2). */
+/**
+ * Throws for an item that is not a tool. Agents are rejected too: a tool that runs an agent must be declared
+ * explicitly (UAP §8.2).
+ */
 function checkTools(tools: readonly Tool[]): void {
   tools.forEach((tool: Partial<Tool> & { generate?: unknown }, index) => {
     if (typeof tool?.name === 'string' && typeof tool.run === 'function') return
@@ -137,8 +140,8 @@ function stream(core: AgentCore, call: Call): AgentRun {
 }
 
 /**
- * Answers a query. With a checkpoint store it uses a new session id,
- * so that it never overwrites a conversation.
+ * Runs the agent once from an empty state. With a checkpoint store the run gets a new session id, so that it
+ * never overwrites a saved conversation.
  */
 async function query(core: AgentCore, input: AgentInput, given: RunOptions): Promise<Turn> {
   const { checkpoints, ids } = core.options
@@ -151,9 +154,10 @@ async function query(core: AgentCore, input: AgentInput, given: RunOptions): Pro
 }
 
 /**
- * Returns the result with every message of the exchange in its state, because an application's strategy may
- * have left some out. Messages are compared by id, so none is added twice. If the state has a part of the
- * exchange, the missing messages are inserted in the order of the exchange.
+ * Adds the messages of the exchange (the input and the messages of the turn) to the state of the result,
+ * because an application's strategy may have left some out. Messages are compared by id, so none is added
+ * twice. If the state has a part of the exchange, the missing messages are inserted in the order of the
+ * exchange.
  */
 function withExchange(result: GenerateResult, input: Message): GenerateResult {
   const { turn, state } = result

@@ -89,7 +89,7 @@ export function subagent<Args = Record<string, unknown>>(
     sequential,
     dependsOn,
     timeoutMs,
-    approval: definition.approval as ToolDeclaration<Args, unknown, AgentContext>['approval'], // Tool hides its types
+    approval: definition.approval as ToolDeclaration<Args, unknown, AgentContext>['approval'], // `Tool` has no argument types
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
   return deriveTool(made, { [marker]: true })
@@ -102,7 +102,7 @@ export function isSubagent(tool: Tool): boolean {
   return marker in tool
 }
 
-/** Checks that name, description and schema are given (UAP §8.1). The error names all missing parts. */
+/** Checks that name, description, parameters, agent and prompt are given (UAP §8.1). */
 function check(definition: object): void {
   const { name, description, parameters, agent, prompt } = definition as Record<string, unknown>
   const missing = [
@@ -119,7 +119,7 @@ function check(definition: object): void {
   )
 }
 
-/** One call of the tool. */
+/** One call of a tool made by `subagent()`. */
 class SubagentRun<Args> {
   readonly #definition: SubagentDefinition<Args>
   readonly #context: AgentContext

@@ -16,7 +16,7 @@ export type EmbeddingInput = string | TextBlock | ImageBlock
 export interface Embedding {
   readonly vector: readonly number[]
   readonly dimensions: number
-  /** Position in the input. */
+  /** The position of the embedded input in the list of inputs. */
   readonly index: number
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
@@ -34,7 +34,7 @@ export interface EmbeddingResult {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** One embedding request, as the core passes it to a provider. */
+/** One embedding request, as a provider gets it. */
 export interface EmbeddingRequest {
   readonly inputs: readonly EmbeddingInput[]
   readonly params: Params
@@ -80,10 +80,11 @@ export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
   /**
-   * Inputs per request, or per chunk of a stream. Split into several requests if the vendor's limit is lower.
+   * The number of inputs per request, or per chunk with `chunked`. If the vendor's limit is lower, they are
+   * sent in several requests.
    */
   readonly batchSize?: number
-  /** How many requests may run at the same time. Default 4. */
+  /** The largest number of requests that run at the same time. Default 4. */
   readonly concurrency?: number
 }
 
@@ -97,7 +98,7 @@ export interface EmbeddingProgress {
   readonly embeddings: readonly Embedding[]
   readonly completed: number
   readonly total: number
-  /** The finished share of all inputs, from 0 to 100. */
+  /** The percentage of the inputs that have been embedded, from 0 to 100. */
   readonly percent: number
 }
 
@@ -178,7 +179,7 @@ class Embedder implements EmbeddingInstance {
     try {
       await race.run(run.start())
       race.throwIfAborted()
-      const request = run.context.request as EmbeddingRequest // the request of an embedding call
+      const request = run.context.request as EmbeddingRequest // an embedding call has an `EmbeddingRequest`
       checkInputs(request.inputs, this.#handler, this.#origin)
       const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
       const results: EmbeddingResult[] = []

@@ -39,10 +39,10 @@ export interface ImageResult {
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
-/** One image request, as the core passes it to a provider. */
+/** One image request, as a provider gets it. */
 export interface ImageRequest {
   readonly prompt: string
-  /** Set for `edit`: one or more images, and an optional mask. */
+  /** The images to edit. `images` and `mask` are set only for `edit`. */
   readonly images?: readonly ImageBlock[]
   readonly mask?: ImageBlock
   readonly params: Params
@@ -103,7 +103,7 @@ export interface ImageCallOptions {
   readonly signal?: AbortSignal
 }
 
-/** The images while they are generated: iterate it, or wait for its `result`. */
+/** A running image call: iterate it for previews and images, or wait for its `result`. */
 export type ImageStream = ResultStream<ImageStreamEvent, ImageResult>
 
 /** A model that generates images (UPP §14.3). Operations it does not support fail with INVALID_REQUEST. */

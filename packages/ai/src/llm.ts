@@ -47,7 +47,7 @@ export interface LLMOptions<Data = unknown> {
   readonly system?: string
   readonly tools?: readonly Tool[]
   readonly toolStrategy?: ToolUseStrategy
-  /** Answers are JSON of this shape. They are parsed into `turn.data`, but not validated. */
+  /** The shape of the answers, which are JSON. They are parsed into `turn.data`, but not validated. */
   readonly structure?: Structure<Data>
   readonly middleware?: readonly Middleware[]
   /**
@@ -87,7 +87,7 @@ export interface InferOptions {
   /** Whether the vendor streams its answer. Default true. */
   readonly streaming?: boolean
   readonly signal?: AbortSignal
-  /** The `state` that the middleware of several calls shares, if they belong to one run. */
+  /** The `state` of the middleware, if several calls belong to one run and share it. Default: a new map. */
   readonly state?: Map<string, unknown>
 }
 
@@ -129,8 +129,8 @@ class LLM<Data> implements LLMInstance<Data> {
       ...(system !== undefined && { system }),
       params,
       tools: (options.tools ?? []).map((tool) => {
-        // A tool may declare its parameters with a schema object; it is
-        // converted to JSON Schema for the vendor.
+        // A tool may declare its parameters with a Standard Schema, which is converted to JSON Schema for the
+        // vendor.
         if (!isStandardSchema(tool.parameters)) return tool
         try {
           return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })

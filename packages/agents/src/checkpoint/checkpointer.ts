@@ -16,9 +16,11 @@ export interface CheckpointerOptions {
   readonly onError?: CheckpointErrorHandler
 }
 
-/** Saves the states of one run. Neither function throws or rejects. */
+/**
+ * Saves the states of one run. `save` and `commit` never throw or reject: failures are passed to `onError`.
+ */
 export interface Checkpointer {
-  /** Called after each `step_end`. Saves the state as it is now, after all earlier saves. */
+  /** Called after each `step_end`. The state is saved after all earlier saves of the session have ended. */
   save(state: AgentState): void | Promise<void>
   /** Set if the store has a journal: records each finished call before the run continues. */
   readonly commit?: (effect: StepEffect) => Promise<void>
@@ -55,7 +57,8 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
   let asked: AgentState | undefined
   /**
    * Also saves the state between an inference and its calls, and records each result. If the process dies
-   * while they run, a resumed run has exactly the calls that the model requested, and the results so far.
+   * while the calls run, a resumed run has exactly the calls that the model requested, and the results so
+   * far.
    */
   const commit = async (effect: StepEffect): Promise<void> => {
     if (effect.type === 'inference_start') asked = effect.state
@@ -63,7 +66,8 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
       const { messages } = effect.turn
       if (!asked || openCallsOf(messages).length === 0) return
       const known = asked.messages
-      // The turn of an opaque model also contains its inputs, which are already in the state.
+      // The turn of an opaque model (one that only has `generate` and `stream`) also contains its inputs,
+      // which are already in the state.
       await save(asked.withMessages(messages.filter((message) => !known.includes(message))))
     } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
       const { call, outcome } = effect
@@ -121,7 +125,7 @@ export class KeyedQueue {
     return result
   }
 
-  /** Resolves when all jobs queued so far have ended: those of one key, or all. */
+  /** Resolves when all jobs queued so far have ended: the jobs of `key`, or of all keys without one. */
   async idle(key?: string): Promise<void> {
     if (key === undefined) await Promise.all(this.#tails.values())
     else await this.#tails.get(key)

@@ -8,14 +8,14 @@ import { stateText } from './saved-state.ts'
 
 /** Options of `encryptedCheckpoints`. */
 export interface EncryptedCheckpointOptions {
-  /** 16, 24 or 32 bytes, or a `CryptoKey` for AES-GCM. */
+  /** The AES key: 16, 24 or 32 bytes, or a `CryptoKey` for AES-GCM. */
   readonly key: Uint8Array | CryptoKey
 }
 
 /**
- * Encrypts states before another store saves them (UAP §15.3). Step, session and agent stay readable, because
- * the metadata needs them; everything else is encrypted with AES-GCM and can only be decrypted for its
- * session.
+ * Encrypts states before another store saves them (UAP §15.3). The ids of the state, session and agent and
+ * the step number stay readable, because the store needs them for its metadata. The rest of the state is
+ * encrypted with AES-GCM and can only be decrypted under its session id.
  */
 export function encryptedCheckpoints(
   store: CheckpointStore,
@@ -27,7 +27,7 @@ export function encryptedCheckpoints(
   imported.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
     async save(sessionId, state) {
-      const text = stateText(state) // written at once, because the caller may change its object later
+      const text = stateText(state) // made at once, because the caller may change the state object later
       await order.run(sessionId, async () => {
         const sealed = await seal(await imported, sessionId, text)
         await store.save(sessionId, envelope(state, sealed))
@@ -57,7 +57,10 @@ async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
   ])
 }
 
-/** Returns a valid state without content, so that any store can save it. */
+/**
+ * Returns a valid state that contains only the encrypted text and the readable fields, so that any store can
+ * save it.
+ */
 function envelope({ id, step, metadata }: AgentStateJSON, sealed: string): AgentStateJSON {
   const { sessionId, agentId } = metadata
   return {

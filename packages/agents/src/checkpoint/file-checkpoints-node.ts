@@ -32,13 +32,16 @@ import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
 export interface FileCheckpointOptions {
   /** Default `.checkpoints`. */
   readonly dir?: string
-  /** Whether to write `checkpoint.json.gz`. Both forms can be read. Default false. */
+  /**
+   * Whether to write `checkpoint.json.gz` instead of `checkpoint.json`. Both can always be read. Default
+   * false.
+   */
   readonly compress?: boolean
   /** Whether to store finished calls in `journal.ndjson`, so that a resumed run does not repeat them. */
   readonly journal?: boolean
   /** Whether to wait until each checkpoint is on the disk, for machines that may lose power. Default true. */
   readonly fsync?: boolean
-  /** Called for each file that cannot be read; it is treated as missing. Default: `console.error`. */
+  /** Called for each file that cannot be read; the file is treated as missing. Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -145,7 +148,8 @@ class SessionFiles {
       await files.mkdir(folder, { recursive: true, mode: 0o700 })
       const handle = await files.open(this.#file(folder, JOURNAL), 'a', 0o600)
       try {
-        // Starts with a line break, so that a line which a crashed process left half-written ends there.
+        // The entry starts with a line break, so that it does not continue a line that a crashed process left
+        // half-written.
         await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
         if (this.#fsync) await handle.sync()
       } finally {
@@ -176,8 +180,8 @@ class SessionFiles {
   }
 
   /**
-   * Removes the files that a save replaces: the journal, and a
-   * checkpoint in the other form by an earlier store.
+   * Removes the files that a save replaces: the journal, and a checkpoint that an earlier store wrote in the
+   * other form (compressed or plain).
    */
   async #removeOld(folder: string, otherForm: string): Promise<void> {
     const { files } = this.#system
@@ -189,8 +193,8 @@ class SessionFiles {
   }
 
   /**
-   * Returns the newer of the two forms. Both exist if a process died after
-   * writing one and before removing the other.
+   * Returns the path of the newer checkpoint file, compressed or plain. Both files exist if a process died
+   * after writing one and before removing the other.
    */
   async #newest(folder: string): Promise<string | undefined> {
     const found = await Promise.all(
@@ -212,7 +216,7 @@ class SessionFiles {
     }
   }
 
-  /** Reads a file. An invalid file is reported and treated as missing. */
+  /** Reads a JSON file. An invalid file is reported and treated as missing. */
   async #read<T>(
     sessionId: string,
     file: string,
@@ -238,7 +242,7 @@ class SessionFiles {
     return lines.flatMap((line) => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as CallRecord] // `foldJournal` checks its fields
+        return [JSON.parse(line) as CallRecord] // `foldJournal` checks the fields of the entry
       } catch (error) {
         this.#report(error, sessionId, file)
         return []

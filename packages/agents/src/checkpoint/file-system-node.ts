@@ -17,7 +17,8 @@ export interface FileSystem {
 }
 
 /**
- * Returns the modules of Node, Bun and Deno. Looked up on use, so that this file can be imported everywhere.
+ * Returns the built-in modules of Node, Bun or Deno. They are looked up on use, so that this file can be
+ * imported everywhere.
  */
 export function fileSystem(): FileSystem {
   const { process } = globalThis as { process?: ProcessLike }
@@ -109,7 +110,7 @@ export function fromFolderName(name: string): string | undefined {
   }
 }
 
-/** The longest string that JavaScript engines support; a file that unpacks to more is not a checkpoint. */
+/** The largest unpacked size of a checkpoint file in bytes: the length of the longest string in V8. */
 const MAX_BYTES = 2 ** 29 - 24
 
 /** Compresses a text. */

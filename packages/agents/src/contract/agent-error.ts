@@ -1,7 +1,7 @@
 import { messageOf, untilAborted } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
 
-/** The origin of errors of the agent layer, which throws UPP's errors (UAP §1.3). */
+/** The provider and modality named in errors of this package, which throws `UPPError`s (UAP §1.3). */
 export const AGENT_ORIGIN = { provider: 'skein', modality: 'llm' } as const
 
 /** Creates the error for invalid input from the application. */
@@ -15,7 +15,8 @@ export function unusableResponse(message: string): UPPError {
 }
 
 /**
- * Converts an error thrown by application code (a hook, a middleware, a strategy). A retry would not help.
+ * Converts an error thrown by application code (a hook, a middleware, a strategy) into a `UPPError`. Its code
+ * is INVALID_REQUEST, because a retry would not help.
  */
 export function codeError(error: unknown, where: string): UPPError {
   if (isUPPError(error)) return error
@@ -43,7 +44,7 @@ export async function awaitUnlessAborted<T>(
 ): Promise<T> {
   const isPending = typeof (work as PromiseLike<T> | null | undefined)?.then === 'function'
   if (!signal || !isPending) return work
-  return untilAborted(signal, work as PromiseLike<T>, cancelled) // it has a `then` method
+  return untilAborted(signal, work as PromiseLike<T>, cancelled) // `work` has a `then` method
 }
 
 function cancelled({ reason }: AbortSignal): UPPError {

@@ -34,13 +34,13 @@ export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'mi
   readonly middleware?: readonly Middleware[]
   readonly llmMiddleware?: readonly LLMMiddleware[]
   readonly strategy?: AgentStrategy
-  /** Saves the state after each step. */
+  /** The store in which the state is saved after each step. */
   readonly checkpoints?: CheckpointStore
-  /** Default: the session in the state's metadata, otherwise a new one for this agent. */
+  /** Default: the session id in the state's metadata, otherwise an id made once for this agent. */
   readonly sessionId?: string
-  /** `async` (default): a run never waits for a save. `sync`: each step waits until it is saved. */
+  /** `async` (default): a run never waits for a save. `sync`: each step waits until its state is saved. */
   readonly durability?: 'async' | 'sync'
-  /** Called with each save that failed. Default: `console.error`. */
+  /** Called with the error of each save that failed. Default: `console.error`. */
   readonly onCheckpointError?: (error: unknown, sessionId: string) => void
 }
 
@@ -67,8 +67,8 @@ export interface Agent<Data = unknown> extends AgentOptions<Data> {
   /** Answers once, starting from an empty state; the resulting state is dropped. */
   query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
   /**
-   * Continues a run that was interrupted or whose process died. Open
-   * calls run; they do not get error results.
+   * Continues a run that was interrupted or whose process died. Calls without a result are run, whereas
+   * `generate` gives them error results.
    */
   resume(state: AgentState, answers?: Answers, options?: RunOptions): Promise<GenerateResult<Data>>
   resumeStream(state: AgentState, answers?: Answers, options?: RunOptions): AgentRun<Data>
@@ -91,7 +91,7 @@ export interface RunOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** The context of the tool that runs this agent. It only records the caller; no settings are inherited. */
   readonly parentContext?: AgentContext
-  /** Awaited before and after each inference and each call, so that a journal can make it durable. */
+  /** Awaited before and after each inference and each call, so that a journal can record them. */
   readonly commit?: (effect: StepEffect) => void | Promise<void>
 }
 
@@ -101,13 +101,13 @@ export interface GenerateResult<Data = unknown> {
   readonly state: AgentState
   /** Set when calls wait for an answer: pass the state and the answers to `resume`. */
   readonly interrupts?: readonly Interrupt[]
-  /** Why the run ended. Strategies of your own may leave it out. */
+  /** Why the run ended. An application's own strategy may leave it out. */
   readonly stopReason?: AgentStopReason
 }
 
 /**
  * A streamed run (UAP §11.1). The run starts when its events or `result` are first read. Leaving the loop
- * early aborts it; a failure that nobody handles never causes an unhandled rejection.
+ * over the events early aborts the run; a failure that nobody handles never causes an unhandled rejection.
  */
 export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
   readonly result: Promise<GenerateResult<Data>>
@@ -122,7 +122,7 @@ export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
   steer(message: AgentInput): void
 }
 
-/** The running agent: one link of the chain from the outermost agent to this call (UAP §3.4). */
+/** Identifies a running agent and, in `parentContext`, the agents that called it (UAP §3.4). */
 export interface AgentLineage {
   readonly agentId: string
   readonly stateId: string
@@ -137,22 +137,25 @@ export interface AgentContext extends ToolContext, AgentLineage {
   readonly step: number
   /** Whether the run is streamed, so that its events are read while they happen. */
   readonly streaming: boolean
-  /** Made of the session and the call; it stays the same when the call is tried again. */
+  /**
+   * Made of the session id (or the id of the run's first state) and the call id; the same when the call is
+   * retried.
+   */
   readonly idempotencyKey: string
   readonly onSubagentEvent: (event: SubagentEvent) => void
-  /** The request that this call was deferred with earlier, if it was. */
+  /** The request with which this call was deferred in an earlier run, if any. */
   readonly deferred?: DeferRequest
   /** The answer to `deferred`. */
   readonly answer?: Answer
-  /** Answers for interrupts inside this call, by interrupt id. */
+  /** Answers for the interrupts of a sub-agent inside this call, by interrupt id. */
   readonly answers?: Answers
   /** Returns whether the caller's stop condition would end its run after this many additional tokens. */
   readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
 }
 
 /**
- * Decides how an agent works (UAP §5.1). Implement both methods, or wrap
- * a built-in strategy and pass its context on.
+ * Decides how an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy and pass the
+ * context on to it.
  */
 export interface ExecutionStrategy {
   readonly name: string
@@ -179,7 +182,7 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
   readonly commit?: (effect: StepEffect) => void | Promise<void>
-  /** A second stop condition, e.g. the caller's budget. */
+  /** A stop condition besides the one in `strategy`, e.g. the caller's budget. */
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -204,13 +207,13 @@ export interface AgentStrategy {
     step: number,
     observations: readonly ToolExecution[],
   ) => void | Promise<void>
-  /** If it returns a state, that replaces the state of the run. */
+  /** If `onStepEnd` returns a state, that replaces the state of the run. */
   readonly onStepEnd?: (
     step: number,
     result: { readonly turn: Turn; readonly state: AgentState },
   ) => void | AgentState | Promise<void | AgentState>
   readonly onComplete?: (result: GenerateResult) => void | Promise<void>
-  /** If it returns a result, that becomes the result of the run. */
+  /** If `onError` returns a result, that becomes the result of the run. */
   readonly onError?: (
     error: Error,
     state: AgentState,
@@ -223,7 +226,7 @@ export interface RunTotals {
   readonly turn: Turn
   /** Tokens used, including those of all sub-agents. */
   readonly usage: TokenUsage
-  /** Steps of this call of the agent. */
+  /** The number of steps that this call of the agent has started. */
   readonly steps: number
 }
 
@@ -237,7 +240,8 @@ export interface Middleware {
     result: GenerateResult,
   ): Promise<GenerateResult | void> | GenerateResult | void
   /**
-   * If it returns a result, that becomes the run's result and is passed to `after` of the outer middleware.
+   * If `onError` returns a result, that becomes the run's result and is passed to `after` of the outer
+   * middleware.
    */
   onError?(
     context: MiddlewareContext,
@@ -250,7 +254,7 @@ export interface MiddlewareContext {
   readonly agent: Agent
   readonly input: Message
   readonly state: AgentState
-  /** Data of this run alone. Works as a Map and by property: `metadata.startTime = 1`. */
+  /** Data of this run: a Map whose entries are also properties, e.g. `metadata.startTime = 1`. */
   readonly metadata: MiddlewareMetadata
 }
 

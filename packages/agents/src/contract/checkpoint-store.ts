@@ -6,7 +6,7 @@ export interface CheckpointStore {
   save(sessionId: string, state: AgentStateJSON): Promise<void>
   /** Returns the newest state of a session, or null. */
   load(sessionId: string): Promise<AgentStateJSON | null>
-  /** Optional; your own stores may leave it out. */
+  /** Optional: an application's own store may leave this method out. */
   loadMetadata?(sessionId: string): Promise<CheckpointMetadata | null>
   delete(sessionId: string): Promise<void>
   list(): Promise<string[]>
@@ -37,5 +37,5 @@ export type JournalingStore = CheckpointStore & Required<Pick<CheckpointStore, '
 /** The methods that all stores of this package have; `record` exists only with the option `journal`. */
 export type FullCheckpointStore = CheckpointStore & Required<Pick<CheckpointStore, 'loadMetadata'>>
 
-/** Called with an error of a session's checkpoints. The run continues (UAP §12.4.7). */
+/** Called when a session's checkpoint cannot be saved or read. The run continues (UAP §12.4.7). */
 export type CheckpointErrorHandler = (error: unknown, sessionId: string) => void

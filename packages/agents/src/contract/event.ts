@@ -1,7 +1,7 @@
 import type { StreamEvent, TokenUsage, ToolCall, ToolExecution } from '@skein/ai'
 import type { PlanStep, SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** One event of a run (UAP §11.2): a step of the agent, or an event of the model. */
+/** One event of a run (UAP §11.2): an event of the agent (`uap`) or of its model (`upp`). */
 export type AgentStreamEvent =
   | { readonly source: 'uap'; readonly uap: UAPEvent; readonly upp?: never }
   | { readonly source: 'upp'; readonly upp: StreamEvent; readonly uap?: never }
@@ -76,7 +76,9 @@ export interface SubagentEnd extends SubagentIdentity {
   readonly toolExecutions?: readonly (ToolExecution | ToolExecutionTrace)[]
   /** The sub-agent's own tokens, without those of its sub-agents. */
   readonly usage?: TokenUsage
-  /** Traces of its own sub-agents; if absent, they are built from the forwarded events. */
+  /**
+   * Traces of the sub-agents that this sub-agent called; if absent, they are built from the forwarded events.
+   */
   readonly children?: readonly SubagentExecutionTrace[]
 }
 
@@ -92,6 +94,6 @@ export function uapEvent<Type extends UAPEventType>(
   type: Type,
   data: UAPEventData[Type],
 ): AgentStreamEvent {
-  // TypeScript cannot match a type with its data across a union.
+  // Cast, because TypeScript cannot match a type with its data across a union.
   return { source: 'uap', uap: { type, step, agentId, data } as never }
 }

@@ -32,7 +32,7 @@ export interface McpHandlersOptions {
   readonly tools?: readonly Tool[]
 }
 
-/** The used part of the second argument that the SDK passes to a handler. */
+/** The part of the SDK's second handler argument that is used here. */
 export interface McpExtra {
   readonly signal: AbortSignal
   readonly requestId?: string | number
@@ -91,7 +91,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
     }),
     async callTool({ params }, extra) {
       const { name, arguments: given = {} } = params
-      const args = given as JsonObject // the client sent it as JSON
+      const args = given as JsonObject // the client sent the arguments as JSON
       const found = agents.find((one) => one.name === name)
       try {
         if (found) return await runAgent(found, args, { params, extra })
@@ -99,7 +99,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
           return toMcpError(`There is no tool "${name}".`)
         return await runTool(tools, { name, args }, extra)
       } catch (error) {
-        // Only our own errors are certain to contain no secrets or internal details.
+        // Only the message of a `UPPError` is certain to contain no secrets or internal details.
         return toMcpError(error instanceof UPPError ? messageOf(error) : 'The agent failed.')
       }
     },
@@ -186,7 +186,8 @@ function toContent(block: UserContent): McpContent {
 }
 
 /**
- * Returns a resource. MCP requires an address, but there is only content, so the address just names the type.
+ * Returns content as an MCP resource. MCP requires a URI, but the content has none, so the URI only names the
+ * media type.
  */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }

@@ -42,7 +42,7 @@ export type McpContent =
         | { uri: string; mimeType?: string; blob: string }
     }
 
-/** The result of an MCP tool. Mutable and with any extra fields, because the SDK types it so. */
+/** The result of an MCP tool. It is mutable and allows extra fields, as in the SDK's types. */
 export interface McpCallResult {
   [name: string]: unknown
   content: McpContent[]
@@ -54,11 +54,11 @@ export interface McpCallResult {
 export interface McpToolsOptions {
   /** Added before every tool name, e.g. `files_`, so that the names of two servers do not clash. */
   readonly prefix?: string
-  /** Which tools to use. Default: all. */
+  /** Returns whether to use a tool. Default: all tools are used. */
   readonly include?: (tool: McpTool) => boolean
   /** Returns the `approval` of a tool; e.g. none for tools that the server marks as read-only. */
   readonly approval?: (tool: McpTool) => Tool['approval'] | undefined
-  /** The longest call in milliseconds. Default: the client's limit, 60 seconds. */
+  /** The time limit of a call in milliseconds. Default: the limit of the SDK's client, 60 seconds. */
   readonly timeoutMs?: number
   /** The largest number of tools; a server that lists more is rejected. Default 1,000. */
   readonly maxTools?: number
@@ -105,12 +105,12 @@ function toTool(
   { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
 ): Tool {
   const { annotations } = tool
-  // An object stays an object.
+  // The JSON copy of an object is an object again.
   const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject)
   return {
     name,
     description: tool.description ?? tool.title ?? tool.name,
-    parameters: tool.inputSchema as JsonSchema, // claimed by the server; vendors check the schema
+    parameters: tool.inputSchema as JsonSchema, // not checked here; vendors check the schema
     approval: approval?.(tool),
     metadata: { mcp: hints ? { name: tool.name, annotations: hints } : { name: tool.name } },
     async run(params: JsonObject, { signal }: ToolContext) {

@@ -69,8 +69,7 @@ export function slidingWindow(maxMessages = 50): Middleware {
       const start = groups.findIndex(([first]) => isUserMessage(first))
       let kept = groups.slice(start).flat()
       if (start < 0) {
-        // The window is inside one long run of tools: keep the question
-        // it belongs to, then the newest messages.
+        // The newest messages contain no user message, so the last user message is kept before them.
         const question = messages.findLast(isUserMessage)
         const rest = newestGroups(messages, maxMessages - 1).flat()
         kept = question ? [question, ...rest] : rest
@@ -130,7 +129,7 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
 /**
  * Returns the newest messages in groups that must not be split: an assistant's calls with their results;
  * every other message is a separate group. Together the groups have at most `count` messages. The last group
- * is always included, because it may contain calls that are about to be answered.
+ * is always included, even if it is longer, because it may contain calls that are about to be answered.
  */
 function newestGroups(
   messages: readonly Message[],
@@ -167,7 +166,8 @@ export function estimateTokens(message: Message): number {
   try {
     tokens = JSON.stringify(messageToJSON(message)).length / 4
   } catch {
-    // A result that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state reports it.
+    // A message with a value that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state
+    // reports the value.
   }
   known.set(message, tokens)
   return tokens

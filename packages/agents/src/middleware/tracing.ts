@@ -14,7 +14,10 @@ export interface TracingOptions {
   readonly captureContent?: boolean
   /** Attributes of every span. */
   readonly attributes?: SpanAttributes
-  /** Returns the parent of new spans. Default: the tracer uses the active context. */
+  /**
+   * Returns the OpenTelemetry context that contains the parent of new spans. Default: the tracer uses the
+   * active context.
+   */
   readonly context?: () => unknown
   readonly clock?: Clock
 }

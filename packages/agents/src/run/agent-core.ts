@@ -20,7 +20,7 @@ import { boundHooks } from '../strategies/hooks.ts'
 import type { Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 
-/** The internal parts of an agent besides its options; created on first use. */
+/** The internals of an agent: its options, and its model and session id, which are created on first use. */
 export class AgentCore {
   readonly options: ModellessOptions
   readonly ids: IdSource
@@ -60,7 +60,9 @@ export class AgentCore {
     throw invalidUse('An agent’s input is a text or a message.')
   }
 
-  /** Returns the input of a resumed run: the last user message that the strategy did not add itself. */
+  /**
+   * Returns the input of a resumed run: the last user message that no strategy added, or an empty message.
+   */
   resumedInput({ messages }: AgentState): Message {
     const { ids, clock } = this
     const asked = messages.findLast(
@@ -70,7 +72,8 @@ export class AgentCore {
   }
 
   /**
-   * Returns the session id of a run: from the options, else from the state, else a new one for this agent.
+   * Returns the session id of a run: from the options, else from the state, else, with a checkpoint store, an
+   * id made once for this agent.
    */
   sessionOf(metadata: { readonly [name: string]: unknown }): string | undefined {
     const { sessionId, checkpoints } = this.options
@@ -119,7 +122,7 @@ function isState(value: unknown): value is AgentState {
 /** The session and agent of a run, written into the metadata of its states. */
 interface RunOwner {
   readonly sessionId: string | undefined
-  /** Set only with a checkpoint store, which lists the agent. */
+  /** Set only with a checkpoint store, whose metadata contains the agent id. */
   readonly agentId: string | undefined
 }
 
@@ -133,7 +136,7 @@ export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): 
   return next
 }
 
-/** Returns the result of a strategy with its owner; throws if it is not a result. */
+/** Returns a strategy's result with the session and agent id in its state; throws if it is not a result. */
 export function checkResult(
   result: GenerateResult,
   strategy: string,

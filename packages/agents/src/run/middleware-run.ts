@@ -11,8 +11,8 @@ import type {
 export type RunOutcome = { readonly result: GenerateResult } | { readonly error: Error }
 
 /**
- * Runs the middleware of one run (UAP §9.2). `after` and `onError` get
- * the context that their own `before` returned.
+ * Runs the middleware of one run (UAP §9.2). `after` and `onError` of a middleware get the context that its
+ * own `before` returned.
  */
 export class MiddlewareChain {
   #context: MiddlewareContext

@@ -136,8 +136,8 @@ class Attempt {
   }
 
   /**
-   * Executes the strategy. Built-in strategies stop by themselves on
-   * cancellation; others are stopped by `race`.
+   * Executes the strategy. Built-in strategies stop by themselves on cancellation; for other strategies the
+   * wait ends when `race` aborts.
    */
   async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
     const { core, streaming, onLastStep } = this.#task
@@ -149,8 +149,8 @@ class Attempt {
       for (;;) {
         const step = await awaitUnlessAborted(batches.next(), race)
         if (step.done) return step.value
-        // Called before the reader sees the event, because a reader that
-        // leaves at this event has missed nothing.
+        // `onLastStep` is called before the last event is yielded, because a reader that leaves its loop at
+        // this event must not abort the run.
         if (onLastStep && step.value.some(endsRun)) onLastStep()
         yield step.value
       }
@@ -162,7 +162,8 @@ class Attempt {
 
   /**
    * Executes an application's own strategy. Its model runs the tools itself, so they are wrapped to get the
-   * agent's context. Sub-agents are followed here, and a step that the strategy did not save is saved.
+   * agent's context. Events and traces of sub-agents are added here, and the final state is saved if the
+   * strategy has saved none.
    */
   async *#executeForeign(
     context: ExecutionContext,

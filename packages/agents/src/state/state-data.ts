@@ -2,8 +2,8 @@ import { isPlainObject, type JsonObject, type JsonValue, messageOf } from '@skei
 import { invalidUse } from '../contract/agent-error.ts'
 
 /**
- * The deepest nesting; deeper data is rejected, because JSON readers would overflow. Tool results have at
- * most 512 levels.
+ * The largest depth of nested data; deeper data is rejected, because reading it could overflow the stack.
+ * Tool results have at most 512 levels.
  */
 const MAX_DEPTH = 1024
 
@@ -12,7 +12,7 @@ export function frozenData<T>(value: T): T {
   return copy(value, new Map(), 0) as T // a copy has the type of its original
 }
 
-/** Returns the object with one entry set or, for `undefined`, removed. */
+/** Returns a frozen copy of the object with one entry set, or removed if `value` is undefined. */
 export function withEntry(
   object: JsonObject,
   name: string,

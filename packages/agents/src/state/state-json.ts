@@ -18,10 +18,10 @@ import type {
   Suspension,
 } from './state-types.ts'
 
-/** The version that is written; every version 1.x can be read (UAP §12.3). */
+/** The UAP version written into states; states of every version 1.x can be read (UAP §12.3). */
 const UAP_VERSION = '1.0.0'
 
-/** The parts of a state, with plain lists. */
+/** The fields of a state; its lists are plain arrays. */
 export interface StateParts {
   readonly id: string
   readonly messages: readonly Message[]
@@ -91,8 +91,8 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
  */
 function byResultRule(message: Message, path: string): MessageJSON {
   try {
-    toResultJson({ ...message }, path) // first, because `messageToJSON` would not end for a cycle
-    // The result rule keeps the shape.
+    toResultJson({ ...message }, path) // throws for a cycle, in which `messageToJSON` would not end
+    // `toResultJson` keeps all fields, so its result is still the JSON of a message.
     return toResultJson(messageToJSON(message), path) as unknown as MessageJSON
   } catch (error) {
     throw invalidUse(`The state cannot be written as JSON: ${messageOf(error)}.`)

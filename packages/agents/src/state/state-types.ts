@@ -69,7 +69,8 @@ export interface SubagentExecutionTrace {
 /** A call that waits for an answer. Plain data: it can be stored and answered in another process. */
 export interface Interrupt {
   /**
-   * The ids of the calls that lead to the waiting one, joined by `/`; it stays the same after each resume.
+   * The ids of the calls that lead to the waiting one, joined by `/`. The id stays the same after each
+   * resume.
    */
   readonly id: string
   readonly toolCallId: string
@@ -98,7 +99,7 @@ export type Answers = Readonly<Record<string, Answer>>
 export interface Suspension {
   /** The results that are already known, in one message so that bytes are preserved in JSON. */
   readonly answered?: ToolResultMessage
-  /** The calls that wait. Calls that could not start because of them are in neither list. */
+  /** The calls that wait. Calls that could not start because of these are neither here nor in `answered`. */
   readonly deferred: readonly DeferredCall[]
 }
 

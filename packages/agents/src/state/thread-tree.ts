@@ -189,7 +189,7 @@ function checked(state: AgentState): AgentState {
   throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
 }
 
-/** Reads the nodes of untrusted JSON, in their given order. */
+/** Reads a tree from untrusted JSON: its root, its current node and all nodes in their given order. */
 function readTreeJSON(json: unknown): {
   root: ThreadNode
   current: ThreadNode
@@ -201,7 +201,7 @@ function readTreeJSON(json: unknown): {
   const list = json['nodes'].map(readNode)
   const nodes = new Map(list.map((node) => [node.id, node]))
   if (nodes.size < list.length) throw invalid('two nodes have one id')
-  const root = nodes.get(rootId as string) // a value that is not an id finds nothing
+  const root = nodes.get(rootId as string) // `get` returns undefined if `rootId` is not a string
   if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
   const current = nodes.get(currentId as string)
   if (!current) throw invalid('currentId does not name a node')

@@ -23,8 +23,8 @@ export interface RepairOptions {
 
 /**
  * Returns a history in which every tool call has exactly one result before the next message, as vendors
- * require: missing results become error results, results without a call are dropped. Returns the same array
- * if nothing is wrong, which is the common case and is checked in one pass.
+ * require: missing results are taken from `known` or become error results, results without a call are
+ * dropped. Returns the same array if nothing is wrong, which is the common case and is checked in one pass.
  */
 export function repairHistory(
   messages: readonly Message[],
@@ -63,8 +63,8 @@ function isWhole(messages: readonly Message[], keepsTail: boolean): boolean {
 }
 
 /**
- * Returns one result for each call of a message: those in the
- * history, then error results for the missing ones.
+ * Returns the results of a message's calls: those in the history, then the missing ones, taken from `known`
+ * or as error results. With `keepsTail` no missing results are added.
  */
 function answerCalls(
   { toolCalls = [] }: AssistantMessage,

@@ -161,7 +161,10 @@ interface CallAnswers {
   readonly inner?: Answers
 }
 
-/** Finds the call of each answer. Throws for an answer that matches no interrupt or several. */
+/**
+ * Assigns each answer to its deferred call, or to the sub-agent inside that call. Throws for an answer that
+ * matches no interrupt or several.
+ */
 function routeAnswers(
   deferred: readonly DeferredCall[],
   answers: Answers,

@@ -79,7 +79,10 @@ export async function* mergeLive<R>(source: Batches<R>, live: LiveEvents): Batch
   }
 }
 
-/** Makes a sink that turns sub-agent events into events of the calling agent as they happen. */
+/**
+ * Returns a sink for the events of sub-agents. If the run is streamed, each event is added to `live` as an
+ * event of the calling agent.
+ */
 export function followSubagents(
   streaming: boolean,
   origin: () => { readonly step: number; readonly agentId: string },

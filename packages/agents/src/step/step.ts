@@ -32,7 +32,7 @@ import {
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
-  /** How many messages at the end of the state are new. */
+  /** The number of new messages at the end of the state. */
   readonly inputs?: number
   /** Default: the step number of the state. */
   readonly step?: number
@@ -131,7 +131,7 @@ async function* act(
     result = streaming ? yield* mergeLive(tools, live) : await drain(tools)
   } catch (error) {
     sink.close(messageOf(error), clock.now())
-    if (streaming) yield live.take() // every sub-agent that started also gets an end event
+    if (streaming) yield live.take() // the end events of sub-agents that were still running
     throw error
   } finally {
     void tools.return({ settled: [], warnings: [] })

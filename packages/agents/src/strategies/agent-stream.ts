@@ -57,8 +57,8 @@ export class AgentStream implements AgentRun {
 }
 
 /**
- * Returns the batches of a stream. For one of our streams that has not been read yet, this is its generator,
- * without the reader's queue; for any other stream, each event is a batch.
+ * Returns the batches of a stream. For an `AgentStream`, which must not have been read yet, this is the
+ * generator of its run, without the reader's queue. For any other stream, each event is a batch.
  */
 export function batchesOf(stream: AgentStreamResult): Batches<GenerateResult> {
   return sources.get(stream)?.batches ?? eventsOf(stream)

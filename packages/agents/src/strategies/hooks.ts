@@ -48,7 +48,7 @@ export function boundHooks<T extends object>(
   changes: Partial<T>,
 ): T {
   const derived = Object.create(hooks) as T
-  // Defined, not assigned: if the original is frozen, its properties are read-only here too.
+  // The properties are defined, because assigning them would fail if the original is frozen.
   const define = (name: string, value: unknown): unknown =>
     Object.defineProperty(derived, name, { value, enumerable: true })
   for (const name of names) {

@@ -4,8 +4,8 @@ import { builtIn, checkLimit } from './built-in.ts'
 /** Options of `loop`. */
 export interface LoopOptions {
   /**
-   * The number of steps (an inference with its tools) after which the
-   * run ends. With 0 the first calls stay open.
+   * The number of steps (an inference with its tools) after which the run ends. With 0 the calls of the first
+   * inference stay open. Default: no limit.
    */
   readonly maxIterations?: number
 }

@@ -25,7 +25,7 @@ import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `plan`. */
 export interface PlanOptions {
-  /** The largest number of steps of a plan; longer plans are cut. */
+  /** The largest number of steps of a plan; longer plans are cut. Default: no limit. */
   readonly maxPlanSteps?: number
   /** Whether a failed step leads to a new plan. Default true. */
   readonly allowReplan?: boolean
@@ -141,7 +141,8 @@ interface Work {
 }
 
 /**
- * Runs inferences and tools until the model requests none. A step fails if its inference or its tool fails.
+ * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
+ * last call of the tool that the plan names for it fails.
  */
 async function* work(run: StrategyRun, step: PlanStep): Batches<Work> {
   let last: ToolExecution | undefined
@@ -175,7 +176,7 @@ async function* replan(
     return yield* makePlan(run, settings, prompt, completed)
   } catch (error) {
     if (isCancelled(error)) throw error
-    // The run fails with the error of its failed step; the error of the new planning is its cause.
+    // The run fails with the code of the failed step; the error of planning again is the cause.
     const { code, provider, modality, statusCode, hint } = failure
     const message = `${failure.message} Planning again failed too: ${messageOf(error)}`
     throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })

@@ -14,7 +14,8 @@ const SUBMIT = 'submit_plan'
 
 /**
  * Makes a planner for a model: with structured output if the vendor supports it, otherwise with a private
- * tool. An opaque model does not report its capabilities, so the plan is read from the JSON in its text.
+ * tool. An opaque model (one that only has `generate` and `stream`) does not report its capabilities, so the
+ * plan is read from the JSON in its text.
  */
 export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
   if (typeof llm.with !== 'function') return { llm, read: readText }
@@ -51,7 +52,10 @@ export function bareModel(
   return llm.with({ tools: [], structure: undefined, ...changes })
 }
 
-/** Parses the text from its first bracket to its last as JSON. */
+/**
+ * Returns the structured data of an answer; without any, parses its text from the first bracket to the last
+ * as JSON.
+ */
 function readText({ response, data }: Turn): unknown {
   if (data !== undefined) return data
   const { text } = response
@@ -217,7 +221,10 @@ export function cutPlan(
   return steps.filter((step) => kept.has(step))
 }
 
-/** Appends a new plan to the completed steps of the old one; duplicate ids are changed. */
+/**
+ * Appends a new plan to the completed steps of the old one; a new step whose id is already in use gets
+ * another id.
+ */
 export function joinPlans(
   completed: readonly PlanStep[],
   steps: readonly PlanStep[],

@@ -6,7 +6,7 @@ import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `react`. */
 export interface ReactOptions {
-  /** The number of cycles of reason, act and observe after which the run ends. */
+  /** The number of cycles of reason, act and observe after which the run ends. Default: no limit. */
   readonly maxSteps?: number
   /** The prompt that asks the model to reason. */
   readonly reasoningPrompt?: string
@@ -23,7 +23,7 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
     if (run.context.resume && run.isAnswered) return run.result('complete')
     const reasoner = bareModel(run.context.llm)
     for (;;) {
-      const hasReasoned = run.hasOpenCalls // a resumed step continues with its calls
+      const hasReasoned = run.hasOpenCalls // a resumed step runs its open calls without reasoning again
       yield* run.beginStep()
       if (!hasReasoned) {
         run.prompt(reasoningPrompt, 'reason')

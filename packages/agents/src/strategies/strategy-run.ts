@@ -51,7 +51,7 @@ export class StrategyRun {
   state: AgentState
   /** Number of the current step. */
   step: number
-  /** The steps started and tool rounds run by this call; limits apply to these numbers. */
+  /** The number of steps that this call of the agent has started, and of tool rounds it has run. */
   steps = 0
   rounds = 0
   interrupts: readonly Interrupt[] = []
@@ -215,7 +215,8 @@ export class StrategyRun {
   }
 
   /**
-   * Ends a step: hooks, event, checkpoint. Returns why the run ends after it, or undefined if it continues.
+   * Ends a step: calls `onStepEnd`, checks the stop conditions, yields `step_end` and saves the state.
+   * Returns why the run ends after this step, or undefined if the run continues.
    */
   async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
     const adopted = await this.hook('onStepEnd', (hooks) => {
@@ -363,8 +364,8 @@ export class StrategyRun {
 }
 
 /**
- * Returns the agent's fields of a tool's context (UAP §8.4, UAP §8.7),
- * for tools whose `run` has a second parameter.
+ * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
+ * second parameter.
  */
 export function agentContext(
   { agent, state, sessionId, parentContext }: ExecutionContext,

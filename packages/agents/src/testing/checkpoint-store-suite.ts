@@ -143,7 +143,7 @@ function textOf(json: AgentStateJSON | null): string | undefined {
   return json ? AgentState.fromJSON(json).messages[0]?.text : undefined
 }
 
-/** Compares as JSON, so that the order of fields does not matter. */
+/** Throws unless both values have the same canonical JSON, in which the order of fields does not matter. */
 function same(actual: unknown, expected: unknown, what: string): void {
   const [is, should] = [actual, expected].map((value) =>
     value === undefined ? 'undefined' : canonicalJson(JSON.parse(JSON.stringify(value))),

@@ -1,6 +1,6 @@
 /**
  * Waits for one promise at a time, but only until the signal aborts. Later results are dropped and later
- * rejections are handled. The whole call uses a single abort listener.
+ * rejections are handled. All waits share one abort listener.
  */
 export class AbortRace {
   readonly #signal: AbortSignal

@@ -20,7 +20,7 @@ export interface TextBlock extends BlockBase {
 /** The reasoning that a model produced before its answer. */
 export interface ReasoningBlock extends BlockBase {
   readonly type: 'reasoning'
-  /** Empty when the vendor returned only an opaque (redacted or encrypted) block. */
+  /** Empty when the vendor returned the reasoning only redacted or encrypted. */
   readonly text: string
 }
 
@@ -51,14 +51,14 @@ export interface DocumentBlock extends BlockBase {
   readonly title?: string
 }
 
-/** Audio data; `Audio` makes one from any source. */
+/** An audio recording; `Audio` makes one from any source. */
 export interface AudioBlock extends BlockBase {
   readonly type: 'audio'
   readonly data: Uint8Array
   readonly mimeType: string
 }
 
-/** Video data; `Video` makes one from any source. */
+/** A video; `Video` makes one from any source. */
 export interface VideoBlock extends BlockBase {
   readonly type: 'video'
   readonly data: Uint8Array
@@ -96,7 +96,7 @@ export type ContentBlock = UserContent | AssistantContent
 
 /** The data that a wire stores for a block, message or call under `metadata[provider]`. */
 export interface NativeMetadata extends JsonObject {
-  /** The wire that produced the data; it is sent back only to the same provider and wire. */
+  /** The wire that produced the data; the data is sent back only to the same provider and wire. */
   readonly api: string
 }
 
@@ -152,7 +152,7 @@ export function bytesInJson(value: unknown): Uint8Array | undefined {
   try {
     return typeof text === 'string' ? decodeBase64(text) : undefined
   } catch {
-    return undefined // an object that only looks like `{ $bytes }`
+    return undefined // the text is not base64, so this is ordinary data
   }
 }
 

@@ -62,7 +62,7 @@ export class UPPError extends SkeinError {
   readonly shouldRetry: boolean | undefined
   readonly rateLimit: Readonly<Record<string, string>> | undefined
   readonly body: string | undefined
-  /** The part of the turn that was produced before the failure. Set by the core, never serialised. */
+  /** The part of the turn that was produced before the failure. Not part of the error's JSON. */
   turn: Turn | undefined
 
   constructor(message: string, options: UPPErrorOptions) {
@@ -83,12 +83,12 @@ export class UPPError extends SkeinError {
 }
 
 /**
- * The longest wait; longer ones are cut, because some vendors send
- * absurd values and a Date overflows at 8.64e15.
+ * The longest `retryAfterMs`; longer waits are cut, because some vendors send absurd values and a Date
+ * overflows at 8.64e15.
  */
 const MAX_RETRY_AFTER_MS = 365 * 24 * 3_600_000
 
-/** Returns a vendor's wait, at most one year; undefined if it is not a number from 0 up. */
+/** Returns the wait that a vendor asks for, at most one year; undefined if it is not a number from 0 up. */
 function boundedWait(ms: number | undefined): number | undefined {
   if (typeof ms !== 'number' || Number.isNaN(ms) || ms < 0) return undefined
   return Math.min(ms, MAX_RETRY_AFTER_MS)

@@ -3,7 +3,7 @@ import type { ProviderMetadata } from './content.ts'
 import type { TokenUsage, Warning } from './turn.ts'
 
 /**
- * The one event grammar. Every wire decodes a whole response and a stream into the same events, and all other
+ * One event of a stream. Every wire decodes a whole response and a stream into the same events, and all other
  * code folds these events:
  *
  *     message_start (content_block_start delta* content_block_stop)* message_stop
@@ -48,7 +48,7 @@ export interface ContentBlockStartEvent {
   readonly index: number
   readonly delta: {
     readonly block: BlockKind
-    /** Set together when `block` is `tool_call`. */
+    /** `toolCallId` and `toolName` are set when `block` is `tool_call`. */
     readonly toolCallId?: string
     readonly toolName?: string
     /** Set when `block` is `native`: the vendor's name of the block. */
@@ -71,8 +71,7 @@ export interface ReasoningDeltaEvent {
 }
 
 /**
- * A piece of the JSON text of a structured answer. The core converts
- * text events to it when `structure` is given.
+ * A piece of the JSON text of a structured answer. With `structure`, text events are converted to this event.
  */
 export interface ObjectDeltaEvent {
   readonly type: 'object_delta'

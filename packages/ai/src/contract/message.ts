@@ -86,7 +86,7 @@ abstract class BaseMessage {
   }
 }
 
-/** A message of the user: a string, or blocks of any kind. */
+/** A message of the user, made from a string or from content blocks. */
 export class UserMessage extends BaseMessage {
   readonly type = 'user'
   readonly content: readonly UserContent[]
@@ -151,17 +151,20 @@ export class ToolResultMessage extends BaseMessage {
 /** One message of a conversation (UPP §6.1). */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage
 
-/** Checks only `type`, so that it also accepts parsed JSON and messages of another copy of this package. */
+/**
+ * True for a user message. Checks only `type`, so that parsed JSON and messages of another copy of this
+ * package are accepted too.
+ */
 export function isUserMessage(message: unknown): message is UserMessage {
   return typeOf(message) === 'user'
 }
 
-/** Checks only `type`, like `isUserMessage`. */
+/** True for an assistant message. Checks only `type`, like `isUserMessage`. */
 export function isAssistantMessage(message: unknown): message is AssistantMessage {
   return typeOf(message) === 'assistant'
 }
 
-/** Checks only `type`, like `isUserMessage`. */
+/** True for a tool result message. Checks only `type`, like `isUserMessage`. */
 export function isToolResultMessage(message: unknown): message is ToolResultMessage {
   return typeOf(message) === 'tool_result'
 }
@@ -176,7 +179,7 @@ function typeOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
 }
 
-// Records, not lists: a new type of block does not compile until it has its place here.
+// These are records, so that a new type of block does not compile until it is added here.
 const userBlocks: Readonly<Record<UserContent['type'], true>> = {
   text: true,
   image: true,

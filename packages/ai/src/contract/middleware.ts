@@ -12,8 +12,8 @@ export type AnyRequest = LLMRequest | EmbeddingRequest | ImageRequest
 export type AnyResponse = Turn | EmbeddingResult | ImageResult
 
 /**
- * Passed to lifecycle hooks (UPP §10.3). There is one object per call; the request that is sent is `request`
- * as `onRequest` left it.
+ * The context that lifecycle hooks get (UPP §10.3), one object per call. `request`, with the changes of
+ * `onRequest`, is the request that is sent.
  */
 export interface MiddlewareContext {
   readonly modality: Modality
@@ -29,14 +29,14 @@ export interface MiddlewareContext {
   endTime?: number
 }
 
-/** Passed to the hooks of stream events (UPP §10.4). */
+/** The context that the hooks of stream events get (UPP §10.4). */
 export interface StreamContext {
   readonly state: Map<string, unknown>
 }
 
 /**
- * The result of a stream hook: one event instead of the given one,
- * several events, or null to drop it (UPP §10.6).
+ * The result of a stream hook: one event instead of the given one, several events, or null to drop the given
+ * one (UPP §10.6).
  */
 export type StreamEventResult = StreamEvent | readonly StreamEvent[] | null
 
@@ -73,8 +73,8 @@ export interface Middleware {
     outcome: ToolOutcome,
   ) => void | Promise<void>
   /**
-   * Wraps one inference; the first middleware is the outermost. Returns `next(request)`, or its own events (a
-   * cache). No other hook can answer in place of the model.
+   * Wraps one inference; the first middleware is the outermost. Returns `next(request)`, or its own events
+   * (as a cache does). No other hook can answer in place of the model.
    */
   readonly wrapInference?: (
     request: LLMRequest,

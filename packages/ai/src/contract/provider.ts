@@ -21,12 +21,12 @@ export interface ModelReference {
 /** A vendor: call it with a model id to get a reference. */
 export interface Provider {
   (modelId: string, options?: Params): ModelReference
-  /** Also the key of the provider's metadata. It redefines the `name` that every function has. */
+  /** The provider's name, also the key of its metadata. Replaces the `name` that every function has. */
   readonly name: string
   readonly handlers: ProviderHandlers
 }
 
-/** Providers may implement any subset of the modalities (UPP §16.1). */
+/** The handlers of a provider, one per modality; any of them may be missing (UPP §16.1). */
 export interface ProviderHandlers {
   readonly llm?: LLMHandler
   readonly embedding?: EmbeddingHandler
@@ -51,22 +51,25 @@ export interface LLMHandler {
 }
 
 /**
- * One model of one vendor. It runs single requests; the core runs the tool loop (UPP §5.5). Both methods
- * return the events of one message, and fail with a `UPPError`.
+ * One model of one vendor. It runs single requests; `llm()` runs the tool loop (UPP §5.5). `complete` and
+ * `stream` return the events of one message, and fail with a `UPPError`.
  */
 export interface BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: LLMCapabilities
-  /** The wire format of the model, if it is one of ours; it decides which parameters the model accepts. */
+  /**
+   * The wire format of the model, if it is one of this package; the format decides which parameters the model
+   * accepts.
+   */
   readonly wire?: WireName
   /** Sends a request without streaming and returns the same events that `stream` would have yielded. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
-  /** Yields one batch of events per network read. Leaving the loop early closes the connection. */
+  /** Yields the events in batches as they arrive. Leaving the loop early closes the connection. */
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]>
 }
 
-/** The request of one inference, as the core passes it to a provider. */
+/** The request of one inference, as a provider gets it. */
 export interface LLMRequest {
   readonly messages: readonly Message[]
   readonly system?: string
@@ -95,7 +98,7 @@ export function createProvider(definition: ProviderDefinition): Provider {
   const provider: Provider = Object.defineProperties(factory, {
     name: { value: name, enumerable: true },
     handlers: { value: handlers, enumerable: true },
-  }) as Provider // defineProperties does not carry the added property types
+  }) as Provider // the type of `defineProperties` does not include the added properties
   return Object.freeze(provider)
 }
 
@@ -111,7 +114,7 @@ export interface ProviderConfig {
   readonly timeouts?: Timeouts
   readonly fetch?: Fetch
   readonly retryStrategy?: RetryStrategy
-  /** Merged with the vendor's headers. On conflict these override them; names are compared without case. */
+  /** Added to the vendor's headers; a header of the same name, ignoring case, is replaced. */
   readonly headers?: Readonly<Record<string, string>>
   /** The largest accepted size of a response body, or of one stream event, in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number
@@ -145,6 +148,6 @@ export interface RetryStrategy {
   onRetry(error: UPPError, attempt: number): number | null | Promise<number | null>
   /** Returns a delay in milliseconds that is waited before each request. */
   beforeRequest?(): number | Promise<number>
-  /** Called after a success. */
+  /** Called after a successful request. */
   reset?(): void
 }

@@ -28,7 +28,8 @@ export interface ThreadOptions {
 }
 
 /**
- * Stores a conversation (UPP §8). Optional: a plain array of messages works wherever a thread does.
+ * Stores a conversation (UPP §8). It is optional: `generate` and `stream` also accept a plain array of
+ * messages.
  *
  *     const thread = new Thread()
  *     thread.append(await model.generate(thread, 'Hello!'))

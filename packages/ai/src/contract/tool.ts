@@ -59,13 +59,16 @@ export interface Tool {
   /** `true` lets the call run; `false` or `deny(reason)` denies it; `defer(...)` makes it wait. */
   readonly approval?: (params: never, context: never) => ApprovalResult | Promise<ApprovalResult>
   readonly metadata?: ProviderMetadata
-  /** UAP §8.5: runs before the rest of its batch, one at a time. */
+  /** Whether calls of this tool run before the other calls of their message, one at a time (UAP §8.5). */
   readonly sequential?: boolean
-  /** UAP §8.5: names of tools whose calls must succeed first. */
+  /** Names of tools that must have succeeded before this one runs (UAP §8.5). */
   readonly dependsOn?: readonly string[]
   /** How much harm a call can do; governance and the runtime base their decisions on it. */
   readonly risk?: ToolRisk
-  /** The longest run in milliseconds; after that its signal aborts and the call has an error result. */
+  /**
+   * The longest duration of a call in milliseconds; after it the signal aborts and the call gets an error
+   * result.
+   */
   readonly timeoutMs?: number
 }
 
@@ -145,7 +148,7 @@ export interface ToolUseStrategy {
    * The number of tool rounds after which the loop stops. Default 10; with 0 the caller has to run the calls.
    */
   readonly maxIterations?: number
-  /** How many calls may run at the same time. Default: all. */
+  /** The largest number of calls that run at the same time. Default: no limit. */
   readonly maxConcurrency?: number
   readonly onToolCall?: (tool: Tool, params: JsonObject, call: ToolCall) => void | Promise<void>
   /** `false` skips the call with an error result; `{ proceed, params }` may replace the arguments. */
@@ -167,7 +170,10 @@ export interface ToolUseStrategy {
     error: Error,
     call: ToolCall,
   ) => void | Promise<void>
-  /** Called when the limit is reached. It may throw to fail the turn instead of ending it. */
+  /**
+   * Called when `maxIterations` is reached. It may throw to fail the turn, which would otherwise end with
+   * open calls.
+   */
   readonly onMaxIterations?: (iterations: number) => void | Promise<void>
 }
 
@@ -178,8 +184,8 @@ export type BeforeCallResult =
 export type AfterCallResult = void | { readonly result: unknown }
 
 /**
- * The deepest nesting of arguments; deeper ones are rejected, because
- * serialising them would exhaust the stack.
+ * The largest depth of nested arguments; deeper arguments are rejected, because serialising them would
+ * exhaust the stack.
  */
 const MAX_DEPTH = 512
 
@@ -209,7 +215,10 @@ function invalid(text: string, reason: string): ParsedArguments {
   return { invalid: { text, reason } }
 }
 
-/** Checks the depth level by level, without recursion. Also deletes `__proto__` keys on the way. */
+/**
+ * Returns whether the data has at most `MAX_DEPTH` levels, without recursion. Also deletes `__proto__` keys
+ * on the way.
+ */
 function isShallow(root: object, text: string): boolean {
   const mayHoldProto = text.includes('__proto__') || text.includes('\\u')
   if (!mayHoldProto && text.length < 2 * MAX_DEPTH) return true

@@ -18,7 +18,9 @@ export interface Turn<Data = unknown> {
   readonly stopReason: StopReason
   readonly rawStopReason?: string
   readonly warnings: readonly Warning[]
-  /** Calls of `response` without a result: limit reached, deferred, or `maxIterations: 0`. */
+  /**
+   * Calls of `response` without a result: the limit of rounds was reached or is 0, or a call was deferred.
+   */
   readonly openCalls: readonly OpenCall[]
 }
 

@@ -9,7 +9,10 @@ import type {
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 
-/** Throws for the first input that is neither a text nor an image, or an image if the vendor accepts none. */
+/**
+ * Throws for the first input that is neither a text nor an image, or that is an image although the vendor
+ * accepts none.
+ */
 export function checkInputs(
   inputs: readonly EmbeddingInput[],
   { imageInput }: EmbeddingHandler,
@@ -38,7 +41,7 @@ function kindOf(input: unknown): string {
 interface Batch {
   readonly start: number
   readonly end: number
-  /** True for the last request of a chunk as the caller defined it with `batchSize`. */
+  /** True for the last request of a chunk of `batchSize` inputs. */
   readonly endsChunk: boolean
 }
 
@@ -81,7 +84,10 @@ function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
   throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
 }
 
-/** Embeds the batches, several at once. Yields one result per batch, with indexes into the whole input. */
+/**
+ * Embeds the batches, several at once. Yields one result per batch, in order, with indexes into the whole
+ * input.
+ */
 export async function* embedBatches(
   model: BoundEmbeddingModel,
   request: EmbeddingRequest,

@@ -30,7 +30,7 @@ const wire: EmbeddingWire = {
           ],
         },
         taskType: request.inputType && taskTypes[request.inputType],
-        // Unchanged (UPP §2.1); non-JSON values fail when the body is written.
+        // `params` are sent unchanged (UPP §2.1); non-JSON values fail when the body is written.
         ...(request.params as JsonObject),
       })),
     },

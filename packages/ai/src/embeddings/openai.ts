@@ -6,7 +6,7 @@ import { readOpenAIError } from '../wires/openai-error.ts'
 import { countOf, isEmpty, listOf, numberOf, objectOf, without } from '../wires/read-json.ts'
 import { httpEmbedding, type DecodedEmbeddings, type EmbeddingWire } from './http-embedding.ts'
 
-/** The differences of a vendor with OpenAI's format. */
+/** The ways in which a vendor with OpenAI's format may differ from OpenAI. */
 export interface OpenAIEmbeddingOptions {
   /** Default 2048, OpenAI's limit. */
   readonly maxBatchSize?: number
@@ -47,12 +47,15 @@ export function openaiEmbeddings(
   return (endpoint) => httpEmbedding(endpoint, wire)
 }
 
-/** Mistral documents no limit on the number of inputs, but limits the tokens of a request. */
+/**
+ * The embeddings of Mistral, which documents no limit on the number of inputs but limits the tokens of a
+ * request.
+ */
 export function mistralEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return openaiEmbeddings({ maxBatchSize: 128, maxBatchTokens: 16_000 })
 }
 
-/** OpenRouter passes images and the input type on to models that support them. */
+/** The embeddings of OpenRouter, which passes images and the input type on to models that support them. */
 export function openrouterEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
   return openaiEmbeddings({
     imageInput: true,

@@ -102,7 +102,10 @@ function decodeWhole(
   })
 }
 
-/** Returns an image with its bytes, so that `toBytes()` works whether the vendor sent data or an address. */
+/**
+ * Decodes or downloads an image, so that `toBytes()` also works if the vendor sent an address that can be
+ * fetched.
+ */
 async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
   const { base64, url, mimeType, metadata } = image
   const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
@@ -184,7 +187,7 @@ export async function* streamImages(
 /**
  * Downloads an image that the vendor returned as an address, without the vendor's key or headers. Addresses
  * inside this network are not fetched, except on the host that the caller configured. If the download fails,
- * the image keeps its address, because it was paid for and the caller can still try.
+ * the image keeps its address, because the image was paid for and the caller can still try to download it.
  */
 async function downloadImage(
   url: string | undefined,

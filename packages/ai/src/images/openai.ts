@@ -54,7 +54,7 @@ export function openaiImages({
   })
 }
 
-/** xAI: generation only, up to ten images. */
+/** The image models of xAI, which generate up to ten images per request and cannot edit. */
 export function xaiImages(): (endpoint: VendorEndpoint) => ImageHandler {
   const capabilities = { generate: true, streaming: false, edit: false, maxImages: 10 }
   return openaiImages({ capabilities: () => capabilities })

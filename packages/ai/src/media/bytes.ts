@@ -8,7 +8,10 @@ export function decodeLooseBase64(text: string): Uint8Array<ArrayBuffer> {
   return decodeBase64(strictBase64(text))
 }
 
-/** Returns the same data as standard base64, which every vendor accepts. Checks only the characters. */
+/**
+ * Converts base64 in one of the forms that `decodeLooseBase64` accepts to standard base64, which every vendor
+ * accepts. The result is not validated.
+ */
 export function strictBase64(text: string): string {
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text
   const digits = text

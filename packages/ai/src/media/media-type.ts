@@ -44,8 +44,8 @@ const brandTypes: Readonly<Record<string, string>> = {
 function isAudioFrame(bytes: Uint8Array): boolean {
   const [first, second, third] = bytes
   if (first !== 0xff || second === undefined || third === undefined) return false
-  // The layer value "reserved" is allowed, because AAC in ADTS framing
-  // uses it; a bit rate of 15 does not exist.
+  // The layer value "reserved" is allowed, because AAC in ADTS framing uses it. The bit rate value 15 is
+  // invalid.
   return (second & 0xe0) === 0xe0 && (third & 0xf0) !== 0xf0
 }
 
@@ -98,8 +98,8 @@ export function isMismatch(bytes: Uint8Array, declared: string): boolean {
 }
 
 /**
- * Other names of the same format. A container may contain only audio, so its audio and video names count as
- * the same format.
+ * Maps other names of a format to one name. A container may contain only audio, so its audio and video names
+ * count as the same format.
  */
 const aliases: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',

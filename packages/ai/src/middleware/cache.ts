@@ -18,19 +18,22 @@ export interface CacheOptions {
   readonly store: CacheStore
   /** How long a stored answer may be used. Default: as long as the store keeps it. */
   readonly ttlMs?: number
-  /** Answers are shared only within a scope, e.g. a tenant. Default: one scope for all. */
+  /**
+   * Returns the scope of a request, e.g. its tenant; answers are reused only within a scope. Default: one for
+   * all.
+   */
   readonly scope?: (request: LLMRequest) => string
   /** Called when the store fails; the call continues without the cache. */
   readonly onStoreError?: (error: unknown) => void
 }
 
 /**
- * Answers a repeated inference from a store. The key contains everything that influences the answer (model,
- * address, messages, params, tools, structure), and no secret. An answer is stored when its turn has ended
- * successfully, and not when the turn failed or waits for a deferred call.
+ * Answers a repeated inference from a store. The key contains everything that influences the answer (e.g.
+ * model, address, messages, params, tools, structure), and no secret. An answer is stored when its turn has
+ * ended successfully, and not when the turn failed or waits for a deferred call.
  *
- * A turn that used the cache has the warning `cache_hit`; cached answers
- * have no usage, because no tokens were spent.
+ * A turn that used the cache has the warning `cache_hit`; cached answers have no usage, because no tokens
+ * were spent.
  */
 export function cacheMiddleware(options: CacheOptions): Middleware {
   const { store, ttlMs, scope, onStoreError = () => {} } = options

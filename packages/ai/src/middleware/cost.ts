@@ -60,7 +60,10 @@ function withCost(event: StreamEvent, prices: ModelPrices | undefined): StreamEv
   return { ...event, delta: { ...event.delta, warnings: [...warnings, unknown] } }
 }
 
-/** Adds up the cost exactly, because sums of floating-point numbers are imprecise (0.1 + 0.2). */
+/**
+ * Sets the cost of the turn to the exact sum of its inferences, because sums of floating-point numbers are
+ * imprecise (0.1 + 0.2).
+ */
 function withExactSum(turn: Turn): Turn {
   const costs = turn.usageByCycle.flatMap(({ costUsd }) => costUsd ?? [])
   const costUsd = costs.reduce((sum, usd) => sum + Math.round(usd * PICO), 0) / PICO
@@ -143,8 +146,8 @@ function byModality(
 }
 
 /**
- * Your own data about models, by `provider/model`, e.g. `openai/gpt-5`. It is used for costs and for choosing
- * a model, and never changes the request (UPP §2.1).
+ * The application's data about models, by `provider/model`, e.g. `openai/gpt-5`. It is used for costs and for
+ * choosing a model, and never changes the request (UPP §2.1).
  */
 export type ModelCatalog = Readonly<Record<string, ModelInfo>>
 
@@ -185,7 +188,8 @@ export interface ModelPrices {
 }
 
 /**
- * Version suffixes of model names: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `gemini-2.5-pro-latest`.
+ * Matches the version suffix of a model name: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`,
+ * `gemini-2.5-pro-latest`.
  */
 const version = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/
 

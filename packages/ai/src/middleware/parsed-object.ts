@@ -13,9 +13,9 @@ export type ParsedStreamEvent = StreamEvent & { readonly delta: ParsedEventDelta
 
 /** Settings of `parsedObjectMiddleware` (UPP §10.7). */
 export interface ParsedObjectOptions {
-  /** Parse structured answers. Default true. */
+  /** Whether to parse structured answers. Default true. */
   readonly parseObjects?: boolean
-  /** Parse the arguments of tool calls. Default true. */
+  /** Whether to parse the arguments of tool calls. Default true. */
   readonly parseToolCalls?: boolean
 }
 

@@ -34,14 +34,15 @@ export interface PersistenceOptions {
   readonly store: TurnStore
   readonly threadId: string
   /**
-   * Called when a failed call could not be saved, because the save error must not hide the error of the call.
+   * Called when a failed call cannot be saved. This error is not thrown, because it would hide the error of
+   * the call.
    */
   readonly onSaveError?: (error: unknown, turn: SavedTurn) => void
 }
 
 /**
- * Saves each call when it has ended: the whole turn, or the produced part if it failed. If the turn cannot be
- * saved, the call fails, with the turn in `error.turn`.
+ * Saves each call when it has ended: the whole turn, or the produced part if it failed. If a complete turn
+ * cannot be saved, the call fails, with the turn in `error.turn`.
  *
  *     const thread = await loadThread(store, 'thread-1')
  *     const saved = model.with({ middleware: [persistenceMiddleware({ store, threadId: thread.id })] })

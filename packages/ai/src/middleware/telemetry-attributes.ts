@@ -118,8 +118,8 @@ export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttr
 }
 
 /**
- * Returns the input of an LLM request in the JSON of the conventions.
- * Media are described by kind and size only.
+ * Returns attributes with the input of an LLM request, in the JSON of the OpenTelemetry conventions. Media
+ * are described by kind and size only.
  */
 export function inputContent({ messages, system, tools }: LLMRequest): SpanAttributes {
   const definitions = tools.map(({ name, description, parameters }) => ({
@@ -136,7 +136,7 @@ export function inputContent({ messages, system, tools }: LLMRequest): SpanAttri
   }
 }
 
-/** Returns the input of an embedding or image request. */
+/** Returns an attribute with the input of an embedding or image request. */
 export function promptContent(request: EmbeddingRequest | ImageRequest): SpanAttributes {
   const parts =
     'prompt' in request
@@ -208,7 +208,7 @@ export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : resultText(value as JsonValue)
 }
 
-/** Collects the attributes that the events of one inference carry. */
+/** Collects the span attributes that the events of one inference determine. */
 export class AnswerRecord {
   readonly #request: LLMRequest
   readonly #streaming: boolean

@@ -23,9 +23,12 @@ export interface TelemetryOptions {
   readonly tracer: Tracer
   /** Whether spans contain messages, arguments and results, which may be private. Default false. */
   readonly captureContent?: boolean
-  /** Set on every span, e.g. `{ 'gen_ai.conversation.id': id }`. */
+  /** Attributes of every span, e.g. `{ 'gen_ai.conversation.id': id }`. */
   readonly attributes?: SpanAttributes
-  /** Returns the parent of new spans. Default: the tracer uses the active context. */
+  /**
+   * Returns the OpenTelemetry context that contains the parent of new spans. Default: the tracer uses the
+   * active context.
+   */
   readonly context?: () => unknown
   /** The clock of embedding and image calls, whose requests have none. */
   readonly clock?: Clock
@@ -60,7 +63,8 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
         span.fail(clock, error, answer.attributes())
         throw error
       } finally {
-        // The reader left early: nothing failed, and the rest of the answer stays unknown.
+        // Has an effect only if the reader left early: nothing failed, and the rest of the answer stays
+        // unknown.
         span.end(clock, answer.attributes())
       }
     },
@@ -75,7 +79,9 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
 
 /** The open spans and tool calls of one call. */
 interface OpenCall {
-  /** In the order of their start. Each span ends once; later attempts to end it are ignored. */
+  /**
+   * The open spans, in the order of their start. Each span ends once; later attempts to end it are ignored.
+   */
   readonly spans: Set<OpenSpan>
   readonly tools: Map<string, { readonly call: ToolCall; readonly startedAt: number }>
 }

@@ -22,21 +22,21 @@ export interface LogPage {
   readonly isOver: boolean
 }
 
-/** Stores the logs of streams. If several processes share it, each of them can serve readers. */
+/** Stores the logs of streams. If several processes share a store, each of them can serve readers. */
 export interface EventLog {
   /** Creates an empty log. Throws STREAM_EXISTS, or STREAM_LIMIT when there are too many streams. */
   create(id: string): void | Promise<void>
   /** Appends an entry. A log that has ended must be kept for `ttlMs` and then deleted. */
   append(id: string, entry: LogEntry, ttlMs: number): void | Promise<void>
-  /** Returns the entries after that number; undefined for an unknown or deleted log. */
+  /** Returns the entries after number `after`; undefined for an unknown or deleted log. */
   read(id: string, after: number): LogPage | undefined | Promise<LogPage | undefined>
-  /** Settles when there may be entries after that number, or when the signal aborts. Never rejects. */
+  /** Settles when there may be entries after number `after`, or when the signal aborts. Never rejects. */
   changed(id: string, after: number, signal: AbortSignal): Promise<void>
 }
 
 /** Limits of `memoryEvents`. */
 export interface MemoryEventsOptions {
-  /** How many streams are stored at once, running or ended. Default 10,000. */
+  /** The largest number of stored streams, running or ended. Default 10,000. */
   readonly maxStreams?: number
   readonly clock?: Clock
 }

@@ -24,17 +24,18 @@ export interface ResumableStreamOptions {
   readonly log?: EventLog
   /** How long a stream can be read after its end. Default five minutes. */
   readonly ttlMs?: number
-  /** How many streams may run at once in this process. Default 1000. */
+  /** The largest number of streams that run at once in this process. Default 1000. */
   readonly maxRunning?: number
   /** The largest number of events of one stream. Default 100,000. */
   readonly maxEvents?: number
   /** The largest number of characters of one stream, as JSON. Default 32 million. */
   readonly maxCharacters?: number
   /**
-   * Stops the model when the stream has had no reader for this long after the last one left. Default: never.
+   * Stops the model when the last reader left this many milliseconds ago and none has come back. Default:
+   * never.
    */
   readonly cancelUnreadAfterMs?: number
-  /** Waits, or rejects when the signal aborts; replaced in tests. */
+  /** Waits `ms` milliseconds, and rejects when the signal aborts; replaced in tests. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -46,7 +47,10 @@ export interface ResumableSource extends AsyncIterable<StreamEvent> {
 /** A stream that has been started. */
 export interface RunningStream {
   readonly id: string
-  /** Settles when everything is in the log. Rejects only if writing to the log fails. */
+  /**
+   * Settles when the stream has ended and all its entries are in the log. Rejects only if writing to the log
+   * fails.
+   */
   readonly done: Promise<void>
   /** Stops the model; readers get CANCELLED. */
   cancel(reason?: unknown): void
@@ -68,7 +72,7 @@ export interface StreamedEvent {
 
 /**
  * Streams that continue when the connection of their reader ends. A stream is written to a log while it runs;
- * readers can reconnect with the number of the last event they received, even after its end.
+ * readers can reconnect with the number of the last event they received, even after the stream has ended.
  *
  *     const streams = new ResumableStreams()
  *     await streams.start(id, model.stream('Tell me a story.'))
@@ -109,7 +113,7 @@ export class ResumableStreams {
     return this.#running.has(id)
   }
 
-  /** Yields all events after a number until the stream ends; throws the stream's failure. */
+  /** Yields all events after number `options.after` until the stream ends; throws the stream's failure. */
   async *read(
     id: string,
     options: ResumeOptions = {},
@@ -233,7 +237,7 @@ class Run implements RunningStream {
     const unread = (this.#unread = new AbortController())
     this.#settings.sleep(cancelAfterMs, unread.signal).then(
       () => this.cancel('nobody reads it'),
-      () => {}, // a reader came back, or the stream has ended
+      () => {}, // the wait was aborted: a reader came back, or the stream has ended
     )
   }
 

@@ -11,7 +11,10 @@ import type { StreamedEvent } from './resumable-streams.ts'
 
 /** Settings of the response that sends a stream as server-sent events. */
 export interface SseOptions {
-  /** A comment is sent after this much silence, so that no proxy closes the connection. Default 15 s. */
+  /**
+   * The time without events after which a comment is sent, so that no proxy closes the connection. Default 15
+   * seconds.
+   */
   readonly heartbeatMs?: number
   /** Added to the headers of the response. */
   readonly headers?: Readonly<Record<string, string>>

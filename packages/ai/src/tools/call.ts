@@ -111,7 +111,7 @@ export interface CallSettings {
   readonly provider?: string
 }
 
-/** One call in its batch. */
+/** The environment in which one call of a batch runs. */
 export interface CallEnvironment {
   readonly settings: CallSettings
   /** Undefined when the model called an unknown tool. */
@@ -160,7 +160,8 @@ export async function runToolCall(
 
   const outcome = own.type === 'deferred' ? own : await review(call, own, ports, environment)
 
-  // The gate settles after the hooks, which may take long, so that its records belong to the same commit.
+  // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
+  // commit as the journal's `call_end`.
   if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
   await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
@@ -417,9 +418,9 @@ export function toToolExecution({ call, outcome, durationMs }: SettledCall): Too
 }
 
 /**
- * Combines the ports of the owner of a model's instance with those of one batch that runs with it. Both
- * journals commit, the owner's first. The gate and review of the batch are used only where the owner has
- * none.
+ * Combines the ports (gate, journal and so on) of a model's instance, the owner, with those of one batch that
+ * runs with it. Both journals commit, the owner's first. The gate and review of the batch are used only where
+ * the owner has none.
  */
 export function joinPorts(
   owner: CallSettings['open'],

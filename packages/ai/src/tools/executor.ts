@@ -204,8 +204,8 @@ type Status = 'pending' | 'running' | 'settled' | 'blocked'
 
 /**
  * Decides which calls may start now (UAP §8.5, §8.6). Calls are identified by their position. Sequential
- * calls run first, one at a time in call order; all others may overlap; `dependsOn` and `after` override
- * this.
+ * calls run first, one at a time in call order; all others may overlap; `dependsOn` and `after` override both
+ * rules.
  */
 class Schedule {
   readonly warnings: Warning[] = []
@@ -270,7 +270,8 @@ class Schedule {
   }
 
   /**
-   * Picks the next call while exclusive calls are left: only they, and the calls they depend on, may start.
+   * Picks the next call while exclusive calls (those that must run alone) are left: only exclusive calls, and
+   * the calls they depend on, may start.
    */
   #pickOrdered(exclusive: readonly number[], running: number): number | undefined {
     if (this.#runsExclusive()) return undefined
@@ -286,7 +287,10 @@ class Schedule {
     )
   }
 
-  /** Runs the calls of a dependency cycle, and those that wait for it, one by one in call order. */
+  /**
+   * Returns the first pending call when the pending calls wait for each other and none is running. From then
+   * on they run one by one in call order.
+   */
   #breakCycle(running: number, pending: readonly number[]): number | undefined {
     if (running > 0) return undefined
     this.#hasCycle = true

@@ -9,8 +9,8 @@ import {
 } from '@skein/base'
 
 /**
- * The deepest nesting of a result; deeper ones are rejected, because
- * serialising them would exhaust the stack.
+ * The largest depth of a nested result; deeper results are rejected, because serialising them would exhaust
+ * the stack.
  */
 const MAX_DEPTH = 512
 /**
@@ -113,7 +113,10 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
   }
 }
 
-/** Converts everything but plain objects. The order matters: a Date and a Buffer have a `toJSON` of their own. */
+/**
+ * Converts all objects but plain ones. The order of the checks matters: a Date and a Buffer have a `toJSON`
+ * of their own.
+ */
 function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   if (value instanceof Date) {
     if (Number.isNaN(+value)) throw refused(walk, 'is an invalid Date')
@@ -192,7 +195,7 @@ function bytesOf(value: object): Uint8Array | undefined {
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
   if (!ArrayBuffer.isView(value)) return undefined
   const { buffer, byteOffset, byteLength } = value
-  const { BYTES_PER_ELEMENT = 1 } = value as Partial<Uint8Array> // a DataView has no elements
+  const { BYTES_PER_ELEMENT = 1 } = value as Partial<Uint8Array> // a DataView has no `BYTES_PER_ELEMENT`
   return BYTES_PER_ELEMENT === 1 ? new Uint8Array(buffer, byteOffset, byteLength) : undefined
 }
 
@@ -200,12 +203,12 @@ function hasToJSON(value: object): value is { toJSON(): unknown } {
   return 'toJSON' in value && typeof value.toJSON === 'function'
 }
 
-/** Adds a member unless its value is left out. */
+/** Converts a member and adds it to the copy, unless its value is undefined. */
 function addMember(copy: object, key: string, member: unknown, walk: Walk): void {
   const name = /^[a-z_$][\w$]*$/i.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
   const value = at(walk, name, member)
   if (value === undefined) return
-  // Not by assignment: a key named __proto__ is data like any other.
+  // The member is defined, because assigning a key named `__proto__` would set the prototype.
   Object.defineProperty(copy, key, { value, enumerable: true, writable: true, configurable: true })
 }
 

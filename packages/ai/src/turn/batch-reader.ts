@@ -4,7 +4,7 @@ import type { Turn } from '../contract/turn.ts'
 
 /** The call that a reader reads. */
 export interface BatchSource<Item, Result> {
-  /** The batches of the call; it starts when the first one is read. */
+  /** The batches of the call, which starts when the first batch is read. */
   readonly batches: AsyncGenerator<readonly Item[], Result>
   readonly controller: AbortController
   /** True when only the end hooks are left to run; leaving the loop then does not abort the call. */
@@ -70,7 +70,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
     return { next: () => this.#next(), return: () => this.#leave() }
   }
 
-  /** Returns the next item of the current batch, and only waits when that batch is empty. */
+  /** Returns the next queued item, and waits for a batch only if the queue is empty. */
   #next(): Promise<IteratorResult<Item, undefined>> {
     const item = this.#take()
     return item ? Promise.resolve({ value: item, done: false }) : this.#nextAfterPull()

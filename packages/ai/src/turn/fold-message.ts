@@ -42,7 +42,10 @@ export class MessageFold {
     )
   }
 
-  /** The block index of each tool call, by call id; the events of its execution carry it. */
+  /**
+   * The block index of each tool call, by call id; it is also the index of the events about the call's
+   * execution.
+   */
   get callIndexes(): ReadonlyMap<string, number> {
     return this.#blockIndexes
   }

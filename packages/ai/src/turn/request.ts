@@ -49,7 +49,10 @@ export interface CallMessages {
   readonly inputs: readonly Message[]
 }
 
-/** Splits the arguments of a call into history and inputs. The history is neither stored nor changed. */
+/**
+ * Returns all messages of a call (the history, if the first argument is one, followed by the inputs) and,
+ * separately, the inputs. The given history is neither stored nor changed.
+ */
 export function toMessages(
   given: readonly (History | InferenceInput)[],
   sources: MessageSources,
@@ -123,7 +126,10 @@ function describe(value: unknown): string {
   return 'type' in value ? `an object of type ${JSON.stringify(value.type)}` : 'an object'
 }
 
-/** Checks the options of an instance when it is created: tool names and capabilities (UPP §11.1, §12.2). */
+/**
+ * Throws if tool names are not unique, or if the model does not support tools or structured output although
+ * they are used (UPP §11.1, §12.2).
+ */
 export function checkOptions(
   { tools, structure }: { tools: readonly Tool[]; structure?: JsonSchema | undefined },
   capabilities: LLMCapabilities,
@@ -226,7 +232,7 @@ const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
 const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
 
 /**
- * Returns the config that requests carry: the caller's values, unchanged (UPP §2.1). The key and the header
+ * Returns the config that requests contain: the caller's values, unchanged (UPP §2.1). The key and the header
  * values are hidden when the request is printed, so that logs contain no secret (UPP §17.1).
  */
 export function protectConfig(config: ProviderConfig = {}): ProviderConfig {

@@ -27,7 +27,7 @@ export interface MiddlewareCall {
   readonly modelId: string
   readonly provider: string
   readonly streaming: boolean
-  /** Must not be shared with other calls, because hooks may edit it. */
+  /** The request; it must not be shared with other calls, because hooks may edit it. */
   readonly request: AnyRequest
   readonly clock: Clock
   /** State shared by several calls that belong together. Default: a new map for this call. */
@@ -73,7 +73,7 @@ export class MiddlewareRun {
     await this.#each('onRequest', this.#middleware, (one) => one.onRequest?.(context))
   }
 
-  /** Returns the request of one inference of the tool loop; `cycle` starts at 1. */
+  /** Runs `onCycle` and returns the request of one inference of the tool loop; `cycle` starts at 1. */
   async cycle(request: LLMRequest, cycle: number): Promise<LLMRequest> {
     let current = request
     await this.#each('onCycle', this.#middleware, async (one) => {

@@ -22,7 +22,9 @@ import type { Turn } from '../contract/turn.ts'
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {
   readonly model: BoundLLMModel
-  /** The request, in an object of this call alone (also `messages`), because hooks may edit it. */
+  /**
+   * The request. The object and its list of messages belong to this call alone, because hooks may edit them.
+   */
   readonly request: Omit<LLMRequest, 'signal'>
   /** The controller of this call alone; the request uses its signal. */
   readonly controller: AbortController
@@ -41,13 +43,13 @@ export interface TurnTask {
 }
 
 const DEFAULT_ITERATIONS = 10
-/** How often a vendor may pause and request the same conversation again within one turn. */
+/** The largest number of times that a turn continues after a vendor has paused it (stop reason `pause`). */
 const MAX_PAUSES = 10
 
 /**
- * Runs the tool loop (UPP §5.5): inference, fold, tools, and again. Yields batches of events as they arrive
- * and returns the turn. `generate` reads it to the end, `stream` reads it on demand, agents run one inference
- * at a time.
+ * Runs the tool loop (UPP §5.5): an inference, the tools it requests, and the next inference. Yields batches
+ * of events as they arrive and returns the turn. `generate` reads it to the end, `stream` reads it on demand,
+ * agents run one inference at a time.
  */
 export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEvent[], Turn> {
   const call = new Call(task)
