@@ -46,7 +46,7 @@ export interface FoldMemory {
 /**
  * Returns the drain function: it claims a thread, folds its log, asks `next` for an action and performs it,
  * until there is nothing left to do. A drain ends without an error when another drain has claimed the thread
- * meanwhile, because its epoch is then no longer valid.
+ * meanwhile, because the epoch of the first drain is then no longer valid.
  */
 export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
   return async (threadId, signal) => {
@@ -58,7 +58,8 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
       await drain.run()
       memory?.put(threadId, fold)
     } catch (error) {
-      // After another drain has taken over the thread, every further error is a consequence of that.
+      // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
+      // reported.
       if (drain.isFenced || isStoreError(error, 'FENCED')) return
       if (error instanceof RuntimeError && error.code === 'LOG_VERSION') {
         // This claim must not count as an attempt: a newer program that can read the log would
@@ -77,7 +78,7 @@ class ThreadDrain implements DrainContext {
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
-  /** Another drain has claimed the thread. */
+  /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
   isFenced = false
   #isDue = false
   readonly #fold: KernelFold
@@ -176,8 +177,8 @@ class ThreadDrain implements DrainContext {
     const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
     const events = written.map(asStored)
     let { wake } = write
-    // While a drain works, its thread is marked as due, so that the next start finds it after a crash even if
-    // no other thread has woken it.
+    // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
+    // finds the thread even if nothing else has woken it.
     if (!wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()) {
       this.#isDue = true
       wake = { by: clock.now() }
@@ -257,8 +258,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Returns the secret values of the thread. If its agent is no longer defined, these are the thread's own
-   * secret variables.
+   * Returns the secret values of the thread. If its agent is no longer defined, only the thread's own secret
+   * variables are returned.
    */
   #secrets(): readonly string[] {
     const { registry, vault } = this.environment
@@ -303,5 +304,6 @@ class ThreadDrain implements DrainContext {
 function asStored<T extends object>(event: T): T {
   const entries = Object.entries(event)
   if (entries.every(([, value]) => value !== undefined)) return event
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T // still a T
+  // The cast is safe, because only undefined members are removed.
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }

@@ -35,7 +35,10 @@ export type KernelAction =
   /** Creates a child that was waiting for variables, which a person has now provided. */
   | { readonly type: 'boot_child'; readonly requestId: string }
   | { readonly type: 'run_effect'; readonly effectId: string }
-  /** A prompt became active: runs its hooks and creates the children that start by themselves. */
+  /**
+   * The thread was created or handed to another agent: runs the hooks of a new thread and creates the
+   * children that start by themselves.
+   */
   | { readonly type: 'activate' }
   | { readonly type: 'begin_session'; readonly side: Side }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
@@ -64,7 +67,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   if (state.terminated) {
     if (session) return { type: 'close', outcome: 'terminated' }
     // Completed children are terminated too, because a report from one of their own children would begin
-    // another session.
+    // another session in them.
     const references = [...state.children.values()]
       .filter(({ lifecycle }) => lifecycle !== 'terminated')
       .map(({ created }) => created.reference)
@@ -103,7 +106,8 @@ function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction 
   const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
   if (waitsForImmediate(state)) return parked
   if (resume) {
-    // The side that `resume` named, else the side of the last message, else the side whose turn it is.
+    // The session begins with the side that `resume` names, else with the side that answers the last queued
+    // message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? sideOfLast : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }

@@ -44,11 +44,11 @@ import { endSession } from './session/session.ts'
  */
 export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { state } = context
-  const turn = state.session!.turn! // `next` returns this action within a turn only
+  const turn = state.session!.turn! // `next` returns `run_agent` only within a turn
   const seq = state.seq
   if (turn.inferences.length === 0) {
     await compactIfLong(context, side)
-    await answerableView(context, side) // adds a message to answer where there is none
+    await answerableView(context, side) // adds a note if there is no message to answer
   }
   const answered = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
   const settled = answered ? await settledCalls(context, answered) : new Map<string, ToolOutcome>()
@@ -61,7 +61,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
   }
   const open = openCalls(state)
   if (open.some((call) => isWaiting(state, call))) {
-    if (state.seq !== seq) return // `next` parks the thread until somebody answers
+    if (state.seq !== seq) return // the run has committed something, so `next` decides again
     const message = `The agent of ${side.label} did nothing with an answer that its call waited for.`
     return endSession(context, { outcome: 'failed', reason: 'agent_error', message })
   }
@@ -72,7 +72,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     const events = open.map(({ call }) => endEvent(context, call, { type: 'error', message }))
     await context.commit('call_end', { events, isProgress: true })
   }
-  const session = state.session! // the session ends only below
+  const session = state.session! // the session is still open here; it ends below
   const { limits } = context.environment
   const entry = state.entries[session.turn?.step?.entry ?? -1]
   const facts = { state, session, agent: context.agent, side, limits }
@@ -108,7 +108,7 @@ class StrategyReplay {
    * action.
    */
   #fault: { readonly error: unknown } | undefined
-  /** Settles after the last request to the model; the next request waits for it. */
+  /** A promise that settles when the latest request to the model has ended; the next request waits for it. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -117,7 +117,7 @@ class StrategyReplay {
     settled: ReadonlyMap<string, ToolOutcome>,
   ) {
     const { state } = context
-    const { inferences } = state.session!.turn! // inside a turn, as in `runStrategy`
+    const { inferences } = state.session!.turn! // a strategy runs only within a turn
     this.#context = context
     this.#side = side
     this.#settled = settled
@@ -143,7 +143,7 @@ class StrategyReplay {
         }),
       ],
       open: (call) => this.#open(call),
-      checkpoints: undefined, // the log is the checkpoint
+      checkpoints: undefined, // not needed, because every answer is in the log
       sessionId: this.#context.head.id,
       ids,
       clock,
@@ -170,8 +170,8 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the side's tools with the order that the agent declared for them. Tools that write always run one
-   * after the other.
+   * Returns the side's tools with the order (`sequential`, `dependsOn`) that the agent declared for them. All
+   * tools except read-only tools are sequential.
    */
   #tools(): readonly Tool[] {
     const { prompt, agent } = this.#side

@@ -35,11 +35,16 @@ import { sqliteStore } from './store/sqlite-store.ts'
 import type { Store } from './store/store.ts'
 import { upcastingStore } from './contract/upcast.ts'
 
-/** The options of a runtime. Only the agents have no default. */
+/**
+ * The options of a runtime. The agents come from `agents` or `registry`; every other option may be left out.
+ */
 export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   /** The agents. Prompts, tools and agents that they refer to need not be listed. */
   readonly agents?: RegistryOptions['agents']
-  /** A registry that was loaded already, e.g. by `discover`; `agents` and the rest are then not needed. */
+  /**
+   * A registry that was loaded already, e.g. by `discover`; `agents` and all other definitions are then
+   * ignored.
+   */
   readonly registry?: Registry
   /**
    * The folder of the database and the keys. Without a folder and without a store, everything is kept in
@@ -59,13 +64,16 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   /** The key that encrypts stored secrets, 32 bytes. Default: a key file in the folder. */
   readonly secretKey?: Uint8Array
   readonly keys?: GovernanceKeys
-  /** Decides about calls of tools. Default: low-risk writes are allowed, high-risk ones need a person. */
+  /**
+   * Decides about calls of tools. Default: low-risk writes are allowed, high-risk writes need the approval of
+   * a person.
+   */
   readonly policy?: Policy | readonly Policy[]
   /** Other issuers whose signed approvals are accepted, by name. */
   readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
   readonly governorLimits?: GovernorLimits
   readonly limits?: Partial<RuntimeLimits>
-  /** How many threads are worked on at the same time. Default 128. */
+  /** The largest number of threads that are worked on at the same time. Default 128. */
   readonly maxConcurrent?: number
   /** Called with errors of background work, which no caller is waiting for. */
   readonly onError?: (error: unknown, threadId?: string) => void
@@ -88,7 +96,7 @@ const defaultLimits: RuntimeLimits = {
 /** A runtime whose definitions can be replaced while it runs. */
 export interface EmbeddedRuntime extends Runtime {
   readonly store: Store
-  /** Replaces the definitions. The new ones are used from the next step on. */
+  /** Replaces the definitions. The new definitions are used from the next step of each thread on. */
   replaceRegistry(registry: Registry): void
 }
 
@@ -190,7 +198,8 @@ function assemble({
     inbox: createInbox(context, (request, by) => sign(request, { by })),
     start: () => dispatcher.start(drain),
     async stop(options) {
-      // The runtime's own timers do not keep the process alive; a caller that awaits `stop` needs it alive.
+      // This interval keeps the process alive until `stop` has finished, because the runtime's own timers do
+      // not.
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)

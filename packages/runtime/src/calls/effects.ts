@@ -17,8 +17,8 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
   const { name, args } = effect.scheduled
   const definition = environment.registry.effects.get(name)
   const retry = definition?.retry
-  // If all attempts are used up, this run is the next time of a cron expression, and counting starts again at
-  // 1.
+  // If all attempts are used up, this run is the next scheduled run of a cron expression, so its attempts are
+  // counted from 1 again.
   const attempt = effect.attempts < (retry?.attempts ?? 1) ? effect.attempts + 1 : 1
   const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
   await context.commit('effect_start', { events: [started] })

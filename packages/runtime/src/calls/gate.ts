@@ -62,7 +62,7 @@ export async function admitCall(
     case 'allow': {
       const admitted = admission.call
       // The tool has to run with exactly the arguments that the governor judged.
-      const judged = admitted.args as JsonObject // arguments of a call are an object
+      const judged = admitted.args as JsonObject // the arguments of a call are always an object
       return { admission: { type: 'allow', arguments: judged }, admitted }
     }
     case 'replay': {
@@ -74,7 +74,7 @@ export async function admitCall(
       return { admission: { type: 'deny', reason } }
     }
     case 'review': {
-      const request = admission.request as unknown as JsonValue // it is JSON by its own type
+      const request = admission.request as unknown as JsonValue // an approval request is JSON
       return { admission: { type: 'defer', request: { kind: 'approval', request } } }
     }
     case 'deny': {
@@ -184,7 +184,7 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
       const run = (args: JsonObject, { running, ...context }: CallContext) =>
         running.run(args, context)
       const tool = { name: one.name, description, parameters, timeoutMs, run }
-      tools.push(withToolContext(tool as Tool)) // the type `Tool` does not show the types of the parameters
+      tools.push(withToolContext(tool as Tool)) // `Tool` declares the parameters of `run` as `never`
     }
   }
   tools.push(...childTools(context, relations))
@@ -216,5 +216,5 @@ function clientTool({
     parameters,
     run: (args: JsonObject) =>
       defer({ kind: 'input', request: { kind: 'client_tool', toolName: name, arguments: args } }),
-  } as Tool // the type `Tool` does not show the types of the parameters
+  } as Tool // `Tool` declares the parameters of `run` as `never`
 }

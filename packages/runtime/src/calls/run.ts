@@ -53,8 +53,8 @@ export async function runCalls(
 }
 
 /**
- * Thrown when the runtime itself has committed the outcome of a call before its tool ran. It ends the batch;
- * `next` finds the calls that are left.
+ * Thrown when the runtime itself has committed the outcome of a call before its tool ran. It ends the batch
+ * of calls; the drain runs the calls that are left as its next action.
  */
 export class CallSettledError extends Error {}
 
@@ -102,7 +102,7 @@ export async function settledCalls(
     if (one.outcome || !open) continue
     const { kind, request = null } = open.interrupt
     if (isWaiting(state, one)) {
-      const waiting = { kind, request: request as never } // it was JSON when it was deferred
+      const waiting = { kind, request: request as never } // the request was JSON when the call was deferred
       settled.set(call.toolCallId, { type: 'deferred', request: waiting })
     } else if (kind !== 'approval' && open.answer) {
       const isInDoubt = (request as { readonly type?: unknown } | null)?.type === 'in_doubt'
@@ -164,8 +164,9 @@ export function endEvent(
 
 /**
  * One call while it runs. It collects everything that belongs to the outcome of the call (the gate's
- * admission, changes to the thread, a child to create) and commits all of it at once. `@skein/ai` calls its
- * members in this order: `gate.admit`, `journal` (start), the tool, `review`, `gate.settle`, `journal` (end).
+ * admission, changes to the thread, a child to create) and commits all of it at once. `@skein/ai` calls the
+ * members of this object in this order: `gate.admit`, `journal` (start), the tool, `review`, `gate.settle`,
+ * `journal` (end).
  */
 export class RunningCall implements CallPorts {
   readonly drain: DrainContext
@@ -214,7 +215,7 @@ export class RunningCall implements CallPorts {
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const result = await tool.run!(args, {
-        ...context, // for an `agent()`, also the context members of UAP §8.4
+        ...context, // for an `agent()`, this includes the members of UAP §8.4
         state: facade.state,
         signal,
         toolCallId,
@@ -230,16 +231,16 @@ export class RunningCall implements CallPorts {
             throw new Error(`There is no file ${path} in this thread.`)
       return result
     } finally {
-      // Includes secrets that the tool has just set, because its result or its error may contain them.
+      // Also hides the secrets that the tool has just set, because its result or its error may contain them.
       drain.hide(facade.secrets())
       this.#changes = facade.takeChanges()
     }
   }
 
   /**
-   * Passes the outcome to the hooks, which may replace or hide it, and the messages that the tool wrote. This
-   * must happen before `gate.settle`, because hooks commit, and the gate's records must not be committed
-   * before the call's result.
+   * Passes the outcome of the call, and the messages that the tool wrote, to the hooks. The hooks may replace
+   * or hide the outcome. They must run before `gate.settle`, because hooks commit, and the gate's records
+   * must not be committed before the call's result.
    */
   async review(call: ToolCall, own: SettledOutcome): Promise<SettledOutcome> {
     const { drain, side } = this
@@ -273,7 +274,7 @@ export class RunningCall implements CallPorts {
     return { type: 'error', message }
   }
 
-  /** Commits the intent before the call runs, and its outcome after it. */
+  /** Commits the intent before the call runs, and the outcome afterwards. */
   readonly journal = {
     commit: (effect: ToolEffect): Promise<void> => {
       if (effect.type === 'call_start') return this.#start(effect.call)

@@ -18,8 +18,8 @@ import {
 import { payloadOf, refuseBeyondLimits } from './tools.ts'
 
 /**
- * Runs the hooks and creates the immediate children of a prompt that became active, because the thread was
- * created or handed over (Standard Agents §7.6).
+ * Creates the immediate children of the agent after the thread was created or handed to it (Standard Agents
+ * §7.6). In a new thread the `after_thread_created` hooks run first.
  */
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
@@ -113,7 +113,7 @@ async function spawnImmediate(
       message = response.text.trim() === '' ? '' : response.text
       events.push(spentOn(side.prompt.models[0]!, usage, context.at()))
     } catch {
-      // If the model cannot be asked, the description is used as the instruction.
+      // If the request fails, the description is used as the instruction, or `Begin.` if there is none.
     }
   }
   const before = [...context.state.children.values()].filter(

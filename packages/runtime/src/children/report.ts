@@ -31,7 +31,8 @@ export async function reportToParent(
   const { parent, session, queue } = state
   const parentId = await liveParent(context)
   if (!parent || parentId === undefined) return []
-  // A file that the report names may have been removed by a later call of the session.
+  // A file that the report names may have been removed by a later call of the session, so only existing files
+  // are copied.
   const present = report.attachments.filter((path) => state.files.has(normalisePath(path)))
   const salt = `${head.id}/${session?.id ?? environment.ids()}`
   const files = copyFiles(context, findFiles(context, present), salt)

@@ -123,8 +123,8 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
 }
 
 /**
- * Returns the events that set the child's variables: those it inherits from the thread, except variables that
- * are scoped to another child, and those that it requires.
+ * Returns the events that set the child's variables: the thread's variables that every child inherits, the
+ * variables that are scoped to this child, and the variables that this child requires.
  */
 function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
   const { relation, env, provided = new Map() } = child

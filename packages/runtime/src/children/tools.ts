@@ -43,7 +43,7 @@ function childTool(tool: {
   readonly parameters: JsonSchema
   readonly run: (args: JsonObject, context: ChildToolContext) => unknown
 }): Tool {
-  return withToolContext(tool as Tool) // the type `Tool` does not show the types of the parameters
+  return withToolContext(tool as Tool) // `Tool` declares the parameters of `run` as `never`
 }
 
 /** The data that a call passes to the child. */
@@ -71,7 +71,7 @@ export async function payloadOf(
   const isPlain = Object.keys(valid).length === 1 && typeof valid['message'] === 'string'
   const plain = isPlain ? valid['message'] : undefined
   const message = asText(from === undefined ? plain : valid[from])
-  // A child without a first message would never begin, and its parent might wait for it.
+  // A child without a first message would never begin, and its parent might wait for it for ever.
   if (from !== undefined && (message === undefined || message.trim() === ''))
     throw new Error(`"${relation.key}" needs "${from}", which says what it is to do.`)
   return {
@@ -92,10 +92,14 @@ async function checked(
   if (!requiredSchema) return args
   const answer = await requiredSchema['~standard'].validate(args)
   if (answer.issues) throw new ToolArgumentError(key, answer.issues)
-  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args // made from JSON arguments
+  // The validated value is treated as JSON, because it was made from JSON arguments.
+  return isPlainObject(answer.value) ? (answer.value as JsonObject) : args
 }
 
-/** Returns the JSON Schema of the child's first prompt; without one, a schema with a message. */
+/**
+ * Returns the JSON Schema of the child's first prompt; if it declares none, a schema with a property for the
+ * message.
+ */
 function argumentsOf({ environment }: DrainContext, { agent, config }: Relation): JsonSchema {
   const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
   if (requiredSchema) return toJsonSchema(requiredSchema)
@@ -169,8 +173,8 @@ function createTool(relations: readonly Relation[]): Tool {
 }
 
 /**
- * Reads the payload of `subagent_create`. Fields of the tool itself come first; missing ones are taken from
- * the mapped arguments.
+ * Reads the payload of `subagent_create`. If the call names no message or no attachments itself, they are
+ * read from the mapped properties of its `arguments`.
  */
 async function createdPayload(
   context: DrainContext,

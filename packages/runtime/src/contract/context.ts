@@ -24,7 +24,7 @@ import type { KernelState } from './state.ts'
 import type { Clock, IdSource } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
-/** The context of a drain, which its actions read and write through. */
+/** The context of a drain. The actions of the drain read and change the thread through it. */
 export interface DrainContext {
   readonly environment: KernelEnvironment
   /** The state of the thread after the last commit. */
@@ -37,8 +37,8 @@ export interface DrainContext {
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
-   * Commits the outcome of an action together with the pending writes of the governor. The store rejects it
-   * when another drain has claimed the thread.
+   * Commits the outcome of an action together with the pending writes of the governor. The store rejects the
+   * commit when another drain has claimed the thread.
    */
   commit(point: string, write: Write): Promise<void>
   /** Reads and folds the events that other writers have appended meanwhile. */
@@ -46,7 +46,10 @@ export interface DrainContext {
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
   /** Adds secret values that are removed from everything that this drain writes and shows. */
   hide(secrets: readonly string[]): void
-  /** Removes the thread's secrets from texts; undefined when the thread has none. */
+  /**
+   * Returns the redactor that removes the thread's secrets from texts; undefined when the thread has no
+   * secrets.
+   */
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
   /**
@@ -57,14 +60,19 @@ export interface DrainContext {
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
   /** Returns the governor of the running session, which admits its calls and its result. */
   governor(): Promise<SessionGovernor>
-  /** Drops the governor with its writes that are not committed; it is opened again from the log. */
+  /**
+   * Drops the governor and its uncommitted writes. The next call of `governor` opens it again from the log.
+   */
   dropGovernor(): void
 }
 
 /** The part of a drain's context that is needed to describe changes of a thread, also where no drain runs. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
-/** Who receives the facade: a tool with its call, or, without these members, a hook or an effect. */
+/**
+ * Describes the code that gets the facade. `toolCallId`, `tool` and `config` are set only if that code is a
+ * tool.
+ */
 export interface FacadeUse {
   readonly toolCallId?: string
   readonly tool?: ToolDefinition
@@ -88,7 +96,7 @@ export interface Write {
   readonly events?: readonly RuntimeEvent[]
   /**
    * Writes that a governor asked to commit at once; if absent, the pending writes of the open governor are
-   * taken.
+   * committed.
    */
   readonly governance?: GovernanceWrites
   /** Changes of other threads in the same commit. */
@@ -99,8 +107,8 @@ export interface Write {
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
   /**
-   * Whether the commit records an outcome and not only an intent. It resets the count of attempts, because
-   * the thread is not stuck.
+   * Whether the commit records an outcome and not only an intent. Such a commit resets the thread's count of
+   * attempts, because the thread is not stuck.
    */
   readonly isProgress?: boolean
 }
@@ -110,14 +118,17 @@ export interface KernelEnvironment {
   readonly registry: Registry
   readonly store: Store
   readonly clock: Clock
-  /** UUIDv7 by default. */
+  /** Generates ids, by default UUIDv7. */
   readonly ids: IdSource
   readonly vault: Vault
   readonly governors: SessionGovernors
   readonly limits: RuntimeLimits
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
-  /** Commits, then publishes the events and wakes the threads that are due. All commits go through here. */
+  /**
+   * Commits, then publishes the events and wakes the threads that are due. Every commit of the kernel goes
+   * through this function.
+   */
   commit(commit: Commit): Promise<CommitResult>
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
@@ -125,11 +136,11 @@ export interface KernelEnvironment {
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits {
-  /** The most requests for one inference, over all its models. Default 4. */
+  /** The largest number of requests for one inference, over all its models. Default 4. */
   readonly modelAttempts: number
   /**
-   * Delay before the second request; it doubles with each further request. A longer delay that the vendor
-   * asks for is kept. Default 1 s.
+   * Delay before the second request; it doubles with each further request. If the vendor asks for a longer
+   * delay, that delay is used. Default 1 s.
    */
   readonly modelBackoffMs: number
   /** How many claims of a thread may end without progress before it is parked as failed. Default 5. */

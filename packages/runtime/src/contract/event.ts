@@ -51,7 +51,8 @@ export interface ParentLink {
 }
 
 /**
- * A message was put into the queue. It becomes a `message_added` with the same `queueId` when it is taken.
+ * A message was put into the queue. When a side takes it from the queue, a `message_added` event with the
+ * same `queueId` is written.
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
@@ -168,7 +169,7 @@ export interface RuntimeInterruptAnswered extends InterruptAnswered {
 export interface ChildReport {
   readonly queueId: string
   readonly reference: string
-  /** The text of the message before the answer. */
+  /** The text that precedes the answer in the message. */
   readonly opening: string
   readonly attachments?: readonly string[]
 }
@@ -264,7 +265,10 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly required: readonly string[]
   readonly missing: readonly string[]
   readonly expiresAt: string
-  /** The relation of the original call. The call is made again later with the same name and arguments. */
+  /**
+   * The relation of the original call. Once the variables are provided, the child is created with the
+   * arguments of that call.
+   */
   readonly relation: string
   readonly toolName: string
   readonly arguments: JsonObject
@@ -336,7 +340,10 @@ export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
   readonly stepId: string
   readonly side: Side
-  /** SHA-256 of the strategy's request. A run that makes a different request has diverged. */
+  /**
+   * SHA-256 of the strategy's request. If a later run makes a different request here, it has diverged from
+   * the log.
+   */
   readonly request: string
   /** How many messages the thread had when the run began. */
   readonly history: number
@@ -406,7 +413,7 @@ type Widened =
 
 /**
  * Every event that the log of a thread can contain: the events of `@skein/threads`, some with more fields,
- * and the runtime's own.
+ * and the runtime's own events.
  */
 export type RuntimeEvent =
   Exclude<ThreadEvent, { type: Widened['type'] }> | Widened | RuntimeOnlyEvent

@@ -23,7 +23,7 @@ import type {
 export interface Runtime {
   readonly registry: Registry
   readonly threads: Threads
-  /** Everything that waits for a person, in all threads and their descendants. */
+  /** The calls that wait for a person or a client, in all threads. */
   readonly inbox: Inbox
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
@@ -41,7 +41,10 @@ export interface Runtime {
    * returns and dropped when it throws.
    */
   withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
-  /** Returns the heads of new, changed and removed threads as they change; for lists. */
+  /**
+   * Returns the heads of new, changed and removed threads as they change, for programs that show a list of
+   * threads.
+   */
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
 }
 
@@ -120,7 +123,7 @@ export interface SessionResult {
   readonly thread: ThreadHead
 }
 
-/** Something that waits for a person or a client. */
+/** A call that waits for a person or a client. */
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
@@ -150,7 +153,7 @@ export interface ApprovalDecision {
   readonly tokens?: readonly string[]
 }
 
-/** Everything that waits for a person or a client, over all threads. */
+/** The calls that wait for a person or a client, over all threads. */
 export interface Inbox {
   list(
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
@@ -221,7 +224,7 @@ export interface Threads {
 
   /** Queues a message; an idle thread starts a turn. */
   send(threadId: string, message: SendMessage | string): Promise<Sent>
-  /** Withdraws a message that is still queued; returns false if it is not. */
+  /** Withdraws a message that is still queued; returns false if it is no longer in the queue. */
   unsend(threadId: string, queueId: string): Promise<boolean>
   /** Sends a message and waits until the session ends or waits for a person. */
   run(

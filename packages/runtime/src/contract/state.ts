@@ -58,7 +58,9 @@ export interface KernelState {
   stopSeq: number
   /** Set by `resume`; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
-  /** The side that speaks next: the other side after a completed turn, else the side of the last turn. */
+  /**
+   * The side that has the next turn: after a completed turn the other side, else the side of the last turn.
+   */
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
@@ -105,10 +107,10 @@ export interface Entry {
 /** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
-  /** Epoch of the drain that started it; undefined until it runs. */
+  /** Epoch of the drain that started the call; undefined until the call runs. */
   startedEpoch: number | undefined
   outcome: Exclude<ToolOutcome, { type: 'deferred' }> | undefined
-  /** The call was running when a process died, and whether it had an effect is unknown. */
+  /** Whether the call was running when a process died, so that nobody knows if it had an effect. */
   isUnknown: boolean
   interruptId: string | undefined
   isHidden: boolean
@@ -206,7 +208,7 @@ export interface EffectState {
   readonly scheduled: EffectScheduled
   runAt: string
   attempts: number
-  /** Epoch of the drain that runs it. */
+  /** Epoch of the drain that runs the effect; undefined while the effect is not running. */
   runningEpoch: number | undefined
 }
 
@@ -283,7 +285,7 @@ export function openCalls({ session, entries }: KernelState): readonly CallState
   return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
 }
 
-/** Whether the agent has hooks or children that must run when one of its prompts becomes active. */
+/** Whether a side of the agent has an `after_thread_created` hook or children that start by themselves. */
 export function startsSomething({ a, b }: ResolvedAgent): boolean {
   return [a, b].some(
     (side) =>

@@ -10,7 +10,7 @@ export interface StoredMessage {
   readonly message: Message
   /** The side that wrote the message. */
   readonly side: Side
-  /** Left out of ordinary lists of messages; models still see it. */
+  /** Whether the message is left out of ordinary lists of messages; models receive it all the same. */
   readonly isSilent: boolean
   readonly at: string
   readonly turnId: string
@@ -70,7 +70,7 @@ export interface ScheduledEffect {
   readonly id: string
   readonly name: string
   readonly args: JsonValue
-  /** When it runs next; ISO 8601. */
+  /** When the effect runs next (ISO 8601). */
   readonly at: string
   readonly cron?: string
   readonly key?: string
@@ -110,7 +110,7 @@ export interface ThreadState {
   getMessage(id: string): StoredMessage | undefined
   /** Adds a message to the history without waking the thread. */
   injectMessage(message: NewMessage): string
-  /** Queues a message. The model sees it before its next step; a thread that does nothing starts a turn. */
+  /** Queues a message. The model sees it before its next step; an idle thread starts a turn. */
   queueMessage(message: NewMessage): string
   updateMessage(id: string, content: string | Message): void
   deleteMessage(id: string): void
@@ -160,9 +160,9 @@ export interface ThreadState {
   listFiles(prefix?: string): readonly FileStat[]
   removeFile(path: string): void
   moveFile(from: string, to: string): void
-  /** Returns the files whose paths match: `*` matches within a segment, `**` across segments. */
+  /** Returns the files whose paths match the pattern: `*` matches within a segment, `**` across segments. */
   findFiles(pattern: string): readonly FileStat[]
-  /** Returns the lines of text files that contain the text. */
+  /** Returns the lines that contain the text, from the thread's text files. */
   grepFiles(
     text: string,
     prefix?: string,

@@ -55,7 +55,7 @@ export function upcastEvent(
   return read.type === 'thread_created' ? { ...read, version: current } : read
 }
 
-/** How many threads' versions are kept in memory. */
+/** The largest number of threads whose log version is kept in memory. */
 const REMEMBERED = 10_000
 
 /**
@@ -90,7 +90,8 @@ export function upcastingStore<S extends Store>(
   return new Proxy(store, {
     get(target, name) {
       const member: unknown = name === 'events' ? events : Reflect.get(target, name)
-      // The method is bound to the store, because it uses private fields, which a proxy does not have.
+      // The method is bound to the store, because it uses the store's private fields, which the proxy does
+      // not have.
       return typeof member === 'function' ? member.bind(target) : member
     },
   })

@@ -44,12 +44,12 @@ export function priceOf(model: Prices, usage: TokenUsage): number | undefined {
   const cached = Math.min(usage.cacheReadTokens, usage.inputTokens)
   const fresh = usage.inputTokens - cached
   const total = fresh * inputPrice + cached * cachedPrice + usage.outputTokens * outputPrice
-  return total / 1_000_000 // prices are per million tokens
+  return total / 1_000_000 // the prices are per million tokens
 }
 
 /**
- * Returns why no further model request may be made: a limit of the thread or of its tree is reached.
- * Undefined when no limit is.
+ * Checks the budget before a model request. Returns a sentence that names the limit of the thread or of its
+ * tree that is reached; undefined when no limit is reached.
  */
 export async function overBudget(context: DrainContext): Promise<string | undefined> {
   const budget = context.state.budget ?? context.agent.definition.budget

@@ -57,7 +57,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
     case 'interrupt_answered': {
       const open = state.interrupts.get(event.interruptId)
       if (!open && event.report) return queueReport(state, event, event.report)
-      if (!open || open.answer) return // only the first answer is used
+      if (!open || open.answer) return // only the first answer to an interrupt is used
       open.answer = event.answer
       open.answeredBy = event.answeredBy
       return
@@ -101,8 +101,8 @@ function endCall(
   call.isUnknown = event.outcome === 'unknown'
   if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
   call.interruptId = undefined
-  // When every call has an outcome, the message with the results is created. Its id is derived, so it is the
-  // same in every fold.
+  // When every call has an outcome, the message with the results is created. Its id is derived from the id of
+  // the assistant message, so it is the same in every fold.
   if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
     entry.results = new ToolResultMessage(entry.calls.map(toLoggedResult), {
       id: `${entry.message.id}.results`,

@@ -80,7 +80,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const { session, usage } = state
       if (!session?.turn) return
       session.turn.inferences.push(event)
-      if (!event.message) return // its `message_added` event counts the usage and the step
+      if (!event.message) return // the `message_added` event of the answer counts usage and step
       const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
       usage.tokens += inputTokens + outputTokens
       usage.costUsd += event.costUsd ?? 0
@@ -155,7 +155,10 @@ function agentOf(agentId: string): string {
   return agentId.slice(0, agentId.lastIndexOf('/'))
 }
 
-/** Folds children, files, values and variables. Event types that this version does not know change nothing. */
+/**
+ * Folds children, files, values, variables, gate decisions and the status; passes other events to `foldWork`.
+ * Event types that this version does not know change nothing.
+ */
 export function foldService(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'subagent_created':
@@ -213,7 +216,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
   }
 }
 
-/** Folds scheduled effects, variables that children wait for, and the log of model requests. */
+/** Folds scheduled effects, variables that children wait for, logged model requests, and token usage. */
 function foldWork(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'effect_scheduled':

@@ -44,8 +44,8 @@ export interface ApprovalDesk {
     options: { readonly by: string; readonly ttlMs?: number },
   ): Promise<string>
   /**
-   * Signs a person's consent to all calls of a tool in a thread until a time (ms). It is used only through
-   * `grantPolicy`.
+   * Signs a person's consent to all calls of a tool in a thread until a time (ms). The grant has an effect
+   * only through `grantPolicy`.
    */
   signToolGrant(
     grant: Pick<ToolGrant, 'threadId' | 'tool' | 'by' | 'expiresAt'>,

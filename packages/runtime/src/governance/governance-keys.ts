@@ -69,7 +69,7 @@ async function openKeyFile(path: string): Promise<SigningKey> {
   try {
     return toKey(JSON.parse(text), path)
   } catch (error) {
-    // The message of a SyntaxError quotes the text, and the text is the key.
+    // A SyntaxError is replaced, because its message quotes the text of the file, which is the key.
     throw error instanceof SyntaxError ? unusable(path) : error
   }
 }

@@ -33,7 +33,7 @@ export type InDoubt =
   /** The model is told that the outcome is unknown. */
   | { readonly type: 'unknown'; readonly message: string }
 
-/** The question to a person. The answers `applied` and `absent` are understood; any other means unknown. */
+/** The question to a person. Any answer but `applied` and `absent` leaves the outcome unknown. */
 interface InDoubtRequest extends JsonObject {
   readonly type: 'in_doubt'
   readonly tool: string
@@ -134,8 +134,8 @@ const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID
 const PROBE_TIMEOUT_MS = 30_000
 
 /**
- * Returns the risk of a call with these arguments. If `raise` throws or returns an invalid value, it is the
- * highest risk.
+ * Returns the risk of a call with these arguments. If `raise` throws or returns an invalid value, the highest
+ * risk is returned.
  */
 export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): Risk {
   const { risk } = governance
@@ -157,7 +157,7 @@ async function probeTool(
   args: JsonValue,
   context: Pick<GovernedContext, 'signal' | 'idempotencyKey' | 'callId'>,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
-  // The arguments were checked when the call was made.
+  // The cast is safe, because the arguments were checked when the call was made.
   const probe = governance.probe as
     | ((args: JsonValue, context: GovernedContext) => Probed | boolean | Promise<Probed | boolean>)
     | undefined

@@ -48,15 +48,15 @@ export interface JournaledSessionParts {
 
 type Call = Parameters<SessionGovernor['admit']>[0]
 
-/** A governor of `@skein/governance` whose journal is committed together with the thread. */
+/** A governor of `@skein/governance` whose journal is committed together with the events of the thread. */
 export class JournaledSession implements SessionGovernor {
   readonly requestId: string
   readonly #parts: JournaledSessionParts
   readonly #journal: SessionJournal
   readonly #governor: Governor
   /**
-   * Calls that this governor admitted and that are not settled: the id in the session, and the call id in
-   * events.
+   * Calls that this governor admitted and that are not settled. The key is the call's id in the session, the
+   * value is its id in events.
    */
   readonly #admitted = new Map<string, string>()
   #events: RuntimeEvent[] = []
@@ -129,7 +129,10 @@ export class JournaledSession implements SessionGovernor {
     return admission
   }
 
-  /** False as soon as the request begins to end, even if a crash interrupted its end. */
+  /**
+   * Whether the request is still open. It is not, as soon as it begins to end, even if a crash interrupted
+   * its end.
+   */
   get #isOpen(): boolean {
     return this.#state === 'plan' || this.#state === 'execute'
   }
@@ -184,7 +187,7 @@ export class JournaledSession implements SessionGovernor {
     const delivery = await this.#ending(() =>
       this.#isOpen
         ? this.#governor.deliver(this.requestId, toCanonical(candidate))
-        : // A crash interrupted an earlier attempt to end the request; it is completed now.
+        : // A crash interrupted an earlier attempt to end the request, so the request is ended now.
           this.#end(this.#endingReason()),
     )
     this.#events.push(deliveryEvent(delivery, this.#timestamp()))
@@ -269,8 +272,8 @@ function toCanonical(value: JsonValue): JsonValue {
 }
 
 /**
- * Returns the reason code for the audit log. A code of the runtime becomes CANCELLED or RUN_ERROR; the caller
- * adds the original code as the subject.
+ * Returns the reason code for the audit log. A code that is not in `REASON_CODES` becomes CANCELLED or
+ * RUN_ERROR; the caller adds the original code as the subject.
  */
 function toReasonCode(code: string): ReasonCode {
   const known = REASON_CODES.find((one) => one === code)

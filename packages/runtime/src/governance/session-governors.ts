@@ -36,8 +36,8 @@ export interface GovernedSession {
   /** The tools of both sides, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
   /**
-   * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor runs that
-   * tool by itself. Without it, a crash at that moment may undo the write twice.
+   * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor itself runs
+   * the tool that undoes it. Without `commit`, a crash at that moment may undo the write twice.
    */
   readonly commit?: (writes: GovernanceWrites) => Promise<void>
 }
@@ -119,7 +119,10 @@ export interface SessionGovernorsOptions {
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   /** The desk that checks approvals. Default: a desk that accepts only signatures of `keys`. */
   readonly desk?: ApprovalDesk
-  /** Default `standardPolicy`: low-risk writes are allowed, high-risk ones go to a person. */
+  /**
+   * Decides about calls. Default `standardPolicy`: low-risk writes are allowed, a person decides about
+   * high-risk writes.
+   */
   readonly policy?: Policy | readonly Policy[]
   /** Default: the governor waits 7 days for an approval. Use the same time as for interrupts. */
   readonly limits?: GovernorLimits
@@ -143,7 +146,7 @@ interface InverseCall {
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
-/** Creates the governors of sessions, one request each. All their state is in the store. */
+/** Creates the object that opens the governor of each session. All state of the governors is in the store. */
 export function createSessionGovernors(options: SessionGovernorsOptions): SessionGovernors {
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }

@@ -74,7 +74,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
     // After this entry the governor undoes a write by itself, so the entry is committed here; the kernel
-    // commits all others.
+    // commits all other entries.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 

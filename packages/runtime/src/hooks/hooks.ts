@@ -39,13 +39,14 @@ export async function runHooks<Name extends HookName, T>(
     if (hook.hook !== name) continue
     const facade = context.facade(side)
     try {
-      const execute = hook.execute as (...all: unknown[]) => unknown // the kind was compared above
+      const execute = hook.execute as (...all: unknown[]) => unknown // the kind of hook was checked above
       const timeoutMs = hook.timeoutMs ?? context.environment.limits.hookTimeoutMs
       const answer = await within(timeoutMs, async () => execute(facade.state, ...args(value)))
       const write = await writeOf(context, facade.takeChanges())
       if (write.events.length + write.others.length > 0)
         await context.commit(`hook_${hook.hook}`, write)
-      if (answer !== undefined && fold) value = fold(value, answer as never) // its type depends on `name`
+      // The cast is needed, because the type of the answer depends on `name`.
+      if (answer !== undefined && fold) value = fold(value, answer as never)
     } catch (error) {
       const isBlock = (error as { readonly block?: unknown } | null)?.block === true
       if (name === 'prefilter_llm_history' && isBlock) throw new HookBlockedError(messageOf(error))

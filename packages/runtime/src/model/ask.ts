@@ -142,10 +142,11 @@ async function answerOf(
 const MAX_BACKOFF_MS = 60_000
 
 /**
- * Handles a failed request. `judgeRetry` of `@skein/ai`, which the library uses too, decides whether it is
- * sent again. The delay is stored in the log instead of sleeping: the drain ends, and the thread is woken
- * when the delay is over. If a vendor asks for more than 15 minutes, the step fails with the vendor's
- * message.
+ * Handles a failed request. If the side has a fallback model that was not asked yet, that model is asked
+ * next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is sent again. The
+ * delay is stored in the log instead of sleeping: the drain ends, and the thread is woken when the delay is
+ * over. If the request is not sent again, e.g. because the vendor asks for a delay of more than 15 minutes,
+ * the session fails with the vendor's message.
  */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
@@ -162,7 +163,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
     baseDelayMs: limits.modelBackoffMs,
     maxDelayMs: MAX_BACKOFF_MS,
     jitter: false,
-    retryInvalidResponse: true, // e.g. an answer that is not the JSON that was asked for
+    retryInvalidResponse: true, // e.g. an answer that is not the requested JSON
   })
   const hasFallback = attempt < side.prompt.models.length
   const wait = hasFallback ? 0 : verdict.type === 'fail' ? undefined : verdict.ms

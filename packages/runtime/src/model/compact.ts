@@ -45,8 +45,8 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
 /** The estimated tokens of an image, audio, video or document, whatever its size. */
 const MEDIA_TOKENS = 1000
 /**
- * Longer tool results are cut before they are summarised, because the messages about them contain what
- * mattered.
+ * The largest length of a tool result in a summary request, in characters. Longer results are cut, because
+ * the messages after them contain what mattered.
  */
 const MAX_RESULT_LENGTH = 4000
 
@@ -59,8 +59,8 @@ export function estimateViewTokens(messages: readonly Message[]): number {
     let own = estimates.get(message)
     if (own === undefined) {
       const media = mediaOf(message).length
-      // The bytes of media are not text: each medium is estimated as a fixed number, and only the rest is
-      // counted.
+      // The bytes of media are not text: each medium is estimated at `MEDIA_TOKENS`, and only the characters
+      // of the rest are counted.
       const lines = media === 0 ? 0 : toLines(message).length / 4
       own = media === 0 ? estimateText(message) : media * MEDIA_TOKENS + lines
       estimates.set(message, own)
@@ -114,7 +114,7 @@ function openBefore(messages: readonly Message[]): Int32Array {
     }
     for (const { toolCallId } of message.type === 'assistant' ? (message.toolCalls ?? []) : []) {
       const earlier = latest.get(toolCallId)
-      // An earlier call with the same id that has no result by now will never get one.
+      // An earlier call with the same id that has no result by now will never get one, so it is not counted.
       if (earlier?.to !== undefined) span(earlier.from, earlier.to)
       latest.set(toolCallId, { from: place, to: undefined })
     }

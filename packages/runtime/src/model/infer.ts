@@ -53,7 +53,7 @@ export async function infer(
   if (!asked) await compactIfLong(context, side)
   const { turn, step } = await beginStep(context, side)
   const { models } = side.prompt
-  // Each failure moves on to the next fallback model; after the last model, that model is asked again.
+  // Each failure moves on to the next fallback model; when the last model has failed, it is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
   try {
     const request = await prepare(context, { side, model, asked })
@@ -74,7 +74,7 @@ async function beginStep(
 ): Promise<{ turn: SideTurn; step: Step }> {
   const { state, epoch } = context
   const at = context.at()
-  const turn = state.session!.turn! // `next` returns this action within a turn only
+  const turn = state.session!.turn! // a step is started only within a turn
   // The strategy of an `agent()` continues after its calls without `end_step`, so its previous step may still
   // be open.
   const isOver = turn.step?.entry !== undefined
@@ -203,8 +203,8 @@ async function modelMessages(
 }
 
 /**
- * Returns the side's view of the conversation. If it does not end with a message to answer, a note is added
- * first.
+ * Returns the side's view of the conversation. If the view does not end with a message to answer, a note is
+ * added to the conversation first.
  */
 export async function answerableView(
   context: DrainContext,

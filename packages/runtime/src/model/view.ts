@@ -111,7 +111,10 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   return visiblePart(entry, message, showsTools)
 }
 
-/** Returns a message of this side without its calls, or without the hidden ones. */
+/**
+ * Returns a message of this side without its hidden calls, followed by the results of the other calls. If
+ * `showsTools` is false, all calls are left out.
+ */
 function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {
   const visible = showsTools ? entry.calls.filter(({ isHidden }) => !isHidden) : []
   if (visible.length === 0) {

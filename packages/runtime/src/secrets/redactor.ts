@@ -13,7 +13,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   const forms = new Set<string>()
   for (const secret of secrets) {
     const own = [...secretForms(secret)]
-    if (own.length === 0) continue // too short to be searched for
+    if (own.length === 0) continue // the secret is too short to be searched for
     const hex = Buffer.from(secret.trim()).toString('hex')
     for (const form of [...own, hex, hex.toUpperCase()]) forms.add(form)
   }
@@ -102,7 +102,8 @@ function cover(ranges: Range[], range: Range): void {
 }
 
 function redactJson<T>(value: T, redact: (text: string) => string): T {
-  return walk(value) as T // strings become strings, and containers keep their kind
+  // The cast is right for strings, lists and plain objects, which keep their kind.
+  return walk(value) as T
 
   function walk(node: unknown): unknown {
     if (typeof node === 'string') return redact(node)
@@ -135,7 +136,8 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
 }
 
 /**
- * The size of the skip table. Pairs of code units that share an entry only make the search slower, not wrong.
+ * The size of the skip table. Two pairs of code units may have the same entry; this makes the search slower,
+ * but not wrong.
  */
 const PLACES = 1 << 14
 

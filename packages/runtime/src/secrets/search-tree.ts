@@ -42,11 +42,12 @@ interface Nodes<List = ArrayLike<number>> {
   readonly parent: List
   readonly child: List
   readonly sibling: List
-  /** 1 where a pattern ends. */
+  /** 1 for a node at which a pattern ends, else 0. */
   readonly isEnd: List
   readonly first: Map<number, number>
   /**
-   * Children of the root for code units below 256. Most units begin no pattern, which one array access shows.
+   * Children of the root for code units below 256. Most units begin no pattern, and one array access is
+   * enough to find that out.
    */
   readonly firstByte: Int32Array
 }
@@ -115,8 +116,9 @@ interface Links {
 }
 
 /**
- * Computes, for each node, the node at which the search continues when there is no child for a unit: the
- * longest suffix of the text so far that begins a pattern.
+ * Computes three values for each node: `failure`, the node at which the search continues when there is no
+ * child for a unit (the longest suffix of the text so far that begins a pattern), `match`, the result of
+ * `matchLength`, and `open`, the result of `openLength`.
  */
 function link(nodes: Nodes): Links {
   const size = nodes.unit.length

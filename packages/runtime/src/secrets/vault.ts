@@ -22,8 +22,8 @@ export interface Vault {
   seal(secret: string, context: string): string
   open(sealed: string, context: string): string
   /**
-   * Creates a redactor that removes these secrets from texts and JSON, also when they are base64 or
-   * URL-encoded.
+   * Creates a redactor that removes these secrets from texts and JSON, also when they are encoded as base64
+   * or hex, URL-encoded or JSON-escaped.
    */
   redactor(secrets: Iterable<string>): Redactor
 }
@@ -53,7 +53,9 @@ const TAG_BYTES = 16
 interface AesVaultOptions {
   /** The AES key, 32 bytes. */
   readonly key: Uint8Array
-  /** Generates nonces; it must never return the same one twice. Default: the platform's secure generator. */
+  /**
+   * Generates nonces; it must never return the same nonce twice. Default: the platform's secure generator.
+   */
   readonly random?: (size: number) => Uint8Array
 }
 

@@ -18,7 +18,7 @@ export type StepDecision =
   /** The side takes another step. `nudge` is a note for a side that did not call a tool. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
-/** The inputs of a decision. */
+/** The inputs of `decideStep`. */
 export interface StepFacts {
   readonly state: KernelState
   readonly session: Session
@@ -176,7 +176,7 @@ function failed(reason: string, message: string): StepDecision {
 
 /**
  * Returns a note for the model, because a model that is asked again after its own message needs a message to
- * answer.
+ * answer. Returns undefined if that message has calls, because their results follow it.
  */
 function nudge({ side, entry }: StepFacts): string | undefined {
   if (entry.calls.length > 0) return undefined

@@ -114,7 +114,10 @@ function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   ]
 }
 
-/** Hands the thread to another agent. The history stays, and side A of the new agent speaks at once. */
+/**
+ * Hands the thread to another agent. The history stays, and the turn of side A of the new agent begins at
+ * once.
+ */
 async function handOff(context: DrainContext, side: ResolvedSide, to: string): Promise<void> {
   const { environment, agent, state } = context
   const { session } = state

@@ -144,8 +144,8 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
-  // Open calls get a result with the reason why they have none, because vendors refuse a history with open
-  // calls.
+  // Each open call gets a result that says why it did not finish, because vendors refuse a history with calls
+  // that have no result.
   const why =
     outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
   const cut = openCalls(state).map(({ call: { toolCallId, toolName } }) => ({
@@ -235,14 +235,14 @@ export async function cascade(context: DrainContext, references: readonly string
 }
 
 /**
- * If the thread has to wait longer than this for the model's vendor, its status is `waiting` instead of
- * `running`.
+ * A thread that has to wait longer than `LONG_WAIT_MS` for the model's vendor has the status `waiting`
+ * instead of `running`.
  */
 const LONG_WAIT_MS = 60_000
 
 /**
- * Ends the drain, because there is nothing to do until `wakeAt`. Returns false when another writer has
- * appended to the log meanwhile; the drain then continues.
+ * Commits that the thread is parked until `wakeAt`, and returns true; the drain then ends. Returns false when
+ * another writer has appended to the log meanwhile; the drain then continues.
  */
 export async function park(
   context: DrainContext,
@@ -284,7 +284,7 @@ export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
 }
 
-/** Parks a thread whose drains always fail, and writes the reason to its log. */
+/** Parks a thread whose last drains all ended without progress, and writes the reason to its log. */
 export async function failStuck(context: DrainContext): Promise<void> {
   const { attempts } = context.head
   const message = `The thread is parked: ${attempts} attempts to continue it ended without progress.`

@@ -144,7 +144,10 @@ async function inheritedChanges(
   return changes
 }
 
-/** Copies of files for another thread. They share the stored content and have new paths there. */
+/**
+ * Copies of files for another thread. The copies refer to the same stored content and have new paths in that
+ * thread.
+ */
 export interface CopiedFiles {
   readonly paths: readonly string[]
   readonly events: readonly RuntimeEvent[]
@@ -180,8 +183,9 @@ export function findFiles(
 }
 
 /**
- * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery: the
- * same salt gives the same paths, so a delivery that is repeated after a crash copies nothing twice.
+ * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery (a
+ * message or a report): the same salt gives the same paths, so a delivery that is repeated after a crash
+ * copies nothing twice.
  */
 export function copyFiles(
   context: Pick<ThreadPlace, 'at'>,

@@ -17,8 +17,8 @@ interface FacadeEffects extends EffectMembers {
 }
 
 /**
- * Creates the members for scheduled effects; reads include effects that were scheduled or removed but are not
- * committed.
+ * Creates the methods of a thread's state for scheduled effects (`scheduleEffect` …). Reads include
+ * uncommitted changes.
  */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   const { kernel, environment, events } = buffer
@@ -126,8 +126,8 @@ interface CronTimes {
   readonly months: ReadonlySet<number>
   readonly weekdays: ReadonlySet<number>
   /**
-   * If both a day of the month and a weekday are given, a date has to match only one of them, as in every
-   * cron.
+   * Whether both a day of the month and a weekday are given. A date then has to match only one of them, as in
+   * other cron programs.
    */
   readonly isEitherDay: boolean
 }
@@ -156,9 +156,10 @@ export function parseCron(cron: string): CronTimes {
     const known = Object.keys(words).join(', ')
     throw badCron(cron, `it has ${line === '' ? 0 : texts.length} fields instead of 5`, known)
   }
+  // The cast is safe, because there is one set for each of the five fields.
   const [minutes, hours, days, months, weekdays] = fields.map((field, index) =>
     parseField(cron, field, texts[index]!),
-  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>] // one set per field
+  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>]
   if (weekdays.delete(7)) weekdays.add(0)
   const isEitherDay = !texts[2]!.startsWith('*') && !texts[4]!.startsWith('*')
   const firstDay = Math.min(...days)

@@ -116,8 +116,8 @@ function readerOver(
   }
 
   /**
-   * Decrypts a value. Returns an empty string if that fails: such a value cannot leak, so it need not be
-   * listed.
+   * Decrypts a value. Returns an empty string if that fails: a value that cannot be decrypted cannot leak, so
+   * it need not be listed.
    */
   function openIfPossible(name: string, entry: EnvEntry): string {
     try {
@@ -159,7 +159,7 @@ function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<strin
   return new Set([...secrets.map(({ name }) => name), ...hiddenNames(agent)])
 }
 
-/** Returns all sets of values in the agent's definition. */
+/** Returns the variables that the agent, its prompts and their tools set, one object per source. */
 function valuesOf(agent: ResolvedAgent): (Values | undefined)[] {
   const sides = sidesOf(agent).flatMap(({ prompt }) => [
     prompt.definition.env,
@@ -206,12 +206,15 @@ const MAX_VALUE_BYTES = 64 * 1024
 type EnvMembers = Pick<ThreadState, 'env' | 'hasEnv' | 'envType' | 'setEnv'>
 
 interface FacadeEnv extends EnvMembers {
-  /** Returns every secret value, including those that were set here. */
+  /** Returns every secret value, including values that were set through this facade. */
   secrets(): string[]
   clear(): void
 }
 
-/** Creates the members for variables; reads include variables that were set but are not committed. */
+/**
+ * Creates the methods of a thread's state for variables (`env`, `setEnv` …). Reads include uncommitted
+ * changes.
+ */
 export function facadeEnv(
   { kernel, environment, events, at }: FacadeBuffer,
   env: EnvReader,
@@ -287,8 +290,9 @@ interface InheritingEnv {
 }
 
 /**
- * Returns the changes that set a variable in every live descendant, except in descendants that have a scoped
- * value of their own and in threads below them.
+ * Returns the changes that set a variable in every live descendant that inherits it. A thread does not
+ * inherit a variable that its parent's agent reserves for particular children, or for which it has a scoped
+ * value of its own; the threads below such a thread do not inherit it either.
  */
 export async function inheritedEnv(
   parts: InheritingEnv,

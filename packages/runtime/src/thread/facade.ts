@@ -24,7 +24,7 @@ export interface ThreadFacadeOptions {
   readonly immediate: (events: readonly RuntimeEvent[]) => Promise<void>
   /** Runs another tool. If absent, `invokeTool` always throws. */
   readonly invoke?: (name: string, args: JsonValue) => Promise<unknown>
-  /** The only tools that may be invoked; absent means any. */
+  /** The names of the tools that `invokeTool` may run; if absent, it may run every tool. */
   readonly allowedTools?: readonly string[]
   /** The name of the tool that uses the facade, for error messages. */
   readonly toolName?: string
@@ -124,7 +124,10 @@ type SessionMembers = Pick<
   'getParentThread' | 'notifyParent' | 'terminate' | 'stopSession'
 >
 
-/** Creates the members that send messages to the parent and end the session or the thread. */
+/**
+ * Creates the methods of a thread's state that message its parent or end the session or the thread
+ * (`notifyParent`, `stopSession`, `terminate` …).
+ */
 function facadeSession(
   { parent }: KernelState,
   existing: (paths: readonly string[] | undefined) => readonly string[],
@@ -164,7 +167,7 @@ function facadeSession(
 
 type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool'>
 
-/** Creates the members that take effect at once, without the buffer. */
+/** Creates the methods of a thread's state that take effect at once: `setStatus`, `emit` and `invokeTool`. */
 function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer): LiveMembers {
   const { immediate, invoke, allowedTools, toolName } = options
   return {

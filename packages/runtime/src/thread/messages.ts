@@ -29,14 +29,14 @@ type MessageMembers = Pick<
   | 'deleteMessage'
 >
 
-/** The message members of a thread's state, and a member that the facade needs. */
+/** The message methods of a thread's state, and `clear`, which the facade itself uses. */
 export interface FacadeMessages extends MessageMembers {
   clear(): void
 }
 
 /**
- * Creates the members for messages; reads include messages that were added, changed or removed but are not
- * committed.
+ * Creates the methods of a thread's state for messages (`getMessages`, `queueMessage` …). Reads include
+ * uncommitted changes.
  */
 export function facadeMessages(
   buffer: FacadeBuffer,
@@ -62,7 +62,7 @@ export function facadeMessages(
             subject: 'The metadata of a message',
             code: 'INPUT_INVALID',
             maxBytes: MAX_METADATA_BYTES,
-          }) as JsonObject), // the copy of an object is an object
+          }) as JsonObject), // `metadata` is an object, so its copy is one too
       },
     }
   }
@@ -201,7 +201,7 @@ function toJson(message: Message, maxBytes: number): MessageJSON {
     maxBytes,
   })
   messageFromJSON(json) // throws for a message that could not be read back from the log
-  return json as unknown as MessageJSON // a copy of a `MessageJSON`
+  return json as unknown as MessageJSON // `json` is a copy of a `MessageJSON`
 }
 
 function refused(id: string, problem: string): RuntimeError {

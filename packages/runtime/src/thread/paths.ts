@@ -14,7 +14,7 @@ export function normalisePath(path: string): string {
   if (typeof path !== 'string') throw refused(String(path), 'it is not a text')
   if (/\p{Surrogate}/u.test(path))
     throw refused('with a broken character', 'it is not well-formed text')
-  // oxlint-disable-next-line no-control-regex -- these are what must not get in
+  // oxlint-disable-next-line no-control-regex -- control characters are what this line rejects
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(path)) {
     throw refused(JSON.stringify(path.slice(0, 100)), 'it has a control character')
   }
@@ -90,7 +90,7 @@ export function createGlob(pattern: string): (path: string) => boolean {
     )
 }
 
-/** Matches any number of items. */
+/** The item of a pattern that matches any number of items. */
 const ANY = Symbol('any')
 
 /**
@@ -113,7 +113,7 @@ function matches<Item, One>(
       lastAny = at++
       taken = item
     } else if (at < pattern.length && fits(items[item]!, one as One)) {
-      // The cast is safe: `one` is not `ANY` and lies within the pattern.
+      // The cast is safe: `one` is not `ANY` and is inside the pattern.
       at++
       item++
     } else if (lastAny >= 0) {
@@ -126,7 +126,7 @@ function matches<Item, One>(
 }
 
 const DEFAULT = 'application/octet-stream'
-/** How many bytes are read to distinguish text from binary data. */
+/** The number of bytes that are read to distinguish text from binary data. */
 const SAMPLE_BYTES = 8192
 
 const byExtension: Readonly<Record<string, string>> = {

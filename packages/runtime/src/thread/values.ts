@@ -16,11 +16,15 @@ interface FacadeValues extends ValueMembers {
   clear(): void
 }
 
-/** Creates the members for values; reads include values that were set but are not committed. */
+/**
+ * Creates the methods of a thread's state for values (`getValue`, `setValue` …). Reads include uncommitted
+ * changes.
+ */
 export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues {
   const pending = new Map<string, JsonValue | null>()
   return {
-    // Frozen, because a caller that changed the value in place would change the thread without an event.
+    // The value is frozen, because a caller that changed it in place would change the thread without an
+    // event.
     getValue: (key) => deepFreeze(overlaid(pending, kernel.values, key)),
     setValue(key, value) {
       checkValueKey(key)
@@ -56,7 +60,7 @@ export function checkedValue(key: string, value: unknown): JsonValue {
   })
 }
 
-/** The data that the parts of a facade share: the state they read, and the buffers they write to. */
+/** The data that all parts of a facade use: the state they read, and the buffers they write to. */
 export interface FacadeBuffer {
   readonly kernel: KernelState
   readonly environment: KernelEnvironment
@@ -139,14 +143,17 @@ type FileMembers = Pick<
   | 'grepFiles'
 >
 
-/** The file members of a thread's state, and members that other parts of the facade need. */
+/** The file methods of a thread's state, and two methods that other parts of the facade use. */
 export interface FacadeFiles extends FileMembers {
   /** Returns the normalised paths; throws `FILE_NOT_FOUND` for a path without a file. */
   existing(paths: readonly string[] | undefined): readonly string[]
   clear(): void
 }
 
-/** Creates the members for files; reads include files that were written but are not committed. */
+/**
+ * Creates the methods of a thread's state for files (`writeFile`, `readFile` …). Reads include uncommitted
+ * changes.
+ */
 export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   const { kernel, environment, events, blobs } = buffer
   const pending = new Map<string, FileStat | null>()
